@@ -1,0 +1,176 @@
+// Makes a fresh machine ready, and is done in milliseconds when it is: dependencies, a Node.js that
+// can run TypeScript, redis-server; with --test also PostgreSQL and Chromium.
+// Plain JavaScript without dependencies, for any Node.js from 18 on.
+// package.json calls it in front of each command, and not as a "pre" script: npm skips those where
+// ignore-scripts is set, as .npmrc does. `env node` behind it finds the Node.js that it may have brought.
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+/** What the system must have: how to see it, and its package by package manager. */
+const requirements = {
+  redis: {
+    isThere: () => findOnPath('redis-server') !== undefined,
+    packages: { 'apt-get': ['redis-server'], dnf: ['redis'], apk: ['redis'], brew: ['redis'] },
+  },
+  postgresql: {
+    isThere: () => findPostgres('initdb') !== undefined,
+    packages: {
+      'apt-get': ['postgresql'],
+      dnf: ['postgresql-server'],
+      apk: ['postgresql'],
+      brew: ['postgresql@17'],
+    },
+  },
+  chromium: {
+    isThere: () => browserNames.some((name) => findOnPath(name) !== undefined),
+    packages: { 'apt-get': ['chromium'], dnf: ['chromium'], apk: ['chromium'], brew: ['--cask', 'chromium'] },
+  },
+};
+
+const browserNames = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+/** Prepares the machine. Returns the problem, in words that say what to do; undefined when all is there. */
+export function bootstrap({ root, isForTests, environment = process.env }) {
+  return (
+    refuseOldNode() ?? installDependencies(root) ?? installPrograms(neededPrograms(isForTests, environment))
+  );
+}
+
+function neededPrograms(isForTests, environment) {
+  const needed = isForTests || !environment.REDIS_URL ? ['redis'] : [];
+  return isForTests ? [...needed, 'postgresql', 'chromium'] : needed;
+}
+
+/** The platforms for which a Node.js comes with the dependencies (package.json, optionalDependencies). */
+const bundledPlatforms = ['linux-x64', 'linux-arm64'];
+
+export function refuseOldNode(host = process) {
+  if (Number(host.versions.node.split('.')[0]) >= 24) return undefined;
+  const platform = `${host.platform}-${host.arch}`;
+  const isMusl = host.platform === 'linux' && existsSync('/etc/alpine-release');
+  if (bundledPlatforms.includes(platform) && !isMusl) return undefined;
+  const where = isMusl ? `${platform} with musl` : platform;
+  return `Parley needs Node.js 24 or newer; this is ${host.versions.node}, and none comes along for ${where}. Install Node.js 24 and run this again.`;
+}
+
+function installDependencies(root) {
+  if (areDependenciesCurrent(root)) return undefined;
+  say('Installing the dependencies (once; about a minute)');
+  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
+  const npm = process.env.npm_execpath;
+  const isScript = npm !== undefined && /\.[cm]?js$/.test(npm);
+  const result = isScript
+    ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })
+    : spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] });
+  if (result.status === 0) return undefined;
+  return `"npm ci" failed in ${root}. Its messages are above; mend the cause and run this again.`;
+}
+
+/** True when node_modules holds what the lock file names. */
+export function areDependenciesCurrent(root) {
+  const installed = join(root, 'node_modules', '.package-lock.json');
+  const wanted = join(root, 'package-lock.json');
+  if (!existsSync(installed)) return false;
+  if (statSync(installed).mtimeMs >= statSync(wanted).mtimeMs) return true;
+  if (!isSameTree(readPackages(installed), readPackages(wanted))) return false;
+  // The lock file was only checked out again: remember that, so that the next start is quick.
+  const now = new Date();
+  utimesSync(installed, now, now);
+  return true;
+}
+
+function readPackages(path) {
+  return JSON.parse(readFileSync(path, 'utf8')).packages ?? {};
+}
+
+function isSameTree(installed, wanted) {
+  const names = Object.keys(wanted).filter((name) => name !== '');
+  const isAsWanted = (name) =>
+    installed[name] === undefined
+      ? wanted[name].optional === true
+      : installed[name].version === wanted[name].version;
+  return names.every(isAsWanted) && Object.keys(installed).every((name) => wanted[name] !== undefined);
+}
+
+function installPrograms(names) {
+  const missing = names.filter((name) => !requirements[name].isThere());
+  if (missing.length === 0) return undefined;
+  const manager = ['apt-get', 'dnf', 'apk', 'brew'].find((name) => findOnPath(name) !== undefined);
+  if (manager === undefined) return `Missing: ${missing.join(', ')}. Install them and run this again.`;
+  const packages = missing.flatMap((name) => requirements[name].packages[manager]);
+  const commands = installCommands(manager, packages);
+  const isRoot = process.getuid?.() === 0;
+  if (!isRoot && manager !== 'brew') {
+    const shown = commands.map((command) => `  sudo ${command.join(' ')}`).join('\n');
+    return `Missing: ${missing.join(', ')}. Install with:\n${shown}\nand run this again.${redisHint(missing)}`;
+  }
+  say(`Installing ${missing.join(', ')}`);
+  for (const [program, ...args] of commands) {
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+    const result = spawnSync(program, args, { env, encoding: 'utf8' });
+    if (result.status !== 0) {
+      const output = `${result.stdout ?? ''}${result.stderr ?? ''}`.slice(-2000);
+      return `"${program} ${args.join(' ')}" failed:\n${output}${redisHint(missing)}`;
+    }
+  }
+  const absent = missing.filter((name) => !requirements[name].isThere());
+  return absent.length === 0 ? undefined : `Installed, and still not found: ${absent.join(', ')}.`;
+}
+
+function installCommands(manager, packages) {
+  switch (manager) {
+    case 'apt-get':
+      return [
+        ['apt-get', 'update', '-qq'],
+        ['apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...packages],
+      ];
+    case 'dnf':
+      return [['dnf', 'install', '-y', '-q', ...packages]];
+    case 'apk':
+      return [['apk', 'add', '--no-progress', ...packages]];
+    default:
+      return [['brew', 'install', ...packages]];
+  }
+}
+
+function redisHint(missing) {
+  return missing.includes('redis') ? '\nOr set REDIS_URL to a Redis you run yourself (6.2 or newer).' : '';
+}
+
+export function findOnPath(name, path = process.env.PATH ?? '') {
+  return path
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find(isExecutable);
+}
+
+/** A program of PostgreSQL; Debian keeps them off the path, one folder per version. */
+export function findPostgres(name) {
+  const base = '/usr/lib/postgresql';
+  const versions = existsSync(base) ? readdirSync(base).sort((a, b) => Number(b) - Number(a)) : [];
+  return versions.map((version) => join(base, version, 'bin', name)).find(isExecutable) ?? findOnPath(name);
+}
+
+function isExecutable(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function say(text) {
+  console.error(`${text} …`);
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  const problem = bootstrap({ root, isForTests: process.argv.includes('--test') });
+  if (problem !== undefined) {
+    console.error(problem);
+    process.exitCode = 1;
+  }
+}

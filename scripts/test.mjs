@@ -1,0 +1,93 @@
+// Everything CI runs: format and lint, types, tests on a real Redis and a real PostgreSQL. Ends with
+// one line, "N passed, N failed", and a non-zero exit code if anything failed.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startPostgres } from './test-postgres.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const programs = join(root, 'node_modules', '.bin');
+
+/** Runs a program of the dependencies; resolves with its exit code. Its output goes straight through. */
+function run(program, args, variables = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(join(programs, program), args, {
+      cwd: root,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...cleanEnvironment(), ...variables },
+    });
+    child.once('error', (error) => {
+      console.error(error.message);
+      resolve(1);
+    });
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+/** The tests decide what Parley sees: a token or an address of the developer's must not reach them. */
+function cleanEnvironment() {
+  const own = /^(ANTHROPIC|OPENAI|TELEGRAM|DISCORD|SIGNAL|PARLEY)_|^(REDIS|DATABASE)_URL$/;
+  const kept = Object.entries(process.env).filter(([name]) => !own.test(name) || name === 'PARLEY_LONG');
+  return { ...Object.fromEntries(kept), PATH: `${programs}${delimiter}${process.env.PATH ?? ''}` };
+}
+
+async function check(name, program, args) {
+  const began = performance.now();
+  const code = await run(program, args);
+  const seconds = ((performance.now() - began) / 1000).toFixed(1);
+  console.log(`${code === 0 ? '✓' : '✗'} ${name} (${seconds} s)`);
+  return code === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+}
+
+async function runTests(filters) {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-test-'));
+  const report = join(folder, 'report.json');
+  let postgres;
+  const stop = async () => {
+    await postgres?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const onSignal = (signal) => stop().finally(() => process.exit(signal === 'SIGINT' ? 130 : 143));
+  process.once('SIGINT', onSignal);
+  process.once('SIGTERM', onSignal);
+  try {
+    postgres = await startPostgres();
+    console.log('✓ PostgreSQL for the tests is up');
+    const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...filters];
+    const code = await run('vitest', args, { PARLEY_TEST_DATABASE_URL: postgres.url });
+    return readCounts(report, code);
+  } catch (error) {
+    console.error(`✗ ${error.message}`);
+    return { passed: 0, failed: 1 };
+  } finally {
+    await stop();
+  }
+}
+
+/** A file that could not be loaded and an error outside any test count as failures too. */
+function readCounts(report, code) {
+  let result;
+  try {
+    result = JSON.parse(readFileSync(report, 'utf8'));
+  } catch {
+    console.error('✗ vitest left no report');
+    return { passed: 0, failed: 1 };
+  }
+  const brokenFiles = result.testResults.filter(
+    (file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed'),
+  ).length;
+  const failed = result.numFailedTests + brokenFiles;
+  return { passed: result.numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed };
+}
+
+const filters = process.argv.slice(2);
+const results = [
+  await check('format and lint', 'biome', ['check', '--error-on-warnings', '.']),
+  await check('types', 'tsc', []),
+  await runTests(filters),
+];
+const total = (name) => results.reduce((sum, result) => sum + result[name], 0);
+console.log(`\n${total('passed')} passed, ${total('failed')} failed`);
+process.exitCode = total('failed') === 0 ? 0 : 1;

@@ -1,0 +1,123 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'parley-bootstrap-'));
+  cpSync('scripts', join(root, 'scripts'), { recursive: true });
+  mkdirSync(join(root, 'node_modules'));
+  mkdirSync(join(root, 'path'));
+  writePackages('package-lock.json', lock);
+  writePackages('node_modules/.package-lock.json', installed);
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+const lock = {
+  '': { version: '0' },
+  'node_modules/a': { version: '1.0.0' },
+  'node_modules/b': { version: '2.0.0', optional: true },
+};
+const installed = { 'node_modules/a': { version: '1.0.0' } };
+
+function writePackages(path: string, packages: object) {
+  writeFileSync(join(root, path), JSON.stringify({ packages }));
+}
+
+function program(name: string, script = 'exit 0') {
+  writeFileSync(join(root, 'path', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+}
+
+/** Runs the script as a machine that has only the programs given above. */
+function bootstrap(options: { redisUrl?: string } = {}) {
+  const result = spawnSync(process.execPath, [join(root, 'scripts', 'bootstrap.mjs')], {
+    encoding: 'utf8',
+    env: { PATH: join(root, 'path'), ...(options.redisUrl && { REDIS_URL: options.redisUrl }) },
+  });
+  return { code: result.status, text: result.stderr };
+}
+
+const makeOlder = (path: string) => utimesSync(join(root, path), new Date(0), new Date(0));
+const lockIsNewer = () => makeOlder('node_modules/.package-lock.json');
+const npmRan = `echo "npm $*" >&2`;
+
+describe('on a machine that has everything', () => {
+  it('does nothing and says nothing', () => {
+    program('redis-server');
+    program('npm', npmRan);
+    expect(bootstrap()).toEqual({ code: 0, text: '' });
+  });
+
+  it('does not install again because the lock file was checked out again', () => {
+    program('redis-server');
+    program('npm', npmRan);
+    lockIsNewer();
+    expect(bootstrap()).toEqual({ code: 0, text: '' });
+  });
+});
+
+describe('the dependencies', () => {
+  it.each([
+    ['a version changed', { ...lock, 'node_modules/a': { version: '1.0.1' } }],
+    ['one was added', { ...lock, 'node_modules/c': { version: '1.0.0' } }],
+    ['one was removed', { '': lock[''] }],
+  ])('are installed by the lock file when %s', (_name, packages) => {
+    program('redis-server');
+    program('npm', npmRan);
+    writePackages('package-lock.json', packages);
+    lockIsNewer();
+    expect(bootstrap().text).toContain('npm ci');
+  });
+
+  it('are installed when there are none', () => {
+    program('redis-server');
+    program('npm', npmRan);
+    rmSync(join(root, 'node_modules'), { recursive: true });
+    expect(bootstrap().text).toContain('npm ci');
+  });
+
+  it('stop the start, with the reason, when they cannot be installed', () => {
+    program('npm', 'echo "registry is away" >&2; exit 1');
+    rmSync(join(root, 'node_modules'), { recursive: true });
+    const { code, text } = bootstrap();
+    expect(code).toBe(1);
+    expect(text).toMatch(/registry is away[\s\S]*"npm ci" failed/);
+  });
+});
+
+describe('redis-server', () => {
+  it('is not needed with REDIS_URL', () => {
+    expect(bootstrap({ redisUrl: 'redis://127.0.0.1' })).toEqual({ code: 0, text: '' });
+  });
+
+  it.runIf(process.getuid?.() === 0)('is installed by root with the package manager of the system', () => {
+    const make = `printf '#!/bin/sh\\n' > "${'$'}{0%/*}/redis-server"; /bin/chmod +x "${'$'}{0%/*}/redis-server"`;
+    program('apt-get', `[ "$1" = update ] || { ${make}; }`);
+    expect(bootstrap()).toEqual({ code: 0, text: 'Installing redis …\n' });
+  });
+
+  it.runIf(process.getuid?.() === 0)('stops the start when the package manager fails, with its words', () => {
+    program('apk', 'echo "no such package" >&2; exit 1');
+    const { code, text } = bootstrap();
+    expect(code).toBe(1);
+    expect(text).toMatch(/"apk add --no-progress redis" failed:\nno such package[\s\S]*REDIS_URL/);
+  });
+
+  it('is named when nothing can install it', () => {
+    expect(bootstrap()).toMatchObject({ code: 1, text: expect.stringContaining('Missing: redis') });
+  });
+});
+
+describe.each(['start', 'run chat', 'test'])('npm %s', (command) => {
+  // No lock file: the install ends at once, without a network.
+  it('makes the machine ready first, also where npm may run no other scripts', () => {
+    rmSync(join(root, 'node_modules'), { recursive: true });
+    rmSync(join(root, 'package-lock.json'));
+    for (const file of ['package.json', '.npmrc']) cpSync(file, join(root, file));
+    const { status, stderr } = spawnSync('npm', command.split(' '), { cwd: root, encoding: 'utf8' });
+    expect(stderr).toMatch(/Installing the dependencies[\s\S]*"npm ci" failed/);
+    expect(status).toBe(1);
+  });
+});

@@ -1,0 +1,118 @@
+/**
+ * Plays the gateway behind a session-bound channel: the two ports such a channel sees, kept in
+ * memory and driven by the test. It answers nothing by itself except through `onMessage`.
+ */
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { Intake } from '#contracts/channel.ts';
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import { inboxId, type SessionKey } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { TimelineEvent, TimelineItem, TimelineReader } from '#contracts/timeline.ts';
+
+export type SessionDouble = {
+  readonly intake: Intake;
+  readonly timeline: TimelineReader;
+  /** Every event that was stored, once each, in the order of storing. */
+  readonly stored: readonly InboundEnvelope[];
+  /** Called for each newly stored event. */
+  onStored: (envelope: InboundEnvelope) => void;
+  /** While true, `accept` and `read` reject as they do when the store is away. */
+  isAway: boolean;
+  /** How many watchers there are. */
+  readonly watching: () => number;
+  say(route: ReplyRoute, item: Partial<TimelineItem> & { readonly text: string }): TimelineItem;
+  setState(messageId: string, state: string): void;
+  emit(route: ReplyRoute, event: TimelineEvent): void;
+};
+
+export const quietLog: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => quietLog,
+};
+
+export function createSessionDouble(): SessionDouble {
+  const stored: InboundEnvelope[] = [];
+  const items: { route: string; item: TimelineItem }[] = [];
+  const watchers = new Set<{ route: string; onEvent: (event: TimelineEvent) => void }>();
+  let position = 0;
+
+  const double: SessionDouble = {
+    stored,
+    isAway: false,
+    onStored: () => undefined,
+    watching: () => watchers.size,
+    intake: {
+      cursor: undefined,
+      trouble: () => undefined,
+      accept: async ({ events }) => {
+        await new Promise(setImmediate);
+        if (double.isAway) throw new ParleyError('store_unavailable', 'The store is away.');
+        return events.map(accept);
+      },
+    },
+    timeline: {
+      read: async (route, { after = 0, limit }) => {
+        await new Promise(setImmediate);
+        if (double.isAway) throw new ParleyError('store_unavailable', 'The store is away.');
+        const found = items.filter((each) => each.route === nameOf(route) && each.item.position > after);
+        const chosen = after > 0 ? found.slice(0, limit) : found.slice(-limit);
+        return chosen.map((each) => each.item);
+      },
+      watch: (route, onEvent, signal) => {
+        const watcher = { route: nameOf(route), onEvent };
+        watchers.add(watcher);
+        signal.addEventListener('abort', () => watchers.delete(watcher), { once: true });
+      },
+    },
+    say: (route, item) => {
+      position += 1;
+      const full: TimelineItem = {
+        position,
+        at: 1_790_000_000_000 + position * 1000,
+        author: { kind: 'agent' },
+        messageId: `part-${position}`,
+        channel: route.channel,
+        state: 'answered',
+        ...item,
+      };
+      items.push({ route: nameOf(route), item: full });
+      double.emit(route, { kind: 'changed' });
+      return full;
+    },
+    setState: (messageId, state) => {
+      for (const each of items) {
+        if (each.item.messageId === messageId) each.item = { ...each.item, state };
+      }
+      for (const watcher of watchers) watcher.onEvent({ kind: 'changed' });
+    },
+    emit: (route, event) => {
+      for (const watcher of watchers) if (watcher.route === nameOf(route)) watcher.onEvent(event);
+    },
+  };
+
+  const accept = (envelope: InboundEnvelope): Acceptance => {
+    if (stored.some((known) => known.eventKey === envelope.eventKey)) return { kind: 'duplicate' };
+    stored.push(envelope);
+    if (envelope.event.kind === 'message') {
+      const { text, messageId } = envelope.event;
+      double.say(envelope.route, {
+        text,
+        messageId,
+        author: { kind: 'person', name: 'you' },
+        state: 'waiting',
+      });
+    }
+    queueMicrotask(() => double.onStored(envelope));
+    return { kind: 'accepted', inboxId: inboxId(envelope.eventKey), sessionKey: 'key' as SessionKey };
+  };
+  return double;
+}
+
+function nameOf(route: ReplyRoute): string {
+  return `${route.channel}/${route.account}/${route.conversation}`;
+}

@@ -1,0 +1,10 @@
+import type { Log } from '../../src/contracts/log.ts';
+
+/** For tests that read states, not lines. */
+export const silentLog: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silentLog,
+};
