@@ -1,0 +1,35 @@
+import type { InboxId, SessionKey } from './ids.ts';
+
+/** What became of one inbound event at the door. Each is counted and stored in the ledger. */
+export type Acceptance =
+  | { readonly kind: 'accepted'; readonly inboxId: InboxId; readonly sessionKey: SessionKey }
+  | { readonly kind: 'duplicate' }
+  | { readonly kind: 'ignored'; readonly reason: IgnoreReason }
+  | { readonly kind: 'refused'; readonly reason: RefusalReason }
+  | { readonly kind: 'command'; readonly command: string }
+  /** Stored beside its siblings until one of them passes the gate or their window ends. */
+  | { readonly kind: 'held' }
+  /** An edit, delete or reaction that changed or annotated a known message. */
+  | { readonly kind: 'noted'; readonly effect: string };
+
+export type IgnoreReason =
+  | 'own-message'
+  | 'bot-message'
+  | 'not-mentioned'
+  | 'empty'
+  | 'unknown-message'
+  | 'unchanged'
+  | 'membership'
+  | 'migrated';
+
+export type RefusalReason =
+  | 'dm-disabled'
+  | 'dm-not-allowed'
+  | 'group-disabled'
+  | 'group-not-allowed'
+  | 'sender-not-allowed'
+  | 'unsupported-event'
+  | 'unreadable'
+  | 'queue-full'
+  | 'rate-limited'
+  | 'not-permitted';

@@ -1,0 +1,54 @@
+import type { AgentMessage, ToolCallData } from './message.ts';
+import type { ModelEvent, Usage } from './model.ts';
+import type { ToolOutput } from './tool.ts';
+
+/**
+ * What the agent loop tells, in order. The consumer handles each event before the loop goes on, so
+ * a durable write in the handler of the assistant's `message_end` is a barrier before its tools start.
+ * `agent_end` is always last and always once.
+ */
+export type AgentEvent =
+  | { readonly type: 'agent_start' }
+  | { readonly type: 'turn_start'; readonly turn: number }
+  | { readonly type: 'message_start'; readonly message: AgentMessage }
+  | { readonly type: 'message_update'; readonly message: AgentMessage; readonly event: ModelEvent }
+  | { readonly type: 'message_end'; readonly message: AgentMessage; readonly usage?: Usage }
+  /** The call is prepared and permitted and runs next. A call that never runs has only its end. */
+  | { readonly type: 'tool_execution_start'; readonly call: ToolCallData }
+  | { readonly type: 'tool_execution_update'; readonly callId: string; readonly text: string }
+  | {
+      readonly type: 'tool_execution_end';
+      readonly callId: string;
+      readonly name: string;
+      readonly result: ToolOutput;
+      readonly isError: boolean;
+    }
+  | {
+      readonly type: 'turn_end';
+      /** Its finish reason may differ from that at `message_end`: `permission_denied`, `canceled`, `timeout`. */
+      readonly message: AgentMessage;
+      /** In source order. */
+      readonly toolResults: readonly AgentMessage[];
+    }
+  | { readonly type: 'compaction_start'; readonly oldTokens: number; readonly threshold: number }
+  | { readonly type: 'compaction_end'; readonly isDone: boolean }
+  | {
+      readonly type: 'agent_end';
+      readonly messages: readonly AgentMessage[];
+      readonly reason: EndReason;
+      /** For the log; holds no secret. */
+      readonly detail?: string;
+    };
+
+export type EndReason =
+  | 'natural'
+  | 'timeout'
+  | 'idle'
+  | 'aborted'
+  | 'stopped'
+  | 'compaction_failed'
+  | 'model_error'
+  | 'turn_limit'
+  | 'loop_guard'
+  /** Something inside threw: a hook, a middleware, the conversion of the context. */
+  | 'failed';

@@ -1,0 +1,21 @@
+/** A file that came with a message, before it was fetched. */
+export type AttachmentRef = {
+  /** The platform's handle, opaque to core; the channel's `media.fetch` reads it. */
+  readonly ref: string;
+  readonly kind: 'image' | 'audio' | 'voice' | 'video' | 'file';
+  readonly name?: string;
+  /** What the sender claims. Core sniffs the bytes and believes those. */
+  readonly mimeType?: string;
+  readonly sizeBytes?: number;
+};
+
+/** A fetched attachment: bytes lie at `path` under the data folder. */
+export type StoredAttachment =
+  | {
+      readonly kind: 'stored';
+      readonly path: string;
+      readonly mimeType: string;
+      readonly sizeBytes: number;
+      readonly name: string;
+    }
+  | { readonly kind: 'missing'; readonly name: string; readonly reason: string };

@@ -1,0 +1,33 @@
+/** What a network can do, as data. The stages ask this once, where a thing is decided. */
+export type Capabilities = {
+  readonly text: {
+    /** Longest text of one message, in UTF-16 code units. */
+    readonly maxLength: number;
+  };
+  /** Longest caption of a media message, in UTF-16 code units; absent where media carry none. */
+  readonly caption?: { readonly maxLength: number };
+  readonly canEdit: boolean;
+  readonly canDelete: boolean;
+  readonly canReact: boolean;
+  /**
+   * How an answer may be shown while it is written: `draft` = the network's own ephemeral preview
+   * (the channel's `preview` ability), `edit` = a message that is edited, `none`.
+   */
+  readonly preview: { readonly dm: PreviewStyle; readonly group: PreviewStyle };
+  /** Least time between two edits or drafts of one conversation. */
+  readonly previewIntervalMs: { readonly dm: number; readonly group: number };
+  /**
+   * True where a conversation lives in the process that holds the account (web, terminal): only
+   * that process delivers.
+   */
+  readonly isSessionBound: boolean;
+  /**
+   * How long the platform recognises a repeated send by its key. 0: never, so an ambiguous send
+   * stays `unknown`.
+   */
+  readonly repeatSafeMs: number;
+  /** How intake behaves while Parley is away, in words for `doctor`, page and README. */
+  readonly whileAway: string;
+};
+
+export type PreviewStyle = 'draft' | 'edit' | 'none';

@@ -1,0 +1,133 @@
+import type { z } from 'zod';
+import type { Acceptance } from './acceptance.ts';
+import type { AttachmentRef } from './attachment.ts';
+import type { Capabilities } from './capabilities.ts';
+import type { Clock } from './clock.ts';
+import type { InboundEnvelope } from './envelope.ts';
+import type { FormattedText } from './formatted-text.ts';
+import type { AccountId, ChannelId, EventKey } from './ids.ts';
+import type { Log } from './log.ts';
+import type { Outbound, SendResult } from './outbound.ts';
+import type { ReplyRoute } from './route.ts';
+import type { RouteHost } from './route-host.ts';
+import type { TimelineReader } from './timeline.ts';
+
+/** What a channel folder exports as `channel` from its `index.ts`. */
+export interface ChannelDefinition<Config = unknown> {
+  readonly id: ChannelId;
+  readonly capabilities: Capabilities;
+  readonly configSchema: z.ZodType<Config>;
+  /** Makes the adapter; does no I/O. */
+  create(config: Config, deps: ChannelDeps): ChannelAdapter;
+}
+
+export type ChannelDeps = {
+  readonly log: Log;
+  readonly clock: Clock;
+  /** A folder of the channel's own under the data folder; it exists. */
+  readonly dataDir: string;
+  /** Where a channel may put HTTP and WebSocket routes; absent in processes that serve none. */
+  readonly routes?: RouteHost;
+  /** What was said in a conversation; for session-bound channels, which show it again on reconnect. */
+  readonly timeline?: TimelineReader;
+};
+
+/** The connection to one bot account. Everything a network can do beyond this is an ability. */
+export interface ChannelAdapter {
+  /**
+   * Finds out which account this is. Called once, before `start`; `send` works from here on.
+   * Throws ParleyError `channel_unauthorised` (give up) or `channel_unavailable` (try again).
+   */
+  identify(signal: AbortSignal): Promise<BotAccount>;
+  /**
+   * Begins to receive. Called only in the process that holds the account's lease. Returns when
+   * receiving has begun; later trouble goes to `intake.trouble`.
+   */
+  start(intake: Intake): Promise<void>;
+  /** Stops receiving; resolves when no further `accept` will be called. Safe to call twice. */
+  stop(): Promise<void>;
+  /**
+   * Makes one platform call. Expected failures are values; it throws only for faults in itself.
+   * An aborted signal ends the wait, not what the platform already took: the result is then `unknown`.
+   */
+  send(outbound: Outbound, signal: AbortSignal): Promise<SendResult>;
+
+  readonly typing?: TypingAbility;
+  readonly preview?: PreviewAbility;
+  readonly media?: MediaAbility;
+  readonly commands?: CommandsAbility;
+}
+
+/** A channel as main.ts lists it. */
+export type ChannelEntry = {
+  readonly id: ChannelId;
+  /** Loads the channel's code; only channels that are on are loaded. */
+  load(): Promise<ChannelDefinition>;
+  /** For channels on this machine: the person who sits at them. */
+  readonly localPeer?: string;
+  /** What a person sets to have it, when it is off by default. */
+  readonly needs?: string;
+};
+
+/** A connection that has said who it is, and so can send. */
+export type HostedChannel = {
+  readonly definition: ChannelDefinition;
+  readonly adapter: ChannelAdapter;
+  readonly account: BotAccount;
+};
+
+export type BotAccount = { readonly id: AccountId; readonly name: string };
+
+/** The door of the gateway, as an adapter sees it. Bound to one account and its lease. */
+export interface Intake {
+  /** The cursor stored with the last accepted batch; undefined on the first start. */
+  readonly cursor: string | undefined;
+  /**
+   * Stores every event and the cursor in one transaction and resolves after its commit: only then
+   * may the platform be acknowledged. Rejects with ParleyError `store_unavailable`, `store_full`
+   * (keep the cursor, try again) or `stale_epoch` (another process has the account: stop).
+   */
+  accept(batch: InboundBatch): Promise<readonly Acceptance[]>;
+  /** Says how receiving goes: undefined when all is well. Shown in the log, the page and `/status`. */
+  trouble(problem: ChannelTrouble | undefined): void;
+}
+
+export type InboundBatch = {
+  readonly events: readonly InboundEnvelope[];
+  /** Events whose mapping threw; stored raw as `refused(unreadable)`, so that the cursor can pass. */
+  readonly unreadable?: readonly {
+    readonly eventKey: EventKey;
+    readonly raw: string;
+    readonly problem: string;
+  }[];
+  /** Where the platform stands after this batch; kept as it is when absent. */
+  readonly cursor?: string;
+};
+
+export type ChannelTrouble =
+  | { readonly kind: 'unreachable'; readonly detail: string }
+  | { readonly kind: 'unauthorised'; readonly detail: string }
+  | { readonly kind: 'conflict'; readonly detail: string };
+
+export interface TypingAbility {
+  readonly refreshMs: number;
+  /** Shows "typing" once; best effort. */
+  show(route: ReplyRoute, signal: AbortSignal): Promise<void>;
+}
+
+/** The network's own ephemeral preview (Telegram's drafts). Best effort; nothing to clean up. */
+export interface PreviewAbility {
+  draft(route: ReplyRoute, draftId: number, text: FormattedText, signal: AbortSignal): Promise<void>;
+}
+
+export interface MediaAbility {
+  /** Streams the bytes. Throws ParleyError `media_too_large` or `media_unavailable`. */
+  fetch(ref: AttachmentRef, maxBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
+export interface CommandsAbility {
+  /** Registers the commands natively; called off the critical path and only when they changed. */
+  register(commands: readonly NativeCommand[], signal: AbortSignal): Promise<void>;
+}
+
+export type NativeCommand = { readonly name: string; readonly description: string };

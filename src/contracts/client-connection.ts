@@ -1,0 +1,127 @@
+import type { Intake } from './channel.ts';
+import {
+  type ConversationAction,
+  type ConversationInput,
+  newConversation,
+  readLimit,
+  stepConversation,
+} from './client-conversation.ts';
+import { ackOf, type EffectFrame, type ServerFrame } from './client-frames.ts';
+import type { Clock } from './clock.ts';
+import type { InboundEnvelope } from './envelope.ts';
+import { hasCode, ParleyError } from './errors.ts';
+import type { Log } from './log.ts';
+import type { ReplyRoute } from './route.ts';
+import type { TimelineReader } from './timeline.ts';
+
+/** How frames travel to and from one client: a WebSocket message or a line each. */
+export type ClientLink = {
+  send(text: string): void;
+  /** Asks the client to come back later. */
+  close(): void;
+  onText(listener: (text: string) => void): void;
+  onClose(listener: () => void): void;
+};
+
+/** One client that is connected. */
+export type ClientConnection = {
+  /** Where the client looks; undefined until it said hello. */
+  readonly route: () => ReplyRoute | undefined;
+  readonly push: (frame: ServerFrame) => void;
+  readonly close: () => void;
+};
+
+export type ClientConnectionDeps = {
+  readonly link: ClientLink;
+  /** The channel's route to one of its conversations. */
+  routeTo(conversation: string): ReplyRoute;
+  /** The channel's mapping of a frame that arrived at `sentAt`, ms. */
+  envelopeOf(frame: EffectFrame, route: ReplyRoute, sentAt: number): InboundEnvelope;
+  readonly intake: Intake;
+  readonly timeline: TimelineReader;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Another process has the account now: nothing more may be accepted here. */
+  readonly onStale: () => void;
+};
+
+/**
+ * Performs what `stepConversation` decides. Messages of one client are accepted one after the other;
+ * when the store fails, the client is cut off, so that it sends everything unacknowledged again in order.
+ */
+export function openClientConnection(deps: ClientConnectionDeps): ClientConnection {
+  const ended = new AbortController();
+  let state = newConversation;
+  let route: ReplyRoute | undefined;
+  let effects = Promise.resolve();
+
+  const push = (frame: ServerFrame) => {
+    if (!ended.signal.aborted) deps.link.send(JSON.stringify(frame));
+  };
+  const close = () => {
+    ended.abort();
+    deps.link.close();
+  };
+  const input = (next: ConversationInput) => {
+    if (ended.signal.aborted) return;
+    const step = stepConversation(state, next);
+    state = step.state;
+    for (const action of step.actions) perform(action);
+  };
+  /** Runs unless the client is gone; a fault cuts it off, and it comes back and catches up. */
+  const attempt = async (work: () => Promise<void>) => {
+    if (ended.signal.aborted) return;
+    try {
+      await work();
+    } catch (error) {
+      deps.log.warn({ reason: String(error) }, 'client.cut-off');
+      push(unavailable);
+      close();
+      if (hasCode(error, 'stale_epoch')) deps.onStale();
+    }
+  };
+  const perform = (action: ConversationAction) => {
+    if (action.kind === 'reply') return push(action.frame);
+    if (action.kind === 'watch') route = deps.routeTo(action.conversation);
+    const at = route;
+    if (at === undefined) return;
+    switch (action.kind) {
+      case 'watch':
+        return deps.timeline.watch(at, (event) => input({ kind: 'event', event }), ended.signal);
+      case 'read':
+        return void attempt(async () => input({ kind: 'items', items: await read(deps, at, action.after) }));
+      case 'accept':
+        effects = effects.then(() => attempt(async () => push(await accept(deps, at, action.frame))));
+        return;
+      default:
+        return action satisfies never;
+    }
+  };
+
+  deps.link.onText((text) => input({ kind: 'frame', text }));
+  deps.link.onClose(() => ended.abort());
+  return { route: () => route, push, close };
+}
+
+function read(deps: ClientConnectionDeps, route: ReplyRoute, after: number | undefined) {
+  return deps.timeline.read(route, { limit: readLimit, ...(after === undefined ? {} : { after }) });
+}
+
+/** Resolves with the acknowledgement once the frame is stored; the frame's id makes it safe to repeat. */
+async function accept(
+  deps: ClientConnectionDeps,
+  route: ReplyRoute,
+  frame: EffectFrame,
+): Promise<ServerFrame> {
+  const envelope = deps.envelopeOf(frame, route, deps.clock.now());
+  const [acceptance] = await deps.intake.accept({ events: [envelope] });
+  if (acceptance === undefined) throw new ParleyError('internal', `No acceptance for frame ${frame.id}.`);
+  return ackOf(frame.id, acceptance);
+}
+
+const unavailable: ServerFrame = {
+  type: 'problem',
+  code: 'unavailable',
+  message: 'Parley cannot store messages right now. What is not acknowledged is kept and sent again.',
+  retry: true,
+};

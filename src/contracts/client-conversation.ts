@@ -1,0 +1,170 @@
+/**
+ * One client's view of one conversation, as a pure state machine: the channels that serve clients
+ * feed it what happens and perform what it answers. Decides what to read from the timeline so that
+ * a client misses nothing: events may be lost, so each one only asks for another read.
+ */
+import {
+  type ClientFrame,
+  clientFrameSchema,
+  type EffectFrame,
+  maxTextLength,
+  type ProblemFrame,
+  type ServerFrame,
+} from './client-frames.ts';
+import type { TimelineEvent, TimelineItem } from './timeline.ts';
+
+export type ConversationState = {
+  readonly conversation: string | undefined;
+  /** The newest position the client has. */
+  readonly position: number;
+  /** The positions of people's messages whose outcome is still open: their state will change. */
+  readonly open: readonly number[];
+  readonly reading: 'no' | 'yes' | 'again';
+};
+
+export type ConversationInput =
+  | { readonly kind: 'frame'; readonly text: string }
+  | { readonly kind: 'event'; readonly event: TimelineEvent }
+  | { readonly kind: 'items'; readonly items: readonly TimelineItem[] };
+
+export type ConversationAction =
+  | { readonly kind: 'reply'; readonly frame: ServerFrame }
+  /** Watch this conversation from now on, and no other. */
+  | { readonly kind: 'watch'; readonly conversation: string }
+  /** Read the timeline and feed the result back as `items`. */
+  | { readonly kind: 'read'; readonly after?: number }
+  | { readonly kind: 'accept'; readonly frame: EffectFrame };
+
+export type ConversationStep = {
+  readonly state: ConversationState;
+  readonly actions: readonly ConversationAction[];
+};
+
+/** How many items one read asks for. */
+export const readLimit = 200;
+
+export const newConversation: ConversationState = {
+  conversation: undefined,
+  position: 0,
+  open: [],
+  reading: 'no',
+};
+
+export function stepConversation(state: ConversationState, input: ConversationInput): ConversationStep {
+  switch (input.kind) {
+    case 'frame':
+      return onFrame(state, input.text);
+    case 'event':
+      return onEvent(state, input.event);
+    case 'items':
+      return onItems(state, input.items);
+    default:
+      return input satisfies never;
+  }
+}
+
+function onFrame(state: ConversationState, text: string): ConversationStep {
+  const parsed = parseFrame(text);
+  if (parsed.kind === 'problem') return { state, actions: [{ kind: 'reply', frame: parsed.frame }] };
+  const { frame } = parsed;
+  if (frame.type === 'hello') return onHello(state, frame.conversation, frame.after);
+  if (state.conversation === undefined) {
+    return problem(state, 'hello_first', 'Say hello before anything else.');
+  }
+  return { state, actions: [{ kind: 'accept', frame }] };
+}
+
+function onHello(state: ConversationState, conversation: string, after = 0): ConversationStep {
+  if (state.conversation !== undefined && state.conversation !== conversation) {
+    return problem(state, 'invalid_frame', 'Another conversation needs a connection of its own.');
+  }
+  const watch: readonly ConversationAction[] =
+    state.conversation === undefined ? [{ kind: 'watch', conversation }] : [];
+  const read = requestRead({ ...state, conversation, position: after });
+  return { state: read.state, actions: [...watch, ...read.actions] };
+}
+
+function onEvent(state: ConversationState, event: TimelineEvent): ConversationStep {
+  const forward: ConversationAction = { kind: 'reply', frame: { type: 'event', event } };
+  if (event.kind === 'preview' || event.kind === 'tool') return { state, actions: [forward] };
+  const read = requestRead(state);
+  return event.kind === 'changed' ? read : { state: read.state, actions: [forward, ...read.actions] };
+}
+
+function onItems(state: ConversationState, items: readonly TimelineItem[]): ConversationStep {
+  const last = items.at(-1)?.position ?? 0;
+  const seen = new Set(items.map((item) => item.position));
+  const done: ConversationState = {
+    ...state,
+    position: Math.max(last, state.position),
+    open: [...state.open.filter((at) => !seen.has(at)), ...items.filter(isOpen).map((item) => item.position)],
+    reading: 'no',
+  };
+  const reply: ConversationAction = { kind: 'reply', frame: { type: 'items', items } };
+  const next = nextRead(state, done, items.length >= readLimit ? last : undefined);
+  return { state: next.state, actions: [reply, ...next.actions] };
+}
+
+/** A full page has a next one; a change during the read asks for another from the start. */
+function nextRead(
+  before: ConversationState,
+  done: ConversationState,
+  pageEnd: number | undefined,
+): ConversationStep {
+  if (pageEnd !== undefined) {
+    return { state: { ...done, reading: before.reading }, actions: [{ kind: 'read', after: pageEnd }] };
+  }
+  return before.reading === 'again' ? requestRead(done) : { state: done, actions: [] };
+}
+
+/** One read at a time; what asks meanwhile is served by one more read after it. */
+function requestRead(state: ConversationState): ConversationStep {
+  if (state.reading !== 'no') return { state: { ...state, reading: 'again' }, actions: [] };
+  const after = Math.min(state.position, ...state.open.map((at) => at - 1));
+  return {
+    state: { ...state, reading: 'yes' },
+    actions: [{ kind: 'read', ...(after > 0 ? { after } : {}) }],
+  };
+}
+
+const openStates: ReadonlySet<string> = new Set(['held', 'waiting', 'taken']);
+
+function isOpen(item: TimelineItem): boolean {
+  return item.author.kind === 'person' && openStates.has(item.state);
+}
+
+type Parsed =
+  | { readonly kind: 'frame'; readonly frame: ClientFrame }
+  | { readonly kind: 'problem'; readonly frame: ProblemFrame };
+
+function parseFrame(text: string): Parsed {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { kind: 'problem', frame: problemFrame('invalid_frame', 'Not JSON.') };
+  }
+  const parsed = clientFrameSchema.safeParse(value);
+  if (parsed.success) return { kind: 'frame', frame: parsed.data };
+  const id = idOf(value);
+  const isTooLong = parsed.error.issues.some((issue) => issue.code === 'too_big' && issue.path[0] === 'text');
+  return {
+    kind: 'problem',
+    frame: isTooLong
+      ? problemFrame('too_long', `A message may be ${maxTextLength} characters long.`, id)
+      : problemFrame('invalid_frame', 'The frame is not one Parley knows.', id),
+  };
+}
+
+function idOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || !('id' in value)) return undefined;
+  return typeof value.id === 'string' && value.id.length <= 64 ? value.id : undefined;
+}
+
+function problem(state: ConversationState, code: ProblemFrame['code'], message: string): ConversationStep {
+  return { state, actions: [{ kind: 'reply', frame: problemFrame(code, message) }] };
+}
+
+function problemFrame(code: ProblemFrame['code'], message: string, id?: string): ProblemFrame {
+  return { type: 'problem', code, message, retry: false, ...(id === undefined ? {} : { id }) };
+}

@@ -1,0 +1,38 @@
+import { maxTextLength, type ServerFrame } from './client-frames.ts';
+import { messageId } from './ids.ts';
+import type { Outbound, SendResult } from './outbound.ts';
+
+/** What an open client is told of a delivery, and what the delivery amounts to. */
+export type ClientDelivery =
+  | { readonly kind: 'deliver'; readonly frame: ServerFrame; readonly result: SendResult }
+  | { readonly kind: 'reject'; readonly result: SendResult };
+
+/**
+ * The part is in the store before it comes here, and a client that is closed reads it there. So a
+ * delivery succeeds whether or not anyone looks; the part's key is the message's id.
+ */
+export function clientDelivery(outbound: Outbound, at: number): ClientDelivery {
+  const { content } = outbound;
+  switch (content.kind) {
+    case 'text':
+      if (content.text.text.length > maxTextLength) return reject('the text is longer than the limit');
+      return deliver({ type: 'message', messageId: outbound.key, at, ...content.text }, [outbound.key]);
+    case 'edit':
+      return deliver({ type: 'edited', messageId: content.messageId, ...content.text }, [content.messageId]);
+    case 'delete':
+      return deliver({ type: 'deleted', messageId: content.messageId }, []);
+    case 'reaction':
+    case 'media':
+      return reject(`this channel cannot deliver ${content.kind}`);
+    default:
+      return content satisfies never;
+  }
+}
+
+function deliver(frame: ServerFrame, receipts: readonly string[]): ClientDelivery {
+  return { kind: 'deliver', frame, result: { kind: 'sent', receipts: receipts.map(messageId) } };
+}
+
+function reject(reason: string): ClientDelivery {
+  return { kind: 'reject', result: { kind: 'failed', failure: { kind: 'rejected' }, reason } };
+}

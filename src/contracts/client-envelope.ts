@@ -1,0 +1,43 @@
+import type { EffectFrame } from './client-frames.ts';
+import type { InboundEnvelope, InboundEvent } from './envelope.ts';
+import { eventKey, messageId, type PeerId } from './ids.ts';
+import type { ReplyRoute } from './route.ts';
+
+export type ClientArrival = { readonly route: ReplyRoute; readonly owner: PeerId; readonly sentAt: number };
+
+/**
+ * A frame as the gateway takes it. The client's own id is the event key: a frame that is sent
+ * again after a lost connection is the same event. `sentAt` is the gateway's time of arrival.
+ */
+export function clientEnvelope(frame: EffectFrame, { route, owner, sentAt }: ClientArrival): InboundEnvelope {
+  return {
+    eventKey: eventKey(frame.id),
+    sentAt,
+    route,
+    chat: { kind: 'dm' },
+    sender: { id: owner, name: 'you', isBot: false, isSelf: false },
+    event: inboundEvent(frame),
+  };
+}
+
+function inboundEvent(frame: EffectFrame): InboundEvent {
+  switch (frame.type) {
+    case 'send':
+      return {
+        kind: 'message',
+        messageId: messageId(frame.id),
+        text: frame.text,
+        attachments: [],
+        mentionsBot: false,
+        repliesToBot: false,
+      };
+    case 'stop':
+      return { kind: 'stop' };
+    case 'edit':
+      return { kind: 'edit', messageId: messageId(frame.message), text: frame.text };
+    case 'delete':
+      return { kind: 'delete', messageId: messageId(frame.message) };
+    default:
+      return frame satisfies never;
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * What a client of a session-bound channel and the gateway say to each other: one JSON object per
+ * WebSocket message or per line. Each frame that has an effect carries an `id` of the client's own,
+ * and is sent again until its `ack` came: the same id is stored once.
+ */
+import { z } from 'zod';
+import type { Acceptance } from './acceptance.ts';
+import type { TimelineEvent, TimelineItem } from './timeline.ts';
+
+/** Longest text of one message, in UTF-16 code units. */
+export const maxTextLength = 32_000;
+/** Longest frame in bytes; a full text of characters that JSON escapes fits. */
+export const maxFrameBytes = 256 * 1024;
+/** Where a socket's path is too long for the system, a file of this suffix names the real path. */
+export const socketPointerSuffix = '.path';
+
+/** PostgreSQL stores no U+0000 and no lone surrogate, so neither passes this edge. */
+const text = z
+  .string()
+  .max(maxTextLength)
+  .transform((value) => value.replaceAll('\0', '\uFFFD').toWellFormed());
+
+const id = z.uuid();
+const conversation = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
+
+export const clientFrameSchema = z.discriminatedUnion('type', [
+  /** First frame, and again to ask for what came after a position. */
+  z.object({
+    type: z.literal('hello'),
+    conversation: conversation.default('main'),
+    after: z.int().nonnegative().optional(),
+  }),
+  z.object({ type: z.literal('send'), id, text }),
+  z.object({ type: z.literal('stop'), id }),
+  /** Gives message `message` the new `text`. */
+  z.object({ type: z.literal('edit'), id, message: id, text }),
+  z.object({ type: z.literal('delete'), id, message: id }),
+]);
+
+export type ClientFrame = z.infer<typeof clientFrameSchema>;
+export type HelloFrame = Extract<ClientFrame, { type: 'hello' }>;
+/** The frames that reach the intake. */
+export type EffectFrame = Exclude<ClientFrame, HelloFrame>;
+
+const span = z.union([
+  z.object({
+    kind: z.enum(['bold', 'italic', 'underline', 'strikethrough', 'spoiler', 'code', 'quote']),
+    start: z.int().nonnegative(),
+    length: z.int().positive(),
+  }),
+  z.object({
+    kind: z.literal('link'),
+    start: z.int().nonnegative(),
+    length: z.int().positive(),
+    url: z.string(),
+  }),
+  z.object({
+    kind: z.literal('code-block'),
+    start: z.int().nonnegative(),
+    length: z.int().positive(),
+    language: z.string().exactOptional(),
+  }),
+]);
+const spans = z.array(span).readonly();
+
+const timelineItem = z.object({
+  position: z.number(),
+  at: z.number(),
+  author: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('person'), name: z.string() }),
+    z.object({ kind: z.literal('agent') }),
+    z.object({ kind: z.literal('notice') }),
+  ]),
+  messageId: z.string(),
+  channel: z.string(),
+  text: z.string(),
+  spans: spans.exactOptional(),
+  state: z.string(),
+}) satisfies z.ZodType<TimelineItem>;
+
+const timelineEvent = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('changed') }),
+  z.object({ kind: z.literal('preview'), runId: z.string(), text: z.string() }),
+  z.object({
+    kind: z.literal('tool'),
+    runId: z.string(),
+    name: z.string(),
+    state: z.enum(['started', 'done', 'failed']),
+  }),
+  z.object({ kind: z.literal('run'), runId: z.string(), state: z.enum(['started', 'steered', 'ended']) }),
+]) satisfies z.ZodType<TimelineEvent>;
+
+export const serverFrameSchema = z.discriminatedUnion('type', [
+  /** The gateway has stored what became of frame `id`: it need not be sent again. */
+  z.object({ type: z.literal('ack'), id: z.string(), state: z.string(), reason: z.string().exactOptional() }),
+  /** Oldest first. An item with a known `messageId` replaces it: its state may have changed. */
+  z.object({ type: z.literal('items'), items: z.array(timelineItem).readonly() }),
+  z.object({ type: z.literal('event'), event: timelineEvent }),
+  /** The answer so far, formatted; replaces what was shown. */
+  z.object({ type: z.literal('preview'), text: z.string(), spans }),
+  /** A delivered part. The item with the same `messageId` follows later and replaces it. */
+  z.object({ type: z.literal('message'), messageId: z.string(), text: z.string(), spans, at: z.number() }),
+  z.object({ type: z.literal('edited'), messageId: z.string(), text: z.string(), spans }),
+  z.object({ type: z.literal('deleted'), messageId: z.string() }),
+  /** `retry: true`: send frame `id` again later. `retry: false`: sending it again would not help. */
+  z.object({
+    type: z.literal('problem'),
+    code: z.enum(['invalid_frame', 'hello_first', 'too_long', 'unavailable']),
+    message: z.string(),
+    retry: z.boolean(),
+    id: z.string().exactOptional(),
+  }),
+]);
+
+export type ServerFrame = z.infer<typeof serverFrameSchema>;
+export type ProblemFrame = Extract<ServerFrame, { type: 'problem' }>;
+
+/** The answer to frame `id` once the intake stored it. */
+export function ackOf(id: string, acceptance: Acceptance): ServerFrame {
+  const reason = reasonOf(acceptance);
+  return { type: 'ack', id, state: acceptance.kind, ...(reason === undefined ? {} : { reason }) };
+}
+
+function reasonOf(acceptance: Acceptance): string | undefined {
+  switch (acceptance.kind) {
+    case 'ignored':
+    case 'refused':
+      return acceptance.reason;
+    case 'command':
+      return acceptance.command;
+    case 'noted':
+      return acceptance.effect;
+    case 'accepted':
+    case 'duplicate':
+    case 'held':
+      return undefined;
+    default:
+      return acceptance satisfies never;
+  }
+}

@@ -1,0 +1,23 @@
+import type { Log } from './log.ts';
+
+/** What was opened on the way up and has to be closed on the way down. */
+export interface Closers {
+  add(name: string, close: () => Promise<void>): void;
+  /** Closes what was opened last first; a step that fails is logged and the rest goes on. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+export function createClosers(log: Log): Closers {
+  const steps: { readonly name: string; close(): Promise<void> }[] = [];
+  return {
+    add: (name, close) => {
+      steps.push({ name, close });
+    },
+    close: async () => {
+      for (let step = steps.pop(); step; step = steps.pop()) {
+        const { name } = step;
+        await step.close().catch((error: unknown) => log.warn({ step: name, error }, 'gateway.close-failed'));
+      }
+    },
+  };
+}

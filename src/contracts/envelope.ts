@@ -1,0 +1,82 @@
+import type { AttachmentRef } from './attachment.ts';
+import type { ConversationId, EventKey, MessageId, PeerId } from './ids.ts';
+import type { ReplyRoute } from './route.ts';
+
+/** One platform event, mapped by a channel's pure `inbound.ts`. */
+export type InboundEnvelope = {
+  /**
+   * Unique per bot account, for ever: kind + message id + version (edit date; reaction actor and
+   * emoji). A redelivery carries the same key, an edit another.
+   */
+  readonly eventKey: EventKey;
+  /** When the platform says it was sent, ms since the epoch. */
+  readonly sentAt: number;
+  readonly route: ReplyRoute;
+  readonly chat: Chat;
+  readonly sender: Sender;
+  readonly event: InboundEvent;
+};
+
+export type Chat = {
+  readonly kind: 'dm' | 'group';
+  readonly title?: string;
+  /** The guild, community or parent channel, where the platform has one. */
+  readonly parent?: ConversationId;
+};
+
+export type Sender = {
+  /** The immutable platform id. The only thing access is decided by. */
+  readonly id: PeerId;
+  /** For display to the model and in lists; never for access. */
+  readonly name: string;
+  readonly isBot: boolean;
+  /** The bot's own account. */
+  readonly isSelf: boolean;
+  /** Whether the sender administers this chat; absent where the platform does not say. */
+  readonly isAdmin?: boolean;
+};
+
+export type InboundEvent =
+  | InboundMessage
+  | InboundEdit
+  | { readonly kind: 'delete'; readonly messageId: MessageId }
+  | {
+      readonly kind: 'reaction';
+      readonly messageId: MessageId;
+      readonly emoji: string;
+      readonly isRemoved: boolean;
+    }
+  | { readonly kind: 'button'; readonly messageId: MessageId; readonly data: string }
+  /** The network's own stop button on a streaming answer. */
+  | { readonly kind: 'stop' }
+  /** The conversation has a new id; session, settings and outbox follow it. */
+  | { readonly kind: 'migrated'; readonly to: ConversationId }
+  /** The bot was blocked or removed (`isMember: false`), or let in again. */
+  | { readonly kind: 'membership'; readonly isMember: boolean }
+  /** An event Parley does not know. Recorded and refused: unknown is denied. */
+  | { readonly kind: 'unsupported'; readonly name: string };
+
+export type InboundMessage = {
+  readonly kind: 'message';
+  readonly messageId: MessageId;
+  readonly text: string;
+  readonly attachments: readonly AttachmentRef[];
+  /** A native mention of the bot, or a command addressed to it by name. */
+  readonly mentionsBot: boolean;
+  /** A reply to one of the bot's own messages. */
+  readonly repliesToBot: boolean;
+  readonly quote?: { readonly messageId: MessageId; readonly author: string; readonly text: string };
+  /** The original author's label, when the text was forwarded: untrusted data. */
+  readonly forwardedFrom?: string;
+  /** Parts of one album carry the same id and are joined. */
+  readonly album?: string;
+  /** The text fills the network's limit, so the client may have split it: more may follow. */
+  readonly mayContinue?: boolean;
+};
+
+export type InboundEdit = {
+  readonly kind: 'edit';
+  readonly messageId: MessageId;
+  /** The full new text. */
+  readonly text: string;
+};

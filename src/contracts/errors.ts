@@ -1,0 +1,40 @@
+/** What a caller may do about a fault. */
+export type RetryAdvice = { readonly kind: 'never' } | { readonly kind: 'later'; readonly afterMs?: number };
+
+/** Every code a fault can carry. Decide by code, never by message text. */
+export type ErrorCode =
+  | 'config_invalid'
+  | 'data_folder_locked'
+  | 'redis_unavailable'
+  | 'store_unavailable'
+  | 'store_full'
+  | 'stale_epoch'
+  | 'channel_unauthorised'
+  | 'channel_unavailable'
+  | 'media_too_large'
+  | 'media_unavailable'
+  | 'model_unauthorised'
+  | 'model_overloaded'
+  | 'model_overflow'
+  | 'model_refused'
+  | 'model_failed'
+  | 'tool_failed'
+  | 'invalid_input'
+  | 'internal';
+
+/** The one family of faults. Expected outcomes are values; this is thrown. */
+export class ParleyError extends Error {
+  readonly code: ErrorCode;
+  readonly retry: RetryAdvice;
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; retry?: RetryAdvice } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'ParleyError';
+    this.code = code;
+    this.retry = options.retry ?? { kind: 'never' };
+  }
+}
+
+export function hasCode(error: unknown, code: ErrorCode): boolean {
+  return error instanceof ParleyError && error.code === code;
+}

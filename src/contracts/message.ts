@@ -1,0 +1,71 @@
+import type { InboxId, SessionId, TranscriptId } from './ids.ts';
+
+/** A message as the agent loop sees it. */
+export type AgentMessage = {
+  readonly id: TranscriptId;
+  readonly role: 'user' | 'assistant' | 'tool' | 'system';
+  readonly parts: readonly MessagePart[];
+  /** The model that wrote it; absent on other roles. */
+  readonly model?: string;
+  readonly createdAt: number;
+};
+
+/** A row of the transcript. */
+export type TranscriptMessage = AgentMessage & {
+  readonly sessionId: SessionId;
+  /** The inbound messages this one came from. */
+  readonly inboundIds: readonly InboxId[];
+};
+
+/** Stored as JSON `[{ "type", "data" }]`. */
+export type MessagePart =
+  | { readonly type: 'text'; readonly data: { readonly text: string } }
+  | { readonly type: 'reasoning'; readonly data: { readonly thinking: string; readonly signature?: string } }
+  | { readonly type: 'tool_call'; readonly data: ToolCallData }
+  | { readonly type: 'tool_result'; readonly data: ToolResultData }
+  | { readonly type: 'finish'; readonly data: { readonly reason: FinishReason; readonly time: number } }
+  | { readonly type: 'binary'; readonly data: { readonly path: string; readonly mime_type: string } }
+  | { readonly type: 'image_url'; readonly data: { readonly url: string; readonly detail?: string } };
+
+export type ToolCallData = {
+  readonly id: string;
+  readonly name: string;
+  /** A JSON string, as the model wrote it. */
+  readonly input: string;
+  /** False while the model is still writing the call, or when it was cut off. */
+  readonly finished: boolean;
+};
+
+export type ToolResultData = {
+  readonly tool_call_id: string;
+  readonly name: string;
+  readonly content: string;
+  readonly metadata?: string;
+  readonly is_error: boolean;
+};
+
+/** What stands for the result of a call that a crash cut off: it may have had its effect, or not. */
+export const unknownOutcome = 'interrupted by a restart, outcome unknown';
+
+export type FinishReason =
+  | 'end_turn'
+  | 'tool_use'
+  | 'max_tokens'
+  | 'canceled'
+  | 'timeout'
+  | 'interrupted'
+  | 'permission_denied'
+  | 'error';
+
+/** The visible text of a message: its text parts joined. */
+export function textOf(parts: readonly MessagePart[]): string {
+  return parts.flatMap((part) => (part.type === 'text' ? [part.data.text] : [])).join('');
+}
+
+export function toolCallsOf(parts: readonly MessagePart[]): readonly ToolCallData[] {
+  return parts.flatMap((part) => (part.type === 'tool_call' ? [part.data] : []));
+}
+
+export function finishReasonOf(parts: readonly MessagePart[]): FinishReason | undefined {
+  return parts.findLast((part) => part.type === 'finish')?.data.reason;
+}

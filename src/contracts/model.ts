@@ -1,0 +1,117 @@
+import type { RetryAdvice } from './errors.ts';
+import type { FinishReason } from './message.ts';
+
+/** A family of models behind one API. A stream never throws: errors travel in it. */
+export interface LlmProvider {
+  readonly id: string;
+  /** Streams one answer; exactly one `complete` or `error` event ends it. Abort ends it with `error` kind `aborted`. */
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+  /** One answer without streaming, for titles and summaries. Throws ParleyError with a `model_…` code. */
+  send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer>;
+  model(): ModelInfo;
+  /** Loads what the first call needs (an SDK, say), so that the first person does not wait for it. */
+  warm?(): Promise<void>;
+}
+
+export type ModelInfo = {
+  readonly id: string;
+  readonly contextWindow: number;
+  readonly maxOutputTokens: number;
+  readonly canSeeImages: boolean;
+  readonly canThink: boolean;
+  /** Micro-dollars per million tokens. */
+  readonly prices: ModelPrices;
+};
+
+export type ModelPrices = TokenPrices & {
+  /** Some models price the whole call higher once its prompt (cache included) is longer than this. */
+  readonly longPrompt?: { readonly aboveTokens: number; readonly prices: TokenPrices };
+};
+
+/** Micro-dollars per million tokens. */
+export type TokenPrices = {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheWrite: number;
+  readonly cacheRead: number;
+};
+
+export type ModelRequest = {
+  /** Stable text first, so that the provider can cache it; volatile facts last. */
+  readonly system: readonly SystemBlock[];
+  readonly messages: readonly LlmMessage[];
+  readonly tools: readonly ToolSpec[];
+  readonly maxTokens?: number;
+  /** Token budget of extended thinking; absent = off. */
+  readonly thinkingTokens?: number;
+};
+
+export type SystemBlock = { readonly text: string; readonly isStable: boolean };
+
+/** The provider's shape: roles alternate, every tool use is answered in the next user message. */
+export type LlmMessage =
+  | { readonly role: 'user'; readonly content: readonly UserBlock[] }
+  | { readonly role: 'assistant'; readonly content: readonly AssistantBlock[] };
+
+export type UserBlock =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly mimeType: string; readonly base64: string }
+  | {
+      readonly type: 'tool_result';
+      readonly toolCallId: string;
+      readonly content: string;
+      readonly isError: boolean;
+    };
+
+export type AssistantBlock =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
+  | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: unknown };
+
+export type ToolSpec = {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the input object. */
+  readonly inputSchema: Record<string, unknown>;
+};
+
+export type ModelEvent =
+  | { readonly type: 'content_start' }
+  | { readonly type: 'content_delta'; readonly text: string }
+  | { readonly type: 'content_stop' }
+  /** The delta with a `signature` ends its thinking block; a block may be a signature alone. */
+  | { readonly type: 'thinking_delta'; readonly thinking: string; readonly signature?: string }
+  | { readonly type: 'tool_use_start'; readonly id: string; readonly name: string }
+  | { readonly type: 'tool_use_delta'; readonly id: string; readonly json: string }
+  | { readonly type: 'tool_use_stop'; readonly id: string }
+  | {
+      readonly type: 'complete';
+      readonly finish: FinishReason;
+      readonly usage: Usage;
+      readonly model: string;
+    }
+  /** Something worth telling, the stream goes on: a retry, a fallback model. */
+  | {
+      readonly type: 'warning';
+      readonly kind: 'retrying' | 'fallback';
+      readonly detail: string;
+      readonly waitMs: number;
+    }
+  | { readonly type: 'error'; readonly failure: ModelFailure };
+
+export type Usage = {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+};
+
+export type ModelFailure = {
+  readonly kind: 'aborted' | 'idle' | 'unauthorised' | 'overloaded' | 'overflow' | 'refused' | 'failed';
+  /** For the log and the owner; the person gets a fixed line. Holds no secret. */
+  readonly detail: string;
+  /** Whether the same request may succeed later. Absent: never. Only good before the first token. */
+  readonly retry?: RetryAdvice;
+};
+
+export type ModelAnswer = { readonly text: string; readonly usage: Usage; readonly model: string };

@@ -1,0 +1,52 @@
+import type { FormattedText } from './formatted-text.ts';
+import type { MessageId, PartKey } from './ids.ts';
+import type { ReplyRoute } from './route.ts';
+
+/** One call to a platform: what the outbox hands to a channel. */
+export type Outbound = {
+  /** The idempotency key: run, ordinal, target. Stable over restarts, so nonces come from it. */
+  readonly key: PartKey;
+  readonly route: ReplyRoute;
+  readonly content: OutboundContent;
+};
+
+export type OutboundContent =
+  /** At most `capabilities.text.maxLength` long. */
+  | { readonly kind: 'text'; readonly text: FormattedText }
+  | { readonly kind: 'edit'; readonly messageId: MessageId; readonly text: FormattedText }
+  | { readonly kind: 'delete'; readonly messageId: MessageId }
+  | { readonly kind: 'reaction'; readonly messageId: MessageId; readonly emoji: string }
+  | {
+      readonly kind: 'media';
+      /** An absolute path under the data folder or the workspace. */
+      readonly path: string;
+      readonly mimeType: string;
+      readonly name: string;
+      readonly caption?: FormattedText;
+    };
+
+export type SendResult =
+  /** The platform confirmed it; `receipts` are the ids of what now stands there (may be empty). */
+  | { readonly kind: 'sent'; readonly receipts: readonly MessageId[] }
+  /**
+   * Certainly not delivered: safe to repeat. `afterMs` is the wait that the platform asks for, 0 when
+   * it names none. `isOutage`: the platform could not be reached at all, so that repeating never ends
+   * by count.
+   */
+  | { readonly kind: 'retry'; readonly afterMs: number; readonly reason: string; readonly isOutage?: boolean }
+  /** The connection ended before the answer: it may or may not stand there. */
+  | { readonly kind: 'unknown'; readonly reason: string }
+  /** Certainly not delivered, and repeating it would not help. */
+  | { readonly kind: 'failed'; readonly failure: SendFailure; readonly reason: string };
+
+export type SendFailure =
+  /** The platform could not read the markup: core repeats it as plain text. */
+  | { readonly kind: 'markup' }
+  /** Blocked, removed or gone: the conversation is unreachable. */
+  | { readonly kind: 'unreachable' }
+  /** The conversation lives on under another id; core follows. */
+  | { readonly kind: 'migrated'; readonly to: ReplyRoute['conversation'] }
+  /** The thread is gone: core repeats it without one. */
+  | { readonly kind: 'thread-gone' }
+  | { readonly kind: 'unauthorised' }
+  | { readonly kind: 'rejected' };

@@ -1,0 +1,25 @@
+import type { z } from 'zod';
+import type { Log } from './log.ts';
+import type { ToolFactory } from './tool.ts';
+
+/** What a plugin folder exports as `plugin` from its `index.ts`. */
+export interface PluginDefinition<Config = unknown> {
+  readonly id: string;
+  readonly configSchema: z.ZodType<Config>;
+  /** Registers what the plugin brings; returns a disposer. */
+  setup(api: PluginApi, config: Config): Disposer;
+}
+
+export type Disposer = () => void | Promise<void>;
+
+/** What a plugin may use. It grows with the plugins that need it. */
+export interface PluginApi {
+  readonly log: Log;
+  readonly tools: {
+    /**
+     * Brings one tool. The name is declared here, before any run asks the factory, so that two plugins
+     * that bring the same tool are noticed at the start. The factory's tools carry that name.
+     */
+    register(name: string, factory: ToolFactory): void;
+  };
+}

@@ -1,0 +1,31 @@
+/**
+ * Named points around the durable steps. In production a probe does nothing; the crash tests pass one
+ * that kills the process there.
+ */
+export interface Probe {
+  reach(point: KillPoint): void;
+}
+
+export type KillPoint =
+  | 'received'
+  | 'accepted'
+  | 'command-applied'
+  | 'fetched'
+  | 'woken'
+  | 'claimed'
+  | 'taken'
+  | 'model-called'
+  | 'streaming'
+  | 'preview-sent'
+  | 'tool-started'
+  | 'tool-finished'
+  | 'steered'
+  | 'turn-committed'
+  | 'finished'
+  | 'outbox-claimed'
+  | 'sending'
+  | 'sent-not-marked'
+  | 'marked'
+  | 'handing-over';
+
+export const noProbe: Probe = { reach: () => undefined };

@@ -1,0 +1,24 @@
+import type { IncomingMessage } from 'node:http';
+
+/** The HTTP server as a channel sees it. Authentication, Host and Origin are checked before a handler runs. */
+export interface RouteHost {
+  /** Opens a WebSocket endpoint for signed-in clients under `/channels/<channel>/<path>`. */
+  socket(path: string, onOpen: (socket: ClientSocket) => void): void;
+  /** A webhook: no sign-in; the handler checks the secret itself. Body limited before it is read. */
+  webhook(path: string, handle: (request: WebhookRequest) => Promise<WebhookAnswer>): void;
+}
+
+export interface ClientSocket {
+  send(text: string): void;
+  close(code: number, reason: string): void;
+  onMessage(listener: (text: string) => void): void;
+  onClose(listener: () => void): void;
+}
+
+export type WebhookRequest = {
+  readonly params: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Uint8Array;
+};
+
+export type WebhookAnswer = { readonly status: number; readonly body?: string };

@@ -1,0 +1,50 @@
+import type { Span } from './formatted-text.ts';
+import type { ReplyRoute } from './route.ts';
+
+/**
+ * What was said in one session, oldest first, and what is being said now. Session-bound channels
+ * (web, terminal) read it, so that a page that was closed misses nothing.
+ */
+export interface TimelineReader {
+  /**
+   * The newest `limit` items of the session that `route` leads to; with `after`, the oldest `limit` that
+   * came after that position. A page that is not full is the last one.
+   */
+  read(
+    route: ReplyRoute,
+    options: { readonly after?: number; readonly limit: number },
+  ): Promise<readonly TimelineItem[]>;
+  /** Calls back for each change until the signal aborts. May miss some: `read` is the truth. */
+  watch(route: ReplyRoute, onEvent: (event: TimelineEvent) => void, signal: AbortSignal): void;
+}
+
+export type TimelineItem = {
+  /** Grows with time; a client asks for what came after the last one it has. */
+  readonly position: number;
+  readonly at: number;
+  readonly author:
+    | { readonly kind: 'person'; readonly name: string }
+    | { readonly kind: 'agent' }
+    | { readonly kind: 'notice' };
+  /** The platform's or client's id of the message; for an answer the receipt of its part. */
+  readonly messageId: string;
+  readonly channel: string;
+  readonly text: string;
+  /** The formatting of `text`; absent where `text` is as it was written. */
+  readonly spans?: readonly Span[];
+  /** For a person's message: waiting, taken, answered … */
+  readonly state: string;
+};
+
+export type TimelineEvent =
+  /** Something was stored: read again from your position. */
+  | { readonly kind: 'changed' }
+  /** The answer so far, replacing what was shown. Never holds a prefix of a silent token. */
+  | { readonly kind: 'preview'; readonly runId: string; readonly text: string }
+  | {
+      readonly kind: 'tool';
+      readonly runId: string;
+      readonly name: string;
+      readonly state: 'started' | 'done' | 'failed';
+    }
+  | { readonly kind: 'run'; readonly runId: string; readonly state: 'started' | 'steered' | 'ended' };

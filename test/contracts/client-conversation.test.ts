@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type ConversationState,
+  newConversation,
+  readLimit,
+  stepConversation,
+} from '#contracts/client-conversation.ts';
+import type { TimelineItem } from '#contracts/timeline.ts';
+
+const frame = (value: unknown) => ({ kind: 'frame', text: JSON.stringify(value) }) as const;
+const opened = () => stepConversation(newConversation, frame({ type: 'hello' })).state;
+const itemAt = (position: number, state = 'answered'): TimelineItem => ({
+  position,
+  at: 0,
+  author: { kind: 'person', name: 'you' },
+  messageId: `m${position}`,
+  channel: 'x',
+  text: 't',
+  state,
+});
+
+describe('a client conversation', () => {
+  it('watches and reads on hello, from where the client is', () => {
+    const { actions } = stepConversation(newConversation, frame({ type: 'hello', after: 7 }));
+    expect(actions).toEqual([
+      { kind: 'watch', conversation: 'main' },
+      { kind: 'read', after: 7 },
+    ]);
+  });
+
+  it('takes nothing before hello', () => {
+    const { actions } = stepConversation(newConversation, frame({ type: 'stop', id: randomUUID() }));
+    expect(actions).toMatchObject([{ kind: 'reply', frame: { type: 'problem', code: 'hello_first' } }]);
+  });
+
+  it('says which message is too long, so that it is not sent again', () => {
+    const id = randomUUID();
+    const { actions } = stepConversation(opened(), frame({ type: 'send', id, text: 'x'.repeat(32_001) }));
+    expect(actions).toMatchObject([{ frame: { type: 'problem', code: 'too_long', id, retry: false } }]);
+  });
+
+  it('replaces what a database cannot store', () => {
+    const { actions } = stepConversation(opened(), {
+      kind: 'frame',
+      text: `{"type":"send","id":"${randomUUID()}","text":"a\\u0000b\\ud800c"}`,
+    });
+    expect(actions).toMatchObject([{ kind: 'accept', frame: { text: 'a\ufffdb\ufffdc' } }]);
+  });
+
+  it('reads again from the oldest message whose end is still open', () => {
+    const read = stepConversation(opened(), {
+      kind: 'items',
+      items: [itemAt(1), itemAt(2, 'taken'), itemAt(3)],
+    });
+    const changed = stepConversation(read.state, { kind: 'event', event: { kind: 'changed' } });
+    expect(changed.actions).toEqual([{ kind: 'read', after: 1 }]);
+    const ended = stepConversation(changed.state, { kind: 'items', items: [itemAt(2), itemAt(3)] });
+    const later = stepConversation(ended.state, { kind: 'event', event: { kind: 'changed' } });
+    expect(later.actions).toEqual([{ kind: 'read', after: 3 }]);
+  });
+
+  it('shows a client every item, whatever the order of changes and reads', () => {
+    const moves = fc.array(fc.constantFrom('say', 'many', 'end', 'change', 'answer'), { maxLength: 60 });
+    fc.assert(
+      fc.property(moves, (sequence) => {
+        const gateway = new ModelGateway();
+        for (const move of sequence) gateway.make(move);
+        gateway.settle();
+        expect(gateway.shown()).toEqual(gateway.stored());
+      }),
+      { interruptAfterTimeLimit: 1500, numRuns: 5000, markInterruptAsFailure: false },
+    );
+  });
+
+  it('survives any frame, and changes no prototype', () => {
+    const anyText = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc
+        .record({
+          type: fc.constantFrom('hello', 'send', 'stop', 'edit', 'delete'),
+          id: fc.anything(),
+          text: fc.anything(),
+        })
+        .map((value) => {
+          try {
+            return JSON.stringify(value) ?? '';
+          } catch {
+            return '';
+          }
+        }),
+      fc.constantFrom(
+        '{"__proto__":{"polluted":1},"type":"hello"}',
+        '{"type":"hello","constructor":{"prototype":{"polluted":1}}}',
+      ),
+      fc.integer({ min: 1, max: 60_000 }).map((depth) => '['.repeat(depth)),
+    );
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const step = stepConversation(opened(), { kind: 'frame', text });
+        for (const action of step.actions)
+          expect(['reply', 'read', 'accept', 'watch']).toContain(action.kind);
+        expect(Reflect.get({}, 'polluted')).toBeUndefined();
+      }),
+      { interruptAfterTimeLimit: 2000, numRuns: 100_000, markInterruptAsFailure: false },
+    );
+  });
+});
+
+/** A timeline, and one client that performs the actions; reads are answered when the model says so. */
+class ModelGateway {
+  #items: TimelineItem[] = [];
+  readonly #client = new Map<string, string>();
+  readonly #reads: { readonly after?: number }[] = [];
+  #state: ConversationState = newConversation;
+
+  constructor() {
+    this.#step(frame({ type: 'hello' }));
+  }
+
+  make(move: string): void {
+    if (move === 'say') this.#say(1);
+    if (move === 'many') this.#say(readLimit + 3);
+    if (move === 'end') this.#items = this.#items.map((item) => ({ ...item, state: 'answered' }));
+    if (move === 'answer') this.#answerRead();
+    else this.#step({ kind: 'event', event: { kind: 'changed' } });
+  }
+
+  settle(): void {
+    while (this.#reads.length > 0) this.#answerRead();
+  }
+
+  shown = () => Object.fromEntries(this.#client);
+  stored = () => Object.fromEntries(this.#items.map((item) => [item.messageId, item.state]));
+
+  #say(count: number): void {
+    for (let i = 0; i < count; i += 1) this.#items.push(itemAt(this.#items.length + 1, 'waiting'));
+  }
+
+  #answerRead(): void {
+    const read = this.#reads.shift();
+    if (read === undefined) return;
+    const { after = 0 } = read;
+    this.#step({
+      kind: 'items',
+      items: this.#items.filter((item) => item.position > after).slice(0, readLimit),
+    });
+  }
+
+  #step(input: Parameters<typeof stepConversation>[1]): void {
+    const { state, actions } = stepConversation(this.#state, input);
+    this.#state = state;
+    for (const action of actions) {
+      if (action.kind === 'read') this.#reads.push(action);
+      if (action.kind === 'reply' && action.frame.type === 'items') {
+        for (const item of action.frame.items) this.#client.set(item.messageId, item.state);
+      }
+    }
+  }
+}
