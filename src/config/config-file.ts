@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Problem } from './problem.ts';
+
+export type ConfigFile = {
+  /** Absolute; absent when no file was there and none was asked for. */
+  readonly path?: string;
+  readonly content: Readonly<Record<string, unknown>>;
+  readonly problems: readonly Problem[];
+};
+
+/** Reads the file that PARLEY_CONFIG names, which must exist, or ./parley.config.json, which may. */
+export function readConfigFile(named: string | undefined, cwd: string): ConfigFile {
+  const path = resolve(cwd, named ?? 'parley.config.json');
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    if (isAbsent && named === undefined) return { content: {}, problems: [] };
+    const what = isAbsent
+      ? 'there is no such file; correct PARLEY_CONFIG'
+      : `cannot be read (${String(error)})`;
+    return { path, content: {}, problems: [{ where: path, what }] };
+  }
+  return { path, ...parseText(text.replace(/^\uFEFF/, ''), path) };
+}
+
+function parseText(text: string, path: string): Omit<ConfigFile, 'path'> {
+  try {
+    const content: unknown = JSON.parse(text);
+    if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+      return { content: {}, problems: [{ where: path, what: 'is not a JSON object; write { … }' }] };
+    }
+    return { content: content as Record<string, unknown>, problems: findSecrets(content, path, '') };
+  } catch (error) {
+    return {
+      content: {},
+      problems: [{ where: path, what: `is not valid JSON${positionOf(error, text)}; mend it there` }],
+    };
+  }
+}
+
+/** The parser's message quotes the text, which may hold a secret, so only the place is taken from it. */
+function positionOf(error: unknown, text: string): string {
+  const [, position] = /at position (\d+)/.exec(String(error)) ?? [];
+  if (position === undefined) return '';
+  const before = text.slice(0, Number(position)).split('\n');
+  return ` at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+}
+
+const secretName = /^(token|.*[a-z]Token|secret|.*Secret|password|.*Password)$/;
+
+/** The file is shared, printed and committed, so a credential in it is an error. */
+function findSecrets(value: object, path: string, at: string): readonly Problem[] {
+  const problems: Problem[] = [];
+  for (const [name, member] of Object.entries(value)) {
+    const here = at === '' ? name : `${at}.${name}`;
+    if (at !== '' && typeof member === 'string' && secretName.test(name)) {
+      const variable = here === 'channels.telegram.token' ? 'TELEGRAM_BOT_TOKEN' : 'its variable';
+      problems.push({
+        where: `${here} in ${path}`,
+        what: `secrets do not belong in the file; set ${variable} in the environment and remove it here`,
+      });
+    } else if (typeof member === 'object' && member !== null) {
+      problems.push(...findSecrets(member, path, here));
+    }
+  }
+  return problems;
+}

@@ -1,0 +1,77 @@
+import type { AgentId } from '#contracts/ids.ts';
+import type { ModelPrices } from '#contracts/model.ts';
+import type { FileSettings } from './schema.ts';
+import type { Secret } from './secret.ts';
+import type { TextPattern } from './text-pattern.ts';
+
+/** The settings of this process: file, environment and defaults, checked, joined and frozen. */
+export type Config = DeepReadonly<
+  Omit<FileSettings, '$schema' | 'dataDir' | 'model' | 'agents' | 'defaultAgent' | 'bindings' | 'channels'>
+> & {
+  /** Absolute. */
+  readonly dataDir: string;
+  /** The file that was read; absent when there is none. */
+  readonly configPath?: string;
+  /** PARLEY_TOKEN. When absent the gateway makes one and keeps it in the data folder. */
+  readonly token?: Secret;
+  /** A redis:// or rediss:// address, or the absolute path of a unix socket. Absent: a private server. */
+  readonly redisUrl?: Secret;
+  /** A postgres:// address. Absent: SQLite in the data folder. */
+  readonly databaseUrl?: Secret;
+  readonly model: ModelSettings;
+  /** At least one. */
+  readonly agents: readonly AgentSettings[];
+  readonly defaultAgent: AgentId;
+  readonly bindings: readonly Binding[];
+  /** `groups.mentionPatterns`, compiled. */
+  readonly mentionMatchers: readonly TextPattern[];
+  readonly channels: {
+    readonly telegram: ChannelSettings & { readonly token?: Secret; readonly apiRoot?: string };
+    readonly web: ChannelSettings;
+    readonly terminal: ChannelSettings;
+  };
+};
+
+export type ModelSettings = {
+  readonly provider: 'anthropic' | 'demo';
+  readonly id: string;
+  /** In the order they are tried; empty for the demo. */
+  readonly apiKeys: readonly Secret[];
+  readonly baseUrl?: string;
+  readonly fallbacks: readonly string[];
+  readonly maxTokens: number;
+  readonly thinkingTokens?: number;
+  /** Micro-dollars per million tokens. */
+  readonly prices?: ModelPrices;
+};
+
+export type AgentSettings = {
+  readonly id: AgentId;
+  readonly name: string;
+  /** Absolute. */
+  readonly workspace: string;
+  readonly profile?: string;
+  readonly thinkingTokens?: number;
+};
+
+/** Sends what matches every given field to an agent; the most specific binding wins. */
+export type Binding = {
+  readonly agent: AgentId;
+  readonly channel?: string;
+  readonly account?: string;
+  readonly conversation?: string;
+  readonly peer?: string;
+  readonly parent?: string;
+};
+
+/**
+ * What core knows of a channel's settings. The rest is the channel's own: pass it through
+ * `revealSettings` to the channel's schema.
+ */
+export type ChannelSettings = { readonly enabled: boolean; readonly [setting: string]: unknown };
+
+export type DeepReadonly<T> = T extends readonly (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+    : T;

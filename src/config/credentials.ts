@@ -1,0 +1,106 @@
+import type { Environment, EnvironmentName } from './environment.ts';
+import type { Problem } from './problem.ts';
+import { findSecretProblem, Secret, type SecretKind } from './secret.ts';
+
+export type Credentials = {
+  readonly token?: Secret;
+  readonly telegramToken?: Secret;
+  readonly apiKeys: readonly Secret[];
+  readonly redisUrl?: Secret;
+  readonly databaseUrl?: Secret;
+  readonly problems: readonly Problem[];
+};
+
+export type CredentialRules = { readonly allowInsecureRedis: boolean };
+
+/** Takes every secret of the environment and refuses those that cannot be real. */
+export function readCredentials(environment: Environment, rules: CredentialRules): Credentials {
+  const problems: Problem[] = [];
+  const take = (name: EnvironmentName, find: (value: string) => string | undefined): Secret | undefined => {
+    const value = environment.values[name];
+    if (value === undefined) return undefined;
+    const problem = find(value);
+    if (problem !== undefined) problems.push({ where: `${name} in the environment`, what: problem });
+    return new Secret(value);
+  };
+  const ofKind = (kind: SecretKind, fix: string) => (value: string) => {
+    const problem = findSecretProblem(value, kind);
+    return problem === undefined ? undefined : `${problem}; ${fix}`;
+  };
+  const token = take(
+    'PARLEY_TOKEN',
+    ofKind('access-token', 'use a random one or leave it out and Parley makes one'),
+  );
+  const telegramToken = take(
+    'TELEGRAM_BOT_TOKEN',
+    ofKind('telegram-token', 'copy it from @BotFather or unset it'),
+  );
+  const redisUrl = take('REDIS_URL', (value) => findRedisProblem(value, rules));
+  const databaseUrl = take('DATABASE_URL', findDatabaseProblem);
+  const apiKeys = splitList(environment.values.ANTHROPIC_API_KEY).map((key) => {
+    const problem = ofKind('api-key', 'put the real key there, or unset it to use the demo model')(key);
+    if (problem !== undefined)
+      problems.push({ where: 'ANTHROPIC_API_KEY in the environment', what: problem });
+    return new Secret(key);
+  });
+  return {
+    ...(token && { token }),
+    ...(telegramToken && { telegramToken }),
+    ...(redisUrl && { redisUrl }),
+    ...(databaseUrl && { databaseUrl }),
+    apiKeys,
+    problems,
+  };
+}
+
+export function splitList(text: string | undefined): readonly string[] {
+  return (text ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+/** A remote Redis must ask for a password: whoever reaches it can read and forge wake jobs (threat 14). */
+function findRedisProblem(value: string, rules: CredentialRules): string | undefined {
+  if (value.startsWith('/')) return undefined;
+  const url = parseUrl(value);
+  if (url === undefined || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
+    return 'is not a Redis address; use redis://host:6379, rediss://host:6379 or the path of a unix socket';
+  }
+  const password = decode(url.password);
+  if (password !== '') return passwordProblem(password);
+  if (isLoopback(url.hostname) || rules.allowInsecureRedis) return undefined;
+  return `leads to another machine without a password; use ${url.protocol}//:password@host:port, or set allowInsecureRedis to true if only Parley can reach it`;
+}
+
+function findDatabaseProblem(value: string): string | undefined {
+  const url = parseUrl(value);
+  if (url === undefined || !['postgres:', 'postgresql:'].includes(url.protocol)) {
+    return 'is not a PostgreSQL address; use postgres://user:password@host:5432/database';
+  }
+  const password = decode(url.password);
+  return password === '' ? undefined : passwordProblem(password);
+}
+
+function passwordProblem(password: string): string | undefined {
+  const problem = findSecretProblem(password, 'password');
+  return problem === undefined ? undefined : `holds a password that ${problem}; set a real one`;
+}
+
+function parseUrl(value: string): URL | undefined {
+  return URL.canParse(value) ? new URL(value) : undefined;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Not percent-encoded after all: take it as it stands.
+    return text;
+  }
+}
+
+/** Only spellings that cannot mean anything else; `redis://` hosts are not normalised by URL. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}

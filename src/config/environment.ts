@@ -1,0 +1,70 @@
+/** The names Parley reads from the environment; they are fixed (spec 18). */
+export const environmentNames = [
+  'ANTHROPIC_API_KEY',
+  'ANTHROPIC_BASE_URL',
+  'TELEGRAM_BOT_TOKEN',
+  'TELEGRAM_API_ROOT',
+  'REDIS_URL',
+  'DATABASE_URL',
+  'PARLEY_DATA_DIR',
+  'PARLEY_CONFIG',
+  'PARLEY_HOST',
+  'PARLEY_PORT',
+  'PARLEY_TOKEN',
+  'PARLEY_MODEL',
+  'PARLEY_LOG_LEVEL',
+  'PARLEY_DM_POLICY',
+  'PARLEY_GROUP_POLICY',
+  'PARLEY_OWNERS',
+] as const;
+
+export type EnvironmentName = (typeof environmentNames)[number];
+
+/** What the environment says. A name that is absent or set to nothing is not in it. */
+export type Environment = {
+  readonly values: Readonly<Partial<Record<EnvironmentName, string>>>;
+  /** Names that look meant for Parley and that it does not know. */
+  readonly unknown: readonly string[];
+};
+
+/**
+ * Reads the environment: the only place in Parley that does. An empty variable counts as absent,
+ * because that is what `${NAME:-}` in a compose file passes.
+ */
+export function readEnvironment(source: NodeJS.ProcessEnv = process.env): Environment {
+  const values: Partial<Record<EnvironmentName, string>> = {};
+  for (const name of environmentNames) {
+    const value = source[name];
+    if (value !== undefined && value !== '') values[name] = value;
+  }
+  const known: ReadonlySet<string> = new Set(environmentNames);
+  const unknown = Object.keys(source).filter(
+    (name) => name.startsWith('PARLEY_') && !known.has(name) && !developerNames.has(name),
+  );
+  return { values, unknown };
+}
+
+/** Set by the test runner for the tests; Parley itself does not read them. */
+const developerNames: ReadonlySet<string> = new Set([
+  'PARLEY_LONG',
+  'PARLEY_TEST_DATABASE_URL',
+  'PARLEY_TEST_REDIS',
+]);
+
+/**
+ * The variables a child process may see: what programs need to run, and no credential. An allow-list,
+ * so that a secret added later is left out without anyone thinking of it.
+ */
+export function childEnvironment(source: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const child: Record<string, string> = {};
+  for (const name of ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR']) {
+    const value = source[name];
+    if (value !== undefined) child[name] = value;
+  }
+  return child;
+}
+
+/** True where people look at the output: pretty logs, colours. */
+export function isInteractive(stream: { readonly isTTY?: boolean } = process.stdout): boolean {
+  return stream.isTTY === true;
+}

@@ -1,0 +1,206 @@
+// One immutable Config out of defaults < file < environment. Everything that is wrong is reported
+// together; nothing is guessed, and what is unknown is an error.
+import { dirname, resolve } from 'node:path';
+import { agentId } from '#contracts/ids.ts';
+import type { AgentSettings, Config, ModelSettings } from './config.ts';
+import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { type Credentials, readCredentials, splitList } from './credentials.ts';
+import { type Environment, type EnvironmentName, environmentNames, readEnvironment } from './environment.ts';
+import { configError, describeIssue, type Problem, showPath } from './problem.ts';
+import { type FileSettings, fileSchema } from './schema.ts';
+import { Secret } from './secret.ts';
+import { findSettingsProblems } from './settings-rules.ts';
+import { suggestName } from './suggestion.ts';
+import { compilePattern } from './text-pattern.ts';
+
+/** Reads file and environment. Throws ParleyError `config_invalid` that names every problem and its fix. */
+export function loadConfig(
+  environment: Environment = readEnvironment(),
+  cwd: string = process.cwd(),
+): Config {
+  const file = readConfigFile(environment.values.PARLEY_CONFIG, cwd);
+  const overlaid = overlayEnvironment(file.content, environment);
+  const credentials = readCredentials(environment, {
+    allowInsecureRedis: file.content.allowInsecureRedis === true,
+  });
+  const parsed = fileSchema.safeParse(overlaid.settings);
+  const problems: Problem[] = [
+    ...file.problems,
+    ...findUnknownVariables(environment),
+    ...credentials.problems,
+  ];
+  if (!parsed.success) {
+    for (const issue of parsed.error.issues) {
+      const where = placeOf(issue.path, overlaid.sources, file);
+      problems.push(...describeIssue(issue, overlaid.settings).map((what) => ({ where, what })));
+    }
+    throw configError(problems);
+  }
+  problems.push(...findSettingsProblems(parsed.data, credentials));
+  if (problems.length > 0) throw configError(problems);
+  return freeze(
+    buildConfig(parsed.data, { credentials, file, cwd, dataDir: environment.values.PARLEY_DATA_DIR }),
+  );
+}
+
+type Sources = ReadonlyMap<string, EnvironmentName>;
+
+/** Where a variable that is not a secret stands in the settings. */
+const settingOf: Partial<Record<EnvironmentName, readonly string[]>> = {
+  ANTHROPIC_BASE_URL: ['model', 'baseUrl'],
+  TELEGRAM_API_ROOT: ['channels', 'telegram', 'apiRoot'],
+  PARLEY_HOST: ['host'],
+  PARLEY_PORT: ['port'],
+  PARLEY_MODEL: ['model', 'id'],
+  PARLEY_LOG_LEVEL: ['logLevel'],
+  PARLEY_DM_POLICY: ['access', 'dmPolicy'],
+  PARLEY_GROUP_POLICY: ['access', 'groupPolicy'],
+};
+
+function overlayEnvironment(content: Readonly<Record<string, unknown>>, environment: Environment) {
+  const settings = structuredClone(content) as Record<string, unknown>;
+  const sources = new Map<string, EnvironmentName>();
+  for (const name of environmentNames) {
+    const path = settingOf[name];
+    const value = environment.values[name];
+    if (path === undefined || value === undefined) continue;
+    setAt(settings, path, name === 'PARLEY_PORT' && /^\d+$/.test(value) ? Number(value) : value);
+    sources.set(path.join('.'), name);
+  }
+  const owners = splitList(environment.values.PARLEY_OWNERS);
+  if (owners.length > 0) {
+    // Added to those of the file, never instead: nobody loses ownership by a forgotten variable.
+    settings.owners = [...owners, ...(Array.isArray(settings.owners) ? settings.owners : [])];
+    for (const index of owners.keys()) sources.set(`owners.${index}`, 'PARLEY_OWNERS');
+  }
+  return { settings, sources };
+}
+
+function setAt(settings: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [name, ...rest] = path;
+  if (name === undefined) return;
+  if (rest.length === 0) {
+    settings[name] = value;
+    return;
+  }
+  settings[name] ??= {};
+  const inner = settings[name];
+  // Anything else there is a problem the schema reports.
+  if (typeof inner === 'object' && inner !== null) setAt(inner as Record<string, unknown>, rest, value);
+}
+
+function placeOf(path: readonly PropertyKey[], sources: Sources, file: ConfigFile): string {
+  const variable = sources.get(path.map(String).join('.'));
+  if (variable !== undefined) return `${variable} in the environment`;
+  return file.path === undefined ? showPath(path) : `${showPath(path)} in ${file.path}`;
+}
+
+/** A misspelt variable would be a setting that silently does not hold. Names far from all known ones pass. */
+function findUnknownVariables(environment: Environment): readonly Problem[] {
+  return environment.unknown.flatMap((name) => {
+    const suffixes = environmentNames.map((known) => known.replace(/^PARLEY_/, ''));
+    const meant = suggestName(name.replace(/^PARLEY_/, ''), suffixes);
+    if (meant === undefined) return [];
+    const known = environmentNames.find((candidate) => candidate.replace(/^PARLEY_/, '') === meant);
+    return [{ where: `${name} in the environment`, what: `is not a known name. Did you mean ${known}?` }];
+  });
+}
+
+type BuildInput = {
+  readonly credentials: Credentials;
+  readonly file: ConfigFile;
+  readonly cwd: string;
+  /** From the environment. */
+  readonly dataDir: string | undefined;
+};
+
+function buildConfig(settings: FileSettings, input: BuildInput): Config {
+  const { $schema: _schema, dataDir: _dataDir, defaultAgent, ...rest } = settings;
+  const { credentials, file } = input;
+  const dataDir = locateDataDir(settings, input);
+  const agents = buildAgents(settings, dataDir);
+  const { token, redisUrl, databaseUrl, telegramToken } = credentials;
+  return {
+    ...rest,
+    dataDir,
+    ...(file.path !== undefined && { configPath: file.path }),
+    ...(token && { token }),
+    ...(redisUrl && { redisUrl }),
+    ...(databaseUrl && { databaseUrl }),
+    model: buildModel(settings.model, credentials),
+    agents,
+    defaultAgent: agentId(defaultAgent ?? settings.agents[0]?.id ?? 'main'),
+    bindings: settings.bindings.map((binding) => ({ ...binding, agent: agentId(binding.agent) })),
+    identityLinks: withLocalOwner(settings.identityLinks),
+    owners: [...new Set([...localOwners, ...settings.owners])],
+    access: {
+      ...settings.access,
+      allowGroups: [...new Set([...settings.access.allowGroups, ...Object.keys(settings.access.groups)])],
+    },
+    mentionMatchers: settings.groups.mentionPatterns.map(compilePattern),
+    channels: {
+      ...settings.channels,
+      telegram: {
+        ...settings.channels.telegram,
+        enabled: settings.channels.telegram.enabled ?? telegramToken !== undefined,
+        ...(telegramToken && { token: telegramToken }),
+      },
+    },
+  };
+}
+
+/** Whoever holds the page's token, or the machine's terminal, is the owner. */
+const localOwners = ['web:owner', 'terminal:owner'] as const;
+
+/** Links the page and the terminal as one person, unless the file puts them elsewhere. */
+function withLocalOwner(links: FileSettings['identityLinks']): Record<string, readonly string[]> {
+  const placed = new Set(Object.values(links).flat());
+  const free = localOwners.filter((peer) => !placed.has(peer));
+  return { ...(free.length > 0 && { owner: free }), ...links };
+}
+
+function locateDataDir(settings: FileSettings, input: BuildInput): string {
+  if (input.dataDir !== undefined) return resolve(input.cwd, input.dataDir);
+  if (settings.dataDir === undefined) return resolve(input.cwd, 'data');
+  return resolve(input.file.path === undefined ? input.cwd : dirname(input.file.path), settings.dataDir);
+}
+
+function buildAgents(settings: FileSettings, dataDir: string): readonly AgentSettings[] {
+  return settings.agents.map((agent, index) => ({
+    ...agent,
+    id: agentId(agent.id),
+    name: agent.name ?? 'Parley',
+    // Agents beyond the first keep apart unless told otherwise: a workspace is what its tools can reach.
+    workspace: resolve(dataDir, agent.workspace ?? (index === 0 ? 'workspace' : `workspace-${agent.id}`)),
+  }));
+}
+
+function buildModel(model: FileSettings['model'], credentials: Credentials): ModelSettings {
+  const { prices, ...rest } = model;
+  const isDemo = model.provider === 'demo' || model.id === 'demo' || credentials.apiKeys.length === 0;
+  return {
+    ...rest,
+    provider: isDemo ? 'demo' : 'anthropic',
+    id: isDemo ? 'demo' : (model.id ?? 'claude-sonnet-5-5'),
+    apiKeys: isDemo ? [] : credentials.apiKeys,
+    ...(prices && {
+      prices: {
+        input: microDollars(prices.input),
+        output: microDollars(prices.output),
+        cacheWrite: microDollars(prices.cacheWrite),
+        cacheRead: microDollars(prices.cacheRead),
+      },
+    }),
+  };
+}
+
+function microDollars(dollars: number): number {
+  return Math.round(dollars * 1_000_000);
+}
+
+/** Freezes plain objects and lists all the way down; secrets and compiled patterns guard themselves. */
+function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || value instanceof Secret) return value;
+  for (const member of Object.values(value)) freeze(member);
+  return Object.freeze(value);
+}

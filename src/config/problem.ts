@@ -1,0 +1,111 @@
+import type { z } from 'zod';
+import { ParleyError } from '#contracts/errors.ts';
+import { configJsonSchema } from './json-schema.ts';
+import { suggestName } from './suggestion.ts';
+
+/** One thing that is wrong: where, what, and the fix. Holds no secret. */
+export type Problem = { readonly where: string; readonly what: string };
+
+/** Every problem in one error, so that they can be mended in one go. */
+export function configError(problems: readonly Problem[]): ParleyError {
+  const lines = problems.map(({ where, what }) => `  - ${where}: ${what}`);
+  const head =
+    problems.length === 1
+      ? 'The configuration has a problem:'
+      : `The configuration has ${problems.length} problems:`;
+  return new ParleyError('config_invalid', [head, ...lines].join('\n'));
+}
+
+type Issue = z.core.$ZodIssue;
+
+export function describeIssue(issue: Issue, raw: unknown): readonly string[] {
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => describeUnknownKey(issue.path, key));
+  if (issue.code === 'custom') return [issue.message];
+  const value = valueAt(raw, issue.path);
+  if (value === undefined) return ['is missing; add it'];
+  return [`${show(value)} ${describeMismatch(issue, value)}`];
+}
+
+function describeMismatch(issue: Issue, value: unknown): string {
+  switch (issue.code) {
+    case 'invalid_value': {
+      const allowed = issue.values.map(String);
+      const meant = typeof value === 'string' ? suggestName(value, allowed) : undefined;
+      return `is not allowed; use one of: ${allowed.join(', ')}${meant ? `. Did you mean "${meant}"?` : ''}`;
+    }
+    case 'invalid_type':
+      return `is not ${withArticle(issue.expected)}; write ${withArticle(issue.expected)}`;
+    case 'too_big':
+      return `is too large; use at most ${issue.maximum}`;
+    case 'too_small':
+      return `is too small; use at least ${issue.minimum}`;
+    case 'invalid_key':
+      return issue.issues.map((inner) => inner.message).join(', ');
+    default:
+      return issue.message;
+  }
+}
+
+function withArticle(noun: string): string {
+  if (noun === 'int') return 'a whole number';
+  return /^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`;
+}
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}
+
+/** What people write into the file although it comes from the environment. */
+const environmentOnly: Readonly<Record<string, string>> = {
+  token: 'PARLEY_TOKEN',
+  apiKey: 'ANTHROPIC_API_KEY',
+  apiKeys: 'ANTHROPIC_API_KEY',
+  redisUrl: 'REDIS_URL',
+  databaseUrl: 'DATABASE_URL',
+};
+
+function describeUnknownKey(path: readonly PropertyKey[], key: string): string {
+  const variable = environmentOnly[key];
+  if (variable !== undefined)
+    return `"${key}" does not belong in the file; set ${variable} in the environment`;
+  const known = namesAt(path);
+  const meant = suggestName(key, known);
+  return meant === undefined
+    ? `"${key}" is not a known name; remove it, or use one of: ${known.join(', ')}`
+    : `"${key}" is not a known name. Did you mean "${meant}"?`;
+}
+
+type JsonSchema = {
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly items?: JsonSchema;
+  readonly additionalProperties?: JsonSchema;
+};
+
+function namesAt(path: readonly PropertyKey[]): readonly string[] {
+  // The schema of the file, seen as data: its type is known because this program wrote it.
+  let schema: JsonSchema | undefined = configJsonSchema() as JsonSchema;
+  for (const step of path) {
+    schema = schema?.properties?.[String(step)] ?? schema?.items ?? schema?.additionalProperties;
+  }
+  return Object.keys(schema?.properties ?? {}).filter((name) => name !== '$schema');
+}
+
+export function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
+  let value = raw;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = Reflect.get(value, step);
+  }
+  return value;
+}
+
+export function showPath(path: readonly PropertyKey[]): string {
+  let text = '';
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`;
+    else if (/^[\w$-]+$/.test(String(step))) text += text === '' ? String(step) : `.${String(step)}`;
+    else text += `[${JSON.stringify(String(step))}]`;
+  }
+  return text === '' ? 'the top level' : text;
+}

@@ -1,0 +1,324 @@
+// The shape of parley.config.json. Every number Parley has is here with its default; the environment
+// is laid over it by load-config.ts. Secrets are not in it: they come from the environment only.
+import { z } from 'zod';
+import { dropPolicies, queueModes } from '#contracts/queue-settings.ts';
+import { compilePattern } from './text-pattern.ts';
+
+const milliseconds = (byDefault: number) => z.int().min(0).max(86_400_000).default(byDefault);
+const count = (byDefault: number, max = 1_000_000) => z.int().min(1).max(max).default(byDefault);
+
+/** `channel:peer` by the platform's immutable id. A name can change hands, so it is never accepted. */
+const peer = z.string().check(({ value, issues }) => {
+  const problem = findPeerProblem(value);
+  if (problem !== undefined) issues.push({ code: 'custom', message: problem, input: value });
+});
+
+function findPeerProblem(value: string): string | undefined {
+  const [, id] = /^[a-z][a-z0-9-]*:(.+)$/.exec(value) ?? [];
+  if (id === undefined) return `"${value}" is not of the form channel:id, for example telegram:123456789`;
+  if (id.startsWith('@')) return `"${value}" is a name, which can change hands; use the numeric or stable id`;
+  if (id.includes('*')) return `"${value}" holds a wildcard; to admit everyone write the policy "open"`;
+  return undefined;
+}
+
+const identifier = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/i, 'use up to 64 letters, digits, - and _')
+  .refine((value) => value !== 'agent', 'the name "agent" is reserved');
+
+const httpUrl = z.url({ protocol: /^https?$/, error: 'is not an http:// or https:// address' });
+
+const queueFields = {
+  mode: z.enum(queueModes),
+  debounceMs: z.int().min(0).max(3_600_000).describe('Debounce before a first run, ms.'),
+  quietMs: z.int().min(0).max(3_600_000).describe('Quiet window of collect after an active run, ms.'),
+  cap: z.int().min(1).max(1000).describe('Waiting messages at most.'),
+  drop: z.enum(dropPolicies).describe('What gives way when the cap is reached.'),
+};
+
+const queueDefaults = (mode: (typeof queueModes)[number]) =>
+  z
+    .strictObject({
+      mode: queueFields.mode.default(mode),
+      debounceMs: queueFields.debounceMs.default(0),
+      quietMs: queueFields.quietMs.default(1000),
+      cap: queueFields.cap.default(20),
+      drop: queueFields.drop.default('summarize'),
+    })
+    .prefault({});
+
+const queueOverride = z.strictObject({
+  mode: queueFields.mode.exactOptional(),
+  debounceMs: queueFields.debounceMs.exactOptional(),
+  quietMs: queueFields.quietMs.exactOptional(),
+  cap: queueFields.cap.exactOptional(),
+  drop: queueFields.drop.exactOptional(),
+});
+
+const queue = z
+  .strictObject({
+    dm: queueDefaults('steer'),
+    group: queueDefaults('collect'),
+    channels: z.record(z.string(), queueOverride).default({}).describe('Overrides per channel.'),
+    conversations: z
+      .record(peer, queueOverride)
+      .default({})
+      .describe('Overrides per conversation (channel:conversation).'),
+  })
+  .prefault({});
+
+const dollarsPerMillion = z.number().min(0).max(10_000);
+
+const model = z
+  .strictObject({
+    provider: z
+      .enum(['anthropic', 'demo'])
+      .exactOptional()
+      .describe('Default: anthropic with an API key in the environment, else demo.'),
+    id: z.string().min(1).exactOptional(),
+    baseUrl: httpUrl.exactOptional(),
+    fallbacks: z
+      .array(z.string().min(1))
+      .default([])
+      .describe('Model ids tried in order when the first fails.'),
+    maxTokens: count(8192).describe('Longest answer of one model call, tokens.'),
+    thinkingTokens: z.int().min(1024).exactOptional().describe('Budget of extended thinking; absent = off.'),
+    prices: z
+      .strictObject({
+        input: dollarsPerMillion,
+        output: dollarsPerMillion,
+        cacheWrite: dollarsPerMillion,
+        cacheRead: dollarsPerMillion,
+      })
+      .exactOptional()
+      .describe('Dollars per million tokens, when the built-in prices do not hold.'),
+  })
+  .prefault({});
+
+const agent = z.strictObject({
+  id: identifier,
+  name: z.string().min(1).max(100).exactOptional(),
+  workspace: z.string().min(1).exactOptional().describe('Folder of its files; default <dataDir>/workspace.'),
+  profile: z.string().exactOptional().describe('Text put before its instructions.'),
+  thinkingTokens: z.int().min(1024).exactOptional(),
+});
+
+const binding = z.strictObject({
+  agent: identifier,
+  channel: z.string().min(1).exactOptional(),
+  account: z.string().min(1).exactOptional(),
+  conversation: z.string().min(1).exactOptional(),
+  peer: z.string().min(1).exactOptional(),
+  parent: z.string().min(1).exactOptional().describe('Parent group or guild.'),
+});
+
+const access = z
+  .strictObject({
+    dmPolicy: z
+      .enum(['pairing', 'allowlist', 'open', 'disabled'])
+      .default('pairing')
+      .describe('Who may write directly. Until pairing is built, "pairing" admits what "allowlist" admits.'),
+    groupPolicy: z.enum(['allowlist', 'open', 'disabled']).default('allowlist'),
+    allowFrom: z
+      .array(peer)
+      .default([])
+      .describe('Who may write directly (channel:peer); owners always may.'),
+    allowGroups: z.array(peer).default([]).describe('Groups that are answered (channel:conversation).'),
+    groups: z
+      .record(
+        peer,
+        z.strictObject({
+          requireMention: z.boolean().exactOptional(),
+          allowFrom: z.array(peer).exactOptional().describe('Only these members; absent = all members.'),
+        }),
+      )
+      .default({})
+      .describe('Settings of single groups (channel:conversation); naming one here also allows it.'),
+  })
+  .prefault({});
+
+const mentionPattern = z.string().check(({ value, issues }) => {
+  try {
+    compilePattern(value);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    issues.push({
+      code: 'custom',
+      input: value,
+      message: `the pattern ${JSON.stringify(value)} is refused: ${reason}`,
+    });
+  }
+});
+
+const groups = z
+  .strictObject({
+    requireMention: z.boolean().default(true),
+    mentionPatterns: z
+      .array(mentionPattern)
+      .max(50)
+      .default([])
+      .describe(
+        'RE2 patterns (no look-around, no back-references) that count as a mention; case is ignored.',
+      ),
+    contextLimit: z
+      .int()
+      .min(0)
+      .max(500)
+      .default(50)
+      .describe('Unmentioned messages kept for the next turn.'),
+  })
+  .prefault({});
+
+const run = z
+  .strictObject({
+    timeoutMs: milliseconds(600_000),
+    modelIdleMs: milliseconds(120_000).describe('Longest silence of a model stream.'),
+    turns: count(50, 1000),
+    repeatedCalls: count(3, 100).describe('How often in a row one identical tool call may be made.'),
+    steerTail: z.enum(['skip', 'finish']).default('skip'),
+    toolExecution: z.enum(['auto', 'sequential', 'parallel']).default('auto'),
+    maxTries: count(3, 20).describe('How often a run is resumed after a crash.'),
+  })
+  .prefault({});
+
+const lanes = z
+  .strictObject({
+    leaseMs: z.int().min(500).max(600_000).default(10_000),
+    renewMs: z.int().min(100).max(300_000).default(2000),
+    concurrency: z
+      .strictObject({
+        main: count(64, 4096),
+        'sub-1': count(8, 1024),
+        'sub-2': count(8, 1024),
+        'sub-3': count(8, 1024),
+        'sub-4': count(8, 1024),
+        'sub-5': count(8, 1024),
+        schedule: count(4, 1024),
+        background: count(2, 1024),
+      })
+      .prefault({}),
+    maxRunsPerTurn: count(5, 1000).describe('A lane gives way after this many runs in a row …'),
+    maxHoldMs: milliseconds(60_000).describe('… or after this time.'),
+  })
+  .refine((value) => value.renewMs * 2 <= value.leaseMs, {
+    path: ['renewMs'],
+    error: 'is more than half of leaseMs, so one late renewal would lose the lease',
+  })
+  .prefault({});
+
+const outbox = z
+  .strictObject({
+    tries: count(3, 20),
+    minBackoffMs: milliseconds(500),
+    maxBackoffMs: milliseconds(30_000),
+    resendUnknown: z
+      .boolean()
+      .default(false)
+      .describe('Repeat sends whose fate is unknown; they may then arrive twice.'),
+  })
+  .prefault({});
+
+const replies = z
+  .strictObject({
+    replyToMode: z.enum(['off', 'first', 'all']).default('off'),
+    preview: z.boolean().default(true),
+    ackSuppress: z
+      .boolean()
+      .default(true)
+      .describe('Drop a mere acknowledgement after the agent sent the answer itself.'),
+  })
+  .prefault({});
+
+const resetRule = z
+  .strictObject({
+    dailyAtHour: z.int().min(0).max(23).exactOptional(),
+    idleMinutes: z.int().min(1).max(525_600).exactOptional(),
+  })
+  .describe('When the next message starts a new session; empty = never.');
+
+const reset = z
+  .strictObject({
+    dm: resetRule.default({}),
+    group: resetRule.default({}),
+    thread: resetRule.default({}),
+    channels: z.record(z.string(), resetRule).default({}).describe('Overrides per channel.'),
+  })
+  .prefault({});
+
+const channels = z
+  .strictObject({
+    telegram: z
+      .looseObject({
+        enabled: z.boolean().exactOptional().describe('Default: on when TELEGRAM_BOT_TOKEN is set.'),
+        apiRoot: httpUrl.exactOptional(),
+      })
+      .prefault({}),
+    web: z.looseObject({ enabled: z.boolean().default(true) }).prefault({}),
+    terminal: z.looseObject({ enabled: z.boolean().default(true) }).prefault({}),
+  })
+  .prefault({});
+
+/** parley.config.json as written. Unknown names are errors. */
+export const fileSchema = z.strictObject({
+  $schema: z.string().exactOptional().describe('For editors; ignored.'),
+  dataDir: z.string().min(1).exactOptional().describe('Default ./data; relative to this file.'),
+  host: z.string().min(1).default('127.0.0.1'),
+  port: z.int().min(0).max(65_535).default(7411).describe('0 takes any free port.'),
+  allowedHosts: z.array(z.string().min(1)).default([]).describe('More Host names the page answers to.'),
+  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  timeZone: z
+    .string()
+    .refine(isTimeZone, 'is not an IANA time zone, for example Europe/Berlin')
+    .exactOptional()
+    .describe("Default: the machine's."),
+  allowInsecureRedis: z.boolean().default(false).describe('Accept a remote Redis without a password.'),
+  role: z.literal('all').default('all'),
+  model,
+  agents: z
+    .array(agent)
+    .min(1)
+    .default([{ id: 'main' }]),
+  defaultAgent: identifier.exactOptional().describe('Default: the first agent.'),
+  bindings: z.array(binding).default([]),
+  dmScope: z
+    .enum(['per-account-channel-peer', 'per-channel-peer', 'per-peer', 'main'])
+    .default('per-account-channel-peer'),
+  identityLinks: z
+    .record(identifier, z.array(peer))
+    .default({})
+    .describe('One person, several accounts. "owner" links the page and the terminal unless given here.'),
+  owners: z.array(peer).default([]).describe('Who may do everything (channel:peer).'),
+  access,
+  groups,
+  queue,
+  joinMs: milliseconds(1500).describe(
+    'Albums and split texts are joined until this long after the last arrival.',
+  ),
+  run,
+  lanes,
+  outbox,
+  replies,
+  reset,
+  media: z.strictObject({ maxMb: z.number().min(0.1).max(2000).default(20) }).prefault({}),
+  rateLimit: z
+    .strictObject({
+      perSenderPerMinute: count(60, 100_000).describe('Messages one sender may have accepted.'),
+    })
+    .prefault({}),
+  channels,
+  plugins: z
+    .strictObject({ files: z.looseObject({ enabled: z.boolean().default(true) }).prefault({}) })
+    .prefault({}),
+  shutdownMs: milliseconds(15_000),
+});
+
+export type FileSettings = z.output<typeof fileSchema>;
+
+function isTimeZone(value: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: value });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,99 @@
+import { inspect } from 'node:util';
+
+/**
+ * A credential. It never prints: string conversion, JSON and `console.log` all give `[secret]`. Only
+ * `reveal()` gives the value, so every use of one can be found by that name.
+ */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  /** The value itself, for the one call that needs it. Never log, store or put it in an error. */
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return '[secret]';
+  }
+
+  toJSON(): string {
+    return '[secret]';
+  }
+
+  [Symbol.toPrimitive](): string {
+    return '[secret]';
+  }
+
+  [inspect.custom](): string {
+    return '[secret]';
+  }
+}
+
+export type SecretKind = 'telegram-token' | 'api-key' | 'access-token' | 'password';
+
+/** Why a credential cannot be used, in words that hold none of it; undefined when it can. */
+export function findSecretProblem(value: string, kind: SecretKind): string | undefined {
+  if (value.trim() === '') return 'is empty';
+  if (value !== value.trim()) return 'has white space around it';
+  if (isPlaceholder(value)) return 'is a placeholder, not a credential';
+  return kindProblems[kind](value);
+}
+
+const kindProblems: Record<SecretKind, (value: string) => string | undefined> = {
+  // Telegram: "<bot id>:<35 characters>" (core.telegram.org/bots/api#authorizing-your-bot).
+  'telegram-token': (value) =>
+    /^\d+:[\w-]{30,}$/.test(value)
+      ? undefined
+      : 'is not a Telegram bot token (digits, a colon, then 30 or more letters, digits, _ or -)',
+  'api-key': (value) => (value.length < 8 ? 'is shorter than 8 characters' : undefined),
+  // 22 base64url characters carry 128 bits.
+  'access-token': (value) => {
+    if (value.length < 22) return 'is shorter than 22 characters (128 bits)';
+    return new Set(value).size < 10 ? 'repeats too few different characters to be random' : undefined;
+  },
+  password: () => undefined,
+};
+
+const placeholders = new Set([
+  'undefined',
+  'null',
+  'none',
+  'nan',
+  '[object object]',
+  '[secret]',
+  'changeme',
+  'replaceme',
+  'password',
+  'secret',
+  'token',
+  'yourtoken',
+  'yourtokenhere',
+  'yourapikey',
+  'yourapikeyhere',
+  'yourpassword',
+  'yourpasswordhere',
+  'todo',
+]);
+
+function isPlaceholder(value: string): boolean {
+  const lower = value.toLowerCase();
+  return (
+    placeholders.has(lower) ||
+    placeholders.has(lower.replace(/[-_. ]/g, '')) ||
+    /^[x.*_-]+$/.test(lower) ||
+    /^<.*>$/.test(value) ||
+    /\$\{.*\}/.test(value) ||
+    /^your[-_]/.test(lower)
+  );
+}
+
+/** A copy of one level of settings with each secret as plain text, for the owner of those settings. */
+export function revealSettings(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [name, value instanceof Secret ? value.reveal() : value]),
+  );
+}

@@ -1,0 +1,115 @@
+import type { Credentials } from './credentials.ts';
+import type { Problem } from './problem.ts';
+import type { FileSettings } from './schema.ts';
+
+/** What no single value shows: settings that contradict each other. */
+export function findSettingsProblems(settings: FileSettings, credentials: Credentials): readonly Problem[] {
+  return [
+    ...findAgentProblems(settings),
+    ...findBindingProblems(settings),
+    ...findIdentityProblems(settings),
+    ...findModelProblems(settings, credentials),
+    ...findChannelProblems(settings, credentials),
+    ...findOutboxProblems(settings),
+  ];
+}
+
+function findAgentProblems(settings: FileSettings): readonly Problem[] {
+  const ids = settings.agents.map((agent) => agent.id);
+  const problems: Problem[] = [];
+  for (const [index, id] of ids.entries()) {
+    if (ids.indexOf(id) !== index) {
+      problems.push({
+        where: `agents[${index}].id`,
+        what: `"${id}" is used twice; give each agent its own id`,
+      });
+    }
+  }
+  const { defaultAgent } = settings;
+  if (defaultAgent !== undefined && !ids.includes(defaultAgent)) {
+    problems.push({ where: 'defaultAgent', what: unknownAgent(defaultAgent, ids) });
+  }
+  return problems;
+}
+
+function findBindingProblems(settings: FileSettings): readonly Problem[] {
+  const ids = settings.agents.map((agent) => agent.id);
+  return settings.bindings.flatMap((binding, index) => {
+    const where = `bindings[${index}]`;
+    if (!ids.includes(binding.agent)) {
+      return [{ where: `${where}.agent`, what: unknownAgent(binding.agent, ids) }];
+    }
+    return Object.keys(binding).length === 1
+      ? [
+          {
+            where,
+            what: 'matches everything; name a channel, account, conversation, peer or parent, or set defaultAgent',
+          },
+        ]
+      : [];
+  });
+}
+
+function unknownAgent(id: string, known: readonly string[]): string {
+  return `"${id}" is no agent; use one of: ${known.join(', ')}, or add it to agents`;
+}
+
+/** A person in two identities would have two sessions, and which one would be chance. */
+function findIdentityProblems(settings: FileSettings): readonly Problem[] {
+  const identityOf = new Map<string, string>();
+  const problems: Problem[] = [];
+  for (const [identity, peers] of Object.entries(settings.identityLinks)) {
+    for (const peer of peers) {
+      const other = identityOf.get(peer);
+      if (other !== undefined && other !== identity) {
+        problems.push({
+          where: `identityLinks.${identity}`,
+          what: `"${peer}" belongs to "${other}" already; keep it in one identity`,
+        });
+      }
+      identityOf.set(peer, identity);
+    }
+  }
+  return problems;
+}
+
+function findModelProblems(settings: FileSettings, credentials: Credentials): readonly Problem[] {
+  const { model } = settings;
+  const problems: Problem[] = [];
+  if (model.provider === 'anthropic' && credentials.apiKeys.length === 0) {
+    problems.push({
+      where: 'model.provider',
+      what: '"anthropic" needs a key; set ANTHROPIC_API_KEY in the environment, or use "demo"',
+    });
+  }
+  if (model.thinkingTokens !== undefined && model.thinkingTokens >= model.maxTokens) {
+    problems.push({
+      where: 'model.thinkingTokens',
+      what: `${model.thinkingTokens} leaves no room for the answer; use less than maxTokens (${model.maxTokens})`,
+    });
+  }
+  return problems;
+}
+
+function findChannelProblems(settings: FileSettings, credentials: Credentials): readonly Problem[] {
+  return settings.channels.telegram.enabled === true && credentials.telegramToken === undefined
+    ? [
+        {
+          where: 'channels.telegram.enabled',
+          what: 'is on, but there is no token; set TELEGRAM_BOT_TOKEN in the environment, or turn it off',
+        },
+      ]
+    : [];
+}
+
+function findOutboxProblems(settings: FileSettings): readonly Problem[] {
+  const { minBackoffMs, maxBackoffMs } = settings.outbox;
+  return minBackoffMs > maxBackoffMs
+    ? [
+        {
+          where: 'outbox.minBackoffMs',
+          what: `${minBackoffMs} is above maxBackoffMs (${maxBackoffMs}); swap them`,
+        },
+      ]
+    : [];
+}

@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import pino from 'pino';
+import type { Log } from '#contracts/log.ts';
+import { createRedactor, type Redactor, stripControls } from './redaction.ts';
+
+export type LoggerOptions = {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  /** Lines for people instead of JSON. */
+  readonly isPretty: boolean;
+  /** Values that must never appear; more can be added later. */
+  readonly redactor?: Redactor;
+  /** Where lines go instead of standard output: a file's path or a stream. */
+  readonly destination?: string | Writable;
+};
+
+export type Logger = {
+  readonly log: Log;
+  readonly redactor: Redactor;
+  /** Writes what is still in memory; call it last. Later lines are lost. */
+  close(): Promise<void>;
+};
+
+type Sink = { write(line: string): void; close(): Promise<void> };
+
+/** Makes the logger. Every line passes the redactor on its way out, error stacks included. */
+export async function createLogger(options: LoggerOptions): Promise<Logger> {
+  const redactor = options.redactor ?? createRedactor();
+  const sink = await openSink(options);
+  const logger = pino(
+    {
+      level: options.level,
+      messageKey: 'event',
+      base: { pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeFault, error: describeFault, cause: describeFault },
+    },
+    { write: (line: string) => sink.write(redactor.redact(stripControls(line))) },
+  );
+  return { log: asLog(logger), redactor, close: sink.close };
+}
+
+async function openSink(options: LoggerOptions): Promise<Sink> {
+  const raw = options.destination ?? process.stdout.fd;
+  if (typeof raw === 'object') return prettify(options, raw);
+  const file = pino.destination({ dest: raw, sync: false, mkdir: true, mode: 0o600 });
+  await once(file, 'ready');
+  const close = () =>
+    new Promise<void>((resolve) => {
+      file.once('error', () => resolve());
+      file.once('close', () => resolve());
+      file.end();
+    });
+  // A closed pipe (`parley | head`) or a full disk must not end the gateway: those lines are lost.
+  file.on('error', () => undefined);
+  const sink = await prettify(options, file);
+  return { write: sink.write, close: () => sink.close().then(close) };
+}
+
+type LineTarget = { write(line: string): unknown };
+
+async function prettify(options: LoggerOptions, target: LineTarget): Promise<Sink> {
+  if (!options.isPretty) {
+    return { write: (line) => void target.write(line), close: () => Promise.resolve() };
+  }
+  const { prettyFactory } = await import('pino-pretty');
+  const isColoured = options.destination === undefined && process.stdout.hasColors?.() === true;
+  const render = prettyFactory({
+    messageKey: 'event',
+    colorize: isColoured,
+    ignore: 'pid',
+    translateTime: 'SYS:HH:MM:ss',
+    singleLine: true,
+  });
+  return { write: (line) => void target.write(render(line)), close: () => Promise.resolve() };
+}
+
+function asLog(logger: pino.Logger): Log {
+  return {
+    debug: (fields, event) => logger.debug(fields, event),
+    info: (fields, event) => logger.info(fields, event),
+    warn: (fields, event) => logger.warn(fields, event),
+    error: (fields, event) => logger.error(fields, event),
+    child: (fields) => asLog(logger.child(fields)),
+  };
+}
+
+const deepestCause = 5;
+
+/**
+ * Name, message, code, stack and causes of a fault, and no other property: platform libraries hang
+ * whole requests, message bodies included, on their errors.
+ */
+function describeFault(fault: unknown, depth = 0): unknown {
+  if (!(fault instanceof Error)) return fault;
+  const code: unknown = Reflect.get(fault, 'code');
+  return {
+    name: fault.name,
+    message: fault.message,
+    ...(code !== undefined && { code: String(code) }),
+    stack: fault.stack,
+    ...(fault.cause !== undefined &&
+      depth < deepestCause && { cause: describeFault(fault.cause, depth + 1) }),
+  };
+}

@@ -1,0 +1,104 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import type { Log } from '#contracts/log.ts';
+import type { Secret } from '../config/secret.ts';
+
+/** Where Redis is: the private server's socket, or an address the owner configured. */
+export type RedisTarget =
+  | { readonly kind: 'socket'; readonly path: string }
+  | { readonly kind: 'address'; readonly url: Secret };
+
+/** The two connections of a process. Both come back on their own, for ever, after any loss. */
+export interface RedisConnections {
+  /**
+   * For adding jobs and publishing. Without a connection a command fails at once instead of waiting in
+   * memory: the sweeper finds what a lost wake would have woken.
+   */
+  readonly producer: Redis;
+  /** For BullMQ workers, which block on it and wait out any loss. */
+  readonly blocking: Redis;
+  /** True while the producer can be used. */
+  isReady(): boolean;
+  /** Resolves when both are connected; rejects when the signal aborts first. */
+  ready(signal: AbortSignal): Promise<void>;
+  /** Why there was no connection the last time; undefined when there always was one. */
+  problem(): string | undefined;
+  /** Closes both at once; what is in flight is dropped. */
+  close(): void;
+}
+
+export function openRedis(target: RedisTarget, log: Log): RedisConnections {
+  const producer = connect(target, {
+    enableOfflineQueue: false,
+    // A command in flight when the connection breaks fails; repeating it is the sweeper's business.
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+  });
+  const blocking = connect(target, { maxRetriesPerRequest: null });
+  let problem: string | undefined;
+  producer.on('error', (error: Error) => {
+    problem = 'code' in error ? String(error.code) : error.message;
+  });
+  collapseErrors(producer, log.child({ connection: 'producer' }));
+  collapseErrors(blocking, log.child({ connection: 'blocking' }));
+  return {
+    producer,
+    blocking,
+    isReady: () => producer.status === 'ready',
+    ready: async (signal) => {
+      await Promise.all([producer, blocking].map((redis) => untilReady(redis, signal)));
+    },
+    problem: () => problem,
+    close: () => {
+      producer.disconnect();
+      blocking.disconnect();
+    },
+  };
+}
+
+type LossOptions = Pick<
+  RedisOptions,
+  'enableOfflineQueue' | 'maxRetriesPerRequest' | 'autoResendUnfulfilledCommands'
+>;
+
+function connect(target: RedisTarget, options: LossOptions): Redis {
+  const all = {
+    ...options,
+    connectTimeout: 5000,
+    // Quick at first, for a private server that restarts in tens of milliseconds.
+    retryStrategy: (attempt: number) => Math.min(10 * 2 ** Math.min(attempt, 8), 2000),
+    enableReadyCheck: true,
+  };
+  return target.kind === 'socket'
+    ? new Redis({ ...all, path: target.path })
+    : new Redis(target.url.reveal(), all);
+}
+
+/** One line when the connection is lost and one when it is back, however many attempts lie between. */
+function collapseErrors(redis: Redis, log: Log): void {
+  let failures = 0;
+  redis.on('error', (error: Error) => {
+    if (failures === 0) log.warn({ error }, 'redis.unreachable');
+    failures += 1;
+  });
+  redis.on('ready', () => {
+    if (failures > 0) log.info({ failures }, 'redis.reachable');
+    failures = 0;
+  });
+}
+
+function untilReady(redis: Redis, signal: AbortSignal): Promise<void> {
+  if (redis.status === 'ready') return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const onReady = () => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    };
+    const onAbort = () => {
+      redis.off('ready', onReady);
+      reject(signal.reason);
+    };
+    if (signal.aborted) return onAbort();
+    redis.once('ready', onReady);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+}

@@ -1,0 +1,35 @@
+/**
+ * Every name Parley uses in Redis. Nothing there is the truth: all of it can be rebuilt from the
+ * store, and all of it may vanish at any time.
+ */
+export type RedisKeys = {
+  /**
+   * BullMQ's key prefix. The braces are a hash tag: on a cluster all keys of one installation share a
+   * slot, which BullMQ's scripts need.
+   */
+  readonly prefix: string;
+  /** Publish and subscribe: something changed in a lane or a run (hints; the store is read for the rest). */
+  readonly eventsTopic: string;
+  /** Publish and subscribe: a run is to be cancelled or steered at once. */
+  readonly signalsTopic: string;
+};
+
+/** One queue per lane class. A name must not hold a colon (BullMQ). */
+export const queueNames = [
+  'main',
+  'sub-1',
+  'sub-2',
+  'sub-3',
+  'sub-4',
+  'sub-5',
+  'schedule',
+  'background',
+] as const;
+
+export type QueueName = (typeof queueNames)[number];
+
+/** `installation` keeps two Parleys apart that share one Redis: a stable id out of their database. */
+export function redisKeys(installation?: string): RedisKeys {
+  const prefix = installation === undefined ? '{parley}' : `{parley-${installation}}`;
+  return { prefix, eventsTopic: `${prefix}:events`, signalsTopic: `${prefix}:signals` };
+}

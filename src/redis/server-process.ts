@@ -1,0 +1,159 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ParleyError } from '#contracts/errors.ts';
+import { childEnvironment } from '../config/environment.ts';
+import { askServer, type ServerFacts } from './inline-client.ts';
+
+export type ServerProcess = ServerFacts & {
+  /** Resolves with the reason when the process has ended, by whatever cause. */
+  readonly ended: Promise<string>;
+  /** Ends it; resolves when it is gone. */
+  end(): Promise<void>;
+};
+
+export type ServerProcessOptions = {
+  readonly command: string;
+  readonly socketPath: string;
+  /** Where it would write files; it has none to write. */
+  readonly folder: string;
+  readonly startTimeoutMs: number;
+};
+
+/**
+ * Starts `redis-server` on a unix socket and resolves once it answers. Throws ParleyError
+ * `redis_unavailable` with the way out when it is missing, too old or does not come up.
+ */
+export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
+  const child = spawn(options.command, serverArguments(options), {
+    cwd: options.folder,
+    env: childEnvironment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // Its own process group: Ctrl-C in the terminal must reach Parley, not the server under it.
+    detached: true,
+  });
+  const ended = watchEnd(child);
+  const guard = guardAgainstOrphaning(child);
+  ended.then(() => guard.release());
+  const end = () => endChild(child);
+  try {
+    const facts = await waitUntilReady(options, ended);
+    requireVersion(facts.version);
+    child.unref();
+    return { ...facts, ended, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+function serverArguments(options: ServerProcessOptions): readonly string[] {
+  const settings: Record<string, string> = {
+    port: '0',
+    unixsocket: options.socketPath,
+    unixsocketperm: '700',
+    dir: options.folder,
+    // No persistence: everything in it is rebuilt from the store.
+    save: '',
+    appendonly: 'no',
+    daemonize: 'no',
+    'maxmemory-policy': 'noeviction',
+    loglevel: 'warning',
+    databases: '1',
+  };
+  return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+}
+
+/** Collects the last output, so that the reason of an early end can be told. */
+function watchEnd(child: ChildProcess): Promise<string> {
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8');
+    stream?.on('data', (chunk: string) => {
+      output = (output + chunk).slice(-2000);
+    });
+    // The pipes of a detached child must not keep Parley alive.
+    if (stream && 'unref' in stream && typeof stream.unref === 'function') stream.unref();
+  }
+  return new Promise((resolve) => {
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      resolve(error.code === 'ENOENT' ? missing : `could not be started: ${error.message}`);
+    });
+    child.once('exit', (code, signal) => {
+      resolve(`ended with ${signal ?? `code ${code}`}${output === '' ? '' : `: ${output.trim()}`}`);
+    });
+  });
+}
+
+const missing = 'is not installed';
+
+/**
+ * Ends the server should Parley itself be killed: a shell waits for the end of a pipe that only this
+ * process holds open. It costs under 1 MB and works on every POSIX system.
+ */
+function guardAgainstOrphaning(child: ChildProcess): { release(): void } {
+  if (child.pid === undefined) return { release: () => undefined };
+  const guard = spawn('/bin/sh', ['-c', 'read -r _; kill -9 "$1" 2>/dev/null', 'sh', String(child.pid)], {
+    env: {},
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  // Without a shell the next start finds the orphan by its socket.
+  guard.on('error', () => undefined);
+  guard.stdin?.on('error', () => undefined);
+  guard.unref();
+  const { stdin } = guard;
+  if (stdin && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref();
+  return { release: () => guard.kill('SIGKILL') };
+}
+
+async function waitUntilReady(options: ServerProcessOptions, ended: Promise<string>): Promise<ServerFacts> {
+  const deadline = performance.now() + options.startTimeoutMs;
+  const early: { reason?: string } = {};
+  ended.then((reason) => {
+    early.reason = reason;
+  });
+  while (performance.now() < deadline) {
+    if (early.reason !== undefined) throw startFault(early.reason, options);
+    try {
+      return await askServer(options.socketPath, 500);
+    } catch {
+      // Not listening yet.
+      await delay(2);
+    }
+  }
+  throw startFault(`did not answer within ${options.startTimeoutMs} ms`, options);
+}
+
+function startFault(reason: string, options: ServerProcessOptions): ParleyError {
+  const wayOut =
+    reason === missing
+      ? `Install it with:  ${installCommand()}\nor set REDIS_URL to a Redis you run yourself (6.2 or newer).`
+      : `Its socket would be ${options.socketPath}. Or set REDIS_URL to a Redis you run yourself.`;
+  return new ParleyError('redis_unavailable', `${options.command} ${reason}. ${wayOut}`);
+}
+
+/** The command that installs Redis on this kind of system. */
+function installCommand(): string {
+  if (process.platform === 'darwin') return 'brew install redis';
+  return 'apt-get install -y redis-server   (Fedora: dnf install -y redis, Alpine: apk add redis)';
+}
+
+/** 6.2: BullMQ 6 needs it. */
+function requireVersion(version: string): void {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major > 6 || (major === 6 && minor >= 2)) return;
+  throw new ParleyError('redis_unavailable', `redis-server ${version} is too old; install 6.2 or newer.`);
+}
+
+/**
+ * Kills it: there is nothing in it to save, and Redis looks at SIGTERM only ten times a second. A child
+ * that never started has no process to end.
+ */
+async function endChild(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.ref();
+  child.kill('SIGKILL');
+  await exit;
+}

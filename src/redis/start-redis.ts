@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '#contracts/clock.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { Log } from '#contracts/log.ts';
+import type { Config } from '../config/config.ts';
+import type { Secret } from '../config/secret.ts';
+import { openRedis, type RedisConnections, type RedisTarget } from './connection.ts';
+import { type RedisKeys, redisKeys } from './keys.ts';
+import { startPrivateServer } from './private-server.ts';
+
+export type RunningRedis = {
+  readonly connections: RedisConnections;
+  readonly keys: RedisKeys;
+  stop(): Promise<void>;
+};
+
+export type RedisSettings = {
+  readonly config: Pick<Config, 'redisUrl' | 'databaseUrl' | 'dataDir'>;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Names the data folder for ever. */
+  readonly folderId: string;
+};
+
+/** Connects to the configured Redis, or to a private one of its own. Throws `redis_unavailable`. */
+export async function startRedis({ config, log, clock, folderId }: RedisSettings): Promise<RunningRedis> {
+  const keys = redisKeys(installationOf(config, folderId));
+  if (config.redisUrl) {
+    const connections = openRedis(targetOf(config.redisUrl), log);
+    await untilAnswering(connections);
+    return { connections, keys, stop: async () => connections.close() };
+  }
+  const server = await startPrivateServer({ dataDir: config.dataDir, log, clock });
+  const connections = openRedis({ kind: 'socket', path: server.socketPath }, log);
+  const stop = async () => {
+    connections.close();
+    await server.stop();
+  };
+  return { connections, keys, stop };
+}
+
+/** Keeps installations apart that share one Redis. One is one database: its processes share its lanes. */
+function installationOf({ databaseUrl }: RedisSettings['config'], folderId: string): string {
+  if (!databaseUrl) return folderId;
+  const { host, pathname } = new URL(databaseUrl.reveal());
+  return createHash('sha256').update(`${host}${pathname}`).digest('hex').slice(0, 16);
+}
+
+/** A Redis that is only just starting is waited for; a later loss is waited out however long it takes. */
+const patienceMs = 3_000;
+
+async function untilAnswering(connections: RedisConnections): Promise<void> {
+  try {
+    await connections.ready(AbortSignal.timeout(patienceMs));
+  } catch (cause) {
+    connections.close();
+    const reason = connections.problem() ?? `no answer within ${patienceMs} ms`;
+    throw new ParleyError(
+      'redis_unavailable',
+      `Redis is not reachable (${reason}). Start it, correct REDIS_URL, or unset it: Parley then runs one of its own.`,
+      { cause },
+    );
+  }
+}
+
+function targetOf(url: Secret): RedisTarget {
+  const address = url.reveal();
+  return address.startsWith('/') ? { kind: 'socket', path: address } : { kind: 'address', url };
+}

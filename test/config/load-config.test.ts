@@ -1,0 +1,299 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ParleyError } from '#contracts/errors.ts';
+import { readEnvironment } from '../../src/config/environment.ts';
+import { configJsonSchema } from '../../src/config/json-schema.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+
+const telegramToken = '123456789:AAF0123456789abcdefghijklmnopqrs-_x';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'parley-config-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function load(file: unknown, variables: Record<string, string> = {}) {
+  if (file !== undefined) {
+    const text = typeof file === 'string' ? file : JSON.stringify(file);
+    writeFileSync(join(folder, 'parley.config.json'), text);
+  }
+  return loadConfig(readEnvironment(variables), folder);
+}
+
+function problemsOf(file: unknown, variables: Record<string, string> = {}): string {
+  try {
+    load(file, variables);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ParleyError);
+    expect((error as ParleyError).code).toBe('config_invalid');
+    return (error as ParleyError).message;
+  }
+  throw new Error('the configuration was accepted');
+}
+
+describe('with neither file nor environment', () => {
+  it('runs the demo model on loopback with the defaults of the spec', () => {
+    expect(load(undefined)).toMatchObject({
+      dataDir: join(folder, 'data'),
+      host: '127.0.0.1',
+      port: 7411,
+      role: 'all',
+      dmScope: 'per-account-channel-peer',
+      joinMs: 1500,
+      shutdownMs: 15_000,
+      model: { provider: 'demo', id: 'demo', apiKeys: [] },
+      agents: [{ id: 'main', workspace: join(folder, 'data', 'workspace') }],
+      defaultAgent: 'main',
+      identityLinks: { owner: ['web:owner', 'terminal:owner'] },
+      owners: ['web:owner', 'terminal:owner'],
+      access: { dmPolicy: 'pairing', groupPolicy: 'allowlist', allowFrom: [], allowGroups: [] },
+      groups: { requireMention: true, contextLimit: 50 },
+      queue: {
+        dm: { mode: 'steer', debounceMs: 0, quietMs: 1000, cap: 20, drop: 'summarize' },
+        group: { mode: 'collect', debounceMs: 0, quietMs: 1000, cap: 20, drop: 'summarize' },
+      },
+      run: { timeoutMs: 600_000, modelIdleMs: 120_000, turns: 50, repeatedCalls: 3, maxTries: 3 },
+      lanes: {
+        leaseMs: 10_000,
+        renewMs: 2000,
+        concurrency: { main: 64, 'sub-5': 8, schedule: 4, background: 2 },
+      },
+      outbox: { tries: 3, minBackoffMs: 500, maxBackoffMs: 30_000, resendUnknown: false },
+      channels: { telegram: { enabled: false }, web: { enabled: true }, terminal: { enabled: true } },
+    });
+  });
+
+  it('admits nobody unknown', () => {
+    const { access } = load(undefined);
+    expect([access.dmPolicy, access.groupPolicy]).not.toContain('open');
+  });
+});
+
+describe('the environment', () => {
+  it('wins over the file', () => {
+    const config = load(
+      { port: 1, logLevel: 'warn', model: { id: 'from-file' }, access: { dmPolicy: 'disabled' } },
+      {
+        PARLEY_PORT: '7500',
+        PARLEY_LOG_LEVEL: 'debug',
+        PARLEY_MODEL: 'from-environment',
+        PARLEY_DM_POLICY: 'open',
+        ANTHROPIC_API_KEY: 'sk-ant-0000001',
+      },
+    );
+    expect(config).toMatchObject({
+      port: 7500,
+      logLevel: 'debug',
+      model: { provider: 'anthropic', id: 'from-environment' },
+      access: { dmPolicy: 'open' },
+    });
+  });
+
+  it('brings several keys, the telegram account and the owners', () => {
+    const config = load(undefined, {
+      ANTHROPIC_API_KEY: 'sk-ant-0000001, sk-ant-0000002',
+      ANTHROPIC_BASE_URL: 'http://127.0.0.1:9999',
+      TELEGRAM_BOT_TOKEN: telegramToken,
+      TELEGRAM_API_ROOT: 'http://127.0.0.1:9998',
+      PARLEY_OWNERS: 'telegram:42, telegram:43',
+    });
+    expect(config.model.apiKeys.map((key) => key.reveal())).toEqual(['sk-ant-0000001', 'sk-ant-0000002']);
+    expect(config.model.baseUrl).toBe('http://127.0.0.1:9999');
+    expect(config.channels.telegram).toMatchObject({ enabled: true, apiRoot: 'http://127.0.0.1:9998' });
+    expect(config.channels.telegram.token?.reveal()).toBe(telegramToken);
+    expect(config.owners).toEqual(['web:owner', 'terminal:owner', 'telegram:42', 'telegram:43']);
+  });
+
+  it('counts a variable set to nothing as absent', () => {
+    expect(load(undefined, { PARLEY_TOKEN: '', PARLEY_PORT: '', ANTHROPIC_API_KEY: '' })).toMatchObject({
+      port: 7411,
+      model: { provider: 'demo' },
+    });
+  });
+
+  it('names the variable when its value is wrong', () => {
+    const text = problemsOf(undefined, { PARLEY_PORT: 'http', PARLEY_DM_POLICY: 'opne' });
+    expect(text).toContain('PARLEY_PORT in the environment: "http" is not a number; write a number');
+    expect(text).toContain('PARLEY_DM_POLICY in the environment: "opne" is not allowed');
+    expect(text).toContain('Did you mean "open"?');
+  });
+
+  it('reports a misspelt variable instead of ignoring it', () => {
+    expect(problemsOf(undefined, { PARLEY_OWNER: 'telegram:1' })).toContain('Did you mean PARLEY_OWNERS?');
+  });
+});
+
+describe('a broken configuration', () => {
+  it('reports all its problems together, each with path, problem and fix', () => {
+    const text = problemsOf(
+      { prot: 1, queue: { dm: { mode: 'steeer', cap: 0 } }, agents: [{ id: 'agent' }] },
+      { TELEGRAM_BOT_TOKEN: 'changeme' },
+    );
+    expect(text).toContain('5 problems');
+    expect(text).toMatch(/"prot" is not a known name\. Did you mean "port"\?/);
+    expect(text).toMatch(/queue\.dm\.mode in .*"steeer" is not allowed.*Did you mean "steer"\?/);
+    expect(text).toMatch(/queue\.dm\.cap in .*0 is too small; use at least 1/);
+    expect(text).toMatch(/agents\[0\]\.id in .*reserved/);
+    expect(text).toContain('TELEGRAM_BOT_TOKEN in the environment: is a placeholder');
+  });
+
+  it.each([
+    ['not JSON', '{ "port": 1,, }', /is not valid JSON at line 1, column \d+/],
+    ['not an object', '[]', /is not a JSON object/],
+    ['an empty policy', { access: { dmPolicy: '' } }, /access\.dmPolicy/],
+    ['an unknown policy', { access: { groupPolicy: 'everyone' } }, /access\.groupPolicy.*use one of/],
+    [
+      'a name in place of an id',
+      { access: { allowFrom: ['telegram:@john'] } },
+      /is a name, which can change hands/,
+    ],
+    ['a wildcard', { access: { allowFrom: ['telegram:*'] } }, /wildcard.*"open"/],
+    ['an owner without a channel', { owners: ['42'] }, /owners\[0\].*channel:id/],
+    [
+      'a pattern that could backtrack',
+      { groups: { mentionPatterns: ['(a)\\1'] } },
+      /mentionPatterns\[0\].*refused/,
+    ],
+    ['a pattern that matches everything', { groups: { mentionPatterns: ['x*'] } }, /match everything/],
+    ['a lease that a late renewal loses', { lanes: { leaseMs: 1000, renewMs: 900 } }, /lanes\.renewMs.*half/],
+    ['two agents of one id', { agents: [{ id: 'a' }, { id: 'a' }] }, /agents\[1\]\.id.*used twice/],
+    ['a default agent that is none', { defaultAgent: 'x' }, /defaultAgent.*is no agent; use one of: main/],
+    [
+      'a binding to no agent',
+      { bindings: [{ agent: 'x', channel: 'web' }] },
+      /bindings\[0\]\.agent.*is no agent/,
+    ],
+    ['a binding of everything', { bindings: [{ agent: 'main' }] }, /bindings\[0\].*matches everything/],
+    [
+      'one peer, two people',
+      { identityLinks: { a: ['web:1'], b: ['web:1'] } },
+      /identityLinks\.b.*belongs to "a"/,
+    ],
+    ['a model without its key', { model: { provider: 'anthropic' } }, /model\.provider.*ANTHROPIC_API_KEY/],
+    ['a channel without its token', { channels: { telegram: { enabled: true } } }, /TELEGRAM_BOT_TOKEN/],
+    ['an unknown channel', { channels: { telegramm: {} } }, /Did you mean "telegram"\?/],
+    ['a token at the top level', { token: 'x' }, /set PARLEY_TOKEN in the environment/],
+    ['an unknown time zone', { timeZone: 'Berlin' }, /timeZone.*IANA/],
+    ['back-offs the wrong way round', { outbox: { minBackoffMs: 9, maxBackoffMs: 5 } }, /minBackoffMs.*swap/],
+  ])('refuses %s', (_name, file, expected) => {
+    expect(problemsOf(file)).toMatch(expected);
+  });
+
+  it('never shows a secret it refuses', () => {
+    const secret = 'canary-5f2a';
+    const text = [
+      problemsOf({ channels: { telegram: { token: secret } } }),
+      problemsOf(`{ "token": "${secret}" x`),
+      problemsOf({ token: secret, redisUrl: secret }),
+      problemsOf(undefined, { TELEGRAM_BOT_TOKEN: secret, PARLEY_TOKEN: secret, DATABASE_URL: secret }),
+      problemsOf(undefined, { REDIS_URL: `http://:${secret}@127.0.0.1` }),
+    ].join('\n');
+    expect(text).not.toContain(secret);
+    expect(text).toContain('set TELEGRAM_BOT_TOKEN in the environment and remove it here');
+  });
+
+  it('refuses a named file that is not there, and reads one that is', () => {
+    expect(problemsOf(undefined, { PARLEY_CONFIG: 'other.json' })).toMatch(
+      /other\.json: there is no such file/,
+    );
+    writeFileSync(join(folder, 'other.json'), '{ "port": 9, "dataDir": "state" }');
+    expect(load(undefined, { PARLEY_CONFIG: 'other.json' })).toMatchObject({
+      port: 9,
+      dataDir: join(folder, 'state'),
+    });
+  });
+});
+
+describe('the address of Redis (threat 14)', () => {
+  it.each([
+    'redis://redis.example:6379',
+    'redis://10.0.0.7',
+    'rediss://10.0.0.7',
+    'redis://0.0.0.0',
+    'redis://127.0.0.1.example.com',
+    'redis://:changeme@redis',
+    'http://127.0.0.1:6379',
+    'localhost:6379',
+  ])('refuses %s', (REDIS_URL) => {
+    expect(problemsOf(undefined, { REDIS_URL })).toContain('REDIS_URL in the environment');
+  });
+
+  it.each([
+    'redis://127.0.0.1:6379',
+    'redis://localhost',
+    'redis://[::1]:6379/2',
+    'redis://:s3cr3t-p4ss@redis:6379',
+    'rediss://user:s3cr3t-p4ss@redis.example',
+    '/run/redis.sock',
+  ])('accepts %s', (REDIS_URL) => {
+    expect(load(undefined, { REDIS_URL }).redisUrl?.reveal()).toBe(REDIS_URL);
+  });
+
+  it('accepts a remote server without a password only when told so', () => {
+    const REDIS_URL = 'redis://10.0.0.7';
+    expect(load({ allowInsecureRedis: true }, { REDIS_URL }).redisUrl?.reveal()).toBe(REDIS_URL);
+  });
+});
+
+describe('the configuration', () => {
+  it('cannot be changed after it was loaded', () => {
+    const config = load({ channels: { telegram: { extra: { deep: [1] } } } });
+    const visit = (value: unknown) => {
+      if (typeof value !== 'object' || value === null) return;
+      expect(Object.isFrozen(value)).toBe(true);
+      Object.values(value).forEach(visit);
+    };
+    visit(config);
+  });
+
+  it("keeps a channel's own settings for the channel", () => {
+    expect(load({ channels: { telegram: { pollSeconds: 5 } } }).channels.telegram.pollSeconds).toBe(5);
+  });
+
+  it('counts a group with settings of its own as allowed', () => {
+    const config = load({ access: { allowGroups: ['telegram:-1'], groups: { 'telegram:-2': {} } } });
+    expect(config.access.allowGroups).toEqual(['telegram:-1', 'telegram:-2']);
+  });
+
+  it('links page and terminal as one person unless told otherwise', () => {
+    expect(load({ identityLinks: { ann: ['web:owner', 'telegram:5'] } }).identityLinks).toEqual({
+      owner: ['terminal:owner'],
+      ann: ['web:owner', 'telegram:5'],
+    });
+  });
+
+  it('gives each further agent a workspace of its own', () => {
+    const [first, second] = load({ agents: [{ id: 'main' }, { id: 'help' }] }).agents;
+    expect(first?.workspace).not.toBe(second?.workspace);
+  });
+
+  it('turns dollars into micro-dollars', () => {
+    const prices = { input: 3, output: 15, cacheWrite: 3.75, cacheRead: 0.3 };
+    expect(load({ model: { prices } }).model.prices).toEqual({
+      input: 3_000_000,
+      output: 15_000_000,
+      cacheWrite: 3_750_000,
+      cacheRead: 300_000,
+    });
+  });
+
+  it('matches mention patterns in linear time, whatever the pattern (threat 13)', () => {
+    const [matcher, named] = load({
+      groups: { mentionPatterns: ['(a+)+$', '\\bparley\\b'] },
+    }).mentionMatchers;
+    const started = performance.now();
+    expect(matcher?.find(`${'a'.repeat(4000)}!`)).toBeUndefined();
+    expect(performance.now() - started).toBeLessThan(500);
+    expect(named?.find('Hello Parley!')).toEqual({ start: 6, end: 12 });
+  });
+
+  it('describes its file to editors, defaults and all', () => {
+    const schema = configJsonSchema() as { properties: Record<string, { default?: unknown }> };
+    expect(schema.properties.port?.default).toBe(7411);
+    expect(JSON.stringify(schema)).toContain('"steer"');
+    expect(schema).toMatchObject({ additionalProperties: false });
+  });
+});

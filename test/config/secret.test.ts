@@ -1,0 +1,89 @@
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { findSecretProblem, revealSettings, Secret } from '../../src/config/secret.ts';
+
+describe('a secret', () => {
+  it('never prints its value, whatever prints it', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 9 }), (value) => {
+        fc.pre(!'[secret]{"a":"[secret]"}{ a: [secret] }'.includes(value));
+        const secret = new Secret(value);
+        const prints = [
+          String(secret),
+          `${secret}`,
+          `${secret}`.concat(''),
+          JSON.stringify({ a: secret }),
+          inspect(secret),
+          inspect({ a: secret }, { showHidden: true, depth: 9 }),
+          Object.values(secret).join(),
+          JSON.stringify(Object.getOwnPropertyNames(secret)),
+        ];
+        for (const print of prints) expect(print).not.toContain(value);
+        expect(secret.reveal()).toBe(value);
+      }),
+      { interruptAfterTimeLimit: 1000, numRuns: 2000, markInterruptAsFailure: false },
+    );
+  });
+
+  it('is revealed to the owner of the settings only on request', () => {
+    const settings = { enabled: true, token: new Secret('abc') };
+    expect(JSON.stringify(settings)).toBe('{"enabled":true,"token":"[secret]"}');
+    expect(revealSettings(settings)).toEqual({ enabled: true, token: 'abc' });
+  });
+});
+
+describe('a credential', () => {
+  const kinds = ['telegram-token', 'api-key', 'access-token', 'password'] as const;
+  const placeholders = [
+    '',
+    '   ',
+    'undefined',
+    'null',
+    'None',
+    'NaN',
+    '[object Object]',
+    'changeme',
+    'CHANGE_ME',
+    'change-me',
+    'your-token-here',
+    'YOUR_API_KEY_HERE',
+    'your_bot_token',
+    'xxx',
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx',
+    '****',
+    '<token>',
+    '<your token here>',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the literal text is what must be refused
+    '${TELEGRAM_BOT_TOKEN}',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the literal text is what must be refused
+    '123456:${TOKEN}',
+    ' padded-credential ',
+  ];
+
+  it.each(placeholders)('is refused when it is the placeholder %j, for every kind', (value) => {
+    for (const kind of kinds) expect(findSecretProblem(value, kind), kind).toBeTypeOf('string');
+  });
+
+  it.each([
+    ['telegram-token', '123456789:AAF0123456789abcdefghijklmnopqrs-_x'],
+    ['api-key', 'sk-ant-api03-abcdefgh'],
+    ['access-token', 'Zm9vYmFyYmF6cXV4MTIzNDU'],
+    ['password', 'p'],
+  ] as const)('of kind %s is accepted when it has its form', (kind, value) => {
+    expect(findSecretProblem(value, kind)).toBeUndefined();
+  });
+
+  it.each([
+    ['telegram-token', '123456789:short'],
+    ['telegram-token', 'AAF0123456789abcdefghijklmnopqrs-_x'],
+    ['telegram-token', '12:AAF0123456789abcdefghijklmnopqrs-_x\nx'],
+    ['api-key', 'k1ck3t'],
+    ['access-token', 'abcdefghijklmnopqrstu'],
+    ['access-token', 'abababababababababababababababab'],
+  ] as const)('of kind %s is refused when it is weak: %j', (kind, value) => {
+    const problem = findSecretProblem(value, kind);
+    expect(problem).toBeTypeOf('string');
+    expect(problem).not.toContain(value);
+  });
+});

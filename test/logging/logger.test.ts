@@ -1,0 +1,117 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ParleyError } from '#contracts/errors.ts';
+import { readEnvironment } from '../../src/config/environment.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { secretsOf } from '../../src/config/secrets-of.ts';
+import { createLogger } from '../../src/logging/logger.ts';
+import { createRedactor } from '../../src/logging/redaction.ts';
+
+const canary = 'canary-3c9a-77f1';
+const level = 'debug' as const;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'parley-log-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function collect() {
+  const chunks: string[] = [];
+  const destination = new Writable({
+    write: (chunk, _encoding, done) => {
+      chunks.push(String(chunk));
+      done();
+    },
+  });
+  return { destination, text: () => chunks.join('') };
+}
+
+describe('the logger', () => {
+  it('writes one JSON object per event, with its fields', async () => {
+    const path = join(folder, 'logs', 'parley.log');
+    const { log, close } = await createLogger({ level, isPretty: false, destination: path });
+    log.child({ runId: 'r1' }).info({ turns: 2 }, 'run.finished');
+    log.warn({}, 'second');
+    await close();
+    const lines = readFileSync(path, 'utf8').trim().split('\n');
+    expect(lines).toHaveLength(2);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      level: 'info',
+      event: 'run.finished',
+      runId: 'r1',
+      turns: 2,
+    });
+  });
+
+  it('leaves out what is below its level', async () => {
+    const { destination, text } = collect();
+    const { log } = await createLogger({ level: 'warn', isPretty: false, destination });
+    log.info({}, 'hidden');
+    log.error({}, 'shown');
+    expect(text()).not.toContain('hidden');
+    expect(text()).toContain('shown');
+  });
+
+  it.each([false, true])(
+    'keeps secrets out of messages, stacks, causes and fields (pretty: %s)',
+    async (isPretty) => {
+      const { destination, text } = collect();
+      const redactor = createRedactor([canary]);
+      const { log } = await createLogger({ level, isPretty, destination, redactor });
+      const cause = new Error(`fetch https://x/?key=${encodeURIComponent(canary)}`);
+      log.error(
+        { err: new ParleyError('internal', `call with ${canary}`, { cause }), [canary]: canary },
+        canary,
+      );
+      log
+        .child({ nested: { deep: [canary] } })
+        .debug({ base64: Buffer.from(canary).toString('base64') }, 'x');
+      expect(text()).not.toContain(canary);
+      expect(text()).not.toContain(Buffer.from(canary).toString('base64').slice(0, 16));
+      expect(text().match(/\[secret\]/g)?.length).toBeGreaterThanOrEqual(6);
+    },
+  );
+
+  it('leaves out what a library hangs on its errors, such as message bodies', async () => {
+    const { destination, text } = collect();
+    const { log } = await createLogger({ level, isPretty: false, destination });
+    const err = Object.assign(new Error('400: Bad Request'), {
+      payload: { text: 'a private message' },
+      code: 400,
+    });
+    log.error({ err }, 'send.failed');
+    expect(text()).not.toContain('private');
+    expect(JSON.parse(text()).err).toMatchObject({ name: 'Error', message: '400: Bad Request', code: '400' });
+  });
+
+  it('shows no escape sequence on a terminal', async () => {
+    const { destination, text } = collect();
+    const { log } = await createLogger({ level, isPretty: true, destination });
+    log.info({ name: '\u001b[2J\u001b]0;owned\u0007Eve' }, 'message.received');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must be gone
+    expect(text()).not.toMatch(/[\u0000-\u0008\u000b-\u001f]/);
+    expect(text()).toContain('Eve');
+  });
+});
+
+describe('the secrets of a configuration (threat 7)', () => {
+  it('are all known to the redactor, passwords inside addresses too', () => {
+    const variables = {
+      ANTHROPIC_API_KEY: `key-one-${canary},key-two-${canary}`,
+      TELEGRAM_BOT_TOKEN: `123456:${canary.replaceAll('-', '_')}_0123456789abcdef`,
+      REDIS_URL: 'rediss://:redis%2Dpass%21@redis.example',
+      DATABASE_URL: 'postgres://u:pg-password-1@db/x',
+      PARLEY_TOKEN: `token-${canary}-0123456789`,
+    };
+    const config = loadConfig(readEnvironment(variables), folder);
+    const { redact } = createRedactor(secretsOf(config));
+    for (const value of [...Object.values(variables), 'redis-pass!', 'redis%2Dpass%21', 'pg-password-1']) {
+      expect(redact(`(${value})`)).not.toContain(value);
+    }
+    expect(JSON.stringify(config)).not.toContain(canary);
+  });
+});

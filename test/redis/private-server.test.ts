@@ -1,0 +1,298 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { systemClock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import { Secret } from '../../src/config/secret.ts';
+import { openRedis, type RedisConnections } from '../../src/redis/connection.ts';
+import { askServer, sendInline } from '../../src/redis/inline-client.ts';
+import { type PrivateServer, startPrivateServer } from '../../src/redis/private-server.ts';
+import { chooseSocketPath } from '../../src/redis/socket-path.ts';
+
+type Entry = { readonly level: string; readonly event: string; readonly fields: object };
+
+let folder: string;
+let entries: Entry[];
+let log: Log;
+const cleanups: (() => unknown)[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'parley-redis-'));
+  entries = [];
+  log = recordingLog(entries);
+});
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  rmSync(folder, { recursive: true });
+});
+
+function recordingLog(into: Entry[]): Log {
+  const at = (level: string) => (fields: object, event: string) => void into.push({ level, event, fields });
+  const self: Log = {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: () => self,
+  };
+  return self;
+}
+
+const events = () => entries.map((entry) => entry.event);
+
+async function start(dataDir = folder): Promise<PrivateServer> {
+  const server = await startPrivateServer({ dataDir, log, clock: systemClock });
+  cleanups.push(() => server.stop());
+  return server;
+}
+
+function open(path: string): RedisConnections {
+  const redis = openRedis({ kind: 'socket', path }, log);
+  cleanups.push(() => redis.close());
+  return redis;
+}
+
+/** False for a zombie too: it has ended, only its parent has not looked yet. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+const within = (timeout: number) => ({ timeout, interval: 5 });
+
+describe('the private Redis server', () => {
+  it('answers on a unix socket that only its user can open, and on no port', async () => {
+    const server = await start();
+    expect(await sendInline(server.socketPath, 'PING', 1000)).toBe('+PONG\r\n');
+    expect(await sendInline(server.socketPath, 'CONFIG GET port', 1000)).toContain('\r\n0\r\n');
+    expect(statSync(server.socketPath).mode & 0o777).toBe(0o700);
+    expect(statSync(join(folder, 'redis')).mode & 0o777).toBe(0o700);
+  });
+
+  it('is up in under 100 ms', async () => {
+    const times: number[] = [];
+    for (let round = 0; round < 5; round++) {
+      const began = performance.now();
+      const server = await start();
+      times.push(performance.now() - began);
+      await server.stop();
+    }
+    // The fastest: the others tell what else this machine is doing.
+    expect(Math.min(...times)).toBeLessThan(100);
+  });
+
+  it('writes nothing to disk and evicts nothing', async () => {
+    const server = await start();
+    await sendInline(server.socketPath, 'SET key value', 1000);
+    expect(await sendInline(server.socketPath, 'CONFIG GET maxmemory-policy', 1000)).toContain('noeviction');
+    expect(await sendInline(server.socketPath, 'CONFIG GET appendonly', 1000)).toContain('no');
+    await server.stop();
+    expect(readdirSync(join(folder, 'redis'))).toEqual([]);
+  });
+
+  it('comes back on the same socket after it was killed, and clients with it', async () => {
+    const server = await start();
+    const redis = open(server.socketPath);
+    await redis.ready(AbortSignal.timeout(5000));
+    const first = server.pid() ?? 0;
+    process.kill(first, 'SIGKILL');
+    await vi.waitFor(() => expect(redis.isReady()).toBe(false), within(5000));
+    await vi.waitFor(() => expect(redis.isReady()).toBe(true), within(5000));
+    expect(await redis.producer.ping()).toBe('PONG');
+    expect(server.pid()).not.toBe(first);
+    expect(events()).toEqual(expect.arrayContaining(['redis.died', 'redis.restarted']));
+  });
+
+  it('comes back again and again', async () => {
+    const server = await start();
+    for (let round = 0; round < 4; round++) {
+      const pid = server.pid() ?? 0;
+      process.kill(pid, 'SIGKILL');
+      await vi.waitFor(() => {
+        expect(server.pid()).toBeTypeOf('number');
+        expect(server.pid()).not.toBe(pid);
+      }, within(5000));
+    }
+    expect((await askServer(server.socketPath, 1000)).pid).toBe(server.pid());
+  });
+
+  it('is gone after stop, also when stop is called twice or right after its death', async () => {
+    const server = await start();
+    const pid = server.pid() ?? 0;
+    process.kill(pid, 'SIGKILL');
+    await Promise.all([server.stop(), server.stop()]);
+    expect(existsSync(server.socketPath)).toBe(false);
+    const next = await start();
+    const nextPid = next.pid() ?? 0;
+    await next.stop();
+    expect(isAlive(nextPid)).toBe(false);
+  });
+
+  it('ends the orphan of a killed Parley and starts one of its own', async () => {
+    mkdirSync(join(folder, 'redis'));
+    const socketPath = join(folder, 'redis', 'redis.sock');
+    const orphan = spawn('redis-server', ['--port', '0', '--unixsocket', socketPath, '--save', ''], {
+      stdio: 'ignore',
+    });
+    cleanups.push(() => orphan.kill('SIGKILL'));
+    const orphanEnd = once(orphan, 'exit');
+    await vi.waitFor(() => askServer(socketPath, 500), within(5000));
+    writeFileSync(join(folder, 'redis', 'owner.json'), '{"pid": 999999999, "startedAt": "1"}');
+    const server = await start();
+    await orphanEnd;
+    expect(server.pid()).not.toBe(orphan.pid);
+    expect(events()).toContain('redis.orphan_ended');
+    expect(await sendInline(server.socketPath, 'PING', 1000)).toBe('+PONG\r\n');
+  });
+
+  it('starts over the socket file and the torn record that a power cut left', async () => {
+    mkdirSync(join(folder, 'redis'));
+    writeFileSync(join(folder, 'redis', 'redis.sock'), '');
+    writeFileSync(join(folder, 'redis', 'owner.json'), '{"pid": 1');
+    const server = await start();
+    expect(await sendInline(server.socketPath, 'PING', 1000)).toBe('+PONG\r\n');
+  });
+
+  it('works in a folder with spaces and quotes in its name', async () => {
+    const dataDir = join(folder, 'my "own" data');
+    mkdirSync(dataDir);
+    const server = await start(dataDir);
+    expect(server.socketPath.startsWith(dataDir)).toBe(true);
+  });
+
+  it('says how to install the server when it is missing', async () => {
+    const starting = startPrivateServer({
+      dataDir: folder,
+      log,
+      clock: systemClock,
+      command: 'no-such-redis',
+    });
+    await expect(starting).rejects.toMatchObject({
+      code: 'redis_unavailable',
+      message: expect.stringMatching(/no-such-redis is not installed.*install.*redis.*REDIS_URL/s),
+    });
+  });
+
+  it('tells why a server does not come up', async () => {
+    const starting = startPrivateServer({ dataDir: folder, log, clock: systemClock, command: 'false' });
+    await expect(starting).rejects.toMatchObject({
+      code: 'redis_unavailable',
+      message: expect.stringContaining('ended with code 1'),
+    });
+  });
+});
+
+describe('another process on the same folder', () => {
+  const script = `
+    const { startPrivateServer } = await import(process.argv[1] + '/src/redis/private-server.ts');
+    const { systemClock } = await import(process.argv[1] + '/src/contracts/clock.ts');
+    const silent = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
+    const server = await startPrivateServer({ dataDir: process.argv[2], log: silent, clock: systemClock });
+    console.log(server.pid());
+    setInterval(() => {}, 1000);
+  `;
+
+  async function spawnOther(): Promise<{ child: ChildProcess; redisPid: number }> {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, process.cwd(), folder], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    cleanups.push(() => child.kill('SIGKILL'));
+    const [line] = await once(child.stdout ?? child, 'data');
+    return { child, redisPid: Number(String(line)) };
+  }
+
+  it('is refused by name while the first lives, and its server is left alone', async () => {
+    const { child, redisPid } = await spawnOther();
+    await expect(start()).rejects.toMatchObject({
+      code: 'data_folder_locked',
+      message: expect.stringContaining(`Process ${child.pid}`),
+    });
+    expect(isAlive(redisPid)).toBe(true);
+  });
+
+  it('leaves no server behind when it is killed, and its folder can be used at once', async () => {
+    const { child, redisPid } = await spawnOther();
+    const end = once(child, 'exit');
+    child.kill('SIGKILL');
+    await end;
+    const began = performance.now();
+    const server = await start();
+    expect(performance.now() - began).toBeLessThan(1000);
+    expect(server.pid()).not.toBe(redisPid);
+    await vi.waitFor(() => expect(isAlive(redisPid)).toBe(false), within(5000));
+  });
+});
+
+describe('the path of the socket', () => {
+  it('lies in the data folder while it fits into 107 bytes', () => {
+    expect(chooseSocketPath(folder)).toBe(join(folder, 'redis.sock'));
+  });
+
+  it('moves to a folder of its own under the temporary one when it is too long', async () => {
+    const dataDir = join(folder, 'ö'.repeat(60));
+    mkdirSync(dataDir);
+    const path = chooseSocketPath(dataDir, folder);
+    expect(Buffer.byteLength(path)).toBeLessThanOrEqual(107);
+    expect(path).toBe(chooseSocketPath(dataDir, folder));
+    expect(path).not.toBe(chooseSocketPath(`${dataDir}2`, folder));
+    expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700);
+    const server = await start(dataDir);
+    cleanups.push(() => rmSync(join(server.socketPath, '..'), { recursive: true, force: true }));
+    expect(await sendInline(server.socketPath, 'PING', 1000)).toBe('+PONG\r\n');
+  });
+
+  it('is refused where someone planted something else', () => {
+    const dataDir = join(folder, 'x'.repeat(120));
+    const path = chooseSocketPath(dataDir, folder);
+    rmSync(join(path, '..'), { recursive: true });
+    writeFileSync(join(path, '..'), 'planted');
+    expect(() => chooseSocketPath(dataDir, folder)).toThrow();
+  });
+});
+
+describe('the connections', () => {
+  it('fail a wake at once while Redis is away, instead of keeping it in memory', async () => {
+    const redis = open(join(folder, 'nobody.sock'));
+    await expect(redis.producer.set('a', 'b')).rejects.toThrow();
+    await vi.waitFor(() => expect(events()).toContain('redis.unreachable'), within(5000));
+    await expect(redis.ready(AbortSignal.timeout(50))).rejects.toThrow();
+  });
+
+  it('say once that Redis is away and once that it is back', async () => {
+    const path = join(folder, 'redis', 'redis.sock');
+    const redis = open(path);
+    await vi.waitFor(() => expect(redis.producer.status).toBe('reconnecting'), within(5000));
+    await start();
+    await redis.ready(AbortSignal.timeout(10_000));
+    expect(events().filter((event) => event === 'redis.unreachable')).toHaveLength(2);
+    expect(events().filter((event) => event === 'redis.reachable')).toHaveLength(2);
+  });
+
+  it('take an address with its password, and keep it out of the log', async () => {
+    const redis = openRedis(
+      { kind: 'address', url: new Secret('redis://:canary-password@127.0.0.1:1') },
+      log,
+    );
+    cleanups.push(() => redis.close());
+    await vi.waitFor(() => expect(events()).toContain('redis.unreachable'), within(5000));
+    expect(redis.producer.options.password).toBe('canary-password');
+    expect(JSON.stringify(entries, ['level', 'event', 'fields', 'error', 'message', 'stack'])).not.toContain(
+      'canary',
+    );
+  });
+});
