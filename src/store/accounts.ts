@@ -1,0 +1,82 @@
+import type { StoreCommand } from './command.ts';
+
+export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };
+
+export type AccountLease =
+  | { readonly kind: 'held'; readonly epoch: number; readonly cursor: string | undefined }
+  | { readonly kind: 'busy'; readonly delayMs: number };
+
+/** One process receives for a bot account. A claim by the holder itself renews without a new epoch. */
+export const claimAccount: StoreCommand<AccountClaim, AccountLease> = {
+  name: 'claimAccount',
+  run: async (tx, { account, holder, leaseMs }) => {
+    await tx.db
+      .insertInto('accounts')
+      .values({ key: account, epoch: 0, leaseUntil: 0 })
+      .onConflict((c) => c.doNothing())
+      .execute();
+    const query = tx.db.selectFrom('accounts').selectAll().where('key', '=', account);
+    const row = await (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
+    if (row.leaseUntil > tx.now && row.holder !== holder)
+      return { kind: 'busy', delayMs: row.leaseUntil - tx.now };
+    const epoch = row.holder === holder ? row.epoch : row.epoch + 1;
+    await tx.db
+      .updateTable('accounts')
+      .set({ epoch, holder, leaseUntil: tx.now + leaseMs })
+      .where('key', '=', account)
+      .execute();
+    return { kind: 'held', epoch, cursor: row.cursor ?? undefined };
+  },
+};
+
+export const releaseAccount: StoreCommand<{ readonly account: string; readonly holder: string }, void> = {
+  name: 'releaseAccount',
+  run: async (tx, { account, holder }) => {
+    await tx.db
+      .updateTable('accounts')
+      .set({ holder: null, leaseUntil: 0 })
+      .where('key', '=', account)
+      .where('holder', '=', holder)
+      .execute();
+  },
+};
+
+/**
+ * Called by the process that holds the data folder's lock: whatever an earlier process on this folder
+ * held is free at once, without waiting for its leases to end.
+ */
+export const beginBoot: StoreCommand<{ readonly id: string; readonly folder: string }, void> = {
+  name: 'beginBoot',
+  run: async (tx, { id, folder }) => {
+    const earlier = await tx.db
+      .selectFrom('boots')
+      .select('id')
+      .where('folder', '=', folder)
+      .where('id', '<>', id)
+      .execute();
+    const ids = earlier.map((boot) => boot.id);
+    await tx.db
+      .insertInto('boots')
+      .values({ id, folder, startedAt: tx.now })
+      .onConflict((c) => c.doNothing())
+      .execute();
+    if (ids.length === 0) return;
+    await tx.db
+      .updateTable('lanes')
+      // Ended now: from here on the sweep counts how long an unfinished run has waited.
+      .set({ holder: null, leaseUntil: tx.now })
+      .where('holder', 'in', ids)
+      .execute();
+    await tx.db
+      .updateTable('accounts')
+      .set({ holder: null, leaseUntil: 0 })
+      .where('holder', 'in', ids)
+      .execute();
+    await tx.db
+      .updateTable('conversations')
+      .set({ deliveryHolder: null, deliveryUntil: 0 })
+      .where('deliveryHolder', 'in', ids)
+      .execute();
+    await tx.db.deleteFrom('boots').where('id', 'in', ids).execute();
+  },
+};

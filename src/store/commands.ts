@@ -1,0 +1,54 @@
+/** Every step of the protocol, by name. The SQLite writer thread runs them from this list. */
+import { beginBoot, claimAccount, releaseAccount } from './accounts.ts';
+import type { StoreCommand } from './command.ts';
+import { claimDelivery, settleDelivery } from './delivery/deliver.ts';
+import { dropPart, retryPart } from './delivery/operate.ts';
+import { postParts } from './delivery/post-part.ts';
+import { recordPreview } from './delivery/record-preview.ts';
+import { acceptBatch } from './intake/accept-batch.ts';
+import { storeFetched } from './intake/fetching.ts';
+import { claimLane } from './lanes/claim-lane.ts';
+import {
+  commitAnswer,
+  commitToolTurn,
+  endRun,
+  endToolTurn,
+  markToolStarted,
+  saveImage,
+  sayNotice,
+  storeToolResults,
+} from './lanes/commit-turn.ts';
+import { handOver, releaseLane, renewLeases } from './lanes/leases.ts';
+import { recoverRun } from './lanes/recover-run.ts';
+import { takeSteers } from './lanes/steer.ts';
+import { closeBundles } from './lanes/sweep.ts';
+
+// `never` as input: the list forgets what each takes; Store.write knows it.
+export const storeCommands: readonly StoreCommand<never, unknown>[] = [
+  acceptBatch,
+  beginBoot,
+  claimAccount,
+  claimDelivery,
+  claimLane,
+  closeBundles,
+  commitAnswer,
+  commitToolTurn,
+  dropPart,
+  endRun,
+  endToolTurn,
+  handOver,
+  markToolStarted,
+  postParts,
+  recordPreview,
+  recoverRun,
+  releaseAccount,
+  releaseLane,
+  renewLeases,
+  retryPart,
+  saveImage,
+  sayNotice,
+  settleDelivery,
+  storeFetched,
+  storeToolResults,
+  takeSteers,
+];

@@ -1,0 +1,90 @@
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { Tx } from '../command.ts';
+import { conversationKeyOf } from '../conversation-key.ts';
+
+export type NewPart = {
+  readonly key: string;
+  readonly route: ReplyRoute;
+  readonly content: OutboundContent;
+  readonly purpose: 'reply' | 'notice' | 'tool';
+  readonly runId?: string;
+  readonly answer?: string;
+  /** Where the part stands in a session's timeline. */
+  readonly timeline?: { readonly laneKey: string; readonly seq: number };
+};
+
+/**
+ * Puts a part into its conversation's delivery order and returns the conversation's key. A second
+ * insert under the same key is a no-op. A conversation that moved is followed.
+ */
+export async function insertPart(tx: Tx, part: NewPart): Promise<string> {
+  const known = await tx.db
+    .selectFrom('outbox')
+    .select('conversationKey')
+    .where('key', '=', part.key)
+    .executeTakeFirst();
+  if (known) return known.conversationKey;
+  const { route, conversationKey, place, isUnreachable } = await takePlace(tx, part.route);
+  await tx.db
+    .insertInto('outbox')
+    .values({
+      key: part.key,
+      conversationKey,
+      place,
+      laneKey: part.timeline?.laneKey ?? null,
+      seq: part.timeline?.seq ?? null,
+      runId: part.runId ?? null,
+      answer: part.answer ?? null,
+      purpose: part.purpose,
+      route: JSON.stringify(route),
+      content: JSON.stringify(part.content),
+      state: isUnreachable ? 'failed' : 'pending',
+      problem: isUnreachable ? 'the conversation is unreachable' : null,
+      tries: 0,
+      dueAt: tx.now,
+      createdAt: tx.now,
+      endedAt: isUnreachable ? tx.now : null,
+    })
+    .execute();
+  return conversationKey;
+}
+
+type Place = {
+  readonly route: ReplyRoute;
+  readonly conversationKey: string;
+  readonly place: number;
+  readonly isUnreachable: boolean;
+};
+
+export async function takePlace(tx: Tx, route: ReplyRoute): Promise<Place> {
+  const conversationKey = conversationKeyOf(route);
+  const advance = () =>
+    tx.db
+      .updateTable('conversations')
+      .set((eb) => ({ nextPart: eb('nextPart', '+', 1) }))
+      .where('key', '=', conversationKey)
+      .returning(['nextPart', 'movedTo', 'unreachableAt'])
+      .executeTakeFirst();
+  let row = await advance();
+  if (!row) {
+    await ensureConversation(tx, conversationKey);
+    row = await advance();
+  }
+  if (row?.movedTo)
+    return takePlace(tx, { ...route, conversation: row.movedTo as ReplyRoute['conversation'] });
+  return {
+    route,
+    conversationKey,
+    place: (row?.nextPart ?? 1) - 1,
+    isUnreachable: row?.unreachableAt != null,
+  };
+}
+
+export async function ensureConversation(tx: Tx, key: string): Promise<void> {
+  await tx.db
+    .insertInto('conversations')
+    .values({ key, nextPart: 1, deliveryEpoch: 0, deliveryUntil: 0 })
+    .onConflict((c) => c.doNothing())
+    .execute();
+}

@@ -1,0 +1,87 @@
+import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
+import { json } from '../json.ts';
+import { reviseOutcome } from './reply-outcome.ts';
+
+export type UndeliveredPart = {
+  readonly key: string;
+  readonly conversation: string;
+  readonly state: string;
+  readonly tries: number;
+  readonly problem: string | undefined;
+  readonly createdAt: number;
+  /** The beginning of its text, for the operator to know it by. */
+  readonly excerpt: string;
+};
+
+/** Parts that are not delivered: waiting, on their way, unknown or failed; the newest first. */
+export const readUndelivered: StoreQuery<{ readonly limit: number }, readonly UndeliveredPart[]> = {
+  query: 'readUndelivered',
+  run: async (tx, { limit }) => {
+    const rows = await tx.db
+      .selectFrom('outbox')
+      .select(['key', 'conversationKey', 'state', 'tries', 'problem', 'createdAt', 'content'])
+      .where('state', '<>', 'sent')
+      .where('purpose', '<>', 'preview')
+      .orderBy('createdAt', 'desc')
+      .limit(limit)
+      .execute();
+    return rows.map(({ conversationKey, content, problem, ...row }) => ({
+      ...row,
+      conversation: conversationKey,
+      problem: problem ?? undefined,
+      excerpt: excerptOf(content),
+    }));
+  },
+};
+
+function excerptOf(stored: string): string {
+  const content = json.outbound(stored);
+  const text = content.kind === 'text' || content.kind === 'edit' ? content.text.text : `(${content.kind})`;
+  return text.replace(/\s+/g, ' ').slice(0, 80).toWellFormed();
+}
+
+export type Operated = 'done' | 'not-found' | 'not-possible';
+
+/** The operator sends an unknown or failed part once more, knowing that it may then stand there twice. */
+export const retryPart: StoreCommand<{ readonly key: string }, Operated> = {
+  name: 'retryPart',
+  run: async (tx, { key }) => {
+    const changed = await tx.db
+      .updateTable('outbox')
+      .set({ state: 'pending', tries: 0, sendingAt: null, endedAt: null, dueAt: tx.now })
+      .where('key', '=', key)
+      .where('state', 'in', ['unknown', 'failed'])
+      .where('purpose', '<>', 'preview')
+      .returning('runId')
+      .executeTakeFirst();
+    return operated(tx, key, changed);
+  },
+};
+
+/** The operator gives up a part that waits, or takes note of an unknown one. What was sent stays sent. */
+export const dropPart: StoreCommand<{ readonly key: string }, Operated> = {
+  name: 'dropPart',
+  run: async (tx, { key }) => {
+    const changed = await tx.db
+      .updateTable('outbox')
+      .set({ state: 'failed', problem: 'dropped by the operator', endedAt: tx.now })
+      .where('key', '=', key)
+      .where('state', 'in', ['pending', 'unknown'])
+      .returning('runId')
+      .executeTakeFirst();
+    return operated(tx, key, changed);
+  },
+};
+
+async function operated(
+  tx: Tx,
+  key: string,
+  changed: { readonly runId: string | null } | undefined,
+): Promise<Operated> {
+  if (changed) {
+    if (changed.runId !== null) await reviseOutcome(tx, changed.runId);
+    return 'done';
+  }
+  const row = await tx.db.selectFrom('outbox').select('key').where('key', '=', key).executeTakeFirst();
+  return row ? 'not-possible' : 'not-found';
+}

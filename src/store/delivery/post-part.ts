@@ -1,0 +1,129 @@
+import { ParleyError } from '#contracts/errors.ts';
+import type { MessagePart } from '#contracts/message.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
+import { json } from '../json.ts';
+import { type Lane, lockLane, lockLaneAt, takeSeq } from '../lanes/lane-row.ts';
+import type { Held } from '../lanes/steer.ts';
+import { appendMessage } from '../transcript/append.ts';
+import { insertPart } from './insert-part.ts';
+
+export type Posting = Held & {
+  /** Made of run and call: a repeated call re-attaches to the part it made before. */
+  readonly key: string;
+  readonly route: ReplyRoute;
+  /** Another session to speak in; absent = the run's own conversation. */
+  readonly toLane?: string;
+  readonly contents: readonly OutboundContent[];
+};
+
+export type Posted = {
+  readonly keys: readonly string[];
+  readonly route: ReplyRoute;
+  readonly conversationKey: string;
+};
+
+/**
+ * Sends from a tool, in one transaction: the parts and, for another conversation, the line in that
+ * conversation's transcript, so that the recipient's reply makes sense. Throws `invalid_input` when
+ * nobody has ever written there.
+ */
+export const postParts: StoreCommand<Posting, Posted> = {
+  name: 'postParts',
+  run: async (tx, input) => {
+    const { toLane } = input;
+    const isElsewhere = toLane !== undefined && toLane !== input.laneKey;
+    // Several lanes are locked in key order, so that two tools never wait for each other.
+    if (isElsewhere && toLane < input.laneKey) await lockLane(tx, toLane);
+    const own = await lockLaneAt(tx, input.laneKey, input.epoch);
+    const lane = isElsewhere ? await requireLane(tx, toLane) : own;
+    const route = isElsewhere ? await lastRoute(tx, lane) : input.route;
+    const keys = input.contents.map((_, index) => `${input.key}:${index}`);
+    const known = await tx.db
+      .selectFrom('outbox')
+      .select(['conversationKey', 'route'])
+      .where('key', '=', keys[0] ?? '')
+      .executeTakeFirst();
+    if (known) return { keys, route: json.route(known.route), conversationKey: known.conversationKey };
+    let conversationKey = '';
+    for (const [index, content] of input.contents.entries()) {
+      const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
+      const key = keys[index] ?? input.key;
+      conversationKey = await insertPart(tx, {
+        key,
+        route,
+        content,
+        purpose: 'tool',
+        runId: input.runId,
+        answer: input.key,
+        timeline,
+      });
+    }
+    if (isElsewhere) await noteSpoken(tx, lane, input);
+    return { keys, route, conversationKey };
+  },
+};
+
+async function requireLane(tx: Tx, key: string): Promise<Lane> {
+  const lane = await lockLane(tx, key);
+  if (lane) return lane;
+  throw new ParleyError(
+    'invalid_input',
+    `There is no conversation ${key}; sessions_list shows those there are.`,
+  );
+}
+
+async function lastRoute(tx: Tx, lane: Lane): Promise<ReplyRoute> {
+  const row = await tx.db
+    .selectFrom('inbox')
+    .select('route')
+    .where('laneKey', '=', lane.key)
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if (!row)
+    throw new ParleyError(
+      'invalid_input',
+      `Nobody has written in ${lane.key} yet, so there is nowhere to send to.`,
+    );
+  const { replyTo: _, ...route } = json.route(row.route);
+  return route;
+}
+
+async function noteSpoken(tx: Tx, lane: Lane, { contents, key }: Posting): Promise<void> {
+  const said = contents.flatMap((content) => (content.kind === 'text' ? [content.text.text] : [])).join('\n');
+  // No turn of this conversation: a run that is at work here must not take it for its own answer.
+  const text = `From another conversation you have said here: ${said}`;
+  const parts: readonly MessagePart[] = [{ type: 'text', data: { text } }];
+  await appendMessage(tx, {
+    id: `${key}:said`,
+    sessionId: lane.sessionId,
+    role: 'system',
+    parts,
+    isFinished: true,
+  });
+}
+
+export type PartState = {
+  readonly state: 'pending' | 'sending' | 'sent' | 'unknown' | 'failed';
+  readonly problem: string | undefined;
+  readonly receipts: readonly string[];
+};
+
+export const readParts: StoreQuery<{ readonly keys: readonly string[] }, readonly PartState[]> = {
+  query: 'readParts',
+  run: async (tx, { keys }) => {
+    const rows = await tx.db
+      .selectFrom('outbox')
+      .select(['state', 'problem', 'receipts'])
+      .where('key', 'in', keys)
+      .orderBy('place')
+      .execute();
+    return rows.map((row) => ({
+      state: row.state,
+      problem: row.problem ?? undefined,
+      receipts: json.strings(row.receipts),
+    }));
+  },
+};

@@ -1,0 +1,127 @@
+import type { Acceptance } from '#contracts/acceptance.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { StoreCommand, Tx } from '../command.ts';
+import { insertPart } from '../delivery/insert-part.ts';
+import { acceptItem } from './accept-item.ts';
+import type { Accepting } from './accepting.ts';
+import { applyDelete, applyEdit, applyReaction } from './apply-change.ts';
+import { applyCommand } from './apply-command.ts';
+import { changeMembership, markReachable, migrateConversation } from './change-conversation.ts';
+import { type AcceptInput, type AcceptOutput, noEffects } from './proposal.ts';
+
+/**
+ * Step 1, accept: one transaction writes a ledger row per event whatever its outcome, the inbox row or
+ * the command's effect, and the platform cursor. Only after its commit may the platform be
+ * acknowledged. Safe to repeat: an event key is stored once per account. Throws `stale_epoch` when
+ * another process receives for the account.
+ */
+export const acceptBatch: StoreCommand<AcceptInput, AcceptOutput> = {
+  name: 'acceptBatch',
+  run: async (tx, input) => {
+    await lockAccountAt(tx, input);
+    const effects = noEffects();
+    const acceptances: Acceptance[] = [];
+    for (const proposal of input.proposals)
+      acceptances.push(await acceptOnce(tx, { input, proposal, effects }));
+    if (input.cursor !== undefined) {
+      await tx.db
+        .updateTable('accounts')
+        .set({ cursor: input.cursor })
+        .where('key', '=', input.account)
+        .execute();
+    }
+    return { acceptances, effects };
+  },
+};
+
+async function lockAccountAt(tx: Tx, input: AcceptInput): Promise<void> {
+  const query = tx.db.selectFrom('accounts').select(['epoch', 'holder']).where('key', '=', input.account);
+  const row = await (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
+  if (row?.epoch === input.epoch && row.holder === input.holder) return;
+  throw new ParleyError('stale_epoch', `Account ${input.account} is received by another process now.`);
+}
+
+async function acceptOnce(tx: Tx, accepting: Accepting): Promise<Acceptance> {
+  const { input, proposal } = accepting;
+  const known = await tx.db
+    .selectFrom('ledger')
+    .select('kind')
+    .where('account', '=', input.account)
+    .where('eventKey', '=', proposal.eventKey)
+    .executeTakeFirst();
+  if (known) return { kind: 'duplicate' };
+  const acceptance = await carryOut(tx, accepting);
+  await tx.db
+    .insertInto('ledger')
+    .values({
+      account: input.account,
+      eventKey: proposal.eventKey,
+      kind: proposal.kind,
+      outcome: acceptance.kind,
+      reason: reasonOf(acceptance),
+      inboxId: acceptance.kind === 'accepted' ? acceptance.inboxId : null,
+      laneKey: acceptance.kind === 'accepted' ? acceptance.sessionKey : null,
+      conversationKey: proposal.conversationKey,
+      messageId: proposal.messageId ?? null,
+      raw: proposal.raw ?? null,
+      at: tx.now,
+    })
+    .execute();
+  return acceptance;
+}
+
+async function carryOut(tx: Tx, accepting: Accepting): Promise<Acceptance> {
+  const { proposal, input, effects } = accepting;
+  const { decision } = proposal;
+  if (decision.kind === 'accept' || decision.kind === 'command')
+    await markReachable(tx, proposal.conversationKey);
+  switch (decision.kind) {
+    case 'accept':
+      return acceptItem(tx, accepting, decision.item);
+    case 'ignore':
+      return { kind: 'ignored', reason: decision.reason };
+    case 'refuse': {
+      if (decision.notice) {
+        const { route, text, onceKey } = decision.notice;
+        const key = `${input.account}:${onceKey ?? proposal.eventKey}:refused`;
+        effects.deliveries.push(
+          await insertPart(tx, {
+            key,
+            route,
+            content: { kind: 'text', text: { text, spans: [] } },
+            purpose: 'notice',
+          }),
+        );
+      }
+      return { kind: 'refused', reason: decision.reason };
+    }
+    case 'command':
+      return applyCommand(tx, accepting, decision);
+    case 'edit':
+      return applyEdit(tx, accepting, decision);
+    case 'delete':
+      return applyDelete(tx, accepting, decision);
+    case 'reaction':
+      return applyReaction(tx, accepting, decision);
+    case 'migrate':
+      return migrateConversation(tx, accepting, decision);
+    case 'membership':
+      return changeMembership(tx, accepting, decision);
+    default:
+      return decision satisfies never;
+  }
+}
+
+function reasonOf(acceptance: Acceptance): string | null {
+  switch (acceptance.kind) {
+    case 'ignored':
+    case 'refused':
+      return acceptance.reason;
+    case 'command':
+      return acceptance.command;
+    case 'noted':
+      return acceptance.effect;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,242 @@
+/**
+ * How an accepted message enters its lane: join its bundle, make room under the cap, take a sequence
+ * number, decide when it is due, and touch the active run (interrupt, `/new`).
+ */
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { InboxId, SessionKey } from '#contracts/ids.ts';
+import type { Tx } from '../command.ts';
+import { beginSession, ensureLane, type Lane, takeSeq } from '../lanes/lane-row.ts';
+import { isOpenItem } from '../open-rows.ts';
+import type { Accepting } from './accepting.ts';
+import { makeRoom } from './make-room.ts';
+import type { Bundle, NewItem } from './proposal.ts';
+import { rememberContext } from './remember-context.ts';
+
+/** The longest a lane waits for a file before it goes on without it, ms. */
+const fetchWaitMs = 20_000;
+
+export async function acceptItem(tx: Tx, accepting: Accepting, item: NewItem): Promise<Acceptance> {
+  const lane = await resetIfDue(tx, await ensureLane(tx, item.lane), item);
+  const { senderId, messageId } = accepting.proposal;
+  const bundle = await joinBundle(tx, lane, { item, senderId });
+  if (!bundle && !item.isGated) {
+    const { content, contextLimit: limit } = item;
+    await rememberContext(tx, {
+      laneKey: lane.key,
+      account: accepting.input.account,
+      messageId,
+      content,
+      limit,
+    });
+    return { kind: 'ignored', reason: 'not-mentioned' };
+  }
+  const room = await makeRoom(tx, { lane, item, accepting });
+  if (room === 'refused') return { kind: 'refused', reason: 'queue-full' };
+
+  const isFetching = item.content.attachments.length > 0;
+  const dueAt = await decideDue(tx, lane, { bundle, isFetching });
+  await insertItem(tx, { lane, accepting, item, bundle, isFetching, dueAt });
+
+  const { effects } = accepting;
+  if (isFetching) effects.fetches.push(item.id);
+  if (bundle && !bundle.isOpen) return { kind: 'held' };
+  await touchActiveRun(tx, lane, { item, accepting });
+  effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: Math.max(0, dueAt - tx.now) });
+  // Both are the caller's own ids; the store keeps them as plain text.
+  return { kind: 'accepted', inboxId: item.id as InboxId, sessionKey: lane.key as SessionKey };
+}
+
+async function resetIfDue(tx: Tx, lane: Lane, item: NewItem): Promise<Lane> {
+  const { resetBefore, newSessionId } = item.lane;
+  const isDue = resetBefore !== undefined && lane.lastActivityAt < resetBefore && lane.runId === null;
+  if (!isDue || lane.sessionId === newSessionId || (await countWaiting(tx, lane.key)) > 0) return lane;
+  await beginSession(tx, lane, newSessionId);
+  return { ...lane, sessionId: newSessionId };
+}
+
+export async function countWaiting(tx: Tx, laneKey: string): Promise<number> {
+  const row = await tx.db
+    .selectFrom('inbox')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('laneKey', '=', laneKey)
+    .where(isOpenItem())
+    .where('state', '=', 'waiting')
+    .executeTakeFirst();
+  return Number(row?.count ?? 0);
+}
+
+type Joined = { readonly name: string; readonly windowMs: number; readonly isOpen: boolean };
+
+/** Parts of one bundle share one gate decision: as soon as one part passes, all do. A command is part of none. */
+async function joinBundle(
+  tx: Tx,
+  lane: Lane,
+  { item, senderId }: { item: NewItem; senderId: string },
+): Promise<Joined | undefined> {
+  if (item.kind === 'command') return undefined;
+  const bundle =
+    item.bundle ?? (await openSplitText(tx, lane, senderId)) ?? debounceOf(lane, { item, senderId });
+  if (!bundle) return undefined;
+  const siblings = await tx.db
+    .selectFrom('inbox')
+    .select(['id', 'state', 'isFetching'])
+    .where('laneKey', '=', lane.key)
+    .where(isOpenItem())
+    .where('bundle', '=', bundle.name)
+    .execute();
+  const isOpen = item.isGated || siblings.some((row) => row.state === 'waiting');
+  if (siblings.length > 0) {
+    const ids = siblings.map((row) => row.id);
+    const rows = tx.db.updateTable('inbox').where('id', 'in', ids);
+    // A file that is still fetched has a due time of its own.
+    await rows
+      .set({ dueAt: tx.now + bundle.windowMs })
+      .where('isFetching', '=', 0)
+      .execute();
+    if (isOpen) await rows.set({ state: 'waiting' }).execute();
+    if (isOpen)
+      await openLedger(tx, { ids: siblings.filter((row) => row.state === 'held').map((row) => row.id) });
+  }
+  return { name: bundle.name, windowMs: bundle.windowMs, isOpen };
+}
+
+/** A text that filled the limit waits for its rest; the next message of the same sender is that rest. */
+async function openSplitText(tx: Tx, lane: Lane, senderId: string): Promise<Bundle | undefined> {
+  const name = splitTextName(senderId);
+  const open = await tx.db
+    .selectFrom('inbox')
+    .select('dueAt')
+    .where('laneKey', '=', lane.key)
+    .where(isOpenItem())
+    .where('bundle', '=', name)
+    .where('dueAt', '>', tx.now)
+    .executeTakeFirst();
+  return open && { name, windowMs: 0 };
+}
+
+export function splitTextName(senderId: string): string {
+  return `text:${senderId}`;
+}
+
+/** Debounce applies before a first run only; media and commands flush it. */
+function debounceOf(lane: Lane, { item, senderId }: { item: NewItem; senderId: string }): Bundle | undefined {
+  const isDebounced = lane.debounceMs > 0 && lane.runId === null && item.isGated;
+  if (!isDebounced) return undefined;
+  const windowMs = item.content.attachments.length > 0 ? 0 : lane.debounceMs;
+  return { name: `say:${senderId}`, windowMs };
+}
+
+/** Held rows that were opened by a sibling count as accepted in the ledger too. */
+export async function openLedger(tx: Tx, { ids }: { ids: readonly string[] }): Promise<void> {
+  if (ids.length === 0) return;
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select(['id', 'account', 'laneKey', 'conversationKey', 'messageId'])
+    .where('id', 'in', ids)
+    .execute();
+  for (const row of rows) {
+    await tx.db
+      .updateTable('ledger')
+      .set({ outcome: 'accepted', inboxId: row.id, laneKey: row.laneKey })
+      .where('account', '=', row.account)
+      .where('conversationKey', '=', row.conversationKey)
+      .where('messageId', '=', row.messageId)
+      .where('outcome', '=', 'held')
+      .execute();
+  }
+}
+
+/**
+ * When the row may be taken. `collect` behind an active run waits for a quiet window, which every
+ * arrival begins anew; that is another setting than the debounce before a first run.
+ */
+async function decideDue(
+  tx: Tx,
+  lane: Lane,
+  { bundle, isFetching }: { bundle: Joined | undefined; isFetching: boolean },
+): Promise<number> {
+  if (isFetching) return tx.now + fetchWaitMs;
+  if (bundle) return tx.now + bundle.windowMs;
+  if (lane.mode !== 'collect') return tx.now;
+  const waiting = await tx.db
+    .selectFrom('inbox')
+    .select('id')
+    .where('laneKey', '=', lane.key)
+    .where(isOpenItem())
+    .where('state', '=', 'waiting')
+    .where('bundle', 'is', null)
+    .where('dueAt', '>', tx.now)
+    .limit(1)
+    .executeTakeFirst();
+  if (lane.runId === null && !waiting) return tx.now;
+  const dueAt = tx.now + lane.quietMs;
+  await tx.db
+    .updateTable('inbox')
+    .set({ dueAt })
+    .where('laneKey', '=', lane.key)
+    .where(isOpenItem())
+    .where('state', '=', 'waiting')
+    .where('isFetching', '=', 0)
+    .execute();
+  return dueAt;
+}
+
+type Entering = {
+  readonly lane: Lane;
+  readonly accepting: Accepting;
+  readonly item: NewItem;
+  readonly bundle: Joined | undefined;
+  readonly isFetching: boolean;
+  readonly dueAt: number;
+};
+
+async function insertItem(
+  tx: Tx,
+  { lane, accepting, item, bundle, isFetching, dueAt }: Entering,
+): Promise<void> {
+  const { proposal, input } = accepting;
+  const seq = await takeSeq(tx, lane.key);
+  await tx.db
+    .insertInto('inbox')
+    .values({
+      id: item.id,
+      laneKey: lane.key,
+      seq,
+      rank: 0,
+      kind: item.kind,
+      state: bundle && !bundle.isOpen ? 'held' : 'waiting',
+      bundle: bundle?.name ?? null,
+      account: input.account,
+      conversationKey: proposal.conversationKey,
+      messageId: proposal.messageId ?? null,
+      senderId: proposal.senderId,
+      authority: item.authority,
+      route: JSON.stringify(item.route),
+      content: JSON.stringify(item.content),
+      isFetching: isFetching ? 1 : 0,
+      dueAt,
+      createdAt: tx.now,
+    })
+    .execute();
+  await tx.db.updateTable('lanes').set({ lastActivityAt: tx.now }).where('key', '=', lane.key).execute();
+}
+
+/** `interrupt` and `/new` abort what runs; everything else only tells the run that something came. */
+async function touchActiveRun(
+  tx: Tx,
+  lane: Lane,
+  { item, accepting }: { item: NewItem; accepting: Accepting },
+): Promise<void> {
+  if (lane.runId === null) return;
+  accepting.effects.arrivals.push(lane.key);
+  const isReset = item.kind === 'command';
+  if (!isReset && lane.mode !== 'interrupt') return;
+  const reason = isReset ? 'reset' : 'interrupt';
+  await tx.db
+    .updateTable('runs')
+    .set({ cancelReason: reason })
+    .where('id', '=', lane.runId)
+    .where('cancelReason', 'is', null)
+    .execute();
+  accepting.effects.cancels.push({ runId: lane.runId, reason });
+}

@@ -1,0 +1,8 @@
+import type { AcceptInput, Effects, Proposal } from './proposal.ts';
+
+/** One event on its way in: what the whole batch shares, and where its effects are collected. */
+export type Accepting = {
+  readonly input: AcceptInput;
+  readonly proposal: Proposal;
+  readonly effects: Effects;
+};

@@ -1,0 +1,123 @@
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { Tx } from '../command.ts';
+import { ensureConversation, takePlace } from '../delivery/insert-part.ts';
+import { amendOutcome } from '../delivery/reply-outcome.ts';
+import { json } from '../json.ts';
+import { lockLane } from '../lanes/lane-row.ts';
+import { isOpenItem, isOpenPart } from '../open-rows.ts';
+import type { Accepting } from './accepting.ts';
+import type { Decision } from './proposal.ts';
+
+type Migration = Extract<Decision, { kind: 'migrate' }>;
+type Membership = Extract<Decision, { kind: 'membership' }>;
+
+/**
+ * The conversation has a new id. Its session key goes on being made of the first one, so session,
+ * settings and allow-list entry stay; what waits to be sent moves along. Repeating it changes nothing.
+ */
+export async function migrateConversation(
+  tx: Tx,
+  accepting: Accepting,
+  { from, to, toKey }: Migration,
+): Promise<Acceptance> {
+  await moveConversation(tx, { fromKey: accepting.proposal.conversationKey, from, toKey, to });
+  return { kind: 'ignored', reason: 'migrated' };
+}
+
+export type Move = {
+  readonly fromKey: string;
+  readonly from: string;
+  readonly toKey: string;
+  readonly to: string;
+};
+
+export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Move): Promise<void> {
+  await ensureConversation(tx, fromKey);
+  await ensureConversation(tx, toKey);
+  const old = await tx.db
+    .selectFrom('conversations')
+    .select(['canonicalId', 'activation'])
+    .where('key', '=', fromKey)
+    .executeTakeFirst();
+  await tx.db.updateTable('conversations').set({ movedTo: to }).where('key', '=', fromKey).execute();
+  await tx.db
+    .updateTable('conversations')
+    .set({ canonicalId: old?.canonicalId ?? from, activation: old?.activation ?? null })
+    .where('key', '=', toKey)
+    .execute();
+  const parts = await tx.db
+    .selectFrom('outbox')
+    .select(['key', 'route'])
+    .where('conversationKey', '=', fromKey)
+    .where(isOpenPart())
+    .where('state', '=', 'pending')
+    .orderBy('place')
+    .execute();
+  for (const part of parts) {
+    const { route, place, conversationKey } = await takePlace(tx, json.route(part.route));
+    await tx.db
+      .updateTable('outbox')
+      .set({ route: JSON.stringify(route), place, conversationKey, dueAt: tx.now })
+      .where('key', '=', part.key)
+      .execute();
+  }
+}
+
+export async function changeMembership(
+  tx: Tx,
+  accepting: Accepting,
+  { isMember }: Membership,
+): Promise<Acceptance> {
+  const key = accepting.proposal.conversationKey;
+  await ensureConversation(tx, key);
+  if (isMember)
+    await tx.db.updateTable('conversations').set({ unreachableAt: null }).where('key', '=', key).execute();
+  else await markUnreachable(tx, key);
+  return { kind: 'ignored', reason: 'membership' };
+}
+
+/** Blocked or removed: queue and outbox of the conversation end with a recorded outcome. */
+export async function markUnreachable(tx: Tx, key: string): Promise<void> {
+  await lockLanesOf(tx, key);
+  await tx.db.updateTable('conversations').set({ unreachableAt: tx.now }).where('key', '=', key).execute();
+  await tx.db
+    .updateTable('inbox')
+    .set({ state: 'ended', outcome: 'failed', outcomeReason: 'unreachable' })
+    .where('conversationKey', '=', key)
+    .where(isOpenItem())
+    .execute();
+  const ended = await tx.db
+    .updateTable('outbox')
+    .set({ state: 'failed', problem: 'the conversation is unreachable', endedAt: tx.now })
+    .where('conversationKey', '=', key)
+    .where(isOpenPart())
+    .where('state', '=', 'pending')
+    .returning('runId')
+    .execute();
+  for (const runId of new Set(ended.map((part) => part.runId))) {
+    if (runId !== null) await amendOutcome(tx, runId);
+  }
+}
+
+/** The lanes of what waits there, in key order: a claim takes a waiting message, or finds it ended. */
+async function lockLanesOf(tx: Tx, key: string): Promise<void> {
+  const lanes = await tx.db
+    .selectFrom('inbox')
+    .select('laneKey')
+    .distinct()
+    .where('conversationKey', '=', key)
+    .where(isOpenItem())
+    .orderBy('laneKey')
+    .execute();
+  for (const { laneKey } of lanes) await lockLane(tx, laneKey);
+}
+
+/** Who writes can be written to, whatever an earlier failure said. */
+export async function markReachable(tx: Tx, key: string): Promise<void> {
+  await tx.db
+    .updateTable('conversations')
+    .set({ unreachableAt: null })
+    .where('key', '=', key)
+    .where('unreachableAt', 'is not', null)
+    .execute();
+}

@@ -1,0 +1,79 @@
+import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { StoreCommand, StoreQuery } from '../command.ts';
+import { json } from '../json.ts';
+import { lockLane } from '../lanes/lane-row.ts';
+import { type Effects, noEffects } from './proposal.ts';
+
+export type PendingFetch = {
+  readonly inboxId: string;
+  readonly route: ReplyRoute;
+  readonly attachments: readonly AttachmentRef[];
+};
+
+export const readPendingFetch: StoreQuery<{ readonly inboxId: string }, PendingFetch | undefined> = {
+  query: 'readPendingFetch',
+  run: async (tx, { inboxId }) => {
+    const row = await tx.db
+      .selectFrom('inbox')
+      .select(['route', 'content'])
+      .where('id', '=', inboxId)
+      .where('isFetching', '=', 1)
+      .executeTakeFirst();
+    return (
+      row && { inboxId, route: json.route(row.route), attachments: json.content(row.content).attachments }
+    );
+  },
+};
+
+/** Step 2, fetch: the files are on disk (or given up); the message is due. Repeating it changes nothing. */
+export const storeFetched: StoreCommand<
+  { readonly inboxId: string; readonly stored: readonly StoredAttachment[] },
+  Effects
+> = {
+  name: 'storeFetched',
+  run: async (tx, { inboxId, stored }) => {
+    const effects = noEffects();
+    const seen = await tx.db
+      .selectFrom('inbox')
+      .select('laneKey')
+      .where('id', '=', inboxId)
+      .executeTakeFirst();
+    if (!seen) return effects;
+    const lane = await lockLane(tx, seen.laneKey);
+    const row = await tx.db
+      .selectFrom('inbox')
+      .select(['content', 'bundle', 'createdAt'])
+      .where('id', '=', inboxId)
+      .where('isFetching', '=', 1)
+      .executeTakeFirst();
+    if (!lane || !row) return effects;
+    const siblings =
+      row.bundle === null
+        ? []
+        : await tx.db
+            .selectFrom('inbox')
+            .select('dueAt')
+            .where('laneKey', '=', lane.key)
+            .where('bundle', '=', row.bundle)
+            .where('isFetching', '=', 0)
+            .where('state', 'in', ['held', 'waiting'])
+            .execute();
+    // An album still waits for its siblings; alone, the message is due now.
+    const joinUntil =
+      row.bundle === null ? tx.now : Math.max(row.createdAt + albumWaitMs, ...siblings.map((s) => s.dueAt));
+    const dueAt = Math.max(tx.now, joinUntil);
+    const content = JSON.stringify({ ...json.content(row.content), stored });
+    await tx.db
+      .updateTable('inbox')
+      .set({ content, isFetching: 0, dueAt })
+      .where('id', '=', inboxId)
+      .execute();
+    effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: dueAt - tx.now });
+    if (lane.runId !== null) effects.arrivals.push(lane.key);
+    return effects;
+  },
+};
+
+/** Parts of one album arrive within this time of each other (measured by others: 0.5 to 2.5 s). */
+const albumWaitMs = 1_500;

@@ -1,0 +1,84 @@
+import type { Tx } from '../command.ts';
+import { insertPart } from '../delivery/insert-part.ts';
+import { json, type Summary } from '../json.ts';
+import type { Lane } from '../lanes/lane-row.ts';
+import { isOpenItem } from '../open-rows.ts';
+import type { Accepting } from './accepting.ts';
+import type { NewItem } from './proposal.ts';
+
+type Arriving = { readonly lane: Lane; readonly item: NewItem; readonly accepting: Accepting };
+
+/**
+ * Keeps the lane under its cap. Overflow is never silent: the sender is told, and the outcome of the
+ * message that gave way says so.
+ */
+export async function makeRoom(tx: Tx, { lane, item, accepting }: Arriving): Promise<'room' | 'refused'> {
+  if (item.kind === 'command') return 'room';
+  const waiting = await tx.db
+    .selectFrom('inbox')
+    .select(['id', 'seq', 'content'])
+    .where('laneKey', '=', lane.key)
+    .where(isOpenItem())
+    .where('kind', '=', 'message')
+    .orderBy('rank')
+    .orderBy('seq')
+    .execute();
+  if (waiting.length < lane.cap) return 'room';
+  const { proposal, input, effects } = accepting;
+  const tell = async (text: string) => {
+    // One line per event: a second overflow by the same redelivered event changes nothing.
+    const key = `${input.account}:${proposal.eventKey}:overflow`;
+    const content = { kind: 'text', text: { text, spans: [] } } as const;
+    effects.deliveries.push(await insertPart(tx, { key, route: item.route, content, purpose: 'notice' }));
+  };
+  if (lane.drop === 'new') {
+    await tell(item.overflow.refused);
+    return 'refused';
+  }
+  const [oldest] = waiting;
+  if (!oldest) return 'room';
+  if (lane.drop === 'old') {
+    await end(tx, oldest.id, { outcome: 'refused', outcomeReason: 'queue-full' });
+    const excerpt = oneLine(json.content(oldest.content).text);
+    await tell(item.overflow.dropped.replace('{excerpt}', () => excerpt));
+    return 'room';
+  }
+  await summarize(tx, lane, oldest);
+  await tell(item.overflow.summarized);
+  return 'room';
+}
+
+/** The row becomes one line in front of the next run and ends merged into it. */
+async function summarize(
+  tx: Tx,
+  lane: Lane,
+  row: { id: string; seq: number; content: string },
+): Promise<void> {
+  const line = oneLine(json.content(row.content).prompt);
+  const fresh = await tx.db
+    .selectFrom('lanes')
+    .select('overflow')
+    .where('key', '=', lane.key)
+    .executeTakeFirst();
+  const summary: Summary = { inboxId: row.id, seq: row.seq, line };
+  const overflow = [...json.summaries(fresh?.overflow ?? null), summary];
+  await tx.db
+    .updateTable('lanes')
+    .set({ overflow: JSON.stringify(overflow) })
+    .where('key', '=', lane.key)
+    .execute();
+  await end(tx, row.id, { outcome: 'merged', outcomeReason: 'summarized' });
+}
+
+function end(tx: Tx, id: string, outcome: { outcome: string; outcomeReason: string }) {
+  return tx.db
+    .updateTable('inbox')
+    .set({ state: 'ended', ...outcome })
+    .where('id', '=', id)
+    .execute();
+}
+
+function oneLine(text: string): string {
+  const flat = text.replace(/\s+/g, ' ').trim();
+  return flat.length > 160 ? `${flat.slice(0, 159).toWellFormed()}…` : flat;
+}

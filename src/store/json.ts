@@ -1,0 +1,36 @@
+import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
+import type { MessagePart } from '#contracts/message.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+
+/**
+ * The JSON columns. Only the store writes them, from typed values, inside its transactions, so they
+ * are read back by type: the schema check belongs where text enters, not where our own rows return.
+ */
+export type InboxContent = {
+  readonly text: string;
+  /** The text as the model reads it: labelled, with quote and forward marks, rendered at the door. */
+  readonly prompt: string;
+  readonly sender: { readonly id: string; readonly name: string };
+  readonly sentAt: number;
+  readonly quote?: { readonly messageId: string; readonly author: string; readonly text: string };
+  readonly forwardedFrom?: string;
+  readonly attachments: readonly AttachmentRef[];
+  readonly stored?: readonly StoredAttachment[];
+  /** Why this is no plain message: a correction of an earlier one, a reaction, a lane command. */
+  readonly note?: { readonly kind: 'correction' | 'reaction'; readonly of: string };
+  /** A command that waits in its lane's order, and what to answer when its turn has come. */
+  readonly command?: { readonly name: 'new'; readonly reply: string };
+};
+
+/** A message that the cap made into one line, until a run has been shown it. */
+export type Summary = { readonly inboxId: string; readonly seq: number; readonly line: string };
+
+export const json = {
+  route: (text: string) => JSON.parse(text) as ReplyRoute,
+  content: (text: string) => JSON.parse(text) as InboxContent,
+  parts: (text: string) => JSON.parse(text) as readonly MessagePart[],
+  outbound: (text: string) => JSON.parse(text) as OutboundContent,
+  summaries: (text: string | null) => (text === null ? [] : (JSON.parse(text) as readonly Summary[])),
+  strings: (text: string | null) => (text === null ? [] : (JSON.parse(text) as readonly string[])),
+};

@@ -1,0 +1,84 @@
+/**
+ * Which waiting rows the next run takes. Pure, so that a small reference model can check it by the
+ * thousand. Order is (rank, sequence) whatever the mode; nothing is skipped over.
+ */
+import type { QueueMode } from '#contracts/queue-settings.ts';
+import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
+
+export type Waiting = {
+  readonly id: string;
+  readonly kind: 'message' | 'command';
+  readonly route: ReplyRoute;
+  readonly authority: string;
+  readonly dueAt: number;
+  readonly bundle: string | null;
+  readonly isCorrection: boolean;
+};
+
+/** How many waiting steers a boundary takes in; `none` at the last turn that a run may have. */
+export type SteerDelivery = 'one-at-a-time' | 'all' | 'none';
+
+export type Choice<Row> =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'later'; readonly dueAt: number }
+  | { readonly kind: 'command'; readonly row: Row }
+  | { readonly kind: 'run'; readonly rows: readonly Row[] };
+
+/** `rows`: everything waiting in the lane, in order. */
+export function chooseBatch<Row extends Waiting>(
+  rows: readonly Row[],
+  mode: QueueMode,
+  now: number,
+): Choice<Row> {
+  const head = rows[0];
+  if (!head) return { kind: 'nothing' };
+  if (head.dueAt > now) return { kind: 'later', dueAt: head.dueAt };
+  if (head.kind === 'command') return { kind: 'command', row: head };
+  const joins = (row: Row) => isTogether(head, row) || (merges(mode) && isCompatible(head, row, now));
+  const end = rows.findIndex((row) => !joins(row));
+  return { kind: 'run', rows: end === -1 ? rows : rows.slice(0, end) };
+}
+
+/** The rows that a boundary of the active run takes in. */
+export function chooseSteers<Row extends Waiting>(
+  rows: readonly Row[],
+  run: {
+    readonly mode: QueueMode;
+    readonly route: ReplyRoute;
+    readonly authority: string;
+    readonly delivery: SteerDelivery;
+    readonly now: number;
+  },
+): readonly Row[] {
+  const fits = (row: Row) =>
+    row.kind === 'message' &&
+    row.dueAt <= run.now &&
+    row.authority === run.authority &&
+    isSameRoute(row.route, run.route);
+  if (run.delivery === 'none') return [];
+  // A correction of what the run has already read reaches it in every mode.
+  if (run.mode !== 'steer') return rows.filter((row) => row.isCorrection && fits(row));
+  const end = rows.findIndex((row) => !fits(row));
+  const fitting = end === -1 ? rows : rows.slice(0, end);
+  const head = fitting[0];
+  if (!head || run.delivery === 'all') return fitting;
+  return fitting.filter((row) => isTogether(head, row));
+}
+
+function merges(mode: QueueMode): boolean {
+  return mode === 'collect' || mode === 'interrupt';
+}
+
+function isTogether(head: Waiting, row: Waiting): boolean {
+  return row === head || (head.bundle !== null && row.bundle === head.bundle);
+}
+
+/** One route and one authority: nobody's text runs with another's rights. */
+function isCompatible(head: Waiting, row: Waiting, now: number): boolean {
+  return (
+    row.kind === 'message' &&
+    row.dueAt <= now &&
+    row.authority === head.authority &&
+    isSameRoute(row.route, head.route)
+  );
+}

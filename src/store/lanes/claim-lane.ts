@@ -1,0 +1,212 @@
+import type { Authority } from '#contracts/outcome.ts';
+import type { QueueMode } from '#contracts/queue-settings.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { StoreCommand, Tx } from '../command.ts';
+import { insertPart } from '../delivery/insert-part.ts';
+import { type Effects, noEffects } from '../intake/proposal.ts';
+import { json } from '../json.ts';
+import { chooseBatch } from './choose-batch.ts';
+import { giveUpRun } from './give-up-run.ts';
+import { beginSession, type Lane, lockLane, takeSeq } from './lane-row.ts';
+import { type Framing, takeRows } from './take-rows.ts';
+import { readWaiting, type WaitingRow } from './waiting-rows.ts';
+
+export type ClaimInput = {
+  readonly laneKey: string;
+  readonly holder: string;
+  readonly leaseMs: number;
+  /** Id of the run to begin, should one begin. */
+  readonly newRunId: string;
+  readonly framing: Framing;
+  /** A run that was found unfinished this often is given up with a notice. */
+  readonly maxTries: number;
+  readonly gaveUpText: string;
+};
+
+export type ClaimedRun = {
+  readonly runId: string;
+  readonly laneKey: string;
+  readonly epoch: number;
+  readonly sessionId: string;
+  readonly agentId: string;
+  readonly chatKind: 'dm' | 'group';
+  readonly class: string;
+  readonly route: ReplyRoute;
+  readonly authority: Authority;
+  readonly isResumed: boolean;
+  /** It was asked to stop while nobody worked on it: it does nothing more but end. */
+  readonly cancelReason?: string;
+  readonly startedAt: number;
+  readonly now: number;
+};
+
+export type Claim =
+  | { readonly kind: 'run'; readonly run: ClaimedRun }
+  /** Something was done in the lane's order without a run: look again. */
+  | { readonly kind: 'again'; readonly effects: Effects }
+  | { readonly kind: 'busy'; readonly class: string; readonly delayMs: number }
+  | { readonly kind: 'armed'; readonly class: string; readonly delayMs: number }
+  | { readonly kind: 'resting' };
+
+/**
+ * Steps 4 and 5, claim and take, in one transaction: no live lease → a new epoch, and either the
+ * unfinished run to resume, or a new run with its messages in the transcript. Repeating it under a
+ * live lease of the same holder is refused as `busy` unless that holder's run has ended.
+ */
+export const claimLane: StoreCommand<ClaimInput, Claim> = {
+  name: 'claimLane',
+  run: async (tx, input) => {
+    const lane = await lockLane(tx, input.laneKey);
+    if (!lane) return { kind: 'resting' };
+    const isMine = lane.holder === input.holder && lane.runId === null;
+    if (lane.leaseUntil > tx.now && !isMine)
+      return { kind: 'busy', class: lane.class, delayMs: lane.leaseUntil - tx.now };
+    if (lane.runId !== null) return resume(tx, { lane, input, runId: lane.runId });
+    const rows = await readWaiting(tx, lane.key);
+    const choice = chooseBatch(rows, lane.mode as QueueMode, tx.now);
+    if (choice.kind === 'run') return begin(tx, { lane, input, rows: choice.rows });
+    if (choice.kind === 'command') return carryOutCommand(tx, { lane, row: choice.row });
+    if (lane.holder !== null) await release(tx, lane);
+    return choice.kind === 'later'
+      ? { kind: 'armed', class: lane.class, delayMs: choice.dueAt - tx.now }
+      : { kind: 'resting' };
+  },
+};
+
+async function begin(
+  tx: Tx,
+  { lane, input, rows }: { lane: Lane; input: ClaimInput; rows: readonly WaitingRow[] },
+): Promise<Claim> {
+  const last = rows.at(-1);
+  if (!last) return { kind: 'resting' };
+  const epoch = lane.epoch + 1;
+  const runId = input.newRunId;
+  await tx.db
+    .insertInto('runs')
+    .values({
+      id: runId,
+      laneKey: lane.key,
+      sessionId: lane.sessionId,
+      state: 'active',
+      epoch,
+      tries: 1,
+      isHandedOver: 0,
+      route: JSON.stringify(last.route),
+      authority: last.authority,
+      nextOrdinal: 1,
+      startedAt: tx.now,
+    })
+    .execute();
+  await hold(tx, { lane, input, epoch, runId });
+  await takeRows(tx, { lane, runId, framing: input.framing, rows });
+  const { route, authority } = last;
+  return {
+    kind: 'run',
+    run: claimed(lane, { runId, epoch, route, authority, isResumed: false, startedAt: tx.now, now: tx.now }),
+  };
+}
+
+async function resume(
+  tx: Tx,
+  { lane, input, runId }: { lane: Lane; input: ClaimInput; runId: string },
+): Promise<Claim> {
+  const run = await tx.db.selectFrom('runs').selectAll().where('id', '=', runId).executeTakeFirstOrThrow();
+  const tries = run.tries + (run.isHandedOver ? 0 : 1);
+  const epoch = lane.epoch + 1;
+  if (tries > input.maxTries) {
+    const effects = await giveUpRun(tx, { ...lane, epoch }, { run, text: input.gaveUpText });
+    return { kind: 'again', effects };
+  }
+  await tx.db.updateTable('runs').set({ tries, epoch, isHandedOver: 0 }).where('id', '=', runId).execute();
+  await hold(tx, { lane, input, epoch, runId });
+  const route = json.route(run.route);
+  const { sessionId, startedAt, cancelReason } = run;
+  // Authority was written by us at the start of the run.
+  const authority = run.authority as Authority;
+  return {
+    kind: 'run',
+    run: {
+      ...claimed(lane, { runId, epoch, route, authority, isResumed: true, startedAt, now: tx.now }),
+      sessionId,
+      ...(cancelReason !== null && { cancelReason }),
+    },
+  };
+}
+
+async function carryOutCommand(tx: Tx, { lane, row }: { lane: Lane; row: WaitingRow }): Promise<Claim> {
+  const effects = noEffects();
+  const { command } = row.content;
+  await beginSession(tx, lane, crypto.randomUUID());
+  // A new session must not begin with what the old one overheard.
+  await tx.db
+    .deleteFrom('groupContext')
+    .where('laneKey', '=', lane.key)
+    .where('shownInRun', 'is', null)
+    .where('seq', '<', row.seq)
+    .execute();
+  await dropSummaries(tx, lane, row.seq);
+  await tx.db
+    .updateTable('inbox')
+    .set({ state: 'ended', outcome: 'answered', outcomeReason: 'command' })
+    .where('id', '=', row.id)
+    .execute();
+  if (command) {
+    const content = { kind: 'text', text: { text: command.reply, spans: [] } } as const;
+    const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
+    const key = `${row.id}:answer`;
+    effects.deliveries.push(
+      await insertPart(tx, { key, route: row.route, content, purpose: 'notice', timeline }),
+    );
+  }
+  return { kind: 'again', effects };
+}
+
+/** What the cap summarised before the command ends with the old session; what came after it waits on. */
+async function dropSummaries(tx: Tx, lane: Lane, before: number): Promise<void> {
+  const summaries = json.summaries(lane.overflow);
+  const dropped = summaries.filter((summary) => summary.seq < before);
+  if (dropped.length === 0) return;
+  const kept = summaries.filter((summary) => summary.seq > before);
+  const overflow = kept.length === 0 ? null : JSON.stringify(kept);
+  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
+  await tx.db
+    .updateTable('inbox')
+    .set({ outcome: 'cancelled', outcomeReason: 'reset' })
+    .where(
+      'id',
+      'in',
+      dropped.map((summary) => summary.inboxId),
+    )
+    .execute();
+}
+
+async function hold(
+  tx: Tx,
+  { lane, input, epoch, runId }: { lane: Lane; input: ClaimInput; epoch: number; runId: string },
+): Promise<void> {
+  await tx.db
+    .updateTable('lanes')
+    .set({ epoch, runId, holder: input.holder, leaseUntil: tx.now + input.leaseMs })
+    .where('key', '=', lane.key)
+    .execute();
+}
+
+async function release(tx: Tx, lane: Lane): Promise<void> {
+  await tx.db.updateTable('lanes').set({ holder: null, leaseUntil: 0 }).where('key', '=', lane.key).execute();
+}
+
+type ClaimFacts = Pick<ClaimedRun, 'runId' | 'epoch' | 'route' | 'isResumed' | 'startedAt' | 'now'> & {
+  readonly authority: string;
+};
+
+function claimed(lane: Lane, facts: ClaimFacts): ClaimedRun {
+  return {
+    ...facts,
+    laneKey: lane.key,
+    sessionId: lane.sessionId,
+    agentId: lane.agentId,
+    chatKind: lane.chatKind === 'dm' ? 'dm' : 'group',
+    class: lane.class,
+    authority: facts.authority as Authority,
+  };
+}

@@ -1,0 +1,47 @@
+import type { MessageId } from '#contracts/ids.ts';
+import { type MessagePart, unknownOutcome } from '#contracts/message.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { Tx } from '../command.ts';
+import { insertPart } from '../delivery/insert-part.ts';
+import { closePreview } from '../delivery/record-preview.ts';
+import { type Effects, noEffects } from '../intake/proposal.ts';
+import { json } from '../json.ts';
+import { closeRun } from './close-run.ts';
+import { writeToolResults } from './commit-turn.ts';
+import { type Lane, takeSeq } from './lane-row.ts';
+import { findPreview, type OpenCall, takeStock } from './recover-run.ts';
+
+type GivingUp = { readonly run: { readonly id: string; readonly route: string }; readonly text: string };
+
+/**
+ * Ends a run that crashed too often, so that its lane goes on: the person reads `text` where the answer
+ * would stand, and nothing of the run is left open. `lane` carries the new epoch.
+ */
+export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Promise<Effects> {
+  const effects = noEffects();
+  for (const call of await takeStock(tx, run.id)) {
+    await writeToolResults(tx, { messageId: call.messageId, results: [unknownResult(call)] });
+  }
+  const preview = await findPreview(tx, run.id);
+  const formatted = { text, spans: [] };
+  const content: OutboundContent = preview
+    ? // The id is the platform's own; the store keeps it as plain text.
+      { kind: 'edit', messageId: preview.messageId as MessageId, text: formatted }
+    : { kind: 'text', text: formatted };
+  await closePreview(tx, preview?.key);
+  const route = json.route(run.route);
+  const key = `${run.id}:gave-up`;
+  const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
+  effects.deliveries.push(
+    await insertPart(tx, { key, route, content, purpose: 'notice', runId: run.id, timeline }),
+  );
+  await tx.db.updateTable('lanes').set({ epoch: lane.epoch }).where('key', '=', lane.key).execute();
+  await closeRun(tx, lane, { runId: run.id, endReason: 'gave_up', outcome: 'failed', mayGoOn: false });
+  return effects;
+}
+
+function unknownResult({ callId, name }: OpenCall) {
+  const data = { tool_call_id: callId, name, content: unknownOutcome, is_error: true };
+  const parts: readonly MessagePart[] = [{ type: 'tool_result', data }];
+  return { callId, isError: true, parts };
+}

@@ -1,0 +1,115 @@
+import type { Selectable } from 'kysely';
+import { ParleyError } from '#contracts/errors.ts';
+import type { QueueSettings } from '#contracts/queue-settings.ts';
+import type { Tx } from '../command.ts';
+import type { LaneSpec } from '../intake/proposal.ts';
+import type { LanesTable } from '../tables.ts';
+
+export type Lane = Selectable<LanesTable>;
+
+/** Every lane step begins here: the row lock is what makes the steps of one lane one after the other. */
+export async function lockLane(tx: Tx, key: string): Promise<Lane | undefined> {
+  const query = tx.db.selectFrom('lanes').selectAll().where('key', '=', key);
+  return (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
+}
+
+/**
+ * Locks the lane and proves that the caller still holds it. Throws `stale_epoch`: another worker has
+ * the lane, and nothing this caller writes may count any more.
+ */
+export async function lockLaneAt(tx: Tx, key: string, epoch: number): Promise<Lane> {
+  const lane = await lockLane(tx, key);
+  if (lane && lane.epoch === epoch) return lane;
+  throw new ParleyError(
+    'stale_epoch',
+    `Lane ${key} is at epoch ${lane?.epoch ?? 'none'}, not ${epoch}: another worker holds it.`,
+  );
+}
+
+/** Locks the lane, making it and its first session when they do not exist. */
+export async function ensureLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
+  const known = await lockLane(tx, spec.key);
+  if (known) return followConfiguration(tx, known, spec);
+  const { settings } = spec;
+  const inserted = await tx.db
+    .insertInto('lanes')
+    .values({
+      key: spec.key,
+      class: spec.class,
+      agentId: spec.agentId,
+      chatKind: spec.chatKind,
+      sessionId: spec.newSessionId,
+      epoch: 0,
+      leaseUntil: 0,
+      nextSeq: 1,
+      ...settings,
+      lastActivityAt: tx.now,
+    })
+    .onConflict((c) => c.doNothing())
+    .executeTakeFirst();
+  if (inserted.numInsertedOrUpdatedRows)
+    await insertSession(tx, { id: spec.newSessionId, key: spec.key, agentId: spec.agentId });
+  const lane = await lockLane(tx, spec.key);
+  if (!lane) throw new ParleyError('internal', `Lane ${spec.key} could not be made.`);
+  return lane;
+}
+
+export async function insertSession(
+  tx: Tx,
+  session: { id: string; key: string; agentId: string },
+): Promise<void> {
+  await tx.db
+    .insertInto('sessions')
+    .values({
+      ...session,
+      messageCount: 0,
+      promptTokens: 0,
+      completionTokens: 0,
+      cost: 0,
+      createdAt: tx.now,
+      updatedAt: tx.now,
+    })
+    .execute();
+}
+
+/** Ends the lane's session and begins another under the same key; the old transcript stays readable. */
+export async function beginSession(tx: Tx, lane: Lane, id: string): Promise<void> {
+  await tx.db.updateTable('sessions').set({ endedAt: tx.now }).where('id', '=', lane.sessionId).execute();
+  await insertSession(tx, { id, key: lane.key, agentId: lane.agentId });
+  await tx.db.updateTable('lanes').set({ sessionId: id }).where('key', '=', lane.key).execute();
+}
+
+/** Takes the next sequence number of the lane. The caller holds the row lock. */
+export async function takeSeq(tx: Tx, laneKey: string): Promise<number> {
+  const row = await tx.db
+    .updateTable('lanes')
+    .set((eb) => ({ nextSeq: eb('nextSeq', '+', 1) }))
+    .where('key', '=', laneKey)
+    .returning('nextSeq')
+    .executeTakeFirstOrThrow();
+  return row.nextSeq - 1;
+}
+
+export function settingsOf(lane: Lane): QueueSettings {
+  return {
+    mode: lane.mode as QueueSettings['mode'],
+    debounceMs: lane.debounceMs,
+    quietMs: lane.quietMs,
+    cap: lane.cap,
+    drop: lane.drop as QueueSettings['drop'],
+  };
+}
+
+async function followConfiguration(tx: Tx, lane: Lane, spec: LaneSpec): Promise<Lane> {
+  if (lane.overrides !== null) return lane;
+  const { settings } = spec;
+  const isSame =
+    lane.mode === settings.mode &&
+    lane.debounceMs === settings.debounceMs &&
+    lane.quietMs === settings.quietMs &&
+    lane.cap === settings.cap &&
+    lane.drop === settings.drop;
+  if (isSame) return lane;
+  await tx.db.updateTable('lanes').set(settings).where('key', '=', lane.key).execute();
+  return { ...lane, ...settings };
+}

@@ -1,0 +1,76 @@
+import type { StoreCommand } from '../command.ts';
+import { lockLaneAt } from './lane-row.ts';
+import type { Held } from './steer.ts';
+
+export type Renewal = {
+  readonly holder: string;
+  readonly leaseMs: number;
+  readonly runs: readonly Held[];
+};
+
+export type Renewed = {
+  /** Runs whose lane another worker has claimed: they must stop. */
+  readonly lost: readonly string[];
+  readonly cancels: readonly { readonly runId: string; readonly reason: string }[];
+};
+
+/** Renews every lane lease of a process at once, and reads the cancel flags of its runs. */
+export const renewLeases: StoreCommand<Renewal, Renewed> = {
+  name: 'renewLeases',
+  run: async (tx, input) => {
+    const lost: string[] = [];
+    for (const run of [...input.runs].sort((a, b) => (a.laneKey < b.laneKey ? -1 : 1))) {
+      const renewed = await tx.db
+        .updateTable('lanes')
+        .set({ leaseUntil: tx.now + input.leaseMs })
+        .where('key', '=', run.laneKey)
+        .where('epoch', '=', run.epoch)
+        .where('holder', '=', input.holder)
+        .where('runId', '=', run.runId)
+        .executeTakeFirst();
+      if (renewed.numUpdatedRows === 0n) lost.push(run.runId);
+    }
+    const ids = input.runs.map((run) => run.runId);
+    if (ids.length === 0) return { lost, cancels: [] };
+    const flagged = await tx.db
+      .selectFrom('runs')
+      .select(['id', 'cancelReason'])
+      .where('id', 'in', ids)
+      .where('cancelReason', 'is not', null)
+      .execute();
+    return { lost, cancels: flagged.map((row) => ({ runId: row.id, reason: row.cancelReason ?? '' })) };
+  },
+};
+
+/** Hands an unfinished run over on purpose: the next claim resumes it, and that is no failed try. */
+export const handOver: StoreCommand<Held, void> = {
+  name: 'handOver',
+  run: async (tx, input) => {
+    await lockLaneAt(tx, input.laneKey, input.epoch);
+    await tx.db
+      .updateTable('lanes')
+      .set({ holder: null, leaseUntil: tx.now })
+      .where('key', '=', input.laneKey)
+      .execute();
+    await tx.db
+      .updateTable('runs')
+      .set({ isHandedOver: 1 })
+      .where('id', '=', input.runId)
+      .where('state', '=', 'active')
+      .execute();
+  },
+};
+
+/** Gives back a lane that was kept to go on but has nothing to run. Repeating it changes nothing. */
+export const releaseLane: StoreCommand<{ readonly laneKey: string; readonly holder: string }, void> = {
+  name: 'releaseLane',
+  run: async (tx, { laneKey, holder }) => {
+    await tx.db
+      .updateTable('lanes')
+      .set({ holder: null, leaseUntil: 0 })
+      .where('key', '=', laneKey)
+      .where('holder', '=', holder)
+      .where('runId', 'is', null)
+      .execute();
+  },
+};

@@ -1,0 +1,114 @@
+import { finishReasonOf, type MessagePart } from '#contracts/message.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
+import { json } from '../json.ts';
+import { lockLaneAt } from './lane-row.ts';
+import type { Held } from './steer.ts';
+
+export type OpenCall = {
+  readonly messageId: string;
+  readonly callId: string;
+  readonly name: string;
+  readonly input: string;
+  /** Whether it may have had an effect. */
+  readonly wasStarted: boolean;
+  /** False when the answer it stands in broke off: its arguments may be cut. */
+  readonly isWhole: boolean;
+};
+
+/**
+ * Prepares an unfinished run for its next holder: messages that were still being written are marked
+ * interrupted and leave the context; calls without a result are returned for the holder to settle.
+ * Safe to repeat.
+ */
+export const recoverRun: StoreCommand<Held, readonly OpenCall[]> = {
+  name: 'recoverRun',
+  run: async (tx, input) => {
+    await lockLaneAt(tx, input.laneKey, input.epoch);
+    return takeStock(tx, input.runId);
+  },
+};
+
+/** The same, for whoever holds the lane's lock. */
+export async function takeStock(tx: Tx, runId: string): Promise<readonly OpenCall[]> {
+  const unfinished = await tx.db
+    .selectFrom('transcript')
+    .select(['id', 'parts'])
+    .where('runId', '=', runId)
+    .where('role', '=', 'assistant')
+    .where('isFinished', '=', 0)
+    .execute();
+  for (const row of unfinished) {
+    const finish: MessagePart = { type: 'finish', data: { reason: 'interrupted', time: tx.now } };
+    const parts = JSON.stringify([...json.parts(row.parts), finish]);
+    await tx.db
+      .updateTable('transcript')
+      .set({ parts, isFinished: 1, updatedAt: tx.now })
+      .where('id', '=', row.id)
+      .execute();
+  }
+  const open = await tx.db
+    .selectFrom('toolCalls')
+    .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')
+    .select(['messageId', 'callId', 'name', 'input', 'state', 'transcript.parts'])
+    .where('toolCalls.runId', '=', runId)
+    .where('state', '<>', 'done')
+    .orderBy('transcript.position')
+    .orderBy('ordinal')
+    .execute();
+  return open.map(({ state, parts, ...call }) => ({
+    ...call,
+    wasStarted: state === 'started',
+    isWhole: finishReasonOf(json.parts(parts)) === 'tool_use',
+  }));
+}
+
+export type EarlierSend = { readonly tool: string; readonly parts: readonly MessagePart[] };
+
+/**
+ * What the run's tools have done since its last delivered answer. A resumed run knows from it what the
+ * person has been told, so that its answer does not say it again.
+ */
+export const readToolResults: StoreQuery<{ readonly runId: string }, readonly EarlierSend[]> = {
+  query: 'readToolResults',
+  run: async (tx, { runId }) => {
+    const lastAnswer = tx.db
+      .selectFrom('transcript')
+      .innerJoin('outbox', 'outbox.answer', 'transcript.id')
+      .select((eb) => eb.fn.max('transcript.position').as('position'))
+      .where('outbox.runId', '=', runId);
+    const rows = await tx.db
+      .selectFrom('toolCalls')
+      .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')
+      .select(['toolCalls.name', 'toolCalls.result'])
+      .where('toolCalls.runId', '=', runId)
+      .where('toolCalls.state', '=', 'done')
+      .where('toolCalls.isError', '=', 0)
+      .where((eb) => eb('transcript.position', '>', eb.fn.coalesce(lastAnswer, eb.lit(0))))
+      .orderBy('transcript.position')
+      .orderBy('toolCalls.ordinal')
+      .execute();
+    return rows.map(({ name, result }) => ({ tool: name, parts: json.parts(result ?? '[]') }));
+  },
+};
+
+export type LivePreview = { readonly key: string; readonly messageId: string };
+
+/** The preview message of a run that stands on the platform, so that a resumed run edits it. */
+export const readPreview: StoreQuery<{ readonly runId: string }, LivePreview | undefined> = {
+  query: 'readPreview',
+  run: (tx, { runId }) => findPreview(tx, runId),
+};
+
+export async function findPreview(tx: Tx, runId: string): Promise<LivePreview | undefined> {
+  const row = await tx.db
+    .selectFrom('outbox')
+    .select(['key', 'receipts'])
+    .where('runId', '=', runId)
+    .where('purpose', '=', 'preview')
+    .where('state', '=', 'sent')
+    .where('endedAt', 'is', null)
+    .orderBy('createdAt', 'desc')
+    .executeTakeFirst();
+  const messageId = json.strings(row?.receipts ?? null)[0];
+  return row && messageId !== undefined ? { key: row.key, messageId } : undefined;
+}

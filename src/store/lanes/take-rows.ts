@@ -1,0 +1,123 @@
+import type { StoredAttachment } from '#contracts/attachment.ts';
+import type { TranscriptId } from '#contracts/ids.ts';
+import type { AgentMessage, MessagePart } from '#contracts/message.ts';
+import type { Tx } from '../command.ts';
+import { json } from '../json.ts';
+import { appendMessage } from '../transcript/append.ts';
+import type { Lane } from './lane-row.ts';
+import type { WaitingRow } from './waiting-rows.ts';
+
+/** How text that is not the prompt itself is framed for the model; holds this turn's random boundary. */
+export type Framing = {
+  readonly contextIntro: string;
+  readonly contextOutro: string;
+  readonly overflowIntro: string;
+};
+
+type Taking = {
+  readonly lane: Lane;
+  readonly runId: string;
+  readonly framing: Framing;
+  readonly rows: readonly WaitingRow[];
+};
+
+/**
+ * Step 5, take: moves waiting messages into the transcript. Leaving the queue and standing in the
+ * transcript are this one transaction, so nothing falls in between.
+ */
+export async function takeRows(
+  tx: Tx,
+  { lane, runId, framing, rows }: Taking,
+): Promise<readonly AgentMessage[]> {
+  const messages: AgentMessage[] = [];
+  const append = async (role: 'user' | 'system', parts: readonly MessagePart[]) => {
+    const id = crypto.randomUUID() as string as TranscriptId;
+    await appendMessage(tx, { id, sessionId: lane.sessionId, role, parts, runId, isFinished: true });
+    messages.push({ id, role, parts, createdAt: tx.now });
+    return id;
+  };
+
+  const before = [
+    await takeOverflow(tx, { lane, runId, framing }),
+    await takeContext(tx, { laneKey: lane.key, runId, framing }),
+  ];
+  for (const text of before)
+    if (text !== undefined) await append('system', [{ type: 'text', data: { text } }]);
+
+  for (const [index, row] of rows.entries()) {
+    const transcriptId = await append('user', partsOf(row));
+    const isLast = index === rows.length - 1;
+    // A block or a removal may have ended the row since it was read: the run has it now, and says how it ends.
+    const outcome = isLast ? null : 'merged';
+    await tx.db
+      .updateTable('inbox')
+      .set({ state: 'taken', runId, transcriptId, outcome, outcomeReason: null })
+      .where('id', '=', row.id)
+      .execute();
+  }
+  return messages;
+}
+
+/** What the cap summarised is merged into this run: its rows say which one it was. */
+async function takeOverflow(
+  tx: Tx,
+  { lane, runId, framing }: Omit<Taking, 'rows'>,
+): Promise<string | undefined> {
+  const summaries = json.summaries(lane.overflow);
+  if (summaries.length === 0) return undefined;
+  const ids = summaries.map((summary) => summary.inboxId);
+  await tx.db.updateTable('inbox').set({ runId }).where('id', 'in', ids).execute();
+  await tx.db.updateTable('lanes').set({ overflow: null }).where('key', '=', lane.key).execute();
+  const lines = summaries.map((summary) => summary.line);
+  return [framing.overflowIntro, ...lines, framing.contextOutro].join('\n');
+}
+
+/** The remembered messages are shown once: to this run, never again. */
+async function takeContext(
+  tx: Tx,
+  { laneKey, runId, framing }: { laneKey: string; runId: string; framing: Framing },
+): Promise<string | undefined> {
+  const items = await tx.db
+    .selectFrom('groupContext')
+    .select(['seq', 'content'])
+    .where('laneKey', '=', laneKey)
+    .where('shownInRun', 'is', null)
+    .orderBy('seq')
+    .execute();
+  if (items.length === 0) return undefined;
+  await tx.db
+    .updateTable('groupContext')
+    .set({ shownInRun: runId })
+    .where('laneKey', '=', laneKey)
+    .where('shownInRun', 'is', null)
+    .execute();
+  return [
+    framing.contextIntro,
+    ...items.map((item) => json.content(item.content).prompt),
+    framing.contextOutro,
+  ].join('\n');
+}
+
+function partsOf(row: WaitingRow): readonly MessagePart[] {
+  const { content } = row;
+  const stored = content.stored ?? content.attachments.map(missing);
+  const names = stored.map(describeAttachment).filter((line) => line !== undefined);
+  const text = [content.prompt, ...names].filter((line) => line !== '').join('\n');
+  return [
+    { type: 'text', data: { text } },
+    ...stored.flatMap((file): MessagePart[] =>
+      file.kind === 'stored' ? [{ type: 'binary', data: { path: file.path, mime_type: file.mimeType } }] : [],
+    ),
+  ];
+}
+
+function missing(ref: { readonly name?: string; readonly kind: string }): StoredAttachment {
+  return { kind: 'missing', name: ref.name ?? ref.kind, reason: 'it could not be fetched in time' };
+}
+
+function describeAttachment(file: StoredAttachment): string | undefined {
+  if (file.kind === 'missing') return `[attachment ${file.name} is missing: ${file.reason}]`;
+  return file.mimeType.startsWith('image/')
+    ? undefined
+    : `[attachment ${file.name}, ${file.mimeType}, ${file.sizeBytes} bytes]`;
+}

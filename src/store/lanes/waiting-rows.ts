@@ -1,0 +1,53 @@
+import type { Selectable } from 'kysely';
+import type { Tx } from '../command.ts';
+import { type InboxContent, json } from '../json.ts';
+import { isOpenItem } from '../open-rows.ts';
+import type { InboxTable } from '../tables.ts';
+import type { Waiting } from './choose-batch.ts';
+
+export type WaitingRow = Waiting & {
+  readonly seq: number;
+  readonly senderId: string;
+  readonly messageId: string | null;
+  readonly conversationKey: string;
+  readonly content: InboxContent;
+};
+
+/**
+ * Everything that waits in a lane, in its order. The cap keeps this short. The parts of a bundle are
+ * due together: when the last of them has come and has its files.
+ */
+export async function readWaiting(tx: Tx, laneKey: string): Promise<readonly WaitingRow[]> {
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .selectAll()
+    .where('laneKey', '=', laneKey)
+    .where(isOpenItem())
+    .where('state', '=', 'waiting')
+    .orderBy('rank')
+    .orderBy('seq')
+    .limit(500)
+    .execute();
+  const dueAt = new Map<string, number>();
+  for (const { bundle, dueAt: own } of rows)
+    if (bundle !== null) dueAt.set(bundle, Math.max(own, dueAt.get(bundle) ?? 0));
+  return rows.map((row) => waitingRow({ ...row, dueAt: dueAt.get(row.bundle ?? '') ?? row.dueAt }));
+}
+
+function waitingRow(row: Selectable<InboxTable>): WaitingRow {
+  const content = json.content(row.content);
+  return {
+    id: row.id,
+    kind: row.kind,
+    seq: row.seq,
+    senderId: row.senderId,
+    messageId: row.messageId,
+    conversationKey: row.conversationKey,
+    route: json.route(row.route),
+    authority: row.authority,
+    dueAt: row.dueAt,
+    bundle: row.bundle,
+    content,
+    isCorrection: content.note?.kind === 'correction',
+  };
+}

@@ -1,0 +1,20 @@
+import type { Kysely } from 'kysely';
+import { type Migration, Migrator } from 'kysely/migration';
+import { ParleyError } from '#contracts/errors.ts';
+import * as initial from './migrations/0001-initial.ts';
+import type { Tables } from './tables.ts';
+
+const migrations: Record<string, Migration> = { '0001-initial': initial };
+
+/** Brings the schema up to date, under the migrator's own lock. Throws `store_unavailable`. */
+export async function migrate(db: Kysely<Tables>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const { error } = await migrator.migrateToLatest();
+  if (error === undefined) return;
+  const reason = error instanceof Error ? error.message : String(error);
+  throw new ParleyError(
+    'store_unavailable',
+    `The database schema could not be brought up to date: ${reason}`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,17 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+
+/*
+ * The conditions of the partial indexes, word for word. SQLite takes such an index only when the text of
+ * the query implies its condition, and a bound value implies nothing: without these literals each step
+ * would read the whole history of its lane, or of the table.
+ */
+
+/** Messages that nobody has taken; further conditions on the state stand beside it. */
+export function isOpenItem(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"inbox"."state" in ('held', 'waiting')`;
+}
+
+/** Parts that are still to be delivered; further conditions on the state stand beside it. */
+export function isOpenPart(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"outbox"."state" in ('pending', 'sending')`;
+}

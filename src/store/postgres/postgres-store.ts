@@ -1,0 +1,109 @@
+import { Kysely, PostgresDialect, sql } from 'kysely';
+import pg from 'pg';
+import { ParleyError } from '#contracts/errors.ts';
+import type { Store, StoreCommand, Tx } from '../command.ts';
+import { migrate } from '../migrate.ts';
+import type { Tables } from '../tables.ts';
+
+/** Deadlock and serialization failure: the transaction was undone and may simply be run again. */
+const repeatable = new Set(['40P01', '40001']);
+const maxRepeats = 5;
+
+/**
+ * Opens (and migrates) a PostgreSQL database. Each command is a transaction of its own from a pool.
+ * Throws `store_unavailable` with the reason; the URL's password never appears in it.
+ */
+export async function openPostgresStore(options: {
+  readonly url: string;
+  readonly poolSize: number;
+}): Promise<Store> {
+  const int8 = 20;
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.poolSize,
+    // A process that stands still inside a transaction must not hold a lane's row beyond its lease.
+    idle_in_transaction_session_timeout: 5_000,
+    // Our integers are milliseconds and counters, far below 2^53.
+    types: { getTypeParser: (oid, format) => (oid === int8 ? Number : pg.types.getTypeParser(oid, format)) },
+  });
+  // An idle connection that breaks is replaced by the pool; the next command says if that fails.
+  pool.on('error', () => undefined);
+  // One that breaks in a transaction, between two queries, fails the next query; untold, it would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  try {
+    await migrate(db);
+  } catch (error) {
+    await db.destroy();
+    const fault = faultOf(error instanceof ParleyError ? error.cause : error);
+    throw fault.code === 'internal' ? error : fault;
+  }
+
+  const write = <Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output> =>
+    repeatOnConflict(() => db.transaction().execute(async (trx) => command.run(await openTx(trx), input)));
+
+  return {
+    broken: Promise.withResolvers<void>().promise,
+    write,
+    writeAlong: (command, input) => {
+      // For freshness only: a lost image costs nothing.
+      write(command, input).catch(() => undefined);
+    },
+    read: async (query, input) => {
+      try {
+        return await query.run({ db, now: Date.now(), dialect: 'postgres' }, input);
+      } catch (error) {
+        throw faultOf(error);
+      }
+    },
+    close: () => db.destroy(),
+  };
+}
+
+async function openTx(db: Kysely<Tables>): Promise<Tx> {
+  const clock = await sql<{
+    now: number;
+  }>`select (extract(epoch from clock_timestamp()) * 1000)::bigint as now`.execute(db);
+  return { db, now: clock.rows[0]?.now ?? Date.now(), dialect: 'postgres' };
+}
+
+async function repeatOnConflict<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (tries < maxRepeats && repeatable.has(codeOf(error))) continue;
+      throw faultOf(error);
+    }
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+function faultOf(error: unknown): ParleyError {
+  if (error instanceof ParleyError) return error;
+  const code = codeOf(error);
+  const message = error instanceof Error ? error.message : String(error);
+  if (code === '53100')
+    return new ParleyError('store_full', 'PostgreSQL has no disk space left.', {
+      cause: error,
+      retry: { kind: 'later' },
+    });
+  const isConnection =
+    /^(08|57|53|28|3D)/.test(code) ||
+    /^E[A-Z]+$/.test(code) ||
+    /timeout|terminated|Connection/i.test(message);
+  if (isConnection) {
+    return new ParleyError(
+      'store_unavailable',
+      `PostgreSQL is not reachable (${code || message}). Start it, or correct DATABASE_URL.`,
+      {
+        cause: error,
+        retry: { kind: 'later' },
+      },
+    );
+  }
+  return new ParleyError('internal', `A store command failed: ${message}`, { cause: error });
+}

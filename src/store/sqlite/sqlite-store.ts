@@ -1,0 +1,126 @@
+import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import BetterSqlite3 from 'better-sqlite3';
+import { ParleyError } from '#contracts/errors.ts';
+import type { Store, StoreCommand } from '../command.ts';
+import { directDatabase } from './direct-database.ts';
+import type { WriterAnswer, WriterFault, WriterReport, WriterRequest } from './writer-messages.ts';
+
+type Waiter = { resolve(output: unknown): void; reject(error: unknown): void };
+
+/**
+ * Opens (and migrates) the database file. Writes go to one writer thread, reads to a read-only
+ * connection here. Throws `store_unavailable` with the reason.
+ */
+export async function openSqliteStore(file: string): Promise<Store> {
+  const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), {
+    workerData: { file },
+    env: writerEnvironment(),
+    // Its work is small objects that die at once: a larger nursery would only stay resident.
+    resourceLimits: { maxYoungGenerationSizeMb: 4 },
+  });
+  const waiters = new Map<number, Waiter>();
+  await ready(worker);
+  const onReport = (report: WriterReport) => {
+    if (report.kind === 'answers') for (const answer of report.answers) settle(waiters, answer);
+  };
+  const failAll = (cause: unknown) => {
+    for (const waiter of waiters.values()) waiter.reject(lost(cause));
+    waiters.clear();
+  };
+  worker.on('message', onReport);
+  worker.on('error', failAll);
+  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+  let isGone = false;
+  worker.on('exit', () => {
+    isGone = true;
+    failAll(undefined);
+  });
+
+  const reader = new BetterSqlite3(file, { readonly: true });
+  reader.pragma('cache_size = -4000');
+  const db = directDatabase(reader);
+  const post = createPostbox(worker);
+  let lastId = 0;
+  let isClosed = false;
+
+  const write = <Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output> => {
+    if (isClosed || isGone) return Promise.reject(lost(undefined));
+    const id = ++lastId;
+    return new Promise<Output>((resolve, reject) => {
+      // The writer runs the very command named here, so its output has this command's type.
+      waiters.set(id, { resolve: (output) => resolve(output as Output), reject });
+      post({ id, command: command.name, input });
+    });
+  };
+
+  return {
+    broken: exited.then(() => (isClosed ? new Promise<void>(() => undefined) : undefined)),
+    write,
+    writeAlong: (command, input) => {
+      if (!isClosed) post({ command: command.name, input });
+    },
+    read: (query, input) => query.run({ db, now: Date.now(), dialect: 'sqlite' }, input),
+    close: async () => {
+      if (isClosed) return;
+      isClosed = true;
+      post.flush();
+      worker.postMessage('close');
+      await exited;
+      reader.close();
+    },
+  };
+}
+
+/**
+ * The writer sees nothing of the environment but where compiled code is kept. Without that it strips and
+ * compiles its modules anew at each start: 60 MB and a quarter of a second.
+ */
+function writerEnvironment(): NodeJS.ProcessEnv {
+  const folder = getCompileCacheDir();
+  // Node.js appends a folder of its own version to the one it is given.
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
+}
+
+/** Sends what one turn of the event loop asks for as one message. */
+function createPostbox(worker: Worker) {
+  let batch: WriterRequest[] = [];
+  const flush = () => {
+    if (batch.length === 0) return;
+    worker.postMessage(batch);
+    batch = [];
+  };
+  const post = (request: WriterRequest) => {
+    batch.push(request);
+    if (batch.length === 1) queueMicrotask(flush);
+  };
+  return Object.assign(post, { flush });
+}
+
+function settle(waiters: Map<number, Waiter>, answer: WriterAnswer): void {
+  const waiter = waiters.get(answer.id);
+  if (!waiter) return;
+  waiters.delete(answer.id);
+  if (answer.kind === 'done') waiter.resolve(answer.output);
+  else waiter.reject(errorOf(answer.fault));
+}
+
+function ready(worker: Worker): Promise<void> {
+  return new Promise((resolve, reject) => {
+    worker.once('error', reject);
+    worker.once('message', (report: WriterReport) => {
+      worker.off('error', reject);
+      if (report.kind === 'unusable') reject(errorOf(report.fault));
+      else resolve();
+    });
+  });
+}
+
+function errorOf(fault: WriterFault): ParleyError {
+  return new ParleyError(fault.code, fault.message, { retry: fault.retry, cause: fault.stack });
+}
+
+function lost(cause: unknown): ParleyError {
+  return new ParleyError('store_unavailable', 'The database writer has stopped; restart Parley.', { cause });
+}

@@ -1,0 +1,183 @@
+/**
+ * The one writer of a SQLite database. Requests that arrive while a commit is being flushed form the
+ * next group: one transaction, one fsync, each request in a savepoint, so that a refusal rolls back
+ * only itself. Answers leave after COMMIT. Checkpoints happen here too, never on the event loop.
+ */
+import { flushCompileCache } from 'node:module';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import BetterSqlite3 from 'better-sqlite3';
+import { Kysely, SqliteDialect } from 'kysely';
+import { ParleyError } from '#contracts/errors.ts';
+import type { StoreCommand, Tx } from '../command.ts';
+import { storeCommands } from '../commands.ts';
+import { migrate } from '../migrate.ts';
+import type { Tables } from '../tables.ts';
+import { cacheStatements } from './cached-database.ts';
+import { directDatabase } from './direct-database.ts';
+import type { WriterAnswer, WriterFault, WriterReport, WriterRequest } from './writer-messages.ts';
+
+const { file } = workerData as { readonly file: string };
+const port = requirePort();
+const commands = new Map<string, StoreCommand<never, unknown>>(storeCommands.map((c) => [c.name, c]));
+
+// The port's listener is attached only when the database is ready, so early requests wait in the port.
+open()
+  .then(({ connection, db }) => {
+    port.postMessage({ kind: 'ready' } satisfies WriterReport);
+    serve(connection, db);
+    // Node.js would write it at a regular end of the process only.
+    flushCompileCache();
+  })
+  .catch((error: unknown) => {
+    port.postMessage({ kind: 'unusable', fault: faultOf(error) } satisfies WriterReport);
+    port.close();
+  });
+
+async function open() {
+  const connection = new BetterSqlite3(file);
+  connection.pragma('journal_mode = WAL');
+  // FULL: with NORMAL a power cut lost committed rows (measured); with FULL none.
+  connection.pragma('synchronous = FULL');
+  connection.pragma('busy_timeout = 5000');
+  connection.pragma('cache_size = -4000');
+  await migrateWhole(connection);
+  return { connection, db: directDatabase(connection) };
+}
+
+/** Kysely takes SQLite's schema changes for not transactional; they are, and a crash must leave no half. */
+async function migrateWhole(connection: BetterSqlite3.Database): Promise<void> {
+  const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: cacheStatements(connection) }) });
+  connection.exec('BEGIN IMMEDIATE');
+  try {
+    await migrate(db);
+    connection.exec('COMMIT');
+  } catch (error) {
+    if (connection.inTransaction) connection.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function serve(connection: BetterSqlite3.Database, db: Kysely<Tables>): void {
+  const waiting: WriterRequest[] = [];
+  let isBusy = false;
+  let isClosing = false;
+
+  const work = async () => {
+    if (isBusy) return;
+    isBusy = true;
+    while (true) {
+      drainPort();
+      if (!waiting.some((request) => request.id !== undefined) && !(isClosing && waiting.length > 0)) break;
+      const answers = await commitGroup({ connection, db }, waiting.splice(0));
+      port.postMessage({ kind: 'answers', answers } satisfies WriterReport);
+    }
+    isBusy = false;
+    if (isClosing) {
+      connection.close();
+      port.postMessage({ kind: 'closed' } satisfies WriterReport);
+      port.close();
+    }
+  };
+
+  const take = (message: WriterRequest[] | 'close') => {
+    if (message === 'close') isClosing = true;
+    else waiting.push(...message);
+  };
+
+  const drainPort = () => {
+    for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
+      take(next.message as WriterRequest[] | 'close');
+    }
+  };
+
+  port.on('message', (message: WriterRequest[] | 'close') => {
+    take(message);
+    void work();
+  });
+}
+
+type Database = { readonly connection: BetterSqlite3.Database; readonly db: Kysely<Tables> };
+
+async function commitGroup(
+  { connection, db }: Database,
+  group: readonly WriterRequest[],
+): Promise<WriterAnswer[]> {
+  try {
+    connection.exec('BEGIN IMMEDIATE');
+    const tx: Tx = { db, now: Date.now(), dialect: 'sqlite' };
+    const answers: WriterAnswer[] = [];
+    for (const request of group) answers.push(...(await runInSavepoint(connection, tx, request)));
+    connection.exec('COMMIT');
+    return answers;
+  } catch (error) {
+    // The whole group is undone: the disk is full, or the file was lost.
+    if (connection.inTransaction) connection.exec('ROLLBACK');
+    const fault = faultOf(error);
+    return group.flatMap(({ id }) => (id === undefined ? [] : [{ id, kind: 'failed', fault } as const]));
+  }
+}
+
+async function runInSavepoint(
+  connection: BetterSqlite3.Database,
+  tx: Tx,
+  request: WriterRequest,
+): Promise<WriterAnswer[]> {
+  const { id } = request;
+  connection.exec('SAVEPOINT step');
+  try {
+    const command = commands.get(request.command);
+    if (!command) throw new ParleyError('internal', `There is no store command named ${request.command}.`);
+    // The typed entry point is Store.write; a command's input was checked there.
+    const output = await command.run(tx, request.input as never);
+    connection.exec('RELEASE step');
+    return id === undefined ? [] : [{ id, kind: 'done', output }];
+  } catch (error) {
+    // After SQLITE_FULL and its like SQLite has undone the whole transaction itself.
+    if (!connection.inTransaction) throw error;
+    connection.exec('ROLLBACK TO step');
+    connection.exec('RELEASE step');
+    return id === undefined ? [] : [{ id, kind: 'failed', fault: faultOf(error) }];
+  }
+}
+
+function faultOf(error: unknown): WriterFault {
+  if (error instanceof ParleyError) {
+    return {
+      code: error.code,
+      message: error.message,
+      retry: error.retry,
+      ...(error.stack && { stack: error.stack }),
+    };
+  }
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const message = error instanceof Error ? error.message : String(error);
+  const stack = error instanceof Error && error.stack ? { stack: error.stack } : {};
+  if (code === 'SQLITE_FULL') {
+    return {
+      code: 'store_full',
+      message: `The disk that holds ${file} is full.`,
+      retry: { kind: 'later' },
+      ...stack,
+    };
+  }
+  if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT') {
+    return {
+      code: 'store_unavailable',
+      message: `${file} is damaged or not a database of Parley's (${message}). Restore it from a backup, or name another data folder (PARLEY_DATA_DIR).`,
+      retry: { kind: 'never' },
+      ...stack,
+    };
+  }
+  const isEnvironment = /^SQLITE_(IOERR|BUSY|CANTOPEN|READONLY)/.test(code);
+  return {
+    code: isEnvironment ? 'store_unavailable' : 'internal',
+    message: `${code === '' ? '' : `${code}: `}${message}`,
+    retry: isEnvironment ? { kind: 'later' } : { kind: 'never' },
+    ...stack,
+  };
+}
+
+function requirePort() {
+  if (!parentPort) throw new ParleyError('internal', 'writer-thread.ts runs as a worker thread only.');
+  return parentPort;
+}

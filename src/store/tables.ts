@@ -1,0 +1,239 @@
+/**
+ * The one schema, for SQLite and PostgreSQL alike. Times are milliseconds since the epoch by the
+ * database's clock, booleans 0 or 1, JSON is text. Identifiers are quoted camelCase in both.
+ */
+export type Tables = {
+  boots: BootsTable;
+  accounts: AccountsTable;
+  conversations: ConversationsTable;
+  ledger: LedgerTable;
+  lanes: LanesTable;
+  inbox: InboxTable;
+  groupContext: GroupContextTable;
+  sessions: SessionsTable;
+  transcript: TranscriptTable;
+  runs: RunsTable;
+  toolCalls: ToolCallsTable;
+  modelCalls: ModelCallsTable;
+  outbox: OutboxTable;
+  receipts: ReceiptsTable;
+};
+
+/** A process that has opened the store. */
+export type BootsTable = { id: string; folder: string; startedAt: number };
+
+/** A bot account: who receives for it, and how far the platform was acknowledged. */
+export type AccountsTable = {
+  /** `<channel>/<account>`. */
+  key: string;
+  epoch: number;
+  holder: string | null;
+  leaseUntil: number;
+  cursor: string | null;
+};
+
+export type ConversationsTable = {
+  /** `<channel>/<account>/<conversation>`. */
+  key: string;
+  /** The id its session key is made of: an earlier one, after a migration. */
+  canonicalId: string | null;
+  /** The id it lives on under. */
+  movedTo: string | null;
+  activation: string | null;
+  unreachableAt: number | null;
+  /** Next place in the conversation's delivery order. */
+  nextPart: number;
+  deliveryEpoch: number;
+  deliveryHolder: string | null;
+  deliveryUntil: number;
+};
+
+/** One row per platform event, whatever became of it; no content of what was read. Kept for ever. */
+export type LedgerTable = {
+  account: string;
+  eventKey: string;
+  kind: string;
+  outcome: string;
+  reason: string | null;
+  inboxId: string | null;
+  laneKey: string | null;
+  conversationKey: string;
+  messageId: string | null;
+  /** Only for events that nobody could read. */
+  raw: string | null;
+  at: number;
+};
+
+/** A session's serial queue: who runs it, and how it treats what arrives. */
+export type LanesTable = {
+  key: string;
+  class: string;
+  agentId: string;
+  chatKind: string;
+  sessionId: string;
+  /** Fences every write of a run: grows with each claim. */
+  epoch: number;
+  holder: string | null;
+  leaseUntil: number;
+  /** The run that is not finished, if there is one. */
+  runId: string | null;
+  /** Next sequence number; shared by the inbox and the replies, so that both sort into one timeline. */
+  nextSeq: number;
+  mode: string;
+  debounceMs: number;
+  quietMs: number;
+  cap: number;
+  drop: string;
+  /** JSON of what `/queue` changed; null where the configuration decides. */
+  overrides: string | null;
+  /** JSON list of the messages that the cap made into one line each, shown before the next run. */
+  overflow: string | null;
+  lastActivityAt: number;
+};
+
+export type InboxTable = {
+  id: string;
+  laneKey: string;
+  seq: number;
+  /** Before seq in the order; changed by promote and interrupt only. */
+  rank: number;
+  kind: 'message' | 'command';
+  state: 'held' | 'waiting' | 'taken' | 'ended';
+  outcome: string | null;
+  outcomeReason: string | null;
+  /** Rows of one album, split text or debounce window. */
+  bundle: string | null;
+  account: string;
+  conversationKey: string;
+  messageId: string | null;
+  senderId: string;
+  authority: string;
+  route: string;
+  content: string;
+  /** Files still to fetch: 1 until the download ended. */
+  isFetching: number;
+  dueAt: number;
+  runId: string | null;
+  transcriptId: string | null;
+  createdAt: number;
+};
+
+/** Unmentioned group messages, shown to the agent once at the next triggering message. */
+export type GroupContextTable = {
+  laneKey: string;
+  seq: number;
+  account: string;
+  messageId: string | null;
+  content: string;
+  shownInRun: string | null;
+  at: number;
+};
+
+export type SessionsTable = {
+  id: string;
+  key: string;
+  parentSessionId: string | null;
+  agentId: string;
+  title: string | null;
+  messageCount: number;
+  promptTokens: number;
+  completionTokens: number;
+  summaryMessageId: string | null;
+  /** Micro-dollars. */
+  cost: number;
+  settings: string | null;
+  createdAt: number;
+  updatedAt: number;
+  endedAt: number | null;
+};
+
+export type TranscriptTable = {
+  id: string;
+  sessionId: string;
+  position: number;
+  role: string;
+  parts: string;
+  model: string | null;
+  runId: string | null;
+  /** 0 while an assistant message streams: it does not count until it has its finish part. */
+  isFinished: number;
+  createdAt: number;
+  updatedAt: number;
+};
+
+export type RunsTable = {
+  id: string;
+  laneKey: string;
+  sessionId: string;
+  state: 'active' | 'finished';
+  epoch: number;
+  tries: number;
+  /** 1 when the last holder handed it over on purpose: that is no failed try. */
+  isHandedOver: number;
+  route: string;
+  authority: string;
+  cancelReason: string | null;
+  /** Next ordinal of its reply parts. */
+  nextOrdinal: number;
+  endReason: string | null;
+  detail: string | null;
+  startedAt: number;
+  endedAt: number | null;
+};
+
+export type ToolCallsTable = {
+  runId: string;
+  /** The assistant message and the call id: servers repeat call ids. */
+  messageId: string;
+  callId: string;
+  ordinal: number;
+  name: string;
+  input: string;
+  state: 'pending' | 'started' | 'done';
+  result: string | null;
+  isError: number;
+  startedAt: number | null;
+  endedAt: number | null;
+};
+
+export type ModelCallsTable = {
+  id: string;
+  runId: string;
+  sessionId: string;
+  model: string;
+  inputTokens: number;
+  outputTokens: number;
+  cacheReadTokens: number;
+  cacheWriteTokens: number;
+  cost: number;
+  latencyMs: number;
+  at: number;
+};
+
+export type OutboxTable = {
+  /** Run, ordinal and target: a second insert is a no-op. */
+  key: string;
+  conversationKey: string;
+  /** Order within the conversation. */
+  place: number;
+  laneKey: string | null;
+  /** Place in the session's timeline. */
+  seq: number | null;
+  runId: string | null;
+  /** Parts of one answer; a permanent failure of one ends those behind it. */
+  answer: string | null;
+  purpose: 'reply' | 'notice' | 'preview' | 'tool';
+  route: string;
+  content: string;
+  state: 'pending' | 'sending' | 'sent' | 'unknown' | 'failed';
+  tries: number;
+  dueAt: number;
+  sendingAt: number | null;
+  receipts: string | null;
+  problem: string | null;
+  createdAt: number;
+  endedAt: number | null;
+};
+
+/** From a platform message id back to the part that made it. */
+export type ReceiptsTable = { conversationKey: string; messageId: string; partKey: string };

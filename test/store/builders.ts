@@ -1,0 +1,173 @@
+import type { AccountId, ChannelId, ConversationId, MessageId } from '../../src/contracts/ids.ts';
+import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
+import type { ReplyRoute } from '../../src/contracts/route.ts';
+import { claimAccount } from '../../src/store/accounts.ts';
+import type { Store } from '../../src/store/command.ts';
+import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
+import type {
+  AcceptOutput,
+  CommandEffect,
+  LaneSpec,
+  NewItem,
+  Proposal,
+} from '../../src/store/intake/proposal.ts';
+import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/claim-lane.ts';
+import { type Answer, type Answered, commitAnswer } from '../../src/store/lanes/commit-turn.ts';
+import type { Framing } from '../../src/store/lanes/take-rows.ts';
+
+export const account = 'test/bot';
+export const holder = 'boot-1';
+export const framing: Framing = {
+  contextIntro: '<context>',
+  contextOutro: '</context>',
+  overflowIntro: '<overflow>',
+};
+
+export const defaults: QueueSettings = {
+  mode: 'steer',
+  debounceMs: 0,
+  quietMs: 200,
+  cap: 20,
+  drop: 'summarize',
+};
+
+let counter = 0;
+export const unique = (name: string) => `${name}-${++counter}-${crypto.randomUUID().slice(0, 8)}`;
+
+export function aRoute(conversation: string, over: Partial<ReplyRoute> = {}): ReplyRoute {
+  return {
+    channel: 'test' as ChannelId,
+    account: 'bot' as AccountId,
+    conversation: conversation as ConversationId,
+    ...over,
+  };
+}
+
+export function aLane(conversation: string, over: Partial<LaneSpec> = {}): LaneSpec {
+  return {
+    key: `main:bot:test:dm:${conversation}`,
+    class: 'main',
+    agentId: 'main',
+    chatKind: 'dm',
+    settings: defaults,
+    newSessionId: crypto.randomUUID(),
+    ...over,
+  };
+}
+
+export type Saying = {
+  readonly conversation: string;
+  readonly text: string;
+  readonly sender?: string;
+  readonly lane?: LaneSpec;
+  readonly item?: Partial<NewItem>;
+  readonly messageId?: string;
+  readonly eventKey?: string;
+};
+
+export function aMessage({
+  conversation,
+  text,
+  sender = 'ann',
+  lane,
+  item,
+  messageId,
+  eventKey,
+}: Saying): Proposal {
+  const id = messageId ?? unique('m');
+  const route = aRoute(conversation, { replyTo: id as MessageId });
+  return {
+    eventKey: eventKey ?? `message:${id}`,
+    kind: 'message',
+    conversationKey: conversationKeyOf(route),
+    messageId: id,
+    senderId: sender,
+    decision: {
+      kind: 'accept',
+      item: {
+        id: crypto.randomUUID(),
+        kind: 'message',
+        lane: lane ?? aLane(conversation),
+        route,
+        authority: 'owner',
+        content: { text, prompt: text, sender: { id: sender, name: sender }, sentAt: 1, attachments: [] },
+        isGated: true,
+        contextLimit: 50,
+        overflow: { summarized: 'summarized', dropped: 'dropped', refused: 'refused' },
+        ...item,
+      },
+    },
+  };
+}
+
+export function aCommand(conversation: string, effect: CommandEffect, sender = 'ann'): Proposal {
+  const route = aRoute(conversation);
+  return {
+    eventKey: unique('command'),
+    kind: 'message',
+    conversationKey: conversationKeyOf(route),
+    senderId: sender,
+    decision: {
+      kind: 'command',
+      command: 'test',
+      effect,
+      lane: aLane(conversation),
+      replies: { route, done: 'done', nothing: 'nothing', notPermitted: 'no' },
+    },
+  };
+}
+
+/** The store with one account held, and the steps of a worker in a few words. */
+export function aWorker(store: Store, name = holder) {
+  const epochs = new Map<string, number>();
+  const hold = async () => {
+    const lease = await store.write(claimAccount, { account, holder: name, leaseMs: 60_000 });
+    if (lease.kind !== 'held') throw new Error('the account is busy');
+    return lease.epoch;
+  };
+  const accept = async (...proposals: Proposal[]): Promise<AcceptOutput> => {
+    const epoch = epochs.get(account) ?? (await hold());
+    epochs.set(account, epoch);
+    return store.write(acceptBatch, { account, epoch, holder: name, proposals });
+  };
+  const claim = (laneKey: string, leaseMs = 10_000): Promise<Claim> =>
+    store.write(claimLane, {
+      laneKey,
+      holder: name,
+      leaseMs,
+      newRunId: crypto.randomUUID(),
+      framing,
+      maxTries: 3,
+      gaveUpText: 'gave up',
+    });
+  const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {
+    const claimed = await claim(laneKey, leaseMs);
+    if (claimed.kind !== 'run') throw new Error(`expected a run, got ${JSON.stringify(claimed)}`);
+    return claimed.run;
+  };
+  const answer = (run: ClaimedRun, text: string, over: Partial<Answer> = {}): Promise<Answered> =>
+    store.write(commitAnswer, {
+      laneKey: run.laneKey,
+      epoch: run.epoch,
+      runId: run.runId,
+      framing,
+      delivery: 'one-at-a-time',
+      message: {
+        id: crypto.randomUUID(),
+        sessionId: run.sessionId,
+        model: 'test',
+        parts: [
+          { type: 'text', data: { text } },
+          { type: 'finish', data: { reason: 'end_turn', time: 1 } },
+        ],
+      },
+      modelCall: undefined,
+      parts: [{ route: run.route, content: { kind: 'text', text: { text, spans: [] } }, purpose: 'reply' }],
+      preview: over.preview,
+      outcome: 'answered',
+      mayGoOn: true,
+      ...over,
+    });
+  return { accept, claim, claimRun, answer, hold };
+}

@@ -1,0 +1,79 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import pg from 'pg';
+import { afterAll, beforeAll, describe } from 'vitest';
+import type { Store } from '../../src/store/command.ts';
+import { openStore } from '../../src/store/open-store.ts';
+
+export type OpenStore = () => Store;
+
+/** Ways to the same database beside the store under test. */
+export type Beside = {
+  /** Opens one more store, as another process would; the caller closes it. */
+  open(): Promise<Store>;
+  /** Runs a statement as it is. */
+  sql(statement: string): Promise<void>;
+  readonly dialect: 'sqlite' | 'postgres';
+};
+
+/** Runs one suite on a real SQLite file and on a real PostgreSQL database of its own. */
+export function describeEachDatabase(name: string, suite: (store: OpenStore, beside: Beside) => void): void {
+  describe(`${name} on SQLite`, () => {
+    let dir = '';
+    let store: Store | undefined;
+    beforeAll(async () => {
+      dir = await mkdtemp(join(tmpdir(), 'parley-store-'));
+      store = await openStore({ kind: 'sqlite', dataDir: dir });
+    });
+    afterAll(async () => {
+      await store?.close();
+      await rm(dir, { recursive: true, force: true });
+    });
+    suite(() => opened(store), {
+      dialect: 'sqlite',
+      open: () => openStore({ kind: 'sqlite', dataDir: dir }),
+      sql: async (statement) => {
+        const db = new BetterSqlite3(join(dir, 'parley.db'));
+        db.exec(statement);
+        db.close();
+      },
+    });
+  });
+
+  const admin = process.env.PARLEY_TEST_DATABASE_URL;
+  describe.skipIf(admin === undefined)(`${name} on PostgreSQL`, () => {
+    const database = `parley_${crypto.randomUUID().replaceAll('-', '')}`;
+    const url = () => Object.assign(new URL(admin ?? ''), { pathname: `/${database}` }).href;
+    let store: Store | undefined;
+    beforeAll(async () => {
+      await runSql(admin ?? '', `create database ${database}`);
+      store = await openStore({ kind: 'postgres', url: url() });
+    });
+    afterAll(async () => {
+      await store?.close();
+      await runSql(admin ?? '', `drop database ${database} with (force)`);
+    });
+    suite(() => opened(store), {
+      dialect: 'postgres',
+      open: () => openStore({ kind: 'postgres', url: url() }),
+      sql: (statement) => runSql(url(), statement),
+    });
+  });
+}
+
+function opened(store: Store | undefined): Store {
+  if (!store) throw new Error('the database is not open yet');
+  return store;
+}
+
+async function runSql(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}

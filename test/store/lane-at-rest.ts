@@ -1,0 +1,53 @@
+import { textOf } from '../../src/contracts/message.ts';
+import type { Store, StoreQuery } from '../../src/store/command.ts';
+import { json } from '../../src/store/json.ts';
+
+/** What became of everything that entered one lane. */
+export type LaneFacts = {
+  readonly inbox: readonly {
+    readonly messageId: string | null;
+    readonly state: string;
+    readonly outcome: string | null;
+    readonly reason: string | null;
+    readonly transcriptId: string | null;
+  }[];
+  /** What stands in its sessions, the oldest first, without the answers. */
+  readonly told: readonly { readonly runId: string | null; readonly role: string; readonly text: string }[];
+  readonly openRuns: number;
+};
+
+const facts: StoreQuery<{ readonly laneKey: string }, LaneFacts> = {
+  query: 'laneFacts',
+  run: async (tx, { laneKey }) => {
+    const inbox = await tx.db
+      .selectFrom('inbox')
+      .select(['messageId', 'state', 'outcome', 'outcomeReason as reason', 'transcriptId'])
+      .where('laneKey', '=', laneKey)
+      .orderBy('seq')
+      .execute();
+    const told = await tx.db
+      .selectFrom('transcript')
+      .innerJoin('sessions', 'sessions.id', 'transcript.sessionId')
+      .select(['transcript.runId', 'transcript.role', 'transcript.parts'])
+      .where('sessions.key', '=', laneKey)
+      .where('transcript.role', 'in', ['user', 'system'])
+      .orderBy('sessions.createdAt')
+      .orderBy('transcript.position')
+      .execute();
+    const runs = await tx.db
+      .selectFrom('runs')
+      .select('id')
+      .where('laneKey', '=', laneKey)
+      .where('state', '=', 'active')
+      .execute();
+    return {
+      inbox,
+      told: told.map((row) => ({ runId: row.runId, role: row.role, text: textOf(json.parts(row.parts)) })),
+      openRuns: runs.length,
+    };
+  },
+};
+
+export function readLane(store: Store, laneKey: string): Promise<LaneFacts> {
+  return store.read(facts, { laneKey });
+}

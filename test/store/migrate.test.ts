@@ -1,0 +1,35 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { openStore } from '../../src/store/open-store.ts';
+
+/** Commits in a write-ahead log: frames whose header names a database size (SQLite file format, 4.1). */
+function countCommits(wal: Buffer): number {
+  const [headerBytes, frameHeaderBytes] = [32, 24];
+  const frameBytes = frameHeaderBytes + wal.readUInt32BE(8);
+  let commits = 0;
+  for (let at = headerBytes; at + frameBytes <= wal.length; at += frameBytes) {
+    if (wal.readUInt32BE(at + 4) > 0) commits += 1;
+  }
+  return commits;
+}
+
+it('makes the schema in one transaction, so that a crash leaves all of it or nothing', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-migrate-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  onTestFinished(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  expect(countCommits(await readFile(join(dataDir, 'parley.db-wal')))).toBe(1);
+});
+
+it('leaves a schema that is up to date as it is', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-migrate-'));
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const first = await openStore({ kind: 'sqlite', dataDir });
+  await first.close();
+  const second = await openStore({ kind: 'sqlite', dataDir });
+  await second.close();
+});

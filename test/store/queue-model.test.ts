@@ -1,0 +1,249 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { hasCode } from '../../src/contracts/errors.ts';
+import { type AgentMessage, textOf } from '../../src/contracts/message.ts';
+import { dropPolicies, type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
+import type { Store } from '../../src/store/command.ts';
+import type { Proposal } from '../../src/store/intake/proposal.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
+import { endRun } from '../../src/store/lanes/commit-turn.ts';
+import { renewLeases } from '../../src/store/lanes/leases.ts';
+import { takeSteers } from '../../src/store/lanes/steer.ts';
+import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from './builders.ts';
+import { describeEachDatabase } from './each-database.ts';
+import { readLane } from './lane-at-rest.ts';
+import { type Item, QueueModel, type Who } from './queue-model.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+
+type Worker = 'boot-a' | 'boot-b';
+
+const who = fc.constantFrom<Who>('ann', 'bob');
+const nth = fc.nat({ max: 30 });
+const delivery = fc.constantFrom('one-at-a-time' as const, 'all' as const, 'none' as const);
+const worker = fc.constantFrom<Worker>('boot-a', 'boot-b');
+
+const step = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('arrive' as const), who }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('edit' as const), nth }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), nth }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('mode' as const), mode: fc.constantFrom(...queueModes) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('stop' as const), who }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('new' as const), who }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('claim' as const), worker }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('boundary' as const), delivery }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('answer' as const), delivery, mayGoOn: fc.boolean() }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('abort' as const), mayGoOn: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('expire' as const) }) },
+);
+
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+const settings = fc.record({
+  mode: fc.constantFrom<QueueMode>(...queueModes),
+  cap: fc.integer({ min: 1, max: 5 }),
+  drop: fc.constantFrom(...dropPolicies),
+});
+
+describeEachDatabase('the queue', (open) => {
+  it('does what its reference model does, and every message ends in one outcome', async () => {
+    await fc.assert(
+      fc.asyncProperty(settings, fc.array(step, { maxLength: 40 }), async (chosen, steps) => {
+        const pair = createPair(open(), chosen);
+        for (const one of steps) await pair.take(one);
+        await pair.settle();
+      }),
+      isLong
+        ? { numRuns: 20_000 }
+        : { numRuns: 100_000, interruptAfterTimeLimit: 3_000, markInterruptAsFailure: false },
+    );
+  }, 600_000);
+});
+
+/** The model and a real lane, taking the same steps and compared after each. */
+function createPair(
+  store: Store,
+  { mode, cap, drop }: { mode: QueueMode; cap: number; drop: 'summarize' | 'old' | 'new' },
+) {
+  const model = new QueueModel({ mode, cap, drop });
+  const conversation = unique('c');
+  const lane = aLane(conversation, { settings: { ...defaults, mode, cap, drop, quietMs: 0 } });
+  const intake = aWorker(store);
+  const workers = { 'boot-a': aWorker(store, 'boot-a'), 'boot-b': aWorker(store, 'boot-b') };
+  const said: { readonly message: Proposal; readonly item: Item | undefined }[] = [];
+  const runIds: string[] = [];
+  let run: (ClaimedRun & { readonly holder: Worker }) | undefined;
+  let count = 0;
+
+  const accept = async (proposal: Proposal) => (await intake.accept(proposal)).acceptances[0];
+
+  const arrive = async (from: Who) => {
+    const text = `text ${++count}`;
+    const authority = from === 'ann' ? 'owner' : 'guest';
+    const message = aMessage({ conversation, text, sender: from, lane, item: { authority } });
+    const item = model.arrive(from, text);
+    said.push({ message, item });
+    expect((await accept(message))?.kind).toBe(item ? 'accepted' : 'refused');
+  };
+
+  const change = async (kind: 'edit' | 'delete', index: number) => {
+    const found = said[index % said.length];
+    if (!found) return;
+    const { message, item } = found;
+    const text = `text ${++count}`;
+    const edit = { kind: 'edit', text, prompt: text, newId: crypto.randomUUID() } as const;
+    const removal = { kind: 'delete', offer: { route: aRoute(conversation), text: 'stop?' } } as const;
+    const decision = kind === 'edit' ? edit : removal;
+    const expected = item && (kind === 'edit' ? model.edit(item, text) : model.remove(item));
+    const acceptance = await accept({ ...message, eventKey: unique(kind), kind, decision });
+    expect(acceptance).toEqual(
+      expected === undefined
+        ? { kind: 'ignored', reason: 'unknown-message' }
+        : { kind: 'noted', effect: expected },
+    );
+  };
+
+  const command = async (proposal: Proposal) => {
+    if (proposal.decision.kind !== 'command') return;
+    await accept({ ...proposal, decision: { ...proposal.decision, lane } });
+  };
+
+  const newSession = async (from: Who) => {
+    const message = aMessage({ conversation, text: '/new', sender: from, lane });
+    if (message.decision.kind !== 'accept') return;
+    const { item } = message.decision;
+    const content = { ...item.content, command: { name: 'new' as const, reply: 'New session.' } };
+    model.newSession(from);
+    await accept({ ...message, decision: { kind: 'accept', item: { ...item, kind: 'command', content } } });
+  };
+
+  const claim = async (holder: Worker) => {
+    const stale = run;
+    const expected = model.claim(holder);
+    const claimed = await workers[holder].claim(lane.key);
+    expect(claimed.kind).toBe(expected);
+    if (stale && expected !== 'busy') await isRefused(stale);
+    if (expected === 'busy') return;
+    run = claimed.kind === 'run' ? { ...claimed.run, holder } : undefined;
+    if (run && !run.isResumed) runIds.push(run.runId);
+  };
+
+  /** What a worker writes whose lane another has claimed must not count. */
+  const isRefused = async (stale: ClaimedRun) => {
+    await expect(workers['boot-a'].answer(stale, 'late')).rejects.toSatisfy((error) =>
+      hasCode(error, 'stale_epoch'),
+    );
+  };
+
+  const answer = async (order: 'one-at-a-time' | 'all' | 'none', mayGoOn: boolean) => {
+    if (!run) return;
+    const expected = model.answer(order, mayGoOn);
+    const answered = await workers[run.holder].answer(run, 'ok', { delivery: order, mayGoOn });
+    const { steers, next, cancelReason, effects } = answered;
+    if (expected === 'cancelled') {
+      expect({ steers, next, cancelReason }).toEqual({ steers: [], cancelReason: model.run?.cancel });
+      return expect(effects.deliveries).toEqual([]);
+    }
+    if (typeof expected !== 'string')
+      return expect(textsOf(steers)).toEqual(expected.map((item) => item.text));
+    expect(next?.kind).toBe(expected);
+    run = undefined;
+  };
+
+  const abort = async (mayGoOn: boolean) => {
+    if (!run) return;
+    const cancel = model.run?.cancel;
+    const [outcome, outcomeReason] =
+      cancel === undefined ? (['failed', 'error'] as const) : (['cancelled', cancel] as const);
+    const expected = model.close([outcome, outcomeReason], mayGoOn);
+    const cut = {
+      endReason: outcomeReason,
+      detail: undefined,
+      message: undefined,
+      modelCall: undefined,
+      parts: [],
+    };
+    const { next } = await store.write(endRun, {
+      ...run,
+      ...cut,
+      outcome,
+      outcomeReason,
+      preview: undefined,
+      mayGoOn,
+    });
+    expect(next.kind).toBe(expected);
+    run = undefined;
+  };
+
+  const take = async (one: Step): Promise<void> => {
+    switch (one.kind) {
+      case 'arrive':
+        return arrive(one.who);
+      case 'edit':
+      case 'delete':
+        return change(one.kind, one.nth);
+      case 'mode':
+        model.mode = one.mode;
+        return command(aCommand(conversation, { kind: 'queue', change: { mode: one.mode } }));
+      case 'stop':
+        model.stop(one.who);
+        return command(aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false }, one.who));
+      case 'new':
+        return newSession(one.who);
+      case 'claim':
+        return claim(one.worker);
+      case 'boundary': {
+        if (!run) return;
+        const expected = model.boundary(one.delivery).map((item) => item.text);
+        const { steers } = await store.write(takeSteers, { ...run, framing, delivery: one.delivery });
+        return expect(textsOf(steers)).toEqual(expected);
+      }
+      case 'answer':
+        return answer(one.delivery, one.mayGoOn);
+      case 'abort':
+        return abort(one.mayGoOn);
+      case 'expire':
+        model.expire();
+        if (run) await store.write(renewLeases, { holder: run.holder, leaseMs: -1, runs: [run] });
+        return;
+      default:
+        return one satisfies never;
+    }
+  };
+
+  /** Lets the lane come to rest and compares what became of everything. */
+  const settle = async () => {
+    while (run || model.waiting.length > 0) {
+      if (run) await (model.run?.cancel === undefined ? answer('one-at-a-time', false) : abort(false));
+      else await claim('boot-a');
+      if (!run && model.waiting.length > 0) await claim('boot-b');
+    }
+    const facts = await readLane(store, lane.key);
+    expect(facts.openRuns).toBe(0);
+    expect(facts.inbox.map(({ state, outcome, reason }) => [state, outcome, reason])).toEqual(
+      model.items.map(({ state, outcome, reason }) => [state, outcome, reason]),
+    );
+    const told = runIds.flatMap((id) => facts.told.filter((message) => message.runId === id));
+    expect(told.map(({ role, text }) => (role === 'user' ? plain(text) : summary(text)))).toEqual(model.told);
+  };
+
+  return { take, settle };
+}
+
+function textsOf(messages: readonly AgentMessage[]): readonly string[] {
+  return messages.filter((message) => message.role === 'user').map((message) => plain(textOf(message.parts)));
+}
+
+function plain(text: string): string {
+  return text.replace('(Correction of an earlier message.) ', '');
+}
+
+function summary(text: string): string {
+  return `summary of ${text.split('\n').length - 2}`;
+}

@@ -1,0 +1,191 @@
+/**
+ * What a lane does, said once more in memory and without a database: the reference that the store's
+ * steps are held to. Waiting items are a list, a run is a list of taken ones; nothing is ever due later.
+ */
+import type { DropPolicy, QueueMode } from '../../src/contracts/queue-settings.ts';
+import type { SteerDelivery } from '../../src/store/lanes/choose-batch.ts';
+
+export type Who = 'ann' | 'bob';
+
+export type Item = {
+  readonly kind: 'message' | 'correction' | 'command';
+  readonly who: Who;
+  text: string;
+  state: 'waiting' | 'taken' | 'ended';
+  outcome: string | null;
+  reason: string | null;
+  /** Whether it ever stood in a transcript. */
+  wasTold: boolean;
+};
+
+type Run = { readonly who: Who; readonly items: Item[]; cancel: string | undefined; tries: number };
+
+const maxTries = 3;
+
+export class QueueModel {
+  mode: QueueMode;
+  readonly cap: number;
+  readonly drop: DropPolicy;
+  /** Everything that entered, in the order of arrival. */
+  readonly items: Item[] = [];
+  /** What stands in the transcripts: messages, and the summaries put before a run. */
+  readonly told: string[] = [];
+  run: Run | undefined;
+  #lease: { by: string; isLive: boolean } | undefined;
+  #summaries: Item[] = [];
+
+  constructor(settings: { readonly mode: QueueMode; readonly cap: number; readonly drop: DropPolicy }) {
+    this.mode = settings.mode;
+    this.cap = settings.cap;
+    this.drop = settings.drop;
+  }
+
+  get waiting(): readonly Item[] {
+    return this.items.filter((item) => item.state === 'waiting');
+  }
+
+  /** The item, or undefined when it was refused at the door. */
+  arrive(who: Who, text: string): Item | undefined {
+    const messages = this.waiting.filter((item) => item.kind !== 'command');
+    const [oldest] = messages;
+    if (oldest && messages.length >= this.cap) {
+      if (this.drop === 'new') return undefined;
+      if (this.drop === 'summarize') this.#summaries.push(oldest);
+      end(oldest, this.drop === 'old' ? ['refused', 'queue-full'] : ['merged', 'summarized']);
+    }
+    if (this.mode === 'interrupt') this.#cancelRun('interrupt');
+    return this.#add('message', who, text);
+  }
+
+  newSession(who: Who): void {
+    this.#cancelRun('reset');
+    this.#add('command', who, '/new');
+  }
+
+  edit(item: Item, text: string): string {
+    item.text = text;
+    if (item.state === 'waiting') return 'replaced';
+    if (item.state === 'ended') return item.wasTold ? 'after-run' : 'ended';
+    this.#add('correction', item.who, text);
+    return 'steered';
+  }
+
+  remove(item: Item): string {
+    if (item.state === 'taken') return 'stop-offered';
+    if (item.state === 'ended') return 'after-run';
+    end(item, ['cancelled', 'deleted']);
+    return 'cancelled';
+  }
+
+  stop(who: Who): void {
+    if (this.run?.items.some((item) => item.who === who)) this.#cancelRun('stop');
+    for (const item of this.waiting) {
+      if (item.who === who && item.kind !== 'command') end(item, ['cancelled', 'stop']);
+    }
+  }
+
+  expire(): void {
+    if (this.#lease && this.run) this.#lease.isLive = false;
+  }
+
+  claim(by: string): 'busy' | 'resting' | 'again' | 'run' {
+    const isKept = this.#lease?.by === by && this.run === undefined;
+    if (this.#lease?.isLive && !isKept) return 'busy';
+    if (this.run) return this.#resume(by, this.run);
+    const [head] = this.waiting;
+    if (!head) {
+      this.#lease = undefined;
+      return 'resting';
+    }
+    if (head.kind === 'command') {
+      this.#beginSession(head);
+      return 'again';
+    }
+    this.#lease = { by, isLive: true };
+    this.run = { who: head.who, items: [], cancel: undefined, tries: 1 };
+    const batch = this.mode === 'collect' || this.mode === 'interrupt' ? this.#fitting(head.who) : [head];
+    this.#take(batch);
+    for (const item of batch.slice(0, -1)) item.outcome = 'merged';
+    return 'run';
+  }
+
+  /** What the run takes in at a boundary. */
+  boundary(delivery: SteerDelivery): readonly Item[] {
+    if (!this.run || this.run.cancel !== undefined || delivery === 'none') return [];
+    const { who } = this.run;
+    const fitting = this.#fitting(who);
+    const late = this.waiting.filter((item) => item.kind === 'correction' && item.who === who);
+    const steers = this.mode !== 'steer' ? late : delivery === 'all' ? fitting : fitting.slice(0, 1);
+    if (steers.length > 0) this.#take(steers);
+    return steers;
+  }
+
+  /** The last turn's end: what extends the run, or how the lane is left. */
+  answer(
+    delivery: SteerDelivery,
+    mayGoOn: boolean,
+  ): readonly Item[] | 'resting' | 'going-on' | 'armed' | 'cancelled' {
+    if (this.run?.cancel !== undefined) return 'cancelled';
+    const steers = this.boundary(delivery);
+    return steers.length > 0 ? steers : this.close(['answered', null], mayGoOn);
+  }
+
+  close(outcome: readonly [string, string | null], mayGoOn: boolean): 'resting' | 'going-on' | 'armed' {
+    for (const item of this.run?.items ?? []) {
+      const isMerged = outcome[0] === 'answered' && item.outcome === 'merged';
+      end(item, isMerged ? ['merged', null] : outcome);
+    }
+    this.run = undefined;
+    const isMore = this.waiting.length > 0;
+    if (!isMore || !mayGoOn) this.#lease = undefined;
+    if (!isMore) return 'resting';
+    return mayGoOn ? 'going-on' : 'armed';
+  }
+
+  #resume(by: string, run: Run): 'run' | 'again' {
+    run.tries += 1;
+    if (run.tries > maxTries) {
+      this.close(['failed', null], false);
+      return 'again';
+    }
+    this.#lease = { by, isLive: true };
+    return 'run';
+  }
+
+  /** What the cap summarised before the command goes with the old session; what came after stays. */
+  #beginSession(command: Item): void {
+    end(command, ['answered', 'command']);
+    const isOlder = (item: Item) => this.items.indexOf(item) < this.items.indexOf(command);
+    for (const item of this.#summaries.filter(isOlder)) end(item, ['cancelled', 'reset']);
+    this.#summaries = this.#summaries.filter((item) => !isOlder(item));
+  }
+
+  #fitting(who: Who): readonly Item[] {
+    const end = this.waiting.findIndex((item) => item.kind === 'command' || item.who !== who);
+    return end === -1 ? this.waiting : this.waiting.slice(0, end);
+  }
+
+  #take(items: readonly Item[]): void {
+    if (this.#summaries.length > 0) this.told.push(`summary of ${this.#summaries.length}`);
+    this.#summaries = [];
+    for (const item of items) {
+      Object.assign(item, { state: 'taken', wasTold: true });
+      this.told.push(item.text);
+      this.run?.items.push(item);
+    }
+  }
+
+  #add(kind: Item['kind'], who: Who, text: string): Item {
+    const item: Item = { kind, who, text, state: 'waiting', outcome: null, reason: null, wasTold: false };
+    this.items.push(item);
+    return item;
+  }
+
+  #cancelRun(reason: string): void {
+    if (this.run) this.run.cancel ??= reason;
+  }
+}
+
+function end(item: Item, [outcome, reason]: readonly [string, string | null]): void {
+  Object.assign(item, { state: 'ended', outcome, reason });
+}

@@ -1,0 +1,99 @@
+import { expect, it } from 'vitest';
+import { messageId } from '../../src/contracts/ids.ts';
+import type { Store, StoreQuery } from '../../src/store/command.ts';
+import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import type { Settled } from '../../src/store/delivery/settle-part.ts';
+import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
+import type { Tables } from '../../src/store/tables.ts';
+import { account, aLane, aMessage, aWorker, holder, unique } from './builders.ts';
+import { type Beside, describeEachDatabase } from './each-database.ts';
+
+const tables: Writes = [
+  'accounts',
+  'conversations',
+  'ledger',
+  'lanes',
+  'inbox',
+  'sessions',
+  'transcript',
+  'runs',
+  'outbox',
+  'receipts',
+];
+
+/** Everything there is, so that half a step cannot hide. */
+const everything: StoreQuery<Record<never, never>, string> = {
+  query: 'everything',
+  run: async (tx) => {
+    const rows = await Promise.all(tables.map((table) => tx.db.selectFrom(table).selectAll().execute()));
+    return JSON.stringify(
+      rows.map((ofTable) => ofTable.map((row) => JSON.stringify(row)).sort()),
+      undefined,
+      1,
+    );
+  },
+};
+
+describeEachDatabase('a step that fails half way', (open, beside) => {
+  it('leaves nothing behind, whichever table refuses the write', async () => {
+    const store = open();
+    const worker = aWorker(store);
+    const conversation = unique('c');
+    const conversationKey = `test/bot/${conversation}`;
+    const epoch = await worker.hold();
+    const message = aMessage({ conversation, text: 'hi' });
+    const batch = { account, epoch, holder, proposals: [message], cursor: '7' };
+    const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
+
+    const accepts: Writes = ['accounts', 'ledger', 'lanes', 'inbox', 'sessions'];
+    await tear({ store, beside, writes: accepts }, () => store.write(acceptBatch, batch));
+
+    const takes: Writes = ['lanes', 'inbox', 'sessions', 'transcript', 'runs'];
+    const run = await tear({ store, beside, writes: takes }, () => worker.claimRun(aLane(conversation).key));
+
+    const answers: Writes = ['conversations', 'lanes', 'inbox', 'sessions', 'transcript', 'runs', 'outbox'];
+    await tear({ store, beside, writes: answers }, () => worker.answer(run, 'hello'));
+
+    const claim = { ...policy, conversationKey };
+    const sends: Writes = ['conversations', 'outbox'];
+    const sending = await tear({ store, beside, writes: sends }, () => store.write(claimDelivery, claim));
+    if (sending.kind !== 'part') throw new Error('nothing is to be sent');
+
+    const result: Settled = { kind: 'sent', receipts: [messageId('m1')] };
+    const settling = { ...claim, epoch: sending.epoch, partKey: sending.part.key, result, claimsNext: true };
+    const marks: Writes = ['conversations', 'outbox', 'receipts'];
+    await tear({ store, beside, writes: marks }, () => store.write(settleDelivery, settling));
+  });
+});
+
+type Writes = readonly (keyof Tables)[];
+type Scene = { readonly store: Store; readonly beside: Beside; readonly writes: Writes };
+
+/** Tries the step with each table that it writes refusing in turn, and takes it at last in peace. */
+async function tear<Output>({ store, beside, writes }: Scene, step: () => Promise<Output>): Promise<Output> {
+  const before = await store.read(everything, {});
+  for (const table of writes) {
+    await refuse(beside, table);
+    await expect(step(), `with ${table} refusing`).rejects.toThrow('torn');
+    await admit(beside, table);
+    expect(await store.read(everything, {}), `with ${table} refusing`).toBe(before);
+  }
+  return step();
+}
+
+async function refuse({ dialect, sql }: Beside, table: string): Promise<void> {
+  if (dialect === 'postgres') {
+    await sql(`create function torn() returns trigger as $$ begin raise 'torn'; end $$ language plpgsql;
+      create trigger torn before insert or update on "${table}" for each row execute function torn()`);
+    return;
+  }
+  for (const event of ['insert', 'update'])
+    await sql(
+      `create trigger torn_${event} before ${event} on "${table}" begin select raise(abort, 'torn'); end`,
+    );
+}
+
+async function admit({ dialect, sql }: Beside, table: string): Promise<void> {
+  if (dialect === 'postgres') return sql(`drop trigger torn on "${table}"; drop function torn()`);
+  await sql('drop trigger torn_insert; drop trigger torn_update');
+}
