@@ -1,0 +1,86 @@
+/** When a conversation starts anew by itself. Evaluated on the next message, so nothing needs a timer. */
+
+/** Both may be set: whichever is due first. Empty: never. */
+export type ResetPolicy = {
+  /** 0 to 23, in the person's time zone. */
+  readonly dailyAtHour?: number;
+  readonly idleMinutes?: number;
+};
+
+export type SessionType = 'dm' | 'group' | 'thread';
+
+/** As configured: a policy per type, and overrides by channel id. */
+export type ResetSettings = { readonly [type in SessionType]: ResetPolicy } & {
+  readonly channels: { readonly [channel: string]: ResetPolicy };
+};
+
+/** The channel's policy where it has one, else the type's. One holds alone, nothing is merged into it. */
+export function resetPolicyFor(
+  settings: ResetSettings,
+  session: { readonly type: SessionType; readonly channel: string },
+): ResetPolicy {
+  const { channels } = settings;
+  const ofChannel = Object.hasOwn(channels, session.channel) ? channels[session.channel] : undefined;
+  return ofChannel ?? settings[session.type];
+}
+
+/**
+ * Whether the session should be new before the message of `now`. Times are ms since the epoch;
+ * `timeZone` is an IANA name that the configuration has checked (an unknown one throws RangeError).
+ */
+export function isResetDue(state: {
+  readonly policy: ResetPolicy;
+  readonly lastActivityAt: number;
+  readonly now: number;
+  readonly timeZone: string;
+}): boolean {
+  const { policy, lastActivityAt, now, timeZone } = state;
+  if (now <= lastActivityAt) return false;
+  const { dailyAtHour, idleMinutes } = policy;
+  if (idleMinutes !== undefined && now - lastActivityAt >= idleMinutes * 60_000) return true;
+  if (dailyAtHour === undefined) return false;
+  const dayOf = resetDayIn(timeZone, dailyAtHour);
+  return dayOf(lastActivityAt) < dayOf(now);
+}
+
+/**
+ * A reset is due at `now` when the last activity lies before this time; undefined where none ever is.
+ * Found by halving, so that the calendar stays in one place.
+ */
+export function resetBefore(state: {
+  readonly policy: ResetPolicy;
+  readonly now: number;
+  readonly timeZone: string;
+}): number | undefined {
+  const { policy, now, timeZone } = state;
+  if (policy.dailyAtHour === undefined && policy.idleMinutes === undefined) return undefined;
+  const isDue = (lastActivityAt: number) => isResetDue({ policy, lastActivityAt, now, timeZone });
+  let [due, fresh] = [now - Math.max(policy.idleMinutes ?? 0, 3 * 24 * 60) * 60_000, now];
+  while (fresh - due > 1) {
+    const middle = Math.floor((due + fresh) / 2);
+    if (isDue(middle)) due = middle;
+    else fresh = middle;
+  }
+  return fresh;
+}
+
+/**
+ * Numbers the days that begin at `hour` local time. Comparing days, not instants, is right on the
+ * days when clocks change and that hour comes twice or never.
+ */
+function resetDayIn(timeZone: string, hour: number): (at: number) => number {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+  });
+  return (at) => {
+    const parts = new Map(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]));
+    const part = (name: Intl.DateTimeFormatPartTypes) => parts.get(name) ?? 0;
+    const day = Date.UTC(part('year'), part('month') - 1, part('day')) / 86_400_000;
+    return part('hour') < hour ? day - 1 : day;
+  };
+}

@@ -1,0 +1,60 @@
+/** Which conversation an event belongs to: decided by platform ids only, never by a name (spec 2). */
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { type AgentId, peerId, type SessionKey } from '#contracts/ids.ts';
+import type { IdentityLinks } from './identity-links.ts';
+import { platformRef } from './platform-ref.ts';
+import { type DirectKeyParts, formatSessionKey, type GroupKeyParts } from './session-key.ts';
+
+/** How far apart direct conversations are kept; each wider scope ignores one more segment. */
+export type DmScope = 'per-account-channel-peer' | 'per-channel-peer' | 'per-peer' | 'main';
+
+export const dmScopes: readonly DmScope[] = [
+  'per-account-channel-peer',
+  'per-channel-peer',
+  'per-peer',
+  'main',
+];
+
+/** The part of an envelope that decides its conversation. */
+export type Addressed = {
+  readonly route: Pick<InboundEnvelope['route'], 'channel' | 'account' | 'conversation' | 'thread'>;
+  readonly chat: Pick<InboundEnvelope['chat'], 'kind'>;
+  readonly sender: Pick<InboundEnvelope['sender'], 'id'>;
+};
+
+export type SessionKeySettings = {
+  readonly agent: AgentId;
+  readonly dmScope: DmScope;
+  readonly identityLinks: IdentityLinks;
+};
+
+/** Total and deterministic for ids that are not empty; throws ParleyError `invalid_input` for those. */
+export function sessionKeyOf(event: Addressed, settings: SessionKeySettings): SessionKey {
+  const within = event.chat.kind === 'group' ? groupParts(event, settings) : directParts(event, settings);
+  const { thread } = event.route;
+  return formatSessionKey(thread === undefined ? within : { kind: 'thread', within, thread });
+}
+
+function groupParts({ route }: Addressed, { agent }: SessionKeySettings): GroupKeyParts {
+  const { account, channel, conversation } = route;
+  return { kind: 'group', agent, account, channel, group: conversation };
+}
+
+function directParts({ route, sender }: Addressed, settings: SessionKeySettings): DirectKeyParts {
+  const { agent, dmScope, identityLinks } = settings;
+  const { account, channel } = route;
+  const direct = { kind: 'direct', agent } as const;
+  if (dmScope === 'main') return { ...direct, account: null, channel: null, peer: null };
+  const identity = identityLinks.get(platformRef(channel, sender.id));
+  if (identity !== undefined) return { ...direct, account: null, channel: null, peer: peerId(identity) };
+  switch (dmScope) {
+    case 'per-account-channel-peer':
+      return { ...direct, account, channel, peer: sender.id };
+    case 'per-channel-peer':
+      return { ...direct, account: null, channel, peer: sender.id };
+    case 'per-peer':
+      return { ...direct, account: null, channel: null, peer: sender.id };
+    default:
+      return dmScope satisfies never;
+  }
+}
