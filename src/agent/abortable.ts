@@ -1,0 +1,69 @@
+import type { Clock } from '#contracts/clock.ts';
+
+/** How a piece of work ended that was watched together with a signal. */
+export type Settled<T> =
+  | { readonly kind: 'done'; readonly value: T }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'aborted' };
+
+/**
+ * Waits for `work` or for the signal, whichever comes first, and never rejects; work that throws at once
+ * counts as failed. Abort stops the waiting only: the work itself goes on unless it listens to the signal,
+ * and its late outcome is dropped.
+ */
+export function settle<T>(work: () => Promise<T>, signal: AbortSignal): Promise<Settled<T>> {
+  return settleStarted(start(work), signal);
+}
+
+/** Like `settle`, but after an abort the work has `graceMs` more to end by itself. */
+export async function settleWithGrace<T>(
+  work: () => Promise<T>,
+  signal: AbortSignal,
+  grace: { readonly clock: Clock; readonly graceMs: number },
+): Promise<Settled<T>> {
+  const started = start(work);
+  const settled = await settleStarted(started, signal);
+  if (settled.kind !== 'aborted') return settled;
+
+  const over = new AbortController();
+  const timer = grace.clock.wait(grace.graceMs, over.signal).then(() => over.abort());
+  const late = await settleStarted(started, over.signal);
+  over.abort();
+  await timer;
+  return late;
+}
+
+/** Thrown where waiting was ended by the run's signal; the run's scope knows why. */
+export class AbortedError extends Error {
+  constructor() {
+    super('the run was ended');
+    this.name = 'AbortedError';
+  }
+}
+
+/** Like `settle`, for steps whose failure ends the run: throws the work's error, or `AbortedError`. */
+export async function orAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const settled = await settle(work, signal);
+  if (settled.kind === 'done') return settled.value;
+  throw settled.kind === 'failed' ? settled.error : new AbortedError();
+}
+
+async function start<T>(work: () => Promise<T>): Promise<T> {
+  return await work();
+}
+
+function settleStarted<T>(work: Promise<T>, signal: AbortSignal): Promise<Settled<T>> {
+  return new Promise((resolve) => {
+    const finish = (settled: Settled<T>) => {
+      signal.removeEventListener('abort', onAbort);
+      resolve(settled);
+    };
+    const onAbort = () => finish({ kind: 'aborted' });
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(
+      (value) => finish({ kind: 'done', value }),
+      (error: unknown) => finish({ kind: 'failed', error }),
+    );
+    if (signal.aborted) onAbort();
+  });
+}

@@ -1,0 +1,130 @@
+import type { TranscriptId } from '#contracts/ids.ts';
+import type { AgentMessage, FinishReason, MessagePart, ToolCallData } from '#contracts/message.ts';
+import type { ModelEvent } from '#contracts/model.ts';
+import { cleanText } from './clean-text.ts';
+
+/** When the message ended, ms since the epoch, and the model that wrote it. */
+export type FinishStamp = { readonly time: number; readonly model?: string };
+
+/**
+ * An assistant message while the model writes it. `takenCallIds` are the call ids of the transcript so
+ * far, and those of this message are added: some providers count from zero in every answer, and a call's
+ * id must name one call of the session.
+ */
+export class AssistantDraft {
+  readonly #id: TranscriptId;
+  readonly #createdAt: number;
+  readonly #takenCallIds: Set<string>;
+  readonly #parts: MessagePart[] = [];
+  /** The provider's id of a call of this message → where its part lies. */
+  readonly #callIndex = new Map<string, number>();
+  #isTextOpen = false;
+
+  constructor(id: TranscriptId, createdAt: number, takenCallIds: Set<string>) {
+    this.#id = id;
+    this.#createdAt = createdAt;
+    this.#takenCallIds = takenCallIds;
+  }
+
+  /** Takes in what the event adds to the message; events that add nothing change nothing. */
+  write(event: ModelEvent): void {
+    if (event.type !== 'content_delta') this.#isTextOpen = false;
+    switch (event.type) {
+      case 'content_delta':
+        this.#writeText(event.text);
+        break;
+      case 'thinking_delta':
+        this.#writeThinking(event.thinking, event.signature);
+        break;
+      case 'tool_use_start':
+        this.#startCall(event.id, event.name);
+        break;
+      case 'tool_use_delta':
+        this.#amendCall(event.id, (call) => ({ ...call, input: call.input + event.json }));
+        break;
+      case 'tool_use_stop':
+        this.#amendCall(event.id, (call) => ({ ...call, finished: true }));
+        break;
+      case 'content_start':
+      case 'content_stop':
+      case 'warning':
+      case 'complete':
+      case 'error':
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+
+  /** The message as it stands, without finish part: it does not count yet. */
+  snapshot(): AgentMessage {
+    return this.#messageOf([...this.#parts]);
+  }
+
+  /** The message with its finish part, cleaned of what databases refuse. */
+  finish(reason: FinishReason, { time, model }: FinishStamp): AgentMessage {
+    const message = this.#messageOf([
+      ...this.#parts.map(cleanPart),
+      { type: 'finish', data: { reason, time } },
+    ]);
+    return model === undefined ? message : { ...message, model };
+  }
+
+  #writeText(text: string): void {
+    const last = this.#parts.at(-1);
+    if (this.#isTextOpen && last?.type === 'text') {
+      this.#parts[this.#parts.length - 1] = { type: 'text', data: { text: last.data.text + text } };
+    } else if (text !== '') {
+      this.#parts.push({ type: 'text', data: { text } });
+    }
+    this.#isTextOpen = true;
+  }
+
+  /** Thinking goes on in its part until a signature closes it. */
+  #writeThinking(thinking: string, signature: string | undefined): void {
+    const last = this.#parts.at(-1);
+    const isOpen = last?.type === 'reasoning' && last.data.signature === undefined;
+    const data = { thinking: (isOpen ? last.data.thinking : '') + thinking };
+    if (isOpen) this.#parts.pop();
+    this.#parts.push({ type: 'reasoning', data: signature === undefined ? data : { ...data, signature } });
+  }
+
+  #startCall(providerId: string, name: string): void {
+    const id = unusedId(providerId, this.#takenCallIds);
+    this.#takenCallIds.add(id);
+    this.#callIndex.set(providerId, this.#parts.length);
+    this.#parts.push({ type: 'tool_call', data: { id, name: cleanText(name), input: '', finished: false } });
+  }
+
+  #amendCall(providerId: string, amend: (call: ToolCallData) => ToolCallData): void {
+    const index = this.#callIndex.get(providerId);
+    const part = index === undefined ? undefined : this.#parts[index];
+    if (index === undefined || part?.type !== 'tool_call') return;
+    this.#parts[index] = { type: 'tool_call', data: amend(part.data) };
+  }
+
+  #messageOf(parts: readonly MessagePart[]): AgentMessage {
+    return { id: this.#id, role: 'assistant', parts, createdAt: this.#createdAt };
+  }
+}
+
+function unusedId(wanted: string, taken: ReadonlySet<string>): string {
+  const base = cleanText(wanted) || 'call';
+  let id = base;
+  for (let suffix = 2; taken.has(id); suffix += 1) id = `${base}_${suffix}`;
+  return id;
+}
+
+/** Only whole parts are cleaned: a surrogate pair may arrive split over two deltas. */
+function cleanPart(part: MessagePart): MessagePart {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', data: { text: cleanText(part.data.text) } };
+    case 'reasoning':
+      return { type: 'reasoning', data: { ...part.data, thinking: cleanText(part.data.thinking) } };
+    case 'tool_call':
+      return { type: 'tool_call', data: { ...part.data, input: cleanText(part.data.input) } };
+    default:
+      return part;
+  }
+}

@@ -1,0 +1,31 @@
+/** U+0000 and lone surrogates break databases and JSON readers; both become U+FFFD. */
+export function cleanText(text: string): string {
+  return text.toWellFormed().replaceAll('\u0000', '\ufffd');
+}
+
+/**
+ * The longest beginning of `text` that fits `maxBytes` of UTF-8 together with a note about the rest; the
+ * text itself when it fits. Never splits a surrogate pair. The result is clean (see `cleanText`).
+ */
+export function fitBytes(text: string, maxBytes: number): string {
+  // A UTF-16 unit is at least one byte, so nothing behind `maxBytes` units can fit; 2 spare units keep a pair whole.
+  const cleaned = cleanText(text.slice(0, maxBytes + 2));
+  if (text.length <= maxBytes && Buffer.byteLength(cleaned) <= maxBytes) return cleaned;
+  const note = `\n[cut here: the whole text has ${Buffer.byteLength(text)} bytes, the limit is ${maxBytes}]`;
+  const room = new Uint8Array(maxBytes - Buffer.byteLength(note));
+  return cleaned.slice(0, new TextEncoder().encodeInto(cleaned, room).read) + note;
+}
+
+/** The same for a limit in characters (UTF-16 units). */
+export function fitChars(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return cleanText(text);
+  const note = `\n[cut here: only the first ${maxChars} characters are shown]`;
+  const end = maxChars - note.length;
+  const head = text.slice(0, isPairSplitAt(text, end) ? end - 1 : end);
+  return cleanText(head) + note;
+}
+
+function isPairSplitAt(text: string, index: number): boolean {
+  const unit = text.charCodeAt(index - 1);
+  return unit >= 0xd800 && unit <= 0xdbff;
+}

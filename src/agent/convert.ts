@@ -1,0 +1,168 @@
+// The transcript in the provider's shape. Whatever a crash left behind, the result is a history every
+// provider accepts: roles alternate, a person speaks first, each call is answered once, right after it.
+
+import { basename } from 'node:path';
+import type { AgentMessage, MessagePart } from '#contracts/message.ts';
+import type { AssistantBlock, LlmMessage, UserBlock } from '#contracts/model.ts';
+import { isCounted, type PairedCall, pairCalls } from './call-pairs.ts';
+import { cleanText } from './clean-text.ts';
+
+/** Gives the bytes of an image that a `binary` part names, or nothing when it cannot be shown. */
+export type LoadImage = (
+  path: string,
+) => Promise<{ readonly mimeType: string; readonly base64: string } | undefined>;
+
+/** Makes the `convertToLlm` of a run. What it makes throws nothing: what cannot be shown is named in the text. */
+export function createConverter({ loadImage }: { readonly loadImage: LoadImage }) {
+  return async (messages: readonly AgentMessage[]): Promise<readonly LlmMessage[]> => {
+    const pairs = pairCalls(messages);
+    const history = new History();
+    for (const [index, message] of messages.entries()) {
+      if (!isCounted(message) || message.role === 'tool') continue;
+      if (message.role === 'assistant') {
+        const calls = pairs[index] ?? [];
+        history.assistant(assistantBlocks(message, calls));
+        history.user(await resultBlocks(calls, loadImage));
+      } else {
+        history.user(await userBlocks(message, loadImage));
+      }
+    }
+    return history.messages();
+  };
+}
+
+/** Merges neighbours of one role and leaves out what is empty. */
+class History {
+  readonly #messages: LlmMessage[] = [];
+
+  user(content: readonly UserBlock[]): void {
+    if (content.length === 0) return;
+    const last = this.#messages.at(-1);
+    if (last?.role !== 'user') this.#messages.push({ role: 'user', content });
+    else this.#messages[this.#messages.length - 1] = { role: 'user', content: [...last.content, ...content] };
+  }
+
+  assistant(content: readonly AssistantBlock[]): void {
+    if (content.length === 0) return;
+    const last = this.#messages.at(-1);
+    if (last === undefined) this.user([{ type: 'text', text: '[Earlier messages are not shown.]' }]);
+    if (last?.role !== 'assistant') this.#messages.push({ role: 'assistant', content });
+    else
+      this.#messages[this.#messages.length - 1] = {
+        role: 'assistant',
+        content: [...last.content, ...content],
+      };
+  }
+
+  messages(): readonly LlmMessage[] {
+    return this.#messages;
+  }
+}
+
+function assistantBlocks(message: AgentMessage, calls: readonly PairedCall[]): readonly AssistantBlock[] {
+  const blocks = message.parts.flatMap((part): readonly AssistantBlock[] => {
+    switch (part.type) {
+      case 'text':
+        return textBlocks(part.data.text);
+      case 'reasoning': {
+        const { thinking, signature } = part.data;
+        // Providers take reasoning back only with the signature they gave it.
+        return signature === undefined ? [] : [{ type: 'thinking', thinking, signature }];
+      }
+      case 'tool_call':
+        return calls.filter(({ call }) => call === part.data).map(toolUseOf);
+      default:
+        return [];
+    }
+  });
+  // An answer must not end with reasoning: what followed it was cut off.
+  return blocks.slice(0, blocks.findLastIndex(({ type }) => type !== 'thinking') + 1);
+}
+
+function toolUseOf({ call, wireId }: PairedCall): AssistantBlock {
+  const name = call.name.replaceAll(/[^\w-]/g, '_').slice(0, 128) || 'unknown';
+  return { type: 'tool_use', id: wireId, name, input: inputOf(call.input) };
+}
+
+/** A call that was cut off has half an object; the provider wants a whole one. */
+function inputOf(json: string): object {
+  try {
+    const input: unknown = JSON.parse(json);
+    return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : {};
+  } catch {
+    return {};
+  }
+}
+
+async function resultBlocks(calls: readonly PairedCall[], loadImage: LoadImage): Promise<UserBlock[]> {
+  const results = calls.map(
+    ({ wireId, content, isError }): UserBlock => ({
+      type: 'tool_result',
+      toolCallId: wireId,
+      content: content.trim() === '' ? '(no output)' : cleanText(content),
+      isError,
+    }),
+  );
+  const images = await Promise.all(
+    calls.flatMap((call) => call.images.map((part) => blocksOf(part, loadImage))),
+  );
+  return [...results, ...images.flat()];
+}
+
+async function userBlocks(message: AgentMessage, loadImage: LoadImage): Promise<readonly UserBlock[]> {
+  const blocks = await Promise.all(message.parts.map((part) => blocksOf(part, loadImage)));
+  if (message.role === 'user') return blocks.flat();
+  return blocks
+    .flat()
+    .map((block) =>
+      block.type === 'text' ? { ...block, text: `[Note from the gateway] ${block.text}` } : block,
+    );
+}
+
+async function blocksOf(part: MessagePart, loadImage: LoadImage): Promise<readonly UserBlock[]> {
+  switch (part.type) {
+    case 'text':
+      return textBlocks(part.data.text);
+    case 'binary':
+      return [await binaryBlock(part.data, loadImage)];
+    case 'image_url':
+      return [imageUrlBlock(part.data.url)];
+    default:
+      return [];
+  }
+}
+
+function textBlocks(text: string) {
+  return text.trim() === '' ? [] : [{ type: 'text' as const, text: cleanText(text) }];
+}
+
+async function binaryBlock(
+  { path, mime_type }: { readonly path: string; readonly mime_type: string },
+  loadImage: LoadImage,
+): Promise<UserBlock> {
+  const name = cleanText(basename(path));
+  if (!mime_type.startsWith('image/'))
+    return { type: 'text', text: `[attached file: ${name}, ${mime_type}]` };
+  const image = await loadOrNothing(path, loadImage);
+  return image === undefined
+    ? { type: 'text', text: `[attached image, not available any more: ${name}]` }
+    : { type: 'image', ...image };
+}
+
+async function loadOrNothing(path: string, loadImage: LoadImage) {
+  try {
+    return await loadImage(path);
+  } catch {
+    // A file that is gone must not keep the person from an answer; the text names it instead.
+    return undefined;
+  }
+}
+
+/** Only images carried in the address itself: the gateway fetches nothing on the transcript's behalf. */
+function imageUrlBlock(url: string): UserBlock {
+  const [head, mimeType] = /^data:(image\/[\w.+-]+);base64,/.exec(url) ?? [];
+  if (head !== undefined && mimeType !== undefined && url.length > head.length) {
+    return { type: 'image', mimeType, base64: url.slice(head.length) };
+  }
+  return { type: 'text', text: `[linked image: ${cleanText(url.slice(0, 500))}]` };
+}

@@ -1,0 +1,9 @@
+import { ParleyError } from '#contracts/errors.ts';
+import { fitChars } from './clean-text.ts';
+
+/** One line about a fault, for the log. */
+export function faultText(error: unknown): string {
+  if (error instanceof ParleyError) return fitChars(`${error.code}: ${error.message}`, 500);
+  if (error instanceof Error) return fitChars(`${error.name}: ${error.message}`, 500);
+  return 'something other than an Error was thrown';
+}

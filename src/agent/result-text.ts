@@ -1,0 +1,26 @@
+import type { CutReason } from './run-scope.ts';
+
+/** What the model reads as the result of a call that did not run. */
+export const resultText = {
+  denied: 'permission denied',
+  cancelled: 'cancelled',
+  skipped: 'skipped: a new message arrived',
+  repeated: 'not run: this same call was made too many times in a row',
+  cutOff: 'not run: the call was cut off before it was complete',
+  truncated: 'not run: the answer reached its length limit, so the arguments may be incomplete',
+  noTools: 'not run: no tools are available for this answer',
+  brokenOff: "not run: the model's answer broke off",
+} as const;
+
+/** The result of a call that the end of the run kept from running or finishing. */
+export function cutText(cut: CutReason | undefined): string {
+  switch (cut) {
+    case 'timeout':
+      return "cancelled: the run's time was up";
+    case 'idle':
+      return 'cancelled: the model stopped answering';
+    case 'aborted':
+    case undefined:
+      return 'cancelled by user';
+  }
+}

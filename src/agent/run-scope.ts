@@ -1,0 +1,45 @@
+import type { Clock } from '#contracts/clock.ts';
+
+/** Why a run was cut short from outside its own flow. */
+export type CutReason = 'aborted' | 'timeout' | 'idle';
+
+/** One signal for everything a run has open, and the first reason it was pulled for. */
+export interface RunScope {
+  /** Aborts when the run is cut short, and in any case when it ends. */
+  readonly signal: AbortSignal;
+  cut(): CutReason | undefined;
+  stop(reason: CutReason): void;
+  /** Ends the scope: releases the clock and the caller's signal, aborts what still runs. */
+  close(): void;
+}
+
+/** Joins the caller's signal with the run's time limit (`runTimeoutMs`, on the injected clock). */
+export function openRunScope(outer: AbortSignal, clock: Clock, runTimeoutMs: number): RunScope {
+  const controller = new AbortController();
+  let reason: CutReason | undefined;
+  let isClosed = false;
+
+  const stop = (why: CutReason) => {
+    if (isClosed) return;
+    reason ??= why;
+    controller.abort();
+  };
+  const onOuterAbort = () => stop('aborted');
+  outer.addEventListener('abort', onOuterAbort, { once: true });
+  if (outer.aborted) onOuterAbort();
+  // `wait` never rejects and resolves at once when the scope ends, so nothing is left behind.
+  void clock.wait(runTimeoutMs, controller.signal).then(() => {
+    if (!controller.signal.aborted) stop('timeout');
+  });
+
+  return {
+    signal: controller.signal,
+    cut: () => reason,
+    stop,
+    close: () => {
+      isClosed = true;
+      outer.removeEventListener('abort', onOuterAbort);
+      controller.abort();
+    },
+  };
+}

@@ -1,0 +1,180 @@
+// The calls of one assistant message. Preparation and results keep the source order, end events come as
+// the tools end, and every call gets exactly one result whatever happens on the way.
+
+import type { AgentEvent } from '#contracts/agent-event.ts';
+import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
+import { createEventFeed } from './event-feed.ts';
+import { executeCall, type ReadyCall } from './execute-call.ts';
+import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
+import { type Preparation, type Prepared, prepareCall } from './prepare-call.ts';
+import { cutText, resultText } from './result-text.ts';
+import { errorResult, resultMessage } from './tool-result.ts';
+
+export type ToolBatch = Preparation & {
+  readonly calls: readonly ToolCallData[];
+  /** Takes in the messages that arrived meanwhile; asked before each tool of a sequential batch but the first. */
+  readonly pollSteering: () => Promise<readonly AgentMessage[]>;
+};
+
+export type BatchOutcome = {
+  /** One per call, in source order. */
+  readonly results: readonly AgentMessage[];
+  readonly steering: readonly AgentMessage[];
+  readonly halt?: BatchHalt;
+};
+
+export type BatchHalt =
+  | { readonly kind: 'denied' }
+  | { readonly kind: 'loop_guard' }
+  /** Asking for steering messages threw. */
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+/** Runs the calls as the configuration and their tools allow. Never throws. */
+export async function* runToolBatch(batch: ToolBatch): AsyncGenerator<AgentEvent, BatchOutcome, void> {
+  const results: AgentMessage[] = [];
+  let steering: readonly AgentMessage[] = [];
+  let halt: BatchHalt | undefined;
+  /** Set once nothing further runs: what the remaining calls get. */
+  let rest: string | undefined;
+
+  for (const [index, group] of groupsOf(batch).entries()) {
+    if (index > 0 && rest === undefined && steering.length === 0 && !batch.scope.signal.aborted) {
+      const polled = await pollSteering(batch);
+      if (polled.kind === 'failed') [halt, rest] = [polled, resultText.cancelled];
+      else steering = polled.messages;
+      if (steering.length > 0 && batch.config.steerTail === 'skip') rest = resultText.skipped;
+    }
+    const prepared = rest === undefined ? await prepareGroup(group, batch) : answerAll(group, rest);
+    const outcome = yield* runGroup(prepared.calls, batch);
+    results.push(...outcome);
+    if (prepared.halt !== undefined) [halt, rest] = [{ kind: prepared.halt }, resultText.cancelled];
+  }
+  return { results, steering, ...(halt === undefined ? {} : { halt }) };
+}
+
+/** Gives every call the same error result without running it: `tool_execution_end` and its message each. */
+export async function* answerUnrun(
+  calls: readonly ToolCallData[],
+  text: string,
+  config: AgentLoopConfig,
+): AsyncGenerator<AgentEvent, readonly AgentMessage[], void> {
+  const answered = answerAll(calls, text).calls;
+  return yield* tellResults(answered, yield* tellAnswered(answered), config);
+}
+
+/** A group runs at once. A parallel batch is one group, so that it is never partly recalled. */
+function groupsOf({ calls, config, tools }: ToolBatch): readonly (readonly ToolCallData[])[] {
+  const isParallel =
+    config.toolExecution === 'parallel' ||
+    // An unknown tool never runs, so it does not keep the others apart.
+    (config.toolExecution === 'auto' && calls.every((call) => tools.get(call.name)?.parallelSafe ?? true));
+  return isParallel ? [calls] : calls.map((call) => [call]);
+}
+
+async function pollSteering(
+  batch: ToolBatch,
+): Promise<{ kind: 'polled'; messages: readonly AgentMessage[] } | { kind: 'failed'; error: unknown }> {
+  try {
+    return { kind: 'polled', messages: await batch.pollSteering() };
+  } catch (error) {
+    return { kind: 'failed', error };
+  }
+}
+
+type PreparedGroup = { readonly calls: readonly Prepared[]; readonly halt?: 'denied' | 'loop_guard' };
+
+function answerAll(calls: readonly ToolCallData[], text: string): PreparedGroup {
+  return { calls: calls.map((call) => ({ kind: 'answered', call, result: errorResult(text) })) };
+}
+
+/** In source order; a halt also takes back what is prepared and has not started. */
+async function prepareGroup(calls: readonly ToolCallData[], batch: ToolBatch): Promise<PreparedGroup> {
+  const prepared: Prepared[] = [];
+  let halt: 'denied' | 'loop_guard' | undefined;
+  for (const call of calls) {
+    if (halt !== undefined) break;
+    const next = await prepareCall(call, batch);
+    prepared.push(next);
+    if (next.kind === 'answered') halt = next.halt;
+  }
+  if (halt !== undefined) {
+    const rest = answerAll(calls.slice(prepared.length), resultText.cancelled).calls;
+    return { calls: [...withdraw(prepared, resultText.cancelled), ...rest], halt };
+  }
+  const { scope } = batch;
+  return { calls: scope.signal.aborted ? withdraw(prepared, cutText(scope.cut())) : prepared };
+}
+
+function withdraw(prepared: readonly Prepared[], text: string): readonly Prepared[] {
+  return prepared.map((each) =>
+    each.kind === 'ready' ? { kind: 'answered', call: each.call, result: errorResult(text) } : each,
+  );
+}
+
+async function* runGroup(
+  prepared: readonly Prepared[],
+  batch: ToolBatch,
+): AsyncGenerator<AgentEvent, readonly AgentMessage[], void> {
+  const results = yield* tellAnswered(prepared);
+  const ready = prepared.filter((each) => each.kind === 'ready');
+  for (const { call } of ready) yield { type: 'tool_execution_start', call };
+  for (const [callId, result] of yield* execute(ready, batch)) results.set(callId, result);
+  return yield* tellResults(prepared, results, batch.config);
+}
+
+type Results = Map<string, ToolResult>;
+
+async function* tellAnswered(prepared: readonly Prepared[]): AsyncGenerator<AgentEvent, Results, void> {
+  const results: Results = new Map();
+  for (const each of prepared) {
+    if (each.kind !== 'answered') continue;
+    results.set(each.call.id, each.result);
+    yield endEvent(each.call, each.result);
+  }
+  return results;
+}
+
+/** Starts all and hands on what they tell, as it comes. */
+async function* execute(
+  ready: readonly ReadyCall[],
+  { config, scope }: ToolBatch,
+): AsyncGenerator<AgentEvent, Results, void> {
+  const results: Results = new Map();
+  const feed = createEventFeed<AgentEvent>();
+  const onUpdate = (callId: string, text: string) =>
+    feed.push({ type: 'tool_execution_update', callId, text });
+  const running = ready.map(async (each) => {
+    const result = await executeCall(each, { config, scope, onUpdate });
+    results.set(each.call.id, result);
+    feed.push(endEvent(each.call, result));
+  });
+
+  for (let open = ready.length; open > 0; ) {
+    for (const event of await feed.take()) {
+      if (event.type === 'tool_execution_end') open -= 1;
+      yield event;
+    }
+  }
+  await Promise.all(running);
+  return results;
+}
+
+function endEvent({ id, name }: ToolCallData, { output, isError }: ToolResult): AgentEvent {
+  return { type: 'tool_execution_end', callId: id, name, result: output, isError };
+}
+
+async function* tellResults(
+  prepared: readonly Prepared[],
+  results: ReadonlyMap<string, ToolResult>,
+  config: AgentLoopConfig,
+): AsyncGenerator<AgentEvent, readonly AgentMessage[], void> {
+  const messages: AgentMessage[] = [];
+  for (const { call } of prepared) {
+    const result = results.get(call.id) ?? errorResult(resultText.cancelled);
+    const message = resultMessage(call, result, { id: config.newId(), time: config.clock.now() });
+    messages.push(message);
+    yield { type: 'message_start', message };
+    yield { type: 'message_end', message };
+  }
+  return messages;
+}

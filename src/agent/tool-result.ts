@@ -1,0 +1,75 @@
+// What a tool gives back, made fit for the transcript: bounded, clean, and always there.
+
+import type { TranscriptId } from '#contracts/ids.ts';
+import type { AgentMessage, MessagePart, ToolCallData } from '#contracts/message.ts';
+import { fitBytes } from './clean-text.ts';
+import type { ToolResult } from './loop-config.ts';
+
+/** Longest result text, in bytes of UTF-8, its note about the cut included. */
+export const maxResultBytes = 32 * 1024;
+const maxImages = 8;
+/** Anthropic refuses images above 5 MB. */
+const maxImageBytes = 5 * 1024 * 1024;
+
+export function errorResult(text: string): ToolResult {
+  return { output: { text: fitBytes(text, maxResultBytes) }, isError: true };
+}
+
+/** Cuts what is too long, replaces what databases refuse, and says what was left out. Never throws. */
+export function boundResult(result: ToolResult): ToolResult {
+  const { output, isError } = result;
+  if (typeof output?.text !== 'string') return errorResult('the tool returned no text');
+  const images = output.images ?? [];
+  const kept = images.filter(isFitImage).slice(0, maxImages);
+  const left = images.length - kept.length;
+  const note = left === 0 ? '' : `[left out: ${left} images that are too many, too large or no images]\n`;
+  const metadata = jsonOrNothing(output.metadata);
+  return {
+    output: {
+      text: fitBytes(note + output.text, maxResultBytes),
+      ...(kept.length === 0 ? {} : { images: kept }),
+      ...(metadata === undefined ? {} : { metadata }),
+    },
+    isError,
+  };
+}
+
+/** The transcript's message of one result: the `tool_result` part, then a part for each image. */
+export function resultMessage(
+  call: ToolCallData,
+  result: ToolResult,
+  stamp: { readonly id: TranscriptId; readonly time: number },
+): AgentMessage {
+  const { text, images, metadata } = result.output;
+  const resultPart: MessagePart = {
+    type: 'tool_result',
+    data: {
+      tool_call_id: call.id,
+      name: call.name,
+      content: text,
+      ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata) }),
+      is_error: result.isError,
+    },
+  };
+  const imageParts = (images ?? []).map(
+    ({ mimeType, base64 }): MessagePart => ({
+      type: 'image_url',
+      data: { url: `data:${mimeType};base64,${base64}` },
+    }),
+  );
+  return { id: stamp.id, role: 'tool', parts: [resultPart, ...imageParts], createdAt: stamp.time };
+}
+
+function isFitImage(image: { readonly mimeType: string; readonly base64: string }): boolean {
+  return /^image\/[\w.+-]+$/.test(image.mimeType) && image.base64.length * 0.75 <= maxImageBytes;
+}
+
+/** Metadata is stored as JSON; what cannot be written so (cycles, big integers) is left out. */
+function jsonOrNothing(metadata: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+  if (metadata === undefined) return undefined;
+  try {
+    return JSON.parse(JSON.stringify(metadata));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,24 @@
+import { toJSONSchema, type ZodType } from 'zod';
+import type { ToolSpec } from '#contracts/model.ts';
+import type { Tool } from '#contracts/tool.ts';
+
+/** The tools as the provider is told of them. */
+export function toolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
+  return tools.map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    inputSchema: jsonSchemaOf(inputSchema),
+  }));
+}
+
+/** Tools are made anew for each run, their schemas are not: each is translated once. */
+const translated = new WeakMap<ZodType, Record<string, unknown>>();
+
+function jsonSchemaOf(schema: ZodType): Record<string, unknown> {
+  const known = translated.get(schema);
+  if (known !== undefined) return known;
+  const { $schema: _, ...body } = toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const json = { type: 'object', ...body };
+  translated.set(schema, json);
+  return json;
+}

@@ -1,0 +1,63 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { transcriptId } from '#contracts/ids.ts';
+import { textOf } from '#contracts/message.ts';
+import type { ModelEvent } from '#contracts/model.ts';
+import { AssistantDraft } from '../../src/agent/assistant-draft.ts';
+import { budget } from './support/budget.ts';
+
+function partsAfter(events: readonly ModelEvent[], taken = new Set<string>()) {
+  const draft = new AssistantDraft(transcriptId('m'), 0, taken);
+  for (const event of events) draft.write(event);
+  return draft.finish('end_turn', { time: 5, model: 'x' }).parts;
+}
+
+describe('an assistant message while it is written', () => {
+  it('joins the pieces of each part and keeps the parts in order', () => {
+    const parts = partsAfter([
+      { type: 'thinking_delta', thinking: 'hm' },
+      { type: 'thinking_delta', thinking: 'm', signature: 'sig' },
+      { type: 'thinking_delta', thinking: 'next' },
+      { type: 'content_start' },
+      { type: 'content_delta', text: 'a' },
+      { type: 'content_delta', text: 'b' },
+      { type: 'content_stop' },
+      { type: 'content_start' },
+      { type: 'content_delta', text: 'c' },
+    ]);
+    expect(parts).toEqual([
+      { type: 'reasoning', data: { thinking: 'hmm', signature: 'sig' } },
+      { type: 'reasoning', data: { thinking: 'next' } },
+      { type: 'text', data: { text: 'ab' } },
+      { type: 'text', data: { text: 'c' } },
+      { type: 'finish', data: { reason: 'end_turn', time: 5 } },
+    ]);
+  });
+
+  it('writes calls that the provider interleaves each to its own part', () => {
+    const parts = partsAfter([
+      { type: 'tool_use_start', id: '1', name: 'a' },
+      { type: 'tool_use_start', id: '2', name: 'b' },
+      { type: 'tool_use_delta', id: '1', json: '{"x"' },
+      { type: 'tool_use_delta', id: '2', json: '{}' },
+      { type: 'tool_use_delta', id: '1', json: ':1}' },
+      { type: 'tool_use_stop', id: '1' },
+      { type: 'tool_use_delta', id: '9', json: 'of no call' },
+    ]);
+    expect(parts.slice(0, 2)).toEqual([
+      { type: 'tool_call', data: { id: '1', name: 'a', input: '{"x":1}', finished: true } },
+      { type: 'tool_call', data: { id: '2', name: 'b', input: '{}', finished: false } },
+    ]);
+  });
+
+  it('keeps whole a character whose halves come in two pieces', () =>
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'binary' })), (pieces) => {
+        const whole = pieces.join('');
+        const units = Array.from({ length: whole.length }, (_, index) => whole[index] ?? '');
+        const parts = partsAfter(units.map((text) => ({ type: 'content_delta', text })));
+        expect(textOf(parts)).toBe(whole.replaceAll('\u0000', '\ufffd'));
+      }),
+      budget(5000),
+    ));
+});

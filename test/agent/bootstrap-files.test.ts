@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createBootstrapFiles } from '../../src/agent/bootstrap-files.ts';
+
+describe('bootstrap files', () => {
+  let workspace = '';
+  const at = (name: string) => join(workspace, name);
+
+  beforeEach(async () => {
+    workspace = await mkdtemp(join(tmpdir(), 'parley-bootstrap-'));
+  });
+  afterEach(() => rm(workspace, { recursive: true }));
+
+  it('gives the files that exist, in the order of the prompt', async () => {
+    await writeFile(at('MEMORY.md'), 'memory');
+    await writeFile(at('AGENTS.md'), ' rules \n');
+    await writeFile(at('SOUL.md'), '\n');
+    await writeFile(at('OTHER.md'), 'other');
+    expect(await createBootstrapFiles({ workspace }).read()).toEqual([
+      { name: 'AGENTS.md', text: 'rules' },
+      { name: 'MEMORY.md', text: 'memory' },
+    ]);
+  });
+
+  it('gives nothing for a workspace that does not exist', async () => {
+    expect(await createBootstrapFiles({ workspace: at('nowhere') }).read()).toEqual([]);
+  });
+
+  it('reads a file again when it has changed, and only then', async () => {
+    const files = createBootstrapFiles({ workspace });
+    await writeFile(at('SOUL.md'), 'one');
+    await utimes(at('SOUL.md'), 1, 1);
+    const [first] = await files.read();
+    const [again] = await files.read();
+    await writeFile(at('SOUL.md'), 'two');
+    const [changed] = await files.read();
+    await rm(at('SOUL.md'));
+    expect([first?.text, again?.text, changed?.text]).toEqual(['one', 'one', 'two']);
+    expect(await files.read()).toEqual([]);
+  });
+
+  it('cuts a long file with a note, between characters', async () => {
+    await writeFile(at('AGENTS.md'), `x${'😀'.repeat(50_000)}`);
+    const [file] = await createBootstrapFiles({ workspace }).read();
+    expect(file?.text.length).toBeLessThanOrEqual(20_000);
+    expect(file?.text.length).toBeGreaterThan(19_900);
+    expect(file?.text).toMatch(/\[cut here: only the first 20000 characters are shown\]$/);
+    expect(file?.text).not.toContain('\ufffd');
+    expect(file?.text.isWellFormed()).toBe(true);
+  });
+
+  it('follows no link, and is held up by no folder or pipe', async () => {
+    await writeFile(at('secret'), 'secret');
+    await symlink(at('secret'), at('AGENTS.md'));
+    await mkdir(at('SOUL.md'));
+    await promisify(execFile)('mkfifo', [at('TOOLS.md')]);
+    expect(await createBootstrapFiles({ workspace }).read()).toEqual([]);
+  });
+});

@@ -1,0 +1,150 @@
+// What every run must look like from outside, whatever happens in it. Independent of the loop's code.
+
+import type { AgentEvent } from '#contracts/agent-event.ts';
+import { type AgentMessage, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
+
+/** The breaches of the event grammar; an empty list is a well-formed run. */
+export function grammarErrors(events: readonly AgentEvent[]): readonly string[] {
+  const checker = new GrammarChecker();
+  for (const [index, event] of events.entries()) checker.see(event, index === events.length - 1);
+  return checker.errors;
+}
+
+type Call = { isStarted: boolean; isEnded: boolean; hasResult: boolean };
+
+class GrammarChecker {
+  readonly errors: string[] = [];
+  #isOpen = false;
+  #turn = 0;
+  #isTurnOpen = false;
+  #openMessage: AgentMessage | undefined;
+  #answer: AgentMessage | undefined;
+  #calls = new Map<string, Call>();
+  #results: string[] = [];
+  #isCompacting = false;
+  #added: string[] = [];
+
+  see(event: AgentEvent, isLast: boolean) {
+    if (this.#isOpen === (event.type === 'agent_start')) this.#fail(`${event.type} outside of the run`);
+    if (isLast !== (event.type === 'agent_end')) this.#fail(`${event.type} in the wrong place of the end`);
+    if (this.#isCompacting && event.type !== 'compaction_end') this.#fail(`${event.type} in a compaction`);
+    if (this.#openMessage && !event.type.startsWith('message_')) this.#fail(`${event.type} inside a message`);
+    switch (event.type) {
+      case 'agent_start':
+        this.#isOpen = true;
+        return;
+      case 'turn_start':
+        return this.#startTurn(event.turn);
+      case 'message_start':
+        return this.#startMessage(event.message);
+      case 'message_update':
+        return this.#updateMessage(event.message);
+      case 'message_end':
+        return this.#endMessage(event.message);
+      case 'tool_execution_start':
+      case 'tool_execution_update':
+      case 'tool_execution_end':
+        return this.#seeTool(
+          event.type,
+          event.type === 'tool_execution_start' ? event.call.id : event.callId,
+        );
+      case 'turn_end':
+        return this.#endTurn(event.message, event.toolResults);
+      case 'compaction_start':
+      case 'compaction_end':
+        this.#isCompacting = event.type === 'compaction_start';
+        return;
+      case 'agent_end':
+        return this.#endRun(event.messages);
+      default:
+        event satisfies never;
+    }
+  }
+
+  #fail(problem: string) {
+    this.errors.push(problem);
+  }
+
+  #startTurn(turn: number) {
+    if (this.#isTurnOpen) this.#fail('a turn inside a turn');
+    if (turn !== this.#turn + 1) this.#fail(`turn ${turn} after turn ${this.#turn}`);
+    this.#turn = turn;
+    this.#isTurnOpen = true;
+    this.#answer = undefined;
+    this.#calls = new Map();
+    this.#results = [];
+  }
+
+  #startMessage(message: AgentMessage) {
+    if (this.#openMessage) this.#fail('a message inside a message');
+    if (message.role === 'assistant' && finishReasonOf(message.parts)) this.#fail('finished at its start');
+    if (message.role === 'assistant' && this.#answer) this.#fail('two answers in one turn');
+    if (message.role === 'assistant' && !this.#isTurnOpen) this.#fail('an answer outside of a turn');
+    if (message.role === 'user' && this.#isTurnOpen && this.#answer) this.#fail('user text after the answer');
+    this.#openMessage = message;
+  }
+
+  #updateMessage(message: AgentMessage) {
+    if (this.#openMessage?.id !== message.id) this.#fail('an update of no open message');
+    if (message.role !== 'assistant') this.#fail(`an update of a ${message.role} message`);
+  }
+
+  #endMessage(message: AgentMessage) {
+    if (this.#openMessage?.id !== message.id) this.#fail('the end of no open message');
+    this.#openMessage = undefined;
+    this.#added.push(message.id);
+    if (message.role === 'assistant') this.#answered(message);
+    if (message.role === 'tool') this.#resulted(message);
+  }
+
+  #answered(message: AgentMessage) {
+    if (finishReasonOf(message.parts) === undefined) this.#fail('an answer without finish part');
+    this.#answer = message;
+    for (const { id } of toolCallsOf(message.parts)) {
+      if (this.#calls.has(id)) this.#fail(`two calls ${id}`);
+      this.#calls.set(id, { isStarted: false, isEnded: false, hasResult: false });
+    }
+  }
+
+  #resulted(message: AgentMessage) {
+    const ids = message.parts.flatMap((part) =>
+      part.type === 'tool_result' ? [part.data.tool_call_id] : [],
+    );
+    if (ids.length !== 1) this.#fail(`${ids.length} results in one message`);
+    for (const id of ids) {
+      const call = this.#calls.get(id);
+      if (!call?.isEnded) this.#fail(`the result of ${id} before its end`);
+      if (call?.hasResult) this.#fail(`two results of ${id}`);
+      if (call) call.hasResult = true;
+      this.#results.push(id);
+    }
+  }
+
+  #seeTool(type: AgentEvent['type'], id: string) {
+    const call = this.#calls.get(id);
+    if (call === undefined) return this.#fail(`${type} of unknown call ${id}`);
+    if (call.isEnded) this.#fail(`${type} of ${id} after its end`);
+    if (type === 'tool_execution_start' && call.isStarted) this.#fail(`${id} started twice`);
+    if (type === 'tool_execution_update' && !call.isStarted) this.#fail(`update of ${id} before its start`);
+    if (type === 'tool_execution_start') call.isStarted = true;
+    if (type === 'tool_execution_end') call.isEnded = true;
+  }
+
+  #endTurn(message: AgentMessage, toolResults: readonly AgentMessage[]) {
+    if (!this.#isTurnOpen) this.#fail('the end of no turn');
+    if (message.id !== this.#answer?.id) this.#fail('a turn ends with another message than its answer');
+    const source = [...this.#calls.keys()].join();
+    if (this.#results.join() !== source) this.#fail(`results ${this.#results.join()} for calls ${source}`);
+    const carried = toolResults.flatMap(({ parts }) =>
+      parts.flatMap((part) => (part.type === 'tool_result' ? [part.data.tool_call_id] : [])),
+    );
+    if (carried.join() !== source) this.#fail(`turn_end carries ${carried.join()} for calls ${source}`);
+    this.#isTurnOpen = false;
+  }
+
+  #endRun(messages: readonly AgentMessage[]) {
+    if (this.#isTurnOpen && this.#answer) this.#fail('a turn with an answer was left open');
+    const told = messages.map(({ id }) => id).join();
+    if (told !== this.#added.join()) this.#fail(`agent_end carries ${told}, told were ${this.#added.join()}`);
+  }
+}

@@ -1,0 +1,49 @@
+import type { AgentEvent } from '#contracts/agent-event.ts';
+import type { AgentMessage } from '#contracts/message.ts';
+import type { LlmMessage } from '#contracts/model.ts';
+import type { AgentEvents } from '../../../src/agent/loop.ts';
+
+export type Played = { readonly events: readonly AgentEvent[]; readonly messages: readonly AgentMessage[] };
+
+/** Consumes a run to its end; `onEvent` is awaited before the next event is asked for. */
+export async function play(
+  run: AgentEvents,
+  onEvent: (event: AgentEvent) => void | Promise<void> = () => undefined,
+): Promise<Played> {
+  const events: AgentEvent[] = [];
+  for (;;) {
+    const step = await run.next();
+    if (step.done === true) return { events, messages: step.value };
+    events.push(step.value);
+    await onEvent(step.value);
+  }
+}
+
+export function only<Type extends AgentEvent['type']>(
+  events: readonly AgentEvent[],
+  type: Type,
+): readonly Extract<AgentEvent, { readonly type: Type }>[] {
+  return events.filter((event): event is Extract<AgentEvent, { readonly type: Type }> => event.type === type);
+}
+
+export function endOf(events: readonly AgentEvent[]) {
+  const last = events.at(-1);
+  if (last?.type !== 'agent_end') throw new Error(`the last event is ${last?.type}`);
+  return last;
+}
+
+/** `id: content` of every tool result, in transcript order. */
+export function resultsOf(messages: readonly AgentMessage[]): readonly string[] {
+  return messages.flatMap(({ parts }) =>
+    parts.flatMap((part) =>
+      part.type === 'tool_result' ? [`${part.data.tool_call_id}: ${part.data.content}`] : [],
+    ),
+  );
+}
+
+/** All text of a request's last user message. */
+export function lastUserText(messages: readonly LlmMessage[] | undefined): string {
+  const last = messages?.at(-1);
+  if (last?.role !== 'user') return '';
+  return last.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
+}
