@@ -1,0 +1,152 @@
+/**
+ * Anthropic's stream events as model events. Every event ends up in exactly one place; blocks of kinds
+ * that Parley did not ask for are passed over.
+ */
+import type {
+  MessageDeltaUsage,
+  RawContentBlockDeltaEvent,
+  RawContentBlockStartEvent,
+  RawMessageDeltaEvent,
+  RawMessageStreamEvent,
+  StopReason,
+  Usage as WireUsage,
+} from '@anthropic-ai/sdk/resources/messages/messages';
+import type { FinishReason } from '#contracts/message.ts';
+import type { ModelEvent, Usage } from '#contracts/model.ts';
+import { REDACTED } from './anthropic-request.ts';
+import { noUsage } from './cost.ts';
+
+type OpenBlock =
+  | { readonly kind: 'text' }
+  | { readonly kind: 'thinking'; signature: string }
+  | { readonly kind: 'tool'; readonly id: string; hasInput: boolean }
+  | { readonly kind: 'other' };
+
+type Stop = { readonly reason: StopReason | null; readonly category: string };
+
+/** Reads one answer. */
+export class EventReader {
+  readonly #blocks = new Map<number, OpenBlock>();
+  #usage = noUsage;
+  #model = '';
+  #stop: Stop | undefined;
+
+  /** The model events of one stream event. After `complete` or `error` the answer is over. */
+  read(event: RawMessageStreamEvent): readonly ModelEvent[] {
+    switch (event.type) {
+      case 'message_start':
+        this.#model = event.message.model;
+        this.#usage = mergeUsage(this.#usage, event.message.usage);
+        return [];
+      case 'content_block_start':
+        return this.#startBlock(event);
+      case 'content_block_delta':
+        return this.#readDelta(event);
+      case 'content_block_stop':
+        return this.#endBlock(event.index);
+      case 'message_delta':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        this.#stop = stopOf(event.delta);
+        return [];
+      case 'message_stop':
+        return [this.#finish()];
+      default:
+        // The platform may add events within a version (its versioning rules).
+        return [];
+    }
+  }
+
+  #startBlock({ index, content_block: block }: RawContentBlockStartEvent): readonly ModelEvent[] {
+    switch (block.type) {
+      case 'text':
+        this.#blocks.set(index, { kind: 'text' });
+        return [
+          { type: 'content_start' },
+          ...(block.text === '' ? [] : [{ type: 'content_delta', text: block.text } as const]),
+        ];
+      case 'tool_use':
+        this.#blocks.set(index, { kind: 'tool', id: block.id, hasInput: false });
+        return [{ type: 'tool_use_start', id: block.id, name: block.name }];
+      case 'thinking':
+        this.#blocks.set(index, { kind: 'thinking', signature: '' });
+        return [];
+      case 'redacted_thinking':
+        return [{ type: 'thinking_delta', thinking: '', signature: `${REDACTED}${block.data}` }];
+      default:
+        this.#blocks.set(index, { kind: 'other' });
+        return [];
+    }
+  }
+
+  #readDelta({ index, delta }: RawContentBlockDeltaEvent): readonly ModelEvent[] {
+    const block = this.#blocks.get(index);
+    switch (delta.type) {
+      case 'text_delta':
+        return [{ type: 'content_delta', text: delta.text }];
+      case 'thinking_delta':
+        return [{ type: 'thinking_delta', thinking: delta.thinking }];
+      case 'signature_delta':
+        if (block?.kind === 'thinking') block.signature += delta.signature;
+        return [];
+      case 'input_json_delta':
+        if (block?.kind !== 'tool' || delta.partial_json === '') return [];
+        block.hasInput = true;
+        return [{ type: 'tool_use_delta', id: block.id, json: delta.partial_json }];
+      default:
+        return [];
+    }
+  }
+
+  #endBlock(index: number): readonly ModelEvent[] {
+    const block = this.#blocks.get(index);
+    this.#blocks.delete(index);
+    switch (block?.kind) {
+      case 'text':
+        return [{ type: 'content_stop' }];
+      case 'thinking':
+        return [{ type: 'thinking_delta', thinking: '', signature: block.signature }];
+      case 'tool':
+        return [
+          ...(block.hasInput ? [] : [{ type: 'tool_use_delta', id: block.id, json: '{}' } as const]),
+          { type: 'tool_use_stop', id: block.id },
+        ];
+      default:
+        return [];
+    }
+  }
+
+  #finish(): ModelEvent {
+    if (this.#stop?.reason === 'refusal') {
+      return { type: 'error', failure: { kind: 'refused', detail: `refused: ${this.#stop.category}` } };
+    }
+    const finish = finishOf(this.#stop?.reason ?? null);
+    return { type: 'complete', finish, usage: this.#usage, model: this.#model };
+  }
+}
+
+function stopOf({ stop_reason, stop_details }: RawMessageDeltaEvent['delta']): Stop {
+  return { reason: stop_reason, category: stop_details?.category ?? 'unnamed' };
+}
+
+export function finishOf(reason: StopReason | null): FinishReason {
+  switch (reason) {
+    case 'tool_use':
+      return 'tool_use';
+    // The answer ran into the window's end: it is cut off like one that ran into its own limit.
+    case 'model_context_window_exceeded':
+    case 'max_tokens':
+      return 'max_tokens';
+    default:
+      return 'end_turn';
+  }
+}
+
+/** Later numbers are cumulative; absent ones leave what was known. */
+export function mergeUsage(known: Usage, wire: WireUsage | MessageDeltaUsage): Usage {
+  return {
+    inputTokens: wire.input_tokens ?? known.inputTokens,
+    outputTokens: wire.output_tokens,
+    cacheReadTokens: wire.cache_read_input_tokens ?? known.cacheReadTokens,
+    cacheWriteTokens: wire.cache_creation_input_tokens ?? known.cacheWriteTokens,
+  };
+}

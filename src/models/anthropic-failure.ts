@@ -1,0 +1,77 @@
+/**
+ * What an error of the API means: for the loop (a ModelFailure), and for the keys (whether another key
+ * could do). Decided by status, error type and error code; by message text only for the two cases the
+ * platform tells no other way: a prompt that is too long, and a credit balance that is too low.
+ */
+import type { APIError } from '@anthropic-ai/sdk';
+import type { ModelFailure } from '#contracts/model.ts';
+
+export type ApiFault = {
+  readonly failure: ModelFailure;
+  /** Another API key may succeed at once: 401, billing, quota. */
+  readonly isAboutKey: boolean;
+};
+
+const QUOTA_CODES = [
+  'contract_spend_limit_reached',
+  'enforced_spend_limit_reached',
+  'linked_organization_spend_limit_reached',
+  'linked_organization_billing_unavailable',
+  'organization_on_hold',
+];
+
+/**
+ * For an error the platform answered with, before or inside the stream. Its words are kept and shown, so
+ * the `keys` that they may repeat are taken out.
+ */
+export function faultOf(error: APIError, keys: readonly string[]): ApiFault {
+  const detail = detailOf(error, keys);
+  if (isTooLong(error)) return { failure: { kind: 'overflow', detail }, isAboutKey: false };
+  const isAboutKey = concernsKey(error);
+  if (isAboutKey || error.status === 403) return { failure: { kind: 'unauthorised', detail }, isAboutKey };
+  if (isOverloaded(error)) {
+    return { failure: { kind: 'overloaded', detail, retry: retryOf(error.headers) }, isAboutKey };
+  }
+  return { failure: { kind: 'failed', detail }, isAboutKey };
+}
+
+function isTooLong(error: APIError): boolean {
+  if (error.status === 413) return true;
+  return error.status === 400 && /prompt is too long|exceed context limit/i.test(error.apiMessage ?? '');
+}
+
+function concernsKey(error: APIError): boolean {
+  if (error.status === 401 || error.status === 402) return true;
+  if (error.type === 'authentication_error' || error.type === 'billing_error') return true;
+  if (QUOTA_CODES.includes(error.errorCode ?? '')) return true;
+  return error.status === 400 && /credit balance is too low/i.test(error.apiMessage ?? '');
+}
+
+const PASSING = ['overloaded_error', 'rate_limit_error', 'api_error', 'timeout_error'];
+
+function isOverloaded(error: APIError): boolean {
+  const { status } = error;
+  if (status === undefined) return PASSING.includes(error.type ?? '');
+  return status === 408 || status === 409 || status === 429 || status >= 500;
+}
+
+/** `retry-after` in seconds or as a date; nothing when the platform does not say. */
+export function retryOf(headers: Headers | undefined): NonNullable<ModelFailure['retry']> {
+  const value = headers?.get('retry-after');
+  if (value === null || value === undefined || value === '') return { kind: 'later' };
+  const seconds = Number(value);
+  const afterMs = Number.isNaN(seconds) ? Date.parse(value) - dateOf(headers) : seconds * 1000;
+  return Number.isFinite(afterMs) && afterMs >= 0 ? { kind: 'later', afterMs } : { kind: 'later' };
+}
+
+/** The answer's own clock, so that a wrong clock here does not matter. */
+function dateOf(headers: Headers | undefined): number {
+  return Date.parse(headers?.get('date') ?? '');
+}
+
+/** Status, type and the platform's words, cut short. */
+function detailOf(error: APIError, keys: readonly string[]): string {
+  const said = keys.reduce((text, key) => text.replaceAll(key, '[secret]'), error.apiMessage ?? 'no message');
+  const words = said.slice(0, 200);
+  return [error.status, error.errorCode ?? error.type, words].filter(Boolean).join(' ');
+}

@@ -1,0 +1,213 @@
+/**
+ * A model request in Anthropic's shape. Pure. Decides the cache breakpoints (tools, stable system, the
+ * last two user turns: four, the most there may be) and how a model is told to think or not to.
+ */
+import type {
+  ContentBlockParam,
+  MessageCreateParamsBase,
+  MessageParam,
+  TextBlockParam,
+  ThinkingConfigParam,
+  Tool,
+  ToolResultBlockParam,
+} from '@anthropic-ai/sdk/resources/messages/messages';
+import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
+import type { ClaudeModel } from './claude-models.ts';
+
+export type AnthropicRequest = {
+  readonly params: MessageCreateParamsBase;
+  readonly headers: Record<string, string>;
+};
+
+/** Marks a signature that is a redacted thinking block's data; see toModelEvents. */
+export const REDACTED = 'redacted_thinking:';
+
+const DEFAULT_MAX_TOKENS = 16_000;
+const LEAST_BUDGET = 1024;
+const CACHED = { type: 'ephemeral' } as const;
+const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
+
+export function toAnthropicRequest(request: ModelRequest, model: ClaudeModel): AnthropicRequest {
+  const thinking = thinkingOf(request, model);
+  const params: MessageCreateParamsBase = {
+    model: model.id,
+    max_tokens: maxTokensOf(request, model, thinking),
+    messages: toMessages(request.messages, keepsThinking(thinking, model)),
+  };
+  const system = toSystem(request.system);
+  if (system.length > 0) params.system = system;
+  if (request.tools.length > 0) params.tools = toTools(request.tools);
+  if (thinking !== undefined) params.thinking = thinking;
+  const effort = effortOf(request, model);
+  if (effort !== undefined) params.output_config = { effort };
+  const isBound = model.bindsThinking && thinking?.type === 'adaptive';
+  return { params, headers: isBound ? { 'anthropic-beta': BINDING_BETA } : {} };
+}
+
+function maxTokensOf(
+  request: ModelRequest,
+  model: ClaudeModel,
+  thinking: ThinkingConfigParam | undefined,
+): number {
+  const wanted = request.maxTokens ?? DEFAULT_MAX_TOKENS;
+  const budget = thinking?.type === 'enabled' ? thinking.budget_tokens : 0;
+  return Math.min(model.maxOutputTokens, Math.max(1, wanted <= budget ? budget + wanted : wanted));
+}
+
+function thinkingOf(request: ModelRequest, model: ClaudeModel): ThinkingConfigParam | undefined {
+  if (request.thinkingTokens === undefined) return thinkingOff(model);
+  if (model.thinking === 'adaptive') return adaptive(model, 'summarized');
+  if (!canResumeThinking(request.messages)) return undefined;
+  const most = model.maxOutputTokens - LEAST_BUDGET;
+  const budget = Math.min(most, Math.max(LEAST_BUDGET, request.thinkingTokens));
+  return { type: 'enabled', budget_tokens: budget };
+}
+
+function thinkingOff(model: ClaudeModel): ThinkingConfigParam | undefined {
+  switch (model.thinkingOff) {
+    case 'omit':
+      return undefined;
+    case 'disabled':
+    case 'between_tools':
+      return { type: model.thinkingOff };
+    case 'never':
+      return adaptive(model, 'omitted');
+    default:
+      return model.thinkingOff satisfies never;
+  }
+}
+
+function adaptive(model: ClaudeModel, display: 'summarized' | 'omitted'): ThinkingConfigParam {
+  if (!model.bindsThinking) return { type: 'adaptive', display };
+  // The prompt's volatile end, compaction and shortened tool results change what stands before a block.
+  // The setting is a beta that the SDK's stable type does not list; it goes with BINDING_BETA.
+  const bound = { type: 'adaptive', display, block_binding: { prefix_mismatch_behavior: 'drop_block' } };
+  return bound as ThinkingConfigParam;
+}
+
+function effortOf(request: ModelRequest, model: ClaudeModel): 'low' | 'medium' | 'high' | undefined {
+  if (model.thinking !== 'adaptive') return undefined;
+  if (request.thinkingTokens === undefined) return model.thinkingOff === 'never' ? 'low' : undefined;
+  if (request.thinkingTokens <= 4_000) return 'low';
+  return request.thinkingTokens <= 16_000 ? 'medium' : 'high';
+}
+
+/** A model that binds its thinking may refuse old blocks in a request that turns thinking off. */
+function keepsThinking(thinking: ThinkingConfigParam | undefined, model: ClaudeModel): boolean {
+  return !model.bindsThinking || thinking?.type === 'adaptive';
+}
+
+/**
+ * With a thinking budget, a turn whose tools were just answered must begin with its thinking. A turn
+ * written without (another model, thinking off) is finished without.
+ */
+function canResumeThinking(messages: readonly LlmMessage[]): boolean {
+  const asking = messages.findLast((message) => message.role === 'assistant');
+  const isOpen = messages.at(-1)?.content.some((block) => block.type === 'tool_result') ?? false;
+  return !isOpen || asking?.content[0]?.type === 'thinking';
+}
+
+function toSystem(blocks: ModelRequest['system']): TextBlockParam[] {
+  const filled = blocks.filter((block) => block.text.trim() !== '');
+  const lastStable = filled.findLastIndex((block) => block.isStable);
+  return filled.map((block, index) => ({
+    type: 'text',
+    text: block.text,
+    ...(index === lastStable ? { cache_control: CACHED } : {}),
+  }));
+}
+
+function toTools(tools: ModelRequest['tools']): Tool[] {
+  return tools.map((tool, index) => ({
+    name: tool.name,
+    description: tool.description,
+    input_schema: { ...tool.inputSchema, type: 'object' },
+    ...(index === tools.length - 1 ? { cache_control: CACHED } : {}),
+  }));
+}
+
+function toMessages(messages: readonly LlmMessage[], keepThinking: boolean): MessageParam[] {
+  const userTurns = messages.flatMap((message, index) => (message.role === 'user' ? [index] : []));
+  const cached = new Set(userTurns.slice(-2));
+  return messages.map((message, index): MessageParam => {
+    if (message.role === 'assistant') {
+      const kept = message.content.filter((block) => keepThinking || block.type !== 'thinking');
+      return { role: 'assistant', content: filled(kept.flatMap(toAssistantBlock)) };
+    }
+    const content = filled(message.content.flatMap(toUserBlock));
+    return { role: 'user', content: cached.has(index) ? withCacheMark(content) : content };
+  });
+}
+
+/** The API refuses empty messages, and leaving one out would break the alternation. */
+function filled(blocks: ContentBlockParam[]): ContentBlockParam[] {
+  return blocks.length > 0 ? blocks : [{ type: 'text', text: '(empty)' }];
+}
+
+function withCacheMark(blocks: ContentBlockParam[]): ContentBlockParam[] {
+  return blocks.map((block, index) =>
+    index === blocks.length - 1 ? ({ ...block, cache_control: CACHED } as ContentBlockParam) : block,
+  );
+}
+
+function toUserBlock(block: UserBlock): ContentBlockParam[] {
+  switch (block.type) {
+    case 'text':
+      return toText(block.text);
+    case 'image':
+      return [
+        { type: 'image', source: { type: 'base64', media_type: imageType(block), data: block.base64 } },
+      ];
+    case 'tool_result':
+      return [toToolResult(block)];
+    default:
+      return block satisfies never;
+  }
+}
+
+type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
+
+function imageType(block: Extract<UserBlock, { type: 'image' }>): ImageType {
+  // The API checks the bytes against the type and refuses what it does not know; saying so is its task.
+  return block.mimeType as ImageType;
+}
+
+function toToolResult(block: Extract<UserBlock, { type: 'tool_result' }>): ToolResultBlockParam {
+  const content = toText(block.content);
+  return {
+    type: 'tool_result',
+    tool_use_id: block.toolCallId,
+    ...(content.length > 0 ? { content } : {}),
+    ...(block.isError ? { is_error: true } : {}),
+  };
+}
+
+function toAssistantBlock(block: AssistantBlock): ContentBlockParam[] {
+  switch (block.type) {
+    case 'text':
+      return toText(block.text);
+    case 'thinking':
+      return [toThinking(block)];
+    case 'tool_use':
+      return [{ type: 'tool_use', id: block.id, name: block.name, input: toInput(block.input) }];
+    default:
+      return block satisfies never;
+  }
+}
+
+function toThinking(block: Extract<AssistantBlock, { type: 'thinking' }>): ContentBlockParam {
+  return block.signature.startsWith(REDACTED)
+    ? { type: 'redacted_thinking', data: block.signature.slice(REDACTED.length) }
+    : { type: 'thinking', thinking: block.thinking, signature: block.signature };
+}
+
+/** The API takes objects only; a call that was cut off may hold anything. */
+function toInput(input: unknown): Record<string, unknown> {
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
+  return isObject ? (input as Record<string, unknown>) : { input };
+}
+
+/** Text blocks must hold more than white space. */
+function toText(text: string): TextBlockParam[] {
+  return text.trim() === '' ? [] : [{ type: 'text', text }];
+}

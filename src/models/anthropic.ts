@@ -1,0 +1,104 @@
+import type {
+  Message,
+  RawMessageStreamEvent,
+  TextBlock,
+} from '@anthropic-ai/sdk/resources/messages/messages';
+import { ParleyError } from '#contracts/errors.ts';
+import type { LlmProvider, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
+import { type AnthropicAccess, AnthropicClients, causeOf } from './anthropic-clients.ts';
+import { EventReader, mergeUsage } from './anthropic-events.ts';
+import { toAnthropicRequest } from './anthropic-request.ts';
+import { claudeModel } from './claude-models.ts';
+import { noUsage } from './cost.ts';
+import { failureError } from './model-failure.ts';
+
+export type AnthropicOptions = AnthropicAccess & { readonly model: string };
+
+/** Claude through Anthropic's own SDK, whose retries are off (retry.ts decides). */
+export function createAnthropicProvider(options: AnthropicOptions): LlmProvider {
+  const model = claudeModel(options.model);
+  const clients = new AnthropicClients(options);
+
+  async function failureOf(error: unknown, signal: AbortSignal): Promise<ModelFailure> {
+    if (signal.aborted) return aborted;
+    return (await clients.faultIn(error))?.failure ?? brokenStream(error);
+  }
+
+  async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    if (signal.aborted) return yield { type: 'error', failure: aborted };
+    try {
+      const { params, headers } = toAnthropicRequest(request, model);
+      const events = await clients.call((client) =>
+        client.messages.create({ ...params, stream: true }, { headers, signal }),
+      );
+      yield* translate(events, signal);
+    } catch (error) {
+      yield { type: 'error', failure: await failureOf(error, signal) };
+    }
+  }
+
+  async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
+    try {
+      const { params, headers } = toAnthropicRequest(request, model);
+      const message = await clients.call((client) =>
+        client.messages.create({ ...params, stream: false }, { headers, signal }),
+      );
+      return answerIn(message);
+    } catch (error) {
+      if (error instanceof ParleyError) throw error;
+      throw failureError(await failureOf(error, signal), error);
+    }
+  }
+
+  return {
+    id: 'anthropic',
+    stream,
+    send,
+    model: () => model,
+    warm: async () => {
+      await clients.current();
+    },
+  };
+}
+
+/** Throws `model_…` when the model refused. */
+function answerIn({ content, stop_reason, usage, model }: Message): ModelAnswer {
+  if (stop_reason === 'refusal') throw failureError({ kind: 'refused', detail: 'refused' });
+  const texts = content.filter((block): block is TextBlock => block.type === 'text');
+  return { text: texts.map((block) => block.text).join(''), usage: mergeUsage(noUsage, usage), model };
+}
+
+/** Reads the stream to its end before the last event goes out: stopping early would cost the connection. */
+async function* translate(
+  events: AsyncIterable<RawMessageStreamEvent>,
+  signal: AbortSignal,
+): AsyncGenerator<ModelEvent> {
+  const reader = new EventReader();
+  let last: ModelEvent | undefined;
+  try {
+    for await (const event of events) {
+      for (const translated of reader.read(event)) {
+        if (translated.type === 'complete' || translated.type === 'error') last = translated;
+        else yield translated;
+      }
+    }
+  } catch (error) {
+    // The answer was whole; how the connection ended after it does not matter.
+    if (last === undefined) throw error;
+  }
+  yield last ?? { type: 'error', failure: signal.aborted ? aborted : cutOff };
+}
+
+const aborted: ModelFailure = { kind: 'aborted', detail: 'aborted' };
+
+const cutOff: ModelFailure = {
+  kind: 'failed',
+  detail: 'the stream ended before the answer did',
+  retry: { kind: 'later' },
+};
+
+/** The error's name only: its message may quote what was in the stream. */
+function brokenStream(error: unknown): ModelFailure {
+  const name = error instanceof Error ? error.name : 'unknown error';
+  return { kind: 'failed', detail: `the stream broke: ${name}, ${causeOf(error)}`, retry: { kind: 'later' } };
+}

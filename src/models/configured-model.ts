@@ -1,0 +1,27 @@
+import type { Clock } from '#contracts/clock.ts';
+import type { LlmProvider } from '#contracts/model.ts';
+import type { ModelSettings } from '../config/config.ts';
+import { createModel } from './registry.ts';
+
+export type ConfiguredModel = {
+  readonly provider: LlmProvider;
+  /** As people should see it. */
+  readonly name: string;
+  readonly isDemo: boolean;
+};
+
+/** The model of the configuration; without a key the labelled demo. */
+export function configuredModel(settings: ModelSettings, clock: Clock): ConfiguredModel {
+  const { provider, id, apiKeys, baseUrl, fallbacks } = settings;
+  if (provider === 'demo')
+    return { provider: createModel({ provider }, { clock }), name: 'demo', isDemo: true };
+  const keys = apiKeys.map((key) => key.reveal());
+  const options = {
+    provider,
+    model: id,
+    apiKeys: keys,
+    fallbacks,
+    ...(baseUrl !== undefined && { baseUrl }),
+  };
+  return { provider: createModel(options, { clock }), name: id, isDemo: false };
+}

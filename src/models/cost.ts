@@ -1,0 +1,29 @@
+import type { ModelPrices, TokenPrices, Usage } from '#contracts/model.ts';
+
+export const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+
+/** What a call cost, in whole micro-dollars. Rounded up once, so that a budget is never overrun by rounding. */
+export function costOf(usage: Usage, prices: ModelPrices): number {
+  const band = bandOf(usage, prices);
+  const millionths =
+    usage.inputTokens * band.input +
+    usage.outputTokens * band.output +
+    usage.cacheReadTokens * band.cacheRead +
+    usage.cacheWriteTokens * band.cacheWrite;
+  return Math.ceil(millionths / 1_000_000);
+}
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
+    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+  };
+}
+
+function bandOf(usage: Usage, prices: ModelPrices): TokenPrices {
+  const promptTokens = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+  const long = prices.longPrompt;
+  return long !== undefined && promptTokens > long.aboveTokens ? long.prices : prices;
+}

@@ -1,0 +1,120 @@
+/**
+ * What the demo model says, as a pure function of the conversation: nothing is remembered between calls,
+ * so a resumed run goes on where it was.
+ */
+import type { LlmMessage, ModelRequest, ToolSpec, UserBlock } from '#contracts/model.ts';
+
+export type DemoTurn = {
+  readonly text: string;
+  readonly call?: { readonly name: string; readonly input: Record<string, unknown> };
+};
+
+const LABEL = '[demo model]';
+/** Harmless tools that answer quickly, in order of liking. */
+const SHOWN_TOOLS = ['list', 'session_status'];
+
+export function demoTurn(request: ModelRequest): DemoTurn {
+  const last = request.messages.at(-1)?.content ?? [];
+  const said = textOf(last);
+  const results = last.flatMap((block) => (isResult(block) ? [block] : []));
+  if (results.length > 0) return said === '' ? afterTool(request, results) : steered(said);
+  return answer(said, request.tools);
+}
+
+function answer(said: string, tools: readonly ToolSpec[]): DemoTurn {
+  switch (commandIn(said)) {
+    case 'silent':
+      return { text: 'NO_REPLY' };
+    case 'help':
+      return { text: help };
+    case 'tool':
+      return showTool(tools);
+    case 'work':
+      return workStep(1, tools);
+    case 'none':
+      return {
+        text: `${LABEL} I am a script, not a real model. You said: “${said}”. Write “help” to see what I can show.`,
+      };
+  }
+}
+
+const help = `${LABEL} I am a script that shows what this gateway does, without any key. Write:
+- “show a tool”: I call one of the tools I am offered
+- “work”: a task of several steps; write something meanwhile and I take it in before my next step
+- “be silent”: I decide not to answer, and nothing is sent
+- anything else: I repeat it, word by word, so that you can watch it being streamed`;
+
+type Command = 'silent' | 'help' | 'tool' | 'work' | 'none';
+
+function commandIn(said: string): Command {
+  if (/\b(be|stay|keep) silent\b/i.test(said)) return 'silent';
+  if (/\bshow (me )?(a |the )?tools?\b/i.test(said)) return 'tool';
+  if (/\bwork\b/i.test(said)) return 'work';
+  return /\bhelp\b/i.test(said) ? 'help' : 'none';
+}
+
+function showTool(tools: readonly ToolSpec[]): DemoTurn {
+  const [tool] = shownTools(tools);
+  if (tool === undefined) return { text: `${LABEL} I would show a tool, but none of mine is offered here.` };
+  return { text: `${LABEL} I call the tool “${tool.name}”.`, call: callOf(tool) };
+}
+
+/**
+ * Long enough for a person to write something meanwhile. Takes turns between two tools, because the loop
+ * guard ends a run at the fourth identical call in a row; with one tool there are only three calls.
+ */
+function workStep(step: number, tools: readonly ToolSpec[]): DemoTurn {
+  const shown = shownTools(tools);
+  const steps = shown.length > 1 ? 8 : 4;
+  const tool = shown[step % Math.max(1, shown.length)];
+  if (step === steps || tool === undefined) return { text: `${LABEL} Done: all ${steps} steps.` };
+  const text = `${LABEL} Step ${step} of ${steps}: I take my time, so that you can send me another message and watch me change course before the next step.`;
+  return { text, call: callOf(tool) };
+}
+
+function afterTool(request: ModelRequest, results: readonly ToolResult[]): DemoTurn {
+  const { command, steps } = taskOf(request.messages);
+  if (command === 'work') return workStep(steps + 1, request.tools);
+  const [result] = results;
+  const verb = result?.isError === true ? 'failed and said' : 'answered';
+  return { text: `${LABEL} The tool ${verb}: ${(result?.content ?? '').slice(0, 300)}` };
+}
+
+function steered(said: string): DemoTurn {
+  return {
+    text: `${LABEL} You steered me while I was working: “${said}”. I stop my task here and answer that.`,
+  };
+}
+
+/** The command of the task in hand, and how many of its tool calls were answered. */
+function taskOf(messages: readonly LlmMessage[]): { readonly command: Command; readonly steps: number } {
+  let steps = 0;
+  for (const message of messages.toReversed()) {
+    if (message.role === 'assistant') continue;
+    if (!message.content.some(isResult)) return { command: commandIn(textOf(message.content)), steps };
+    steps += 1;
+  }
+  return { command: 'none', steps };
+}
+
+function shownTools(tools: readonly ToolSpec[]): readonly ToolSpec[] {
+  return SHOWN_TOOLS.flatMap((name) => tools.find((tool) => tool.name === name) ?? []);
+}
+
+/** Text is all the shown tools may require: the place they look at. */
+function callOf(tool: ToolSpec): NonNullable<DemoTurn['call']> {
+  const { required } = tool.inputSchema;
+  const names = Array.isArray(required) ? required.map(String) : [];
+  return { name: tool.name, input: Object.fromEntries(names.map((name) => [name, '.'])) };
+}
+
+type ToolResult = Extract<UserBlock, { type: 'tool_result' }>;
+
+function isResult(block: LlmMessage['content'][number]): block is ToolResult {
+  return block.type === 'tool_result';
+}
+
+function textOf(content: LlmMessage['content']): string {
+  const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []));
+  return texts.join('\n').trim();
+}

@@ -1,0 +1,57 @@
+import type { ModelPrices, TokenPrices } from '#contracts/model.ts';
+
+/**
+ * List prices, cache writes of 5 minutes. Source: platform.claude.com/docs/en/about-claude/pricing and
+ * the models' own pages, read 2026-11.
+ */
+const dollarsPerMillion: Record<string, ModelPrices> = {
+  'claude-fable-5-2': dollars(8, 40, 10, 0.2),
+  'claude-mythos-5-2': dollars(8, 40, 10, 0.2),
+  'claude-fable-5-1': dollars(10, 50, 12.5, 0.25),
+  'claude-mythos-5-1': dollars(10, 50, 12.5, 0.25),
+  'claude-fable-5': dollars(10, 50, 12.5, 1),
+  'claude-mythos-5': dollars(10, 50, 12.5, 1),
+  'claude-opus-5-5': dollars(4, 20, 5, 0.2),
+  'claude-opus-5': dollars(5, 25, 6.25, 0.5),
+  'claude-opus-4-8': dollars(5, 25, 6.25, 0.5),
+  'claude-opus-4-7': dollars(5, 25, 6.25, 0.5),
+  'claude-opus-4-6': dollars(5, 25, 6.25, 0.5),
+  'claude-opus-4-5': dollars(5, 25, 6.25, 0.5),
+  'claude-sonnet-5-5': dollars(2, 10, 2.5, 0.1),
+  'claude-sonnet-5': dollars(2, 10, 2.5, 0.2),
+  'claude-sonnet-4-6': dollars(3, 15, 3.75, 0.3),
+  'claude-sonnet-4-5': dollars(3, 15, 3.75, 0.3),
+  'claude-haiku-5-5': {
+    ...dollars(0.1, 0.5, 0.125, 0.01),
+    longPrompt: { aboveTokens: 100_000, prices: dollars(0.5, 2.5, 0.625, 0.05) },
+  },
+  'claude-haiku-4-5': dollars(1, 5, 1.25, 0.1),
+};
+
+export const noPrices: ModelPrices = { input: 0, output: 0, cacheWrite: 0, cacheRead: 0 };
+
+export type PriceLookup = { readonly prices: ModelPrices; readonly isKnown: boolean };
+
+/** Prices of a model by its id, dated ids included. An unknown model costs nothing and says so. */
+export function lookUpPrices(modelId: string): PriceLookup {
+  const prices = dollarsPerMillion[undated(modelId)];
+  return prices === undefined ? { prices: noPrices, isKnown: false } : { prices, isKnown: true };
+}
+
+/** `claude-haiku-4-5-20251001` is the model `claude-haiku-4-5`. */
+export function undated(modelId: string): string {
+  return modelId.replace(/-\d{8}$/, '');
+}
+
+function dollars(input: number, output: number, cacheWrite: number, cacheRead: number): TokenPrices {
+  return {
+    input: microDollars(input),
+    output: microDollars(output),
+    cacheWrite: microDollars(cacheWrite),
+    cacheRead: microDollars(cacheRead),
+  };
+}
+
+function microDollars(amount: number): number {
+  return Math.round(amount * 1_000_000);
+}

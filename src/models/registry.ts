@@ -1,0 +1,49 @@
+import type { Clock } from '#contracts/clock.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { LlmProvider } from '#contracts/model.ts';
+import { createAnthropicProvider } from './anthropic.ts';
+import { createDemoProvider } from './demo.ts';
+import { withRetry } from './retry.ts';
+
+export type ModelOptions =
+  | { readonly provider: 'demo' }
+  | {
+      readonly provider: 'anthropic';
+      readonly model: string;
+      readonly apiKeys: readonly string[];
+      readonly baseUrl?: string;
+      /** Models of the same provider, asked in this order when the first one fails. */
+      readonly fallbacks?: readonly string[];
+    };
+
+export type ModelDeps = {
+  readonly clock: Clock;
+  /** In [0, 1). Default: Math.random */
+  readonly random?: () => number;
+};
+
+/** The model a setting names, with retries and fallbacks. Throws ParleyError `config_invalid` without a key. */
+export function createModel(options: ModelOptions, deps: ModelDeps): LlmProvider {
+  switch (options.provider) {
+    case 'demo':
+      return createDemoProvider({ clock: deps.clock });
+    case 'anthropic':
+      return createClaude(options, deps);
+    default:
+      return options satisfies never;
+  }
+}
+
+function createClaude(
+  options: Extract<ModelOptions, { provider: 'anthropic' }>,
+  deps: ModelDeps,
+): LlmProvider {
+  const apiKeys = options.apiKeys.filter((key) => key.trim() !== '');
+  if (apiKeys.length === 0) {
+    throw new ParleyError('config_invalid', `model ${options.model}: no Anthropic API key is set`);
+  }
+  const shared = { apiKeys, ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }) };
+  const provider = createAnthropicProvider({ ...shared, model: options.model });
+  const fallbacks = (options.fallbacks ?? []).map((model) => createAnthropicProvider({ ...shared, model }));
+  return withRetry(provider, { clock: deps.clock, random: deps.random ?? Math.random, fallbacks });
+}

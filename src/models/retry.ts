@@ -1,0 +1,155 @@
+/**
+ * Who is asked next when a model call fails before its first token. In this order: the same model again
+ * (8 tries; 3 while another model stands behind it), then the fallback models. Nothing is tried again
+ * after an abort, an overflow or a refusal, nor once the person may have seen a token. A repeated try
+ * sends the very same stateless request, so the person's message is never doubled.
+ */
+import type { Clock } from '#contracts/clock.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { LlmProvider, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
+import { failureOfError } from './model-failure.ts';
+
+export type RetryOptions = {
+  readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Asked in this order when the first model has failed. */
+  readonly fallbacks?: readonly LlmProvider[];
+};
+
+const TRIES = 8;
+const TRIES_BEFORE_FALLBACK = 3;
+const FIRST_WAIT_MS = 2_000;
+const LONGEST_ASKED_WAIT_MS = 60_000;
+
+export type NextTry =
+  | { readonly kind: 'again'; readonly waitMs: number }
+  | { readonly kind: 'fallback' }
+  | { readonly kind: 'end' };
+
+/** What follows the n-th failed try (from 1) of one model. Pure. */
+export function nextTry(
+  failure: ModelFailure,
+  state: { readonly tried: number; readonly hasFallback: boolean; readonly random: number },
+): NextTry {
+  if (failure.kind === 'aborted' || failure.kind === 'overflow' || failure.kind === 'refused') {
+    return { kind: 'end' };
+  }
+  const tries = state.hasFallback ? TRIES_BEFORE_FALLBACK : TRIES;
+  if (failure.retry?.kind === 'later' && state.tried < tries) {
+    return { kind: 'again', waitMs: waitOf(failure.retry.afterMs, state.tried, state.random) };
+  }
+  return state.hasFallback ? { kind: 'fallback' } : { kind: 'end' };
+}
+
+/** 2 s × 2^(n-1) and up to 20 % more; what the platform asks for wins, up to a minute. */
+function waitOf(askedMs: number | undefined, tried: number, random: number): number {
+  if (askedMs !== undefined) return Math.min(askedMs, LONGEST_ASKED_WAIT_MS);
+  return Math.round(FIRST_WAIT_MS * 2 ** (tried - 1) * (1 + 0.2 * random));
+}
+
+/**
+ * A provider that retries and falls back. Each wait is announced by a `retrying` warning with its length
+ * (the run tells the person once the waits exceed its limit), each change of model by a `fallback` one.
+ */
+export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProvider {
+  const providers = [provider, ...(options.fallbacks ?? [])];
+
+  async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    for (const [index, current] of providers.entries()) {
+      const next = providers[index + 1];
+      for (let tried = 1; ; tried += 1) {
+        const failure = yield* untilFirstToken(current.stream(request, signal));
+        if (failure === undefined) return;
+        const step = decide(failure, { tried, next, signal });
+        if (step.kind === 'end') return yield { type: 'error', failure };
+        yield warningOf(step, { failure, tried, next });
+        if (step.kind === 'fallback') break;
+        await options.clock.wait(step.waitMs, signal);
+        if (signal.aborted) return yield { type: 'error', failure: aborted };
+      }
+    }
+  }
+
+  async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
+    for (const [index, current] of providers.entries()) {
+      const next = providers[index + 1];
+      for (let tried = 1; ; tried += 1) {
+        try {
+          return await current.send(request, signal);
+        } catch (error) {
+          if (!(error instanceof ParleyError)) throw error;
+          const step = decide(failureOfError(error), { tried, next, signal });
+          if (step.kind === 'end') throw error;
+          if (step.kind === 'fallback') break;
+          await options.clock.wait(step.waitMs, signal);
+          if (signal.aborted) throw error;
+        }
+      }
+    }
+    throw new ParleyError('internal', 'the last model neither answered nor ended');
+  }
+
+  function decide(
+    failure: ModelFailure,
+    state: { tried: number; next: LlmProvider | undefined; signal: AbortSignal },
+  ): NextTry {
+    if (state.signal.aborted) return { kind: 'end' };
+    return nextTry(failure, {
+      tried: state.tried,
+      hasFallback: state.next !== undefined,
+      random: options.random(),
+    });
+  }
+
+  return {
+    id: provider.id,
+    stream,
+    send,
+    model: () => provider.model(),
+    warm: async () => {
+      await Promise.all(providers.map((each) => each.warm?.()));
+    },
+  };
+}
+
+const aborted: ModelFailure = { kind: 'aborted', detail: 'aborted while waiting for the next try' };
+
+/**
+ * Passes events on. Returns the failure of a stream that failed before its first token, and nothing when
+ * the stream is over: then its last event, whichever it was, has been passed on.
+ */
+async function* untilFirstToken(
+  events: AsyncIterable<ModelEvent>,
+): AsyncGenerator<ModelEvent, ModelFailure | undefined> {
+  const held: ModelEvent[] = [];
+  let hasToken = false;
+  for await (const event of events) {
+    if (!hasToken && event.type === 'error') return event.failure;
+    if (!hasToken && event.type === 'content_start') {
+      held.push(event);
+      continue;
+    }
+    if (event.type !== 'warning') hasToken = true;
+    yield* held.splice(0);
+    yield event;
+  }
+  return undefined;
+}
+
+function warningOf(
+  step: Exclude<NextTry, { kind: 'end' }>,
+  state: { failure: ModelFailure; tried: number; next: LlmProvider | undefined },
+): ModelEvent {
+  const why = `${state.failure.kind}: ${state.failure.detail}`;
+  if (step.kind === 'fallback') {
+    const detail = `going on with ${state.next?.model().id} after ${why}`;
+    return { type: 'warning', kind: 'fallback', detail, waitMs: 0 };
+  }
+  return {
+    type: 'warning',
+    kind: 'retrying',
+    detail: `try ${state.tried} failed, ${why}`,
+    waitMs: step.waitMs,
+  };
+}

@@ -1,0 +1,488 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { AssistantBlock, LlmMessage, ModelEvent, ModelRequest } from '#contracts/model.ts';
+import { createAnthropicProvider } from '../../src/models/anthropic.ts';
+import { createGate } from '../platforms/anthropic/gate.ts';
+import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { blocksOf } from '../platforms/anthropic/wire.ts';
+import { aRequest, aUserMessage, eventsOf, failureIn, listTool, textIn } from './builders.ts';
+
+let server: AnthropicServer;
+beforeAll(async () => {
+  server = await startAnthropicServer({ keys: ['key-a', 'key-b'] });
+});
+afterAll(() => server.close());
+beforeEach(() => server.script(() => ({ text: 'ok' })));
+
+function aProvider(model = 'claude-sonnet-5-5', apiKeys: readonly string[] = ['key-a']) {
+  return createAnthropicProvider({ model, apiKeys, baseUrl: server.url });
+}
+
+const lastBody = () => {
+  const entry = server.requests.at(-1);
+  if (entry === undefined) throw new Error('no request came');
+  return entry.body;
+};
+
+/** The assistant message the loop would make of the events. */
+function messageOf(events: readonly ModelEvent[]): LlmMessage {
+  const content: AssistantBlock[] = [];
+  let text = '';
+  let thinking = '';
+  let json = '';
+  let name = '';
+  for (const event of events) {
+    if (event.type === 'content_delta') text += event.text;
+    if (event.type === 'content_stop') {
+      content.push({ type: 'text', text });
+      text = '';
+    }
+    if (event.type === 'thinking_delta') thinking += event.thinking;
+    if (event.type === 'thinking_delta' && event.signature !== undefined) {
+      content.push({ type: 'thinking', thinking, signature: event.signature });
+      thinking = '';
+    }
+    if (event.type === 'tool_use_start') name = event.name;
+    if (event.type === 'tool_use_delta') json += event.json;
+    if (event.type === 'tool_use_stop') {
+      content.push({ type: 'tool_use', id: event.id, name, input: JSON.parse(json) });
+      json = '';
+    }
+  }
+  return { role: 'assistant', content };
+}
+
+function resultFor(message: LlmMessage, content: string): LlmMessage {
+  const results = message.content.flatMap((block) =>
+    block.type === 'tool_use'
+      ? [{ type: 'tool_result' as const, toolCallId: block.id, content, isError: false }]
+      : [],
+  );
+  return { role: 'user', content: results };
+}
+
+describe('an answer', () => {
+  it('arrives piece by piece and ends with its usage', async () => {
+    server.script([{ chunks: ['Good ', 'morning', ' ☀️'], usage: { input_tokens: 12, output_tokens: 5 } }]);
+    const events = await eventsOf(aProvider());
+    expect(events).toEqual([
+      { type: 'content_start' },
+      { type: 'content_delta', text: 'Good ' },
+      { type: 'content_delta', text: 'morning' },
+      { type: 'content_delta', text: ' ☀️' },
+      { type: 'content_stop' },
+      {
+        type: 'complete',
+        finish: 'end_turn',
+        model: 'claude-sonnet-5-5',
+        usage: { inputTokens: 12, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 },
+      },
+    ]);
+  });
+
+  it('carries tool calls whose input arrives in pieces', async () => {
+    const input = { path: 'notes/été', deep: [1, { a: null }] };
+    server.script([{ text: 'looking', toolCalls: [{ name: 'list', input }, { name: 'list' }] }]);
+    const events = await eventsOf(aProvider(), aRequest({ tools: [listTool] }));
+    const calls = messageOf(events).content.filter((block) => block.type === 'tool_use');
+    expect(calls.map((call) => call.input)).toEqual([input, {}]);
+    expect(new Set(calls.map((call) => call.id)).size).toBe(2);
+    expect(events.at(-1)).toMatchObject({ type: 'complete', finish: 'tool_use' });
+  });
+
+  it('gives valid JSON for a tool call that streamed no input', async () => {
+    server.script([{ toolCalls: [{ name: 'list', inputJson: '' }] }]);
+    const events = await eventsOf(aProvider(), aRequest({ tools: [listTool] }));
+    expect(messageOf(events).content).toMatchObject([{ type: 'tool_use', input: {} }]);
+  });
+
+  it.each([
+    ['end_turn', 'end_turn'],
+    ['stop_sequence', 'end_turn'],
+    ['max_tokens', 'max_tokens'],
+    ['model_context_window_exceeded', 'max_tokens'],
+    ['tool_use', 'tool_use'],
+  ])('that stops for %s finishes as %s', async (stopReason, finish) => {
+    server.script([{ text: 'x', stopReason }]);
+    expect((await eventsOf(aProvider())).at(-1)).toMatchObject({ type: 'complete', finish });
+  });
+
+  it('that is a refusal ends as refused', async () => {
+    server.script([{ text: 'I', stopReason: 'refusal' }]);
+    expect(failureIn(await eventsOf(aProvider()))?.kind).toBe('refused');
+  });
+
+  it('comes whole from send', async () => {
+    server.script([{ text: 'A short title', usage: { output_tokens: 3 } }]);
+    const answer = await aProvider().send(aRequest(), new AbortController().signal);
+    expect(answer).toMatchObject({
+      text: 'A short title',
+      model: 'claude-sonnet-5-5',
+      usage: { outputTokens: 3 },
+    });
+    expect(lastBody().stream).toBe(false);
+  });
+
+  it('leaves the connection open for the next call', async () => {
+    const provider = aProvider();
+    await eventsOf(provider);
+    const before = server.connectionCount();
+    server.script(() => ({ chunks: ['a', 'b'], chunkDelayMs: 2 }));
+    for (let n = 0; n < 5; n += 1) {
+      for await (const event of provider.stream(aRequest(), new AbortController().signal)) {
+        if (event.type === 'complete') break;
+      }
+    }
+    expect(server.connectionCount()).toBe(before);
+  });
+});
+
+describe('thinking', () => {
+  it.each(['claude-haiku-4-5', 'claude-sonnet-4-6', 'claude-opus-5', 'claude-sonnet-5-5', 'claude-opus-5-5'])(
+    'of %s goes back with its signature in the next turn',
+    async (model) => {
+      server.script([
+        {
+          thinking: 'The person wants a list.',
+          text: 'I look.',
+          toolCalls: [{ name: 'list', input: { path: '.' } }],
+        },
+        { text: 'Two files.' },
+      ]);
+      const provider = aProvider(model);
+      const request = aRequest({ tools: [listTool], thinkingTokens: 2000 });
+      const first = messageOf(await eventsOf(provider, request));
+      expect(first.content[0]).toMatchObject({ type: 'thinking', thinking: 'The person wants a list.' });
+      const messages = [...request.messages, first, resultFor(first, 'a\nb')];
+      expect(textIn(await eventsOf(provider, { ...request, messages }))).toBe('Two files.');
+      expect(lastBody().messages[1]?.content[0]).toMatchObject({
+        type: 'thinking',
+        signature: expect.any(String),
+      });
+    },
+  );
+
+  it('that the platform redacted goes back as it came', async () => {
+    const messages: LlmMessage[] = [
+      aUserMessage('a'),
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', thinking: '', signature: 'redacted_thinking:c2VjcmV0' },
+          { type: 'text', text: 'b' },
+        ],
+      },
+      aUserMessage('c'),
+    ];
+    await eventsOf(aProvider(), aRequest({ messages, thinkingTokens: 2000 }));
+    expect(lastBody().messages[1]?.content[0]).toEqual({ type: 'redacted_thinking', data: 'c2VjcmV0' });
+  });
+
+  it.each(['claude-sonnet-5-5', 'claude-opus-5-5', 'claude-haiku-5-5'])(
+    'of %s does not break the conversation when the prompt before it has changed',
+    async (model) => {
+      server.script([{ thinking: 'Hm.', text: 'one' }, { text: 'two' }, { text: 'three' }]);
+      const provider = aProvider(model);
+      const at = (time: string, extra: Partial<ModelRequest>) =>
+        aRequest({ system: [{ text: `It is ${time}.`, isStable: false }], ...extra });
+      const first = messageOf(await eventsOf(provider, at('nine', { thinkingTokens: 2000 })));
+      const messages = [aUserMessage('hello'), first, aUserMessage('and now?')];
+      expect(textIn(await eventsOf(provider, at('ten', { messages, thinkingTokens: 2000 })))).toBe('two');
+      expect(textIn(await eventsOf(provider, at('eleven', { messages })))).toBe('three');
+    },
+  );
+
+  it('is asked for by budget or by effort, as the model takes it', async () => {
+    await eventsOf(aProvider('claude-haiku-4-5'), aRequest({ thinkingTokens: 2000, maxTokens: 1000 }));
+    expect(lastBody()).toMatchObject({
+      thinking: { type: 'enabled', budget_tokens: 2000 },
+      max_tokens: 3000,
+    });
+    await eventsOf(aProvider('claude-opus-5'), aRequest({ thinkingTokens: 10_000 }));
+    expect(lastBody()).toMatchObject({ thinking: { type: 'adaptive' }, output_config: { effort: 'medium' } });
+  });
+
+  it('is turned off as the model takes it, and kept low where it cannot be', async () => {
+    const thinkingOf = async (model: string) => {
+      await eventsOf(aProvider(model));
+      return lastBody().thinking?.type;
+    };
+    expect(await thinkingOf('claude-haiku-4-5')).toBeUndefined();
+    expect(await thinkingOf('claude-sonnet-5-5')).toBe('between_tools');
+    expect(await thinkingOf('claude-haiku-5-5')).toBe('disabled');
+    expect(await thinkingOf('claude-opus-5-5')).toBe('adaptive');
+    expect(lastBody().output_config?.effort).toBe('low');
+  });
+
+  it('with a budget pauses for a tool turn that was written without it', async () => {
+    const asking: LlmMessage = {
+      role: 'assistant',
+      content: [{ type: 'tool_use', id: 'toolu_x', name: 'list', input: {} }],
+    };
+    const messages = [aUserMessage('a'), asking, resultFor(asking, 'b')];
+    const events = await eventsOf(
+      aProvider('claude-haiku-4-5'),
+      aRequest({ messages, tools: [listTool], thinkingTokens: 2000 }),
+    );
+    expect(textIn(events)).toBe('ok');
+    expect(lastBody().thinking).toBeUndefined();
+  });
+});
+
+describe('a request', () => {
+  it('shows images and tool results, failed ones marked', async () => {
+    const messages: LlmMessage[] = [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'see' },
+          { type: 'image', mimeType: 'image/png', base64: 'iVBORw0KGgo=' },
+        ],
+      },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_y', name: 'list', input: {} }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', toolCallId: 'toolu_y', content: 'no such folder', isError: true },
+          { type: 'text', text: 'never mind' },
+        ],
+      },
+    ];
+    expect(textIn(await eventsOf(aProvider(), aRequest({ messages, tools: [listTool] })))).toBe('ok');
+    const [first, , third] = lastBody().messages.map(blocksOf);
+    expect(first?.[1]).toMatchObject({ source: { type: 'base64', media_type: 'image/png' } });
+    expect(third?.[0]).toMatchObject({ is_error: true });
+  });
+
+  it('never holds what the platform refuses: blank text, empty messages, odd tool input', async () => {
+    const messages: LlmMessage[] = [
+      { role: 'user', content: [{ type: 'text', text: '  ' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: '' },
+          { type: 'tool_use', id: 'toolu_z', name: 'list', input: 'half {' },
+        ],
+      },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', toolCallId: 'toolu_z', content: '', isError: false }],
+      },
+    ];
+    const system = [{ text: '', isStable: true }];
+    expect(textIn(await eventsOf(aProvider(), aRequest({ messages, system, tools: [listTool] })))).toBe('ok');
+  });
+
+  it('marks four places for the prompt cache: tools, stable system, the last two user turns', async () => {
+    const talk = ['a', 'b', 'c'].flatMap((text): LlmMessage[] => [
+      aUserMessage(text),
+      { role: 'assistant', content: [{ type: 'text', text: 'x' }] },
+    ]);
+    const system = [
+      { text: 'identity', isStable: true },
+      { text: 'rules', isStable: true },
+      { text: 'it is nine', isStable: false },
+    ];
+    const request = aRequest({
+      system,
+      messages: [...talk, aUserMessage('d')],
+      tools: [listTool, { ...listTool, name: 'last' }],
+    });
+    await eventsOf(aProvider(), request);
+    const body = lastBody();
+    const isMarked = (block: { cache_control?: unknown }) => block.cache_control !== undefined;
+    expect(body.tools?.map(isMarked)).toEqual([false, true]);
+    expect(Array.isArray(body.system) && body.system.map(isMarked)).toEqual([false, true, false]);
+    expect(body.messages.map((message) => blocksOf(message).some(isMarked))).toEqual([
+      false,
+      false,
+      false,
+      false,
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  it('reads its prefix from the cache in the next turn', async () => {
+    const system = [{ text: 'stable '.repeat(1000), isStable: true }];
+    const usage = async (messages: readonly LlmMessage[]) => {
+      const last = (await eventsOf(aProvider(), aRequest({ system, messages }))).at(-1);
+      return last?.type === 'complete' ? last.usage : undefined;
+    };
+    const first = await usage([aUserMessage('one')]);
+    const second = await usage([
+      aUserMessage('one'),
+      { role: 'assistant', content: [{ type: 'text', text: 'ok' }] },
+      aUserMessage('two'),
+    ]);
+    expect(first?.cacheWriteTokens).toBeGreaterThan(1000);
+    expect(second?.cacheReadTokens).toBe(first?.cacheWriteTokens);
+    expect(second?.cacheWriteTokens).toBeLessThan(100);
+  });
+});
+
+describe('a failure', () => {
+  it.each([
+    [401, 'unauthorised', undefined],
+    [402, 'unauthorised', undefined],
+    [403, 'unauthorised', undefined],
+    [404, 'failed', undefined],
+    [413, 'overflow', undefined],
+    [429, 'overloaded', 'later'],
+    [500, 'overloaded', 'later'],
+    [529, 'overloaded', 'later'],
+  ])('of status %i is %s', async (status, kind, retry) => {
+    server.script([{ status }]);
+    const failure = failureIn(await eventsOf(aProvider()));
+    expect(failure?.kind).toBe(kind);
+    expect(failure?.retry?.kind).toBe(retry);
+  });
+
+  it('says how long the platform wants to be left alone', async () => {
+    server.script([
+      { status: 429, retryAfter: 7 },
+      { status: 429, retryAfter: new Date(Date.now() + 30_000).toUTCString() },
+    ]);
+    expect(failureIn(await eventsOf(aProvider()))?.retry).toEqual({ kind: 'later', afterMs: 7000 });
+    const later = failureIn(await eventsOf(aProvider()))?.retry;
+    expect(later?.kind === 'later' && later.afterMs).toBeGreaterThan(25_000);
+  });
+
+  it('of a prompt that is too long is overflow', async () => {
+    server.script([{ status: 400, message: 'prompt is too long: 250000 tokens > 200000 maximum' }]);
+    expect(failureIn(await eventsOf(aProvider()))?.kind).toBe('overflow');
+  });
+
+  it.each([
+    ['a cut stream', { text: 'never whole', cutAfter: 0 }, 'failed'],
+    ['a stream cut in the middle', { chunks: ['half ', 'whole'], cutAfter: 1 }, 'failed'],
+    ['a stream that ends without an end', { chunks: ['half ', 'whole'], endAfter: 1 }, 'failed'],
+    ['garbage', { garbage: 'event: message_start\ndata: {"type": oh no\n\n' }, 'failed'],
+    ['nothing but an end', { garbage: '' }, 'failed'],
+    ['an error inside the stream', { midStreamError: 'overloaded_error', text: 'x' }, 'overloaded'],
+    ['a closed connection', { disconnect: true as const }, 'overloaded'],
+  ])('%s is one error event, worth another try', async (_, fault, kind) => {
+    server.script([fault]);
+    const events = await eventsOf(aProvider());
+    expect(events.filter((event) => event.type === 'error' || event.type === 'complete')).toHaveLength(1);
+    expect(failureIn(events)).toMatchObject({ kind, retry: { kind: 'later' } });
+  });
+
+  it('of a host that is not there is overloaded and names the cause', async () => {
+    const gone = await startAnthropicServer();
+    await gone.close();
+    const provider = createAnthropicProvider({
+      model: 'claude-sonnet-5-5',
+      apiKeys: ['k'],
+      baseUrl: gone.url,
+    });
+    expect(failureIn(await eventsOf(provider))).toMatchObject({
+      kind: 'overloaded',
+      detail: 'no connection: ECONNREFUSED',
+    });
+  });
+
+  it('quotes neither the key nor what the stream held, not on the console either', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    server.script([{ garbage: 'event: message_start\ndata: {"my diary": oh no\n\n' }, { status: 401 }]);
+    const garbage = failureIn(await eventsOf(aProvider()));
+    const refused = failureIn(await eventsOf(aProvider()));
+    expect(`${garbage?.detail} ${refused?.detail}`).not.toMatch(/diary|key-a/);
+    expect(printed).not.toHaveBeenCalled();
+    printed.mockRestore();
+  });
+
+  it('is thrown by send with its code and advice', async () => {
+    server.script([{ status: 529, retryAfter: 3 }, { status: 400 }]);
+    const send = () => aProvider().send(aRequest(), new AbortController().signal);
+    await expect(send()).rejects.toMatchObject({
+      code: 'model_overloaded',
+      retry: { kind: 'later', afterMs: 3000 },
+    });
+    await expect(send()).rejects.toMatchObject({ code: 'model_failed', retry: { kind: 'never' } });
+  });
+});
+
+describe('an abort', () => {
+  it('before the call makes no request', async () => {
+    const before = server.requests.length;
+    expect(failureIn(await eventsOf(aProvider(), aRequest(), AbortSignal.abort()))?.kind).toBe('aborted');
+    expect(server.requests).toHaveLength(before);
+  });
+
+  it('ends a stream that is silent', async () => {
+    server.script([{ chunks: ['so ', 'far'], silentAfter: 1 }]);
+    const abort = new AbortController();
+    const events: ModelEvent[] = [];
+    for await (const event of aProvider().stream(aRequest(), abort.signal)) {
+      events.push(event);
+      if (event.type === 'content_delta') abort.abort();
+    }
+    expect(textIn(events)).toBe('so ');
+    expect(failureIn(events)?.kind).toBe('aborted');
+  });
+
+  it('ends a call that was never answered', async () => {
+    server.script([{ hang: true }]);
+    const abort = new AbortController();
+    const count = server.requests.length;
+    const events = eventsOf(aProvider(), aRequest(), abort.signal);
+    await server.waitForRequest(count + 1);
+    abort.abort();
+    expect(failureIn(await events)?.kind).toBe('aborted');
+  });
+
+  it('reaches the stream at the exact chunk where the test holds it', async () => {
+    const gate = createGate();
+    server.script([{ chunks: ['a', 'b', 'c'], hold: { gate, afterChunks: 2 } }]);
+    const abort = new AbortController();
+    const events = eventsOf(aProvider(), aRequest(), abort.signal);
+    await gate.reached;
+    abort.abort();
+    gate.open();
+    expect(failureIn(await events)?.kind).toBe('aborted');
+  });
+});
+
+describe('several keys', () => {
+  const keysUsed = (from: number) => server.requests.slice(from).map((entry) => entry.keyIndex);
+
+  it('are tried in turn on 401, and the one that worked is used from then on', async () => {
+    const provider = aProvider('claude-sonnet-5-5', ['wrong', 'key-b']);
+    const from = server.requests.length;
+    expect(textIn(await eventsOf(provider))).toBe('ok');
+    expect(textIn(await eventsOf(provider))).toBe('ok');
+    expect(keysUsed(from)).toEqual([-1, 1, 1]);
+  });
+
+  it.each([
+    ['billing', { status: 402 }],
+    ['an empty balance', { status: 400, message: 'Your credit balance is too low to access the API.' }],
+    ['quota', { status: 429, errorCode: 'enforced_spend_limit_reached' }],
+  ])('are tried in turn on %s', async (_, fault) => {
+    server.script([fault, { text: 'ok' }]);
+    const from = server.requests.length;
+    expect(textIn(await eventsOf(aProvider('claude-sonnet-5-5', ['key-a', 'key-b'])))).toBe('ok');
+    expect(keysUsed(from)).toEqual([0, 1]);
+  });
+
+  it('serve calls at the same time, each moving on from its own refused key', async () => {
+    const provider = aProvider('claude-sonnet-5-5', ['wrong', 'key-b']);
+    const answers = await Promise.all([1, 2, 3].map(() => eventsOf(provider)));
+    expect(answers.map(textIn)).toEqual(['ok', 'ok', 'ok']);
+  });
+
+  it('are each tried once when all are refused', async () => {
+    const from = server.requests.length;
+    const failure = failureIn(await eventsOf(aProvider('claude-sonnet-5-5', ['wrong', 'worse', 'worst'])));
+    expect(failure).toMatchObject({ kind: 'unauthorised' });
+    expect(keysUsed(from)).toEqual([-1, -1, -1]);
+  });
+
+  it('are not changed for a rate limit', async () => {
+    server.script([{ status: 429 }]);
+    const from = server.requests.length;
+    await eventsOf(aProvider('claude-sonnet-5-5', ['key-a', 'key-b']));
+    expect(keysUsed(from)).toEqual([0]);
+  });
+});

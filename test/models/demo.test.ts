@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import type { LlmMessage, ModelEvent, ToolSpec } from '#contracts/model.ts';
+import { createLoopGuard } from '../../src/agent/loop-guard.ts';
+import { fileSchema } from '../../src/config/schema.ts';
+import { createDemoProvider } from '../../src/models/demo.ts';
+import { aPatientClock, aRequest, aUserMessage, eventsOf, failureIn, listTool, textIn } from './builders.ts';
+
+const statusTool = {
+  name: 'session_status',
+  description: '',
+  inputSchema: { type: 'object', properties: {} },
+};
+
+function aDemo() {
+  let count = 0;
+  const newId = () => {
+    count += 1;
+    return String(count);
+  };
+  const clock = aPatientClock();
+  return { clock, demo: createDemoProvider({ clock, newId }) };
+}
+
+const say = (text: string, tools: readonly ToolSpec[] = [listTool]) =>
+  eventsOf(aDemo().demo, aRequest({ messages: [aUserMessage(text)], tools }));
+const callIn = (events: readonly ModelEvent[]) => events.find((event) => event.type === 'tool_use_start');
+
+/** The conversation after the demo's turn and the results of its call. */
+function goOn(messages: readonly LlmMessage[], events: readonly ModelEvent[], steer?: string): LlmMessage[] {
+  const call = callIn(events);
+  if (call === undefined) throw new Error('the demo called no tool');
+  const result = { type: 'tool_result' as const, toolCallId: call.id, content: 'notes.md', isError: false };
+  return [
+    ...messages,
+    { role: 'assistant', content: [{ type: 'tool_use', id: call.id, name: call.name, input: {} }] },
+    { role: 'user', content: steer === undefined ? [result] : [result, { type: 'text', text: steer }] },
+  ];
+}
+
+describe('the demo model', () => {
+  it('labels its answers and repeats what it was told, word by word in its pace', async () => {
+    const { demo, clock } = aDemo();
+    const events = await eventsOf(demo, aRequest({ messages: [aUserMessage('good morning')] }));
+    expect(textIn(events)).toMatch(/^\[demo model\].*“good morning”/);
+    expect(clock.waits.length).toBe(events.filter((event) => event.type === 'content_delta').length);
+    expect(new Set(clock.waits)).toEqual(new Set([30]));
+    expect(events.at(-1)).toMatchObject({ type: 'complete', finish: 'end_turn', model: 'demo' });
+  });
+
+  it('says what it can show', async () => {
+    expect(textIn(await say('help'))).toMatch(/show a tool[\s\S]*work[\s\S]*be silent/);
+  });
+
+  it('is silent on request', async () => {
+    expect(textIn(await say('please be silent'))).toBe('NO_REPLY');
+  });
+
+  it('shows whichever harmless tool it is offered, and what it answered', async () => {
+    expect(callIn(await say('show a tool', [statusTool]))).toMatchObject({ name: 'session_status' });
+    const messages = [aUserMessage('show me a tool')];
+    const events = await eventsOf(aDemo().demo, aRequest({ messages, tools: [listTool, statusTool] }));
+    expect(callIn(events)).toMatchObject({ name: 'list' });
+    expect(events.find((event) => event.type === 'tool_use_delta')).toMatchObject({ json: '{"path":"."}' });
+    expect(textIn(await eventsOf(aDemo().demo, aRequest({ messages: goOn(messages, events) })))).toContain(
+      'notes.md',
+    );
+  });
+
+  it('says so when no tool is offered', async () => {
+    const events = await say('show a tool', []);
+    expect(callIn(events)).toBeUndefined();
+    expect(textIn(events)).toContain('none of mine is offered');
+  });
+
+  it.each([
+    ['two tools', [listTool, statusTool], 8],
+    ['one tool', [statusTool], 4],
+  ] as const)(
+    'works step by step to its end with %s, and no loop guard stops it',
+    async (_name, tools, count) => {
+      const { demo } = aDemo();
+      const guard = createLoopGuard(fileSchema.parse({}).run.repeatedCalls);
+      let messages: LlmMessage[] = [
+        aUserMessage('hi'),
+        { role: 'assistant', content: [{ type: 'text', text: 'x' }] },
+        aUserMessage('work'),
+      ];
+      const steps: string[] = [];
+      for (let n = 0; n < count + 2; n += 1) {
+        const events = await eventsOf(demo, aRequest({ messages, tools }));
+        steps.push(/Step \d of \d|Done: all \d/.exec(textIn(events))?.[0] ?? '');
+        const call = callIn(events);
+        if (call === undefined) break;
+        const input = events.find((event) => event.type === 'tool_use_delta')?.json ?? '';
+        expect(guard.admit({ id: call.id, name: call.name, input, finished: true })).toBe(true);
+        messages = goOn(messages, events);
+      }
+      const before = Array.from({ length: count - 1 }, (_, index) => `Step ${index + 1} of ${count}`);
+      expect(steps).toEqual([...before, `Done: all ${count}`]);
+    },
+  );
+
+  it('takes a steer in at its next step, quotes it and stops its task', async () => {
+    const { demo } = aDemo();
+    const messages = [aUserMessage('work')];
+    const first = await eventsOf(demo, aRequest({ messages, tools: [listTool] }));
+    const steered = await eventsOf(
+      demo,
+      aRequest({ messages: goOn(messages, first, 'what about lunch?'), tools: [listTool] }),
+    );
+    expect(textIn(steered)).toContain('“what about lunch?”');
+    expect(steered.at(-1)).toMatchObject({ finish: 'end_turn' });
+  });
+
+  it('gives every call an id of its own', async () => {
+    const { demo } = aDemo();
+    const request = aRequest({ messages: [aUserMessage('work')], tools: [listTool] });
+    const ids = [await eventsOf(demo, request), await eventsOf(demo, request)].map(
+      (events) => callIn(events)?.id,
+    );
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  it('stops at once when it is aborted', async () => {
+    const abort = new AbortController();
+    const events: ModelEvent[] = [];
+    for await (const event of aDemo().demo.stream(aRequest(), abort.signal)) {
+      events.push(event);
+      if (event.type === 'content_delta') abort.abort();
+    }
+    expect(failureIn(events)?.kind).toBe('aborted');
+    expect(events.filter((event) => event.type === 'content_delta')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { defineTool } from '#contracts/tool.ts';
+import { createToolSpecs, toolSpec } from '../../src/models/json-schema.ts';
+
+function aTool(inputSchema: z.ZodType) {
+  return defineTool({
+    name: 'note',
+    description: 'Writes a note.',
+    inputSchema,
+    parallelSafe: true,
+    replay: 'safe',
+    authority: 'owner',
+    execute: async () => ({ text: '' }),
+  });
+}
+
+describe('the model’s view of a tool', () => {
+  it('is its input as JSON Schema that takes nothing else', () => {
+    const inputSchema = z.object({
+      text: z.string().describe('What to write'),
+      tags: z.array(z.object({ name: z.string() })).default([]),
+    });
+    expect(toolSpec(aTool(inputSchema))).toEqual({
+      name: 'note',
+      description: 'Writes a note.',
+      inputSchema: {
+        type: 'object',
+        properties: {
+          text: { type: 'string', description: 'What to write' },
+          tags: {
+            type: 'array',
+            default: [],
+            items: {
+              type: 'object',
+              properties: { name: { type: 'string' } },
+              required: ['name'],
+              additionalProperties: false,
+            },
+          },
+        },
+        required: ['text'],
+        additionalProperties: false,
+      },
+    });
+  });
+
+  it('is made once per tool', () => {
+    const specOf = createToolSpecs();
+    const tool = aTool(z.object({}));
+    expect(specOf(tool)).toBe(specOf(tool));
+  });
+
+  it('keeps a record’s own rule about further properties', () => {
+    const spec = toolSpec(aTool(z.object({ env: z.record(z.string(), z.string()) })));
+    expect(spec.inputSchema).toMatchObject({
+      properties: { env: { additionalProperties: { type: 'string' } } },
+    });
+  });
+
+  it('is refused for input that is no object', () => {
+    expect(() => toolSpec(aTool(z.string()))).toThrow('tool note: the input schema must be an object');
+    expect(() => toolSpec(aTool(z.object({ at: z.date() })))).toThrow(
+      'tool note: the input schema has no JSON form',
+    );
+  });
+});

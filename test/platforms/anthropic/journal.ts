@@ -1,0 +1,66 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { WireBody } from './wire.ts';
+
+export type JournalEntry = {
+  /** As sent; of the shape only when `refusal` is absent. */
+  readonly body: WireBody;
+  /** Without the key. */
+  readonly headers: IncomingHttpHeaders;
+  /** Which of the accepted keys was used; -1: none of them. */
+  readonly keyIndex: number;
+  /** Monotonic milliseconds. */
+  readonly arrivedAtMs: number;
+  /** HTTP status of the answer; 0 until it is decided. */
+  status: number;
+  /** Why the request was refused. */
+  refusal?: string;
+};
+
+export type Journal = {
+  readonly entries: readonly JournalEntry[];
+  add(request: IncomingMessage, body: unknown, keys: readonly string[]): JournalEntry;
+  waitForRequest(
+    which: number | ((entry: JournalEntry) => boolean),
+    deadlineMs?: number,
+  ): Promise<JournalEntry>;
+};
+
+export function createJournal(): Journal {
+  const entries: JournalEntry[] = [];
+  const waiting = new Set<() => void>();
+  return {
+    entries,
+    add(request, body, keys) {
+      const { authorization, 'x-api-key': apiKey, ...headers } = request.headers;
+      const key = authorization?.replace(/^Bearer /, '') ?? String(apiKey ?? '');
+      const entry: JournalEntry = {
+        body: body as WireBody,
+        headers,
+        keyIndex: keys.indexOf(key),
+        arrivedAtMs: performance.now(),
+        status: 0,
+      };
+      entries.push(entry);
+      for (const check of waiting) check();
+      return entry;
+    },
+    waitForRequest(which, deadlineMs = 5000) {
+      const find = () => (typeof which === 'number' ? entries[which - 1] : entries.find(which));
+      return new Promise((resolve, reject) => {
+        const check = () => {
+          const entry = find();
+          if (entry === undefined) return;
+          clearTimeout(timer);
+          waiting.delete(check);
+          resolve(entry);
+        };
+        const timer = setTimeout(() => {
+          waiting.delete(check);
+          reject(new Error(`no such request within ${deadlineMs} ms; ${entries.length} requests came`));
+        }, deadlineMs);
+        waiting.add(check);
+        check();
+      });
+    },
+  };
+}

@@ -1,0 +1,70 @@
+/** The part of the Messages API's request that Parley uses, after it was checked. */
+export type WireBody = {
+  readonly model: string;
+  readonly max_tokens: number;
+  readonly messages: readonly WireMessage[];
+  readonly system?: string | readonly WireBlock[];
+  readonly tools?: readonly WireTool[];
+  readonly stream?: boolean;
+  readonly thinking?: WireThinking;
+  readonly output_config?: { readonly effort?: string };
+  readonly tool_choice?: { readonly type: string; readonly name?: string };
+  readonly stop_sequences?: readonly string[];
+  readonly metadata?: { readonly user_id?: string };
+};
+
+export type WireMessage = {
+  readonly role: 'user' | 'assistant';
+  readonly content: string | readonly WireBlock[];
+};
+
+export type WireBlock = {
+  readonly type: string;
+  readonly text?: string;
+  readonly thinking?: string;
+  readonly signature?: string;
+  readonly data?: string;
+  readonly id?: string;
+  readonly name?: string;
+  readonly input?: unknown;
+  readonly tool_use_id?: string;
+  readonly content?: string | readonly WireBlock[];
+  readonly is_error?: boolean;
+  readonly source?: { readonly type: string; readonly media_type?: string; readonly data?: string };
+  readonly cache_control?: { readonly type: string; readonly ttl?: string };
+};
+
+export type WireTool = {
+  readonly name: string;
+  readonly description?: string;
+  readonly input_schema: Record<string, unknown>;
+  readonly cache_control?: { readonly type: string };
+};
+
+export type WireThinking = {
+  readonly type: string;
+  readonly budget_tokens?: number;
+  readonly display?: string;
+  readonly block_binding?: { readonly prefix_mismatch_behavior?: string };
+};
+
+export type WireUsage = {
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cache_creation_input_tokens: number;
+  readonly cache_read_input_tokens: number;
+};
+
+export function blocksOf(message: WireMessage): readonly WireBlock[] {
+  return typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content;
+}
+
+/** The text of the last message, tool results left out: what a scripted model usually answers by. */
+export function lastUserText(body: WireBody): string {
+  const last = body.messages.at(-1);
+  return last === undefined
+    ? ''
+    : blocksOf(last)
+        .flatMap((block) => (block.type === 'text' ? [block.text ?? ''] : []))
+        .join('\n');
+}
