@@ -1,0 +1,133 @@
+/**
+ * Decides whether an answer only repeats what the `message` tool already sent to the same place
+ * (spec 9.3). Only confirmed sends of that tool to this answer's own route count: another target, a
+ * failed or unknown send, or a word to another session never silences an answer.
+ */
+import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
+
+/** What one call of a sending tool came to. Receipts are reset after each answer. */
+export type SendReceipt = {
+  /** The tool that sent; only `message` speaks to people. */
+  readonly tool: string;
+  readonly state: 'sent' | 'unknown' | 'failed';
+  readonly route: ReplyRoute;
+  readonly text: string;
+  /** Absolute paths of the files that went along. */
+  readonly media: readonly string[];
+};
+
+export type RepeatVerdict =
+  | { readonly kind: 'new' }
+  | { readonly kind: 'repeats' }
+  | { readonly kind: 'acknowledges' };
+
+/** Answers that only say that something was sent, normalised. Configurable. */
+export const ACKNOWLEDGEMENTS: readonly string[] = [
+  'sent',
+  'done',
+  'ok',
+  'okay',
+  'all set',
+  'all done',
+  'delivered',
+  'message sent',
+  'reply sent',
+  'sent it',
+  'i sent it',
+  'its sent',
+  'it is sent',
+  'sent the message',
+  'i sent the message',
+  'ive sent it',
+  'i have sent it',
+  'ive sent the message',
+  'i have sent the message',
+  'ive sent it to you',
+  'the message was sent',
+  'the message has been sent',
+  'your message was sent',
+  'ive replied',
+  'i have replied',
+  'ive answered',
+  'gesendet',
+  'erledigt',
+  'fertig',
+  'nachricht gesendet',
+  'ich habe es gesendet',
+  'ich habe die nachricht gesendet',
+  'enviado',
+  'listo',
+  'hecho',
+  'mensaje enviado',
+  'envoyé',
+  'fait',
+  'cest fait',
+  'message envoyé',
+  'cest envoyé',
+];
+
+/** Containment counts from this many normalised UTF-16 units on. */
+const SHORTEST_CONTAINED = 10;
+
+export function judgeRepeat(
+  finalText: string,
+  receipts: readonly SendReceipt[],
+  options: { readonly route: ReplyRoute; readonly acknowledgements?: readonly string[] },
+): RepeatVerdict {
+  const sent = confirmedSends(receipts, options.route);
+  if (sent.length === 0 || finalText.trim() === '') return { kind: 'new' };
+  const texts = sent.map((receipt) => receipt.text);
+  if ([...texts, texts.join('\n')].some((text) => isRepeat(finalText, text))) return { kind: 'repeats' };
+  const acknowledgements = options.acknowledgements ?? ACKNOWLEDGEMENTS;
+  return isAcknowledgement(finalText, acknowledgements) ? { kind: 'acknowledges' } : { kind: 'new' };
+}
+
+/** The sends that a person certainly got in this very conversation. */
+export function confirmedSends(receipts: readonly SendReceipt[], route: ReplyRoute): readonly SendReceipt[] {
+  return receipts.filter(
+    (receipt) => receipt.tool === 'message' && receipt.state === 'sent' && isSameRoute(receipt.route, route),
+  );
+}
+
+/** Leaves out the files that the `message` tool already sent to this route. */
+export function withoutSentMedia<Media extends { readonly path: string }>(
+  media: readonly Media[],
+  receipts: readonly SendReceipt[],
+  route: ReplyRoute,
+): readonly Media[] {
+  const sent = new Set(confirmedSends(receipts, route).flatMap((receipt) => receipt.media));
+  return media.filter((file) => !sent.has(file.path));
+}
+
+function isRepeat(finalText: string, sentText: string): boolean {
+  if (finalText.trim() === sentText.trim()) return true;
+  const a = normalise(finalText);
+  const b = normalise(sentText);
+  if (a === '' || b === '') return false;
+  if (a === b) return true;
+  const [shorter, longer] = a.length < b.length ? [a, b] : [b, a];
+  return (
+    shorter.length >= SHORTEST_CONTAINED && shorter.length * 2 >= longer.length && longer.includes(shorter)
+  );
+}
+
+function isAcknowledgement(text: string, acknowledgements: readonly string[]): boolean {
+  const words = wordsOf(text);
+  return words !== '' && acknowledgements.some((phrase) => wordsOf(phrase) === words);
+}
+
+function normalise(text: string): string {
+  return text
+    .normalize('NFC')
+    .replace(/\p{Extended_Pictographic}|\p{Emoji_Modifier}|\p{Regional_Indicator}|\ufe0f|\u200d|\u20e3/gu, '')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .toLowerCase();
+}
+
+function wordsOf(text: string): string {
+  return normalise(text)
+    .replace(/['’]/g, '')
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}

@@ -1,0 +1,108 @@
+import type { FormattedText, PlainSpanKind, Span } from '#contracts/formatted-text.ts';
+
+type Mark = PlainSpanKind | { readonly link: string } | { readonly codeBlock: string | undefined };
+type Open = { readonly mark: Mark; readonly start: number };
+
+/**
+ * Builds a FormattedText and keeps its spans in the form every network can take: any two are apart or
+ * one lies in the other; code and code blocks hold nothing and lie in nothing but a quote; no kind lies
+ * in itself; no span is empty or out of range; ordered by start, the longer first.
+ */
+export class FormattedTextWriter {
+  #text = '';
+  #indent = '';
+  readonly #open: Open[] = [];
+  readonly #spans: Span[] = [];
+
+  get length(): number {
+    return this.#text.length;
+  }
+
+  /** Appends text; a line break inside it is followed by the current indentation. */
+  write(text: string): void {
+    this.#text += this.#indent === '' ? text : text.replaceAll('\n', `\n${this.#indent}`);
+  }
+
+  /** Appends text as it is. */
+  writeRaw(text: string): void {
+    this.#text += text;
+  }
+
+  indented(indent: string, body: () => void): void {
+    const outer = this.#indent;
+    this.#indent = indent;
+    body();
+    this.#indent = outer;
+  }
+
+  /** Runs `body` and marks what it wrote, unless an outer mark forbids it. */
+  marked(mark: Mark, body: () => void): void {
+    if (this.#open.some((outer) => forbids(outer.mark, mark))) {
+      body();
+      return;
+    }
+    const open = { mark, start: this.#text.length };
+    this.#open.push(open);
+    body();
+    this.#open.pop();
+    this.#close(open);
+  }
+
+  finish(): FormattedText {
+    const text = this.#text.trimEnd();
+    const skipped = text.length - text.trimStart().length;
+    const spans = this.#spans.flatMap((span) => clip(span, skipped, text.length));
+    spans.sort((a, b) => a.start - b.start || b.length - a.length);
+    return { text: text.trimStart(), spans: cutAroundCode(spans) };
+  }
+
+  #close({ mark, start }: Open): void {
+    const length = this.#text.length - start;
+    if (length <= 0) return;
+    if (typeof mark === 'string') this.#spans.unshift({ kind: mark, start, length });
+    else if ('link' in mark) this.#spans.unshift({ kind: 'link', start, length, url: mark.link });
+    else {
+      const language = mark.codeBlock === undefined ? {} : { language: mark.codeBlock };
+      this.#spans.unshift({ kind: 'code-block', start, length, ...language });
+    }
+  }
+}
+
+function forbids(outer: Mark, inner: Mark): boolean {
+  if (typeof outer === 'string') return outer === inner || outer === 'code';
+  if ('codeBlock' in outer) return true;
+  // A link may hold emphasis; a code mark in it would split it, and a link in it is none.
+  return typeof inner !== 'string' || inner === 'code';
+}
+
+function clip(span: Span, from: number, to: number): readonly Span[] {
+  const start = Math.max(span.start, from);
+  const end = Math.min(span.start + span.length, to);
+  return end > start ? [{ ...span, start: start - from, length: end - start }] : [];
+}
+
+/** Emphasis over code is split around it: networks refuse code inside other markup. */
+function cutAroundCode(spans: readonly Span[]): readonly Span[] {
+  const codes = spans.filter((span) => span.kind === 'code' || span.kind === 'code-block');
+  if (codes.length === 0) return spans;
+  const cut = spans.flatMap((span) => (isCuttable(span) ? splitAround(span, codes) : [span]));
+  return cut.sort((a, b) => a.start - b.start || b.length - a.length);
+}
+
+function isCuttable(span: Span): boolean {
+  return span.kind !== 'code' && span.kind !== 'code-block' && span.kind !== 'quote';
+}
+
+function splitAround(span: Span, codes: readonly Span[]): readonly Span[] {
+  const end = span.start + span.length;
+  const pieces: Span[] = [];
+  let at = span.start;
+  for (const code of codes) {
+    const codeEnd = code.start + code.length;
+    if (codeEnd <= at || code.start >= end) continue;
+    if (code.start > at) pieces.push({ ...span, start: at, length: code.start - at });
+    at = codeEnd;
+  }
+  if (at < end) pieces.push({ ...span, start: at, length: end - at });
+  return pieces;
+}

@@ -1,0 +1,81 @@
+import type { BlockContent, Code, DefinitionContent, List, ListItem, Root, RootContent } from 'mdast';
+import type { FormattedTextWriter } from './formatted-text-writer.ts';
+import { writeInline } from './markdown-inline.ts';
+import { tableText } from './markdown-table.ts';
+
+type Block = Root['children'][number] | BlockContent | DefinitionContent | RootContent;
+type Level = { readonly depth: number };
+
+const TOP: Level = { depth: 0 };
+
+/** Writes blocks with an empty line between them. */
+export function writeBlocks(writer: FormattedTextWriter, blocks: readonly Block[], level: Level = TOP): void {
+  blocks.forEach((block, index) => {
+    if (index > 0) writer.write('\n\n');
+    writeBlock(writer, block, level);
+  });
+}
+
+function writeBlock(writer: FormattedTextWriter, block: Block, level: Level): void {
+  switch (block.type) {
+    case 'paragraph':
+      writeInline(writer, block.children);
+      break;
+    case 'heading':
+      writer.marked('bold', () => writeInline(writer, block.children));
+      break;
+    case 'blockquote':
+      writer.marked('quote', () => writeBlocks(writer, block.children, level));
+      break;
+    case 'code':
+      writeCode(writer, block);
+      break;
+    case 'list':
+      writeList(writer, block, level);
+      break;
+    case 'table':
+      writer.marked({ codeBlock: undefined }, () => writer.writeRaw(tableText(block)));
+      break;
+    case 'thematicBreak':
+      writer.write('———');
+      break;
+    default:
+      // Definitions, footnotes and raw HTML are switched off in the parser, so this is inline content.
+      writeInline(writer, [block]);
+  }
+}
+
+function writeList(writer: FormattedTextWriter, list: List, level: Level): void {
+  const first = list.start ?? 1;
+  const between = list.spread === true ? '\n\n' : '\n';
+  list.children.forEach((item, index) => {
+    if (index > 0) writer.write(between);
+    const bullet = list.ordered === true ? `${first + index}. ` : '• ';
+    writeItem(writer, item, { bullet, level });
+  });
+}
+
+function writeItem(
+  writer: FormattedTextWriter,
+  item: ListItem,
+  { bullet, level }: { readonly bullet: string; readonly level: Level },
+): void {
+  const task = item.checked === true ? '☑ ' : item.checked === false ? '☐ ' : undefined;
+  writer.write(task ?? bullet);
+  const deeper = { depth: level.depth + 1 };
+  writer.indented('  '.repeat(deeper.depth), () => {
+    item.children.forEach((child, index) => {
+      if (index > 0) writer.write(item.spread === true && child.type !== 'list' ? '\n\n' : '\n');
+      writeBlock(writer, child, deeper);
+    });
+  });
+}
+
+/** A fence's info string is the language if it is one plain word; anything else is kept as a first line. */
+function writeCode(writer: FormattedTextWriter, { lang, meta, value }: Code): void {
+  const info = [lang, meta].filter((word) => typeof word === 'string' && word !== '').join(' ');
+  const isLanguage = value !== '' && /^[\w+#.-]{1,32}$/.test(info);
+  writer.marked({ codeBlock: isLanguage ? info : undefined }, () => {
+    writer.writeRaw(isLanguage || info === '' ? value : `${info}\n${value}`.trimEnd());
+  });
+}

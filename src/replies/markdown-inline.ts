@@ -1,0 +1,77 @@
+import type { PhrasingContent, RootContent } from 'mdast';
+import type { FormattedTextWriter } from './formatted-text-writer.ts';
+import { isHonestLink } from './link-safety.ts';
+
+type Inline = PhrasingContent | RootContent;
+
+const SPOILER = /(?<![|\w])\|\|(?=[^\s|])([^|\n]*[^\s|])\|\|(?![|\w])/g;
+
+export function writeInline(writer: FormattedTextWriter, nodes: readonly Inline[]): void {
+  for (const node of nodes) writeNode(writer, node);
+}
+
+/** What a reader sees of some inline content, without its marks. */
+export function plainOf(nodes: readonly Inline[]): string {
+  return nodes.map(plainNode).join('');
+}
+
+function writeNode(writer: FormattedTextWriter, node: Inline): void {
+  switch (node.type) {
+    case 'text':
+      writeText(writer, node.value);
+      break;
+    case 'strong':
+      writer.marked('bold', () => writeInline(writer, node.children));
+      break;
+    case 'emphasis':
+      writer.marked('italic', () => writeInline(writer, node.children));
+      break;
+    case 'delete':
+      writer.marked('strikethrough', () => writeInline(writer, node.children));
+      break;
+    case 'inlineCode':
+      writer.marked('code', () => writer.writeRaw(node.value));
+      break;
+    case 'break':
+      writer.write('\n');
+      break;
+    case 'link':
+      writeLink(writer, node.url, node.children);
+      break;
+    case 'image':
+      writeLink(writer, node.url, [{ type: 'text', value: node.alt ?? '' }]);
+      break;
+    default:
+      writer.write(plainNode(node));
+  }
+}
+
+/** A link whose target is not what it says, or not a place on the web, is shown as label and target. */
+function writeLink(writer: FormattedTextWriter, url: string, label: readonly Inline[]): void {
+  const said = plainOf(label).trim() || url;
+  const isBare = [said, `http://${said}`, `mailto:${said}`].includes(url);
+  const write = () => (isBare ? writer.writeRaw(said) : writeInline(writer, label));
+  if (isHonestLink(url, said)) {
+    writer.marked({ link: url }, write);
+    return;
+  }
+  write();
+  if (!isBare) writer.writeRaw(` (${url})`);
+}
+
+function writeText(writer: FormattedTextWriter, text: string): void {
+  let at = 0;
+  for (const match of text.matchAll(SPOILER)) {
+    writer.write(text.slice(at, match.index));
+    writer.marked('spoiler', () => writer.write(match[1] ?? ''));
+    at = match.index + match[0].length;
+  }
+  writer.write(text.slice(at));
+}
+
+function plainNode(node: Inline): string {
+  if ('children' in node) return plainOf(node.children);
+  if (node.type === 'image') return node.alt ?? node.url;
+  if (node.type === 'break') return '\n';
+  return 'value' in node ? node.value : '';
+}

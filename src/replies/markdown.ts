@@ -1,0 +1,64 @@
+/**
+ * The model's Markdown (CommonMark with GFM) as text and spans. HTML, definitions and footnotes are
+ * shown as written: nothing a model wrote may disappear. The parser is loaded at the first text that
+ * has markup in it.
+ */
+import { createRequire } from 'node:module';
+import type { Root } from 'mdast';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import { plainText } from '#contracts/formatted-text.ts';
+import { FormattedTextWriter } from './formatted-text-writer.ts';
+import { writeBlocks } from './markdown-blocks.ts';
+
+/** Without any of these a text is itself, paragraph breaks and all. */
+const MARKUP =
+  /[*_~`#>[\]|\\&<!]|^\s*(?:[-+]|\d{1,9}[.)])\s|https?:|www\.|@|\n\s*(?:=+|-{2,})|^\s*-{3,}|(?:^|\n)(?: {4}|\t)| {2}\n|\n{3,}/m;
+
+/** Beyond this length (UTF-16 units) or nesting, markup is shown as written: a parser must not stall the gateway. */
+const LONGEST_PARSED = 100_000;
+const TOO_DEEP = /[>*+[(!_~]{64,}|(?:(?:[>*+-]|\d{1,9}[.)])[ \t]+|>){64,}/;
+/** Lines drawn with one character nest nothing. */
+const RULES = /^[ \t]*([-*_=~])(?:[ \t]*\1)*[ \t]*$/gm;
+
+/** Never throws: what the parser cannot take is shown as written. */
+export function formatMarkdown(markdown: string): FormattedText {
+  const text = markdown.trim();
+  if (!MARKUP.test(text) || isHostile(text)) return plainText(text);
+  try {
+    const writer = new FormattedTextWriter();
+    writeBlocks(writer, parse(markdown.trimEnd()).children);
+    return writer.finish();
+  } catch {
+    // Nesting too deep for the parser's recursion: the reader loses the formatting, not the answer.
+    return plainText(text);
+  }
+}
+
+function isHostile(text: string): boolean {
+  return text.length > LONGEST_PARSED || TOO_DEEP.test(text.replace(RULES, ''));
+}
+
+function parse(markdown: string): Root {
+  const { fromMarkdown, gfm, gfmFromMarkdown } = loadParser();
+  return fromMarkdown(markdown, {
+    extensions: [
+      gfm({ singleTilde: false }),
+      {
+        disable: { null: ['htmlFlow', 'htmlText', 'definition', 'gfmFootnoteCall', 'gfmFootnoteDefinition'] },
+      },
+    ],
+    mdastExtensions: [gfmFromMarkdown()],
+  });
+}
+
+/**
+ * Loads the parser synchronously: about 70 ms once, then Node's module cache answers. The casts say
+ * what `require` cannot.
+ */
+function loadParser() {
+  const require = createRequire(import.meta.url);
+  const { fromMarkdown } = require('mdast-util-from-markdown') as typeof import('mdast-util-from-markdown');
+  const { gfm } = require('micromark-extension-gfm') as typeof import('micromark-extension-gfm');
+  const { gfmFromMarkdown } = require('mdast-util-gfm') as typeof import('mdast-util-gfm');
+  return { fromMarkdown, gfm, gfmFromMarkdown };
+}

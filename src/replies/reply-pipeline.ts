@@ -1,0 +1,128 @@
+/**
+ * From the final text of an answer to what is sent, in the order of spec 9: sanitise, silence, dedupe,
+ * fallback, shape, threading. Pure. Judged per answer: receipts start anew after each.
+ */
+import type { Capabilities } from '#contracts/capabilities.ts';
+import type { MessageId } from '#contracts/ids.ts';
+import { messageId } from '#contracts/ids.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { chunkFormatted } from './chunk.ts';
+import { confirmedSends, judgeRepeat, type SendReceipt, withoutSentMedia } from './dedupe.ts';
+import { shapeFallback } from './fallback.ts';
+import { formatMarkdown } from './markdown.ts';
+import type { Notices } from './notices.ts';
+import { sanitizeOutbound } from './sanitize.ts';
+import { judgeSilence } from './silence.ts';
+import type { SilenceContext } from './silence-grammar.ts';
+
+export type ReplyInput = {
+  /** The final assistant text, as the model wrote it. */
+  readonly text: string;
+  /** Files that go out with the answer, whatever becomes of the text. */
+  readonly media?: readonly ReplyMedia[];
+  /** The last tool of the run that failed, if one did. */
+  readonly toolFailure?: { readonly tool: string };
+  readonly receipts: readonly SendReceipt[];
+  readonly route: ReplyRoute;
+  readonly chatKind: 'dm' | 'group';
+  readonly capabilities: Pick<Capabilities, 'text' | 'canReact'>;
+  readonly silenceContext: SilenceContext;
+  readonly replyToMode: ReplyToMode;
+  readonly notices: Notices;
+  /** Messages of this conversation that a reply tag may name; any id when absent. */
+  readonly knownMessageIds?: ReadonlySet<MessageId>;
+  /** Phrases that only say that something was sent. */
+  readonly acknowledgements?: readonly string[];
+};
+
+export type ReplyMedia = { readonly path: string; readonly mimeType: string; readonly name: string };
+
+/** Which parts of an answer quote the message they answer. */
+export type ReplyToMode = 'off' | 'first' | 'all';
+
+export type ReplyPart = { readonly content: OutboundContent; readonly replyTo?: MessageId };
+
+export type ReplyPlan =
+  /** The agent chose to send nothing. Never replaced by anything. */
+  | { readonly kind: 'silent' }
+  | { readonly kind: 'suppressed'; readonly reason: 'repeats' | 'acknowledges' | 'media-sent' | 'empty' }
+  | { readonly kind: 'send'; readonly parts: readonly ReplyPart[] }
+  | { readonly kind: 'fallback'; readonly parts: readonly ReplyPart[] };
+
+type Decided =
+  | { readonly kind: 'text'; readonly text: string }
+  | Extract<ReplyPlan, { kind: 'silent' | 'suppressed' }>;
+
+export function shapeReply(input: ReplyInput): ReplyPlan {
+  const { text, replyTag } = sanitizeOutbound(input.text);
+  const decided = decideText(text, input);
+  const media = withoutSentMedia(input.media ?? [], input.receipts, input.route);
+  const contents = [
+    ...(decided.kind === 'text' ? shapeText(decided.text, input.capabilities) : []),
+    ...media.map((file): OutboundContent => ({ kind: 'media', ...file })),
+  ];
+  if (contents.length > 0) return { kind: 'send', parts: threadParts(contents, input, replyTag) };
+  if (decided.kind !== 'text') return decided;
+  return planNothingLeft(input);
+}
+
+/** A failure of the run itself: what the person sees of it. */
+export function shapeInternalFailure(
+  input: Pick<ReplyInput, 'route' | 'chatKind' | 'capabilities' | 'notices' | 'replyToMode'>,
+  notice?: string,
+): ReplyPlan {
+  const { replyTo } = input.route;
+  const content = shapeFallback(notice === undefined ? { kind: 'internal' } : { kind: 'internal', notice }, {
+    ...input,
+    ...(replyTo === undefined ? {} : { replyTo }),
+  });
+  return { kind: 'fallback', parts: threadParts([content], input) };
+}
+
+function decideText(text: string, input: ReplyInput): Decided {
+  const silence = judgeSilence(text, input.silenceContext);
+  if (silence.kind === 'silent') return silence;
+  const repeat = judgeRepeat(silence.text, input.receipts, input);
+  if (repeat.kind !== 'new') return { kind: 'suppressed', reason: repeat.kind };
+  return { kind: 'text', text: silence.text };
+}
+
+function planNothingLeft(input: ReplyInput): ReplyPlan {
+  const wasSent = confirmedSends(input.receipts, input.route).length > 0;
+  if (input.toolFailure && !wasSent) {
+    const content = shapeFallback({ kind: 'tool', tool: input.toolFailure.tool }, input);
+    return { kind: 'fallback', parts: threadParts([content], input) };
+  }
+  return { kind: 'suppressed', reason: input.media?.length ? 'media-sent' : 'empty' };
+}
+
+function shapeText(text: string, capabilities: Pick<Capabilities, 'text'>): readonly OutboundContent[] {
+  const chunks = chunkFormatted(formatMarkdown(text), capabilities.text.maxLength);
+  return chunks.map((chunk) => ({ kind: 'text', text: chunk }));
+}
+
+/** An explicit reply tag wins over the mode; with mode `off` it counts for the first part. */
+function threadParts(
+  contents: readonly OutboundContent[],
+  input: Pick<ReplyInput, 'route' | 'replyToMode' | 'knownMessageIds'>,
+  replyTag?: string,
+): readonly ReplyPart[] {
+  const target = replyTarget(input, replyTag);
+  const mode = replyTag !== undefined && input.replyToMode === 'off' ? 'first' : input.replyToMode;
+  return contents.map((content, index) => {
+    const quotes = mode === 'all' || (mode === 'first' && index === 0);
+    return quotes && target !== undefined && content.kind !== 'reaction'
+      ? { content, replyTo: target }
+      : { content };
+  });
+}
+
+function replyTarget(
+  { route, knownMessageIds }: Pick<ReplyInput, 'route' | 'knownMessageIds'>,
+  replyTag?: string,
+): MessageId | undefined {
+  if (replyTag === undefined || replyTag === 'current') return route.replyTo;
+  const named = messageId(replyTag);
+  return knownMessageIds === undefined || knownMessageIds.has(named) ? named : route.replyTo;
+}

@@ -1,0 +1,13 @@
+/** The one outbound sanitiser: controls first, so that no marker hides behind one; then scaffolding. */
+import { stripControls, stripControlsStreaming } from './control-characters.ts';
+import { type Stripped, stripScaffolding, stripScaffoldingStreaming } from './scaffolding.ts';
+
+/** A finished answer as a person may see it, and the reply tag it carried. */
+export function sanitizeOutbound(text: string): Stripped {
+  return stripScaffolding(stripControls(text));
+}
+
+/** An unfinished answer: always a beginning of what `sanitizeOutbound` makes of the finished one. */
+export function sanitizeStreaming(text: string): string {
+  return stripScaffoldingStreaming(stripControlsStreaming(text));
+}

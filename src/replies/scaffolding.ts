@@ -1,0 +1,196 @@
+/**
+ * Removes what belongs to the machinery and not to the answer: thinking, tool-call leftovers, role
+ * tokens, boundary markers of untrusted data, reply tags. Text in code fences and code spans is an
+ * answer about such things and stays.
+ *
+ * One pass from left to right. A text that is still growing ends where a later character could change
+ * what was decided, so what streams is always a beginning of what is sent.
+ */
+
+export type Stripped = {
+  readonly text: string;
+  /** The last explicit reply tag: `current`, or a platform message id. */
+  readonly replyTag?: string;
+};
+
+/** Elements that are removed with everything in them. */
+const BLOCKS =
+  'think|thinking|thought|thoughts|reasoning|reflection|scratchpad|antthinking|tool_call|tool_calls|tool_use|tool_result|tool_results|tool_response|tool_output|function_call|function_calls|function_result|function_results|invoke|system-reminder';
+/** Elements of which only the tags are removed. */
+const TAGS = 'final|answer|assistant|parameter';
+
+const OPENING = new RegExp(`<(?:\\w{1,12}:)?(${BLOCKS})(?:\\s[^<>]{0,200})?>`, 'iy');
+const STRAY = new RegExp(`</?(?:\\w{1,12}:)?(?:${BLOCKS}|${TAGS})(?:\\s[^<>]{0,200})?/?>`, 'iy');
+const ROLE_TOKEN = /<\|[\w ▁-]{1,40}\|>|<｜[\w ▁-]{1,40}｜>|\[\/?INST\]|<<\/?SYS>>/iy;
+const BOUNDARY = /<<<(?:end )?untrusted[^<>\n]{0,200}>>>/iy;
+const BRACKET_BLOCK = /\[(TOOL_CALLS?|TOOL_RESULTS?)\]/iy;
+const REPLY_TAG = /\[\[\s*reply_to(_current|\s*:\s*([^\]\s]{1,128}))\s*\]\][ \t]*/iy;
+const FENCE = /[ \t]{0,3}(`{3,}|~{3,})[^\n]*(?:\n|$)/y;
+const TICKS = /`+/y;
+
+/** What may still become one of the above; longer than this it cannot. */
+const LONGEST_MARKER = 260;
+const UNFINISHED_MARKER = new RegExp(
+  [
+    '^<{1,3}/?$',
+    '^</?[\\w:-]{1,40}/?$',
+    `^</?(?:\\w{1,12}:)?(?:${BLOCKS}|${TAGS})\\s[^<>]*$`,
+    '^<[|｜][\\w ▁-]*[|｜]?$',
+    '^<</?S?Y?S?$',
+    '^<<<(?:e?n?d?| ?|end u?n?t?r?u?s?t?e?d?|u?n?t?r?u?s?t?e?d?)$',
+    '^<<<(?:end )?untrusted[^<>\\n]*>{0,2}$',
+    '^\\[/?I?N?S?T?$',
+    '^\\[/?T?O?O?L?_?(?:CALLS?|RESULTS?|[CR]\\w{0,5})?$',
+    '^\\[\\[\\s*r?e?p?l?y?_?t?o?(?:_\\w{0,7}|\\s*:\\s*[^\\]\\s]*)?\\s*\\]?$',
+  ].join('|'),
+  'i',
+);
+
+type Scan = {
+  readonly source: string;
+  readonly isFinal: boolean;
+  at: number;
+  out: string;
+  replyTag?: string;
+};
+
+/** The whole text; an unclosed thinking block at a line's start takes the rest of the text with it. */
+export function stripScaffolding(text: string): Stripped {
+  return strip(text, true);
+}
+
+/** A text that is still growing. */
+export function stripScaffoldingStreaming(text: string): string {
+  return strip(text, false).text;
+}
+
+function strip(source: string, isFinal: boolean): Stripped {
+  if (!/[<[]/.test(source)) return { text: source };
+  const scan: Scan = { source, isFinal, at: 0, out: '' };
+  while (scan.at < source.length) {
+    if (!step(scan)) break;
+  }
+  return scan.replyTag === undefined ? { text: scan.out } : { text: scan.out, replyTag: scan.replyTag };
+}
+
+/** Decides about the next piece; false when it must wait for what is written next. */
+function step(scan: Scan): boolean {
+  const char = scan.source.charAt(scan.at);
+  const isLineStart = scan.at === 0 || scan.source.charAt(scan.at - 1) === '\n';
+  if (isLineStart && /[ `~\t]/.test(char)) {
+    const fenced = copyFence(scan);
+    if (fenced !== undefined) return fenced;
+  }
+  if (char === '`') return copyCode(scan);
+  if (char === '<' || char === '[') return readMarker(scan);
+  const next = nextSpecial(scan.source, scan.at + 1);
+  scan.out += scan.source.slice(scan.at, next);
+  scan.at = next;
+  return true;
+}
+
+function nextSpecial(source: string, from: number): number {
+  for (let index = from; index < source.length; index += 1) {
+    const char = source.charAt(index);
+    if (char === '<' || char === '[' || char === '`' || source.charAt(index - 1) === '\n') return index;
+  }
+  return source.length;
+}
+
+/** Copies a fenced block; undefined when there is none here. */
+function copyFence(scan: Scan): boolean | undefined {
+  const fence = matchAt(FENCE, scan);
+  const rest = scan.source.slice(scan.at);
+  if (!fence) return !scan.isFinal && /^[ \t]{0,3}(?:`{0,2}|~{0,2})$/.test(rest) ? false : undefined;
+  const marker = fence[1] ?? '```';
+  // A line of ticks with more ticks on it is a code span, not a fence.
+  if (marker.startsWith('`') && fence[0].trim().slice(marker.length).includes('`')) return undefined;
+  if (!scan.isFinal && !fence[0].endsWith('\n')) return false;
+  const closing = new RegExp(`^[ \\t]{0,3}${marker.charAt(0)}{${marker.length},}[ \\t]*$`, 'm');
+  const body = rest.slice(fence[0].length);
+  const end = closing.exec(body);
+  const length = end ? fence[0].length + end.index + end[0].length : rest.length;
+  take(scan, length);
+  return true;
+}
+
+/** Copies a code span, which ends on its own line; ticks that are never closed are plain text. */
+function copyCode(scan: Scan): boolean {
+  const ticks = matchAt(TICKS, scan)?.[0] ?? '`';
+  const lineEnd = scan.source.indexOf('\n', scan.at);
+  const line = scan.source.slice(scan.at, lineEnd === -1 ? undefined : lineEnd);
+  const closing = new RegExp(`(?<!\`)\`{${ticks.length}}(?!\`)`, 'g');
+  closing.lastIndex = ticks.length;
+  const end = closing.exec(line);
+  const isOpen = lineEnd === -1 && !scan.isFinal;
+  if (isOpen && (!end || end.index + ticks.length === line.length)) return false;
+  take(scan, end ? end.index + ticks.length : ticks.length);
+  return true;
+}
+
+function readMarker(scan: Scan): boolean {
+  const skipped = matchAt(ROLE_TOKEN, scan) ?? matchAt(BOUNDARY, scan);
+  if (skipped) return skip(scan, skipped[0].length);
+  const tag = matchAt(REPLY_TAG, scan);
+  if (tag) {
+    if (!scan.isFinal && scan.at + tag[0].length === scan.source.length) return false;
+    scan.replyTag = tag[2] ?? 'current';
+    return skip(scan, tag[0].length);
+  }
+  const opening = matchAt(OPENING, scan) ?? matchAt(BRACKET_BLOCK, scan);
+  if (opening) return skipBlock(scan, opening[0], opening[1] ?? '');
+  const stray = matchAt(STRAY, scan);
+  if (stray) return skip(scan, stray[0].length);
+  const rest = scan.source.slice(scan.at, scan.at + LONGEST_MARKER);
+  const mayGrow =
+    !scan.isFinal && scan.at + rest.length === scan.source.length && UNFINISHED_MARKER.test(rest);
+  if (mayGrow) return false;
+  take(scan, 1);
+  return true;
+}
+
+function skipBlock(scan: Scan, opening: string, name: string): boolean {
+  const end = endOfBlock(scan.source, scan.at + opening.length, name);
+  if (end !== undefined) {
+    const isAtLineStart = /(?:^|\n)[ \t]*$/.test(scan.out);
+    const gap = /^\s*/.exec(scan.source.slice(end))?.[0] ?? '';
+    // The gap may go on growing, and with it what is skipped.
+    if (!scan.isFinal && end + gap.length === scan.source.length) return false;
+    scan.at = isAtLineStart ? end + gap.length : end;
+    return true;
+  }
+  if (!scan.isFinal) return false;
+  const isLineStart = /(?:^|\n)[ \t]*$/.test(scan.out);
+  scan.at = isLineStart ? scan.source.length : scan.at + opening.length;
+  return true;
+}
+
+/** Where the block that was opened before `from` is closed, nested ones counted. */
+function endOfBlock(source: string, from: number, name: string): number | undefined {
+  const tags =
+    source.charAt(from - 1) === ']'
+      ? new RegExp(`\\[(/?)${name}\\]`, 'gi')
+      : new RegExp(`<(/?)(?:\\w{1,12}:)?${name}(?:\\s[^<>]{0,200})?>`, 'gi');
+  tags.lastIndex = from;
+  let depth = 1;
+  for (let tag = tags.exec(source); tag; tag = tags.exec(source)) {
+    depth += tag[1] === '/' ? -1 : 1;
+    if (depth === 0) return tag.index + tag[0].length;
+  }
+  return undefined;
+}
+
+function matchAt(pattern: RegExp, scan: Scan): RegExpExecArray | undefined {
+  pattern.lastIndex = scan.at;
+  return pattern.exec(scan.source) ?? undefined;
+}
+
+function take(scan: Scan, length: number): void {
+  scan.out += scan.source.slice(scan.at, scan.at + length);
+  scan.at += length;
+}
+
+function skip(scan: Scan, length: number): boolean {
+  scan.at += length;
+  return true;
+}

@@ -1,0 +1,94 @@
+/** Where a text was written: which words, besides NO_REPLY, mean "send nothing" there. */
+export type SilenceContext = 'chat' | 'heartbeat' | 'announce' | 'agent-reply';
+
+/**
+ * The shapes in which a silent token may stand in a text, as one grammar that the final decision and
+ * the stream guard share, so that the guard can never show what the decision takes away.
+ */
+export type SilenceGrammar = {
+  /** A token at the beginning, with what parts it from the rest. */
+  readonly head: readonly RegExp[];
+  /** A token at the end. */
+  readonly tail: readonly RegExp[];
+  /** The whole text says the token as JSON, or fenced. */
+  readonly whole: readonly RegExp[];
+  /** Every text that may still grow into a head or a whole (a superset: holding is safe). */
+  readonly mayBecomeHead: readonly RegExp[];
+  /** Every end of a text that may still grow into a tail. */
+  readonly mayBecomeTail: RegExp;
+};
+
+const TOKENS: Record<SilenceContext, readonly string[]> = {
+  chat: ['NO_REPLY'],
+  heartbeat: ['NO_REPLY', 'HEARTBEAT_OK'],
+  announce: ['NO_REPLY', 'ANNOUNCE_SKIP'],
+  'agent-reply': ['NO_REPLY', 'REPLY_SKIP'],
+};
+
+/** Emphasis: may hug a token on a line with other text. Quotes and ticks there mean "the word", not the act. */
+const EMPHASIS = '[*_~]{0,3}';
+/** On a line of its own a token may be wrapped in anything a model is known to wrap it in. */
+const WRAP = '[*_~`"\'“”‘’«»()<>\\[\\]]{0,6}';
+const END = '[*_~`"\'“”‘’«»()<>\\[\\].!…]{0,6}';
+/** Scripts that are written without spaces: a token may touch them. Without the full-width colon. */
+const UNSPACED = '\\u2e80-\\u9fff\\uac00-\\ud7af\\uff00-\\uff19\\uff1b-\\uffef';
+const NOT_NAMED = '(?!\\s*[:：])';
+/** What must stand before a token at the end of a line, besides the line's start. */
+const BEFORE_TAIL = `[\\s.!?…)\\]*~${UNSPACED}]`;
+
+const grammars: Record<SilenceContext, SilenceGrammar> = {
+  chat: grammarOf(TOKENS.chat),
+  heartbeat: grammarOf(TOKENS.heartbeat),
+  announce: grammarOf(TOKENS.announce),
+  'agent-reply': grammarOf(TOKENS['agent-reply']),
+};
+
+export function silenceGrammar(context: SilenceContext): SilenceGrammar {
+  return grammars[context];
+}
+
+function grammarOf(tokens: readonly string[]): SilenceGrammar {
+  const token = `(?:${tokens.join('|')})`;
+  const json = `\\{\\s*"action"\\s*:\\s*"\\s*${token}\\s*"\\s*\\}`;
+  return {
+    head: [
+      new RegExp(`^${WRAP}${token}${END}[ \\t]*(?:\\n|$)${NOT_NAMED}`, 'i'),
+      new RegExp(`^${EMPHASIS}${token}${EMPHASIS}[.!…]{0,3}(?=\\s|$|[${UNSPACED}])${NOT_NAMED}`, 'i'),
+    ],
+    tail: [
+      new RegExp(`(?:^|\\n)[ \\t]*${WRAP}${token}${END}:?${END}$`, 'i'),
+      new RegExp(`(?:^|(?<=${BEFORE_TAIL}))${EMPHASIS}${token}${EMPHASIS}$`, 'i'),
+    ],
+    whole: [
+      new RegExp(`^${json}$`, 'i'),
+      new RegExp(`^\`{3,}[\\w-]{0,12}\\s*(?:${json}|${WRAP}${token}${END})\\s*\`{3,}$`, 'i'),
+    ],
+    mayBecomeHead: tokens.flatMap((word) => [
+      new RegExp(`^${WRAP}${prefixOf(word, `${END}\\s*[:：]?${END}\\s*`)}$`, 'i'),
+      new RegExp(`^${jsonPrefix(word, '')}$`, 'i'),
+      new RegExp(
+        `^\`{1,8}[\\w-]{0,12}\\s*(?:${jsonPrefix(word, '[`\\s]*')}|${WRAP}${prefixOf(word, `${END}[\`\\s]*`)})?$`,
+        'i',
+      ),
+    ]),
+    mayBecomeTail: new RegExp(
+      `^[ \\t]*${WRAP}(?:${tokens.map((word) => prefixOf(word, `${END}:?${END}`)).join('|')})$`,
+      'i',
+    ),
+  };
+}
+
+/** A pattern for every prefix of `word`, the whole of it followed by `rest`. */
+function prefixOf(word: string, rest: string): string {
+  return [...word].reduceRight((tail, char) => `(?:${literalChar(char)}${tail})?`, `(?:${rest})`);
+}
+
+function jsonPrefix(word: string, rest: string): string {
+  const value = prefixOf(word, `\\s*(?:"\\s*(?:\\}\\s*(?:${rest}))?)?`);
+  const afterKey = `\\s*(?::\\s*(?:"\\s*${value})?)?`;
+  return `\\{\\s*${prefixOf('"action"', afterKey)}`;
+}
+
+function literalChar(char: string): string {
+  return char.replace(/[.*+?^${}()|[\]\\]/, '\\$&');
+}

@@ -1,0 +1,69 @@
+/**
+ * Decides "answer or stay silent". The rule, in order (spec 9.1):
+ * the whole text is a silent token (any case, however wrapped) or the JSON `{"action": token}`: silent;
+ * a token at an edge of other text is stripped and the rest is sent; a token in the middle, quoted on a
+ * line with other words, or followed by `:` and text, is ordinary text.
+ */
+import { type SilenceContext, silenceGrammar } from './silence-grammar.ts';
+
+export type Silence =
+  | { readonly kind: 'silent' }
+  /** `text` is trimmed; empty only when nothing was written at all. */
+  | { readonly kind: 'visible'; readonly text: string };
+
+/** A heartbeat that says OK and not more than this many UTF-16 units beside it says nothing. */
+export const HEARTBEAT_REST_LIMIT = 300;
+
+/** A letter, a digit or a pictograph: without one, what is left beside a token is only its punctuation. */
+const SAYS_SOMETHING = /[\p{L}\p{N}\p{Extended_Pictographic}\p{So}]/u;
+
+export function judgeSilence(text: string, context: SilenceContext): Silence {
+  const written = text.trim();
+  const { rest, isSilent } = stripHeads(written, context);
+  if (isSilent) return { kind: 'silent' };
+  const visible = stripTails(rest, context);
+  if (visible === written) return { kind: 'visible', text: visible };
+  if (!saysSomething(visible)) return { kind: 'silent' };
+  if (context === 'heartbeat' && visible.length <= HEARTBEAT_REST_LIMIT) return { kind: 'silent' };
+  return { kind: 'visible', text: visible };
+}
+
+/** Takes every token off the beginning of a trimmed text. */
+export function stripHeads(
+  text: string,
+  context: SilenceContext,
+): { readonly rest: string; readonly isSilent: boolean } {
+  const { head, whole } = silenceGrammar(context);
+  let rest = text;
+  for (;;) {
+    const current = rest;
+    if (whole.some((form) => form.test(current))) return { rest: '', isSilent: true };
+    const match = firstMatch(head, current);
+    if (!match) return { rest: current, isSilent: false };
+    rest = current.slice(match.length).trimStart();
+    if (rest === '') return { rest, isSilent: true };
+  }
+}
+
+/** Takes every token off the end of a trimmed text. */
+export function stripTails(text: string, context: SilenceContext): string {
+  const { tail } = silenceGrammar(context);
+  let rest = text;
+  for (;;) {
+    const match = firstMatch(tail, rest);
+    if (!match) return rest;
+    rest = rest.slice(0, rest.length - match.length).trimEnd();
+  }
+}
+
+export function saysSomething(text: string): boolean {
+  return SAYS_SOMETHING.test(text);
+}
+
+function firstMatch(forms: readonly RegExp[], text: string): string | undefined {
+  for (const form of forms) {
+    const match = form.exec(text)?.[0];
+    if (match) return match;
+  }
+  return undefined;
+}

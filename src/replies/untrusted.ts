@@ -1,0 +1,138 @@
+/**
+ * How what people wrote becomes the model's text. What strangers wrote is data: it stands between two
+ * lines with a random boundary, without role tokens and without anything that looks like such a line.
+ */
+import { randomBytes } from 'node:crypto';
+import type { StoredAttachment } from '#contracts/attachment.ts';
+import type { Brand } from '#contracts/ids.ts';
+import type { Authority } from '#contracts/outcome.ts';
+import { cleanLabel, cleanUntrusted } from './clean-untrusted.ts';
+
+/** Random, so that no text can know it. */
+export type Boundary = Brand<'Boundary'>;
+
+export type InboundText = {
+  readonly text: string;
+  readonly sender: { readonly name: string; readonly authority: Authority };
+  /** Ms since the epoch. */
+  readonly sentAt: number;
+  readonly isGroup: boolean;
+  readonly quote?: { readonly author: string; readonly text: string };
+  /** The original author's label: the text is then data, not a request. */
+  readonly forwardedFrom?: string;
+  readonly attachments: readonly StoredAttachment[];
+  /** IANA name, for example `Europe/Berlin`. */
+  readonly timeZone: string;
+};
+
+export type GroupContextItem = {
+  readonly sender: string;
+  readonly text: string;
+  readonly sentAt: number;
+};
+
+/** A line that looks like one of our labels inside somebody's text. */
+const IMITATED_LABEL = /^(\s*)\[(?=[^\]\n]{0,200}(?:·|\battached\b))/gim;
+
+const BOUNDARY_BYTES = 12;
+
+export function newBoundary(): Boundary {
+  return boundaryFrom(randomBytes(BOUNDARY_BYTES));
+}
+
+/** Makes a boundary of at least 12 random bytes. */
+export function boundaryFrom(bytes: Uint8Array): Boundary {
+  if (bytes.length < BOUNDARY_BYTES) throw new RangeError(`a boundary takes ${BOUNDARY_BYTES} random bytes`);
+  return Buffer.from(bytes).toString('hex') as Boundary;
+}
+
+/** `about` says what it is and from whom; it is cleaned too. */
+export function wrapUntrusted(text: string, about: string, boundary: Boundary): string {
+  const body = cleanUntrusted(text).replaceAll(boundary, '·');
+  const label = cleanLabel(about).replaceAll(boundary, '·');
+  return `<<<untrusted ${boundary} ${label}>>>\n${body}\n<<<end untrusted ${boundary}>>>`;
+}
+
+/** In groups the text begins with who and when; quotes, forwards and files are marked as data. */
+export function renderInbound(message: InboundText, boundary: Boundary = newBoundary()): string {
+  const { quote, forwardedFrom, attachments } = message;
+  const pieces = [
+    ...(quote ? [wrapUntrusted(quote.text, `quote from ${nameOr(quote.author)}`, boundary)] : []),
+    forwardedFrom === undefined
+      ? ownWords(message)
+      : [labelOf(message), wrapUntrusted(message.text, `forwarded from ${nameOr(forwardedFrom)}`, boundary)]
+          .join(' ')
+          .trimStart(),
+    ...attachments.map(attachmentLine),
+  ];
+  return pieces.filter((piece) => piece !== '').join('\n');
+}
+
+/** What was said in a group since the agent last read it; '' when nothing was. */
+export function renderGroupContext(
+  items: readonly GroupContextItem[],
+  timeZone: string,
+  boundary: Boundary = newBoundary(),
+): string {
+  if (items.length === 0) return '';
+  const lines = items.map(
+    (item) => `[${nameOr(item.sender)} · ${timeOf(item.sentAt, timeZone)}] ${unlabelled(item.text)}`,
+  );
+  return wrapUntrusted(lines.join('\n'), 'earlier messages in this group, for context only', boundary);
+}
+
+function ownWords(message: InboundText): string {
+  return `${labelOf(message)} ${unlabelled(message.text)}`.trim();
+}
+
+function labelOf({ isGroup, sender, sentAt, timeZone }: InboundText): string {
+  if (!isGroup) return '';
+  return `[${nameOr(sender.name)} (${sender.authority}) · ${timeOf(sentAt, timeZone)}]`;
+}
+
+function attachmentLine(attachment: StoredAttachment): string {
+  const name = nameOr(attachment.name);
+  if (attachment.kind === 'missing')
+    return `[attached: "${name}", not available: ${cleanLabel(attachment.reason)}]`;
+  return `[attached: "${name}", ${cleanLabel(attachment.mimeType)}, ${sizeOf(attachment.sizeBytes)}]`;
+}
+
+function unlabelled(text: string): string {
+  return cleanUntrusted(text).replace(IMITATED_LABEL, '$1(');
+}
+
+function nameOr(name: string): string {
+  return cleanLabel(name) || 'someone';
+}
+
+function sizeOf(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  return bytes < 1024 * 1024 ? `${Math.round(bytes / 1024)} kB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
+}
+
+/** For example `Fri 2026-11-20 14:05`. */
+function timeOf(ms: number, timeZone: string): string {
+  const parts = formatOf(timeZone).formatToParts(ms);
+  const part = (type: Intl.DateTimeFormatPartTypes) => parts.find((each) => each.type === type)?.value ?? '';
+  return `${part('weekday').replace('.', '')} ${part('year')}-${part('month')}-${part('day')} ${part('hour')}:${part('minute')}`;
+}
+
+/** By time zone; making one takes longer than formatting a thousand times. */
+const knownFormats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = knownFormats.get(timeZone);
+  if (known) return known;
+  const format = new Intl.DateTimeFormat('en-CA', {
+    timeZone,
+    weekday: 'short',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  });
+  knownFormats.set(timeZone, format);
+  return format;
+}

@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { FormattedText, Span } from '#contracts/formatted-text.ts';
+import { plainText } from '#contracts/formatted-text.ts';
+import { chunkFormatted } from '../../src/replies/chunk.ts';
+import { formatMarkdown } from '../../src/replies/markdown.ts';
+import { check } from './reply-generators.ts';
+import { expectLawfulSpans } from './span-rules.ts';
+
+const textsOf = (chunks: readonly FormattedText[]) => chunks.map((chunk) => chunk.text);
+const cut = (text: string, maxLength: number) => textsOf(chunkFormatted(plainText(text), maxLength));
+const code = (text: string, start: number, length: number): FormattedText => ({
+  text,
+  spans: [{ kind: 'code-block', start, length, language: 'ts' }],
+});
+
+describe('chunkFormatted', () => {
+  it.each([
+    ['one paragraph.\n\nanother one', 20, ['one paragraph.', 'another one']],
+    ['a line\nand another\nthird', 20, ['a line\nand another', 'third']],
+    ['First one. Second one. Third', 24, ['First one. Second one.', 'Third']],
+    ['Is it? “Yes.” He said', 15, ['Is it? “Yes.”', 'He said']],
+    ['one two three four', 10, ['one two', 'three four']],
+    ['abcdefghijkl', 5, ['abcde', 'fghij', 'kl']],
+    ['a\n\n\n\n\nb', 3, ['a', 'b']],
+    ['• a\n  • b\n  • c', 8, ['• a', '  • b', '  • c']],
+    ['exact', 5, ['exact']],
+    ['12345 6789', 5, ['12345', '6789']],
+    ['', 5, []],
+    ['   \n ', 3, []],
+  ])('cuts %j at %i where a reader would', (text, maxLength, expected) => {
+    expect(cut(text, maxLength)).toEqual(expected);
+  });
+
+  it('prefers a paragraph to a line, a line to a sentence, a sentence to a word', () => {
+    const text = 'Aaaa bbbb.\n\nCccc dddd.\nEeee ffff. Gggg hhhh';
+    expect(cut(text, 40)[0]).toBe('Aaaa bbbb.');
+    expect(cut(text.slice(12), 28)[0]).toBe('Cccc dddd.');
+    expect(cut(text.slice(23), 18)[0]).toBe('Eeee ffff.');
+  });
+
+  it('does not make a tiny message for the sake of a paragraph', () => {
+    expect(cut(`Hi.\n\n${'word '.repeat(30)}`, 100)[0]?.length).toBeGreaterThan(25);
+  });
+
+  it('moves a code block that fits into one message to the next one', () => {
+    const chunks = chunkFormatted(code(`Look at this:\n\n${'x = 1;\n'.repeat(4)}`, 15, 28), 30);
+    expect(textsOf(chunks)[0]).toBe('Look at this:');
+    expect(chunks[1]?.spans).toEqual([{ kind: 'code-block', start: 0, length: 28, language: 'ts' }]);
+  });
+
+  it('closes and reopens a code block that is too long, with its language, at a line', () => {
+    const chunks = chunkFormatted(code('  a();\n\n  b();\n  c();', 0, 21), 9);
+    expect(textsOf(chunks)).toEqual(['  a();\n', '  b();', '  c();']);
+    for (const chunk of chunks) {
+      expect(chunk.spans).toEqual([
+        { kind: 'code-block', start: 0, length: chunk.text.length, language: 'ts' },
+      ]);
+    }
+  });
+
+  it.each(['👨‍👩‍👧‍👦', '👩🏽‍💻', '🇩🇪', 'é', '각', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', '❤️‍🔥'])('never cuts through %j', (cluster) => {
+    for (let maxLength = cluster.length; maxLength < cluster.length * 3; maxLength += 1) {
+      for (const text of cut(cluster.repeat(8), maxLength)) expect(text.length % cluster.length).toBe(0);
+    }
+  });
+
+  it('keeps surrogate pairs whole where one character is longer than a message', () => {
+    for (const text of cut(`👨‍👩‍👧‍👦${'\u0301'.repeat(50)}`, 4)) expect(text.isWellFormed()).toBe(true);
+  });
+
+  const pieces = fc.constantFrom(
+    'word',
+    'a',
+    ' ',
+    '  ',
+    '\n',
+    '\n\n',
+    '. ',
+    '! ',
+    '。',
+    '👍',
+    '👨‍👩‍👧',
+    '🇩🇪',
+    '**b c**',
+    '`x y`',
+    '\n```ts\nlet x = 1;\n\n  let y;\n```\n',
+    '\n> quote me\n\n',
+    '\n- item\n',
+    '[a b](https://x.example)',
+    'longerwordwithoutspaces',
+  );
+  const answers = fc
+    .array(pieces, { minLength: 1, maxLength: 60 })
+    .map((parts) => formatMarkdown(parts.join('')));
+
+  it('joins to the original but for the white space at the cuts, each piece within the limit', () => {
+    check(
+      fc.property(answers, fc.integer({ min: 12, max: 120 }), (formatted, maxLength) => {
+        let at = 0;
+        for (const chunk of chunkFormatted(formatted, maxLength)) {
+          expect(chunk.text.length).toBeLessThanOrEqual(maxLength);
+          expect(chunk.text.trim()).not.toBe('');
+          expect(chunk.text.isWellFormed()).toBe(true);
+          const found = formatted.text.indexOf(chunk.text, at);
+          expect(found).toBeGreaterThanOrEqual(at);
+          expect(formatted.text.slice(at, found).trim()).toBe('');
+          expectSameMarks(formatted, chunk, found);
+          at = found + chunk.text.length;
+        }
+        expect(formatted.text.slice(at).trim()).toBe('');
+      }),
+      20_000,
+    );
+  });
+
+  it('keeps spans lawful in every piece', () => {
+    check(
+      fc.property(answers, fc.integer({ min: 12, max: 120 }), (formatted, maxLength) => {
+        for (const chunk of chunkFormatted(formatted, maxLength)) expectLawfulSpans(chunk);
+      }),
+      20_000,
+    );
+  });
+
+  it('is quick about a very long text', () => {
+    const started = performance.now();
+    cut('word. '.repeat(20_000), 4096);
+    cut('x'.repeat(100_000), 2000);
+    cut('\n'.repeat(100_000), 2000);
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+});
+
+/** Each character of the chunk carries the very marks it carried in the whole. */
+function expectSameMarks(whole: FormattedText, chunk: FormattedText, offset: number): void {
+  for (let index = 0; index < chunk.text.length; index += 1) {
+    const inChunk = marksAt(chunk.spans, index);
+    const inWhole = marksAt(whole.spans, offset + index);
+    if (inChunk !== inWhole) expect({ index, marks: inChunk }).toEqual({ index, marks: inWhole });
+  }
+}
+
+function marksAt(spans: readonly Span[], index: number): string {
+  return spans
+    .filter((span) => span.start <= index && index < span.start + span.length)
+    .map((span) => JSON.stringify({ ...span, start: 0, length: 0 }))
+    .join();
+}

@@ -1,0 +1,234 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatMarkdown } from '../../src/replies/markdown.ts';
+import { check } from './reply-generators.ts';
+import { expectLawfulSpans } from './span-rules.ts';
+
+/** Spans as `kind:text`, links with their target. */
+function spansOf(markdown: string): string[] {
+  const { text, spans } = formatMarkdown(markdown);
+  return spans.map((span) => {
+    const extra =
+      span.kind === 'link' ? `→${span.url}` : span.kind === 'code-block' ? `(${span.language ?? ''})` : '';
+    return `${span.kind}${extra}:${text.slice(span.start, span.start + span.length)}`;
+  });
+}
+
+describe('formatMarkdown', () => {
+  it.each([
+    [
+      '**a** *b* ~~c~~ `d` ||e||',
+      'a b c d e',
+      ['bold:a', 'italic:b', 'strikethrough:c', 'code:d', 'spoiler:e'],
+    ],
+    ['***x***', 'x', ['italic:x', 'bold:x']],
+    ['# Title\n\ntext', 'Title\n\ntext', ['bold:Title']],
+    ['# **Title**', 'Title', ['bold:Title']],
+    ['**a `b` c**', 'a b c', ['bold:a ', 'code:b', 'bold: c']],
+    ['```ts\nlet x = 1;\n  y\n```', 'let x = 1;\n  y', ['code-block(ts):let x = 1;\n  y']],
+    ['[a](https://x.example/y)', 'a', ['link→https://x.example/y:a']],
+    ['[**a**](https://x.example)', 'a', ['link→https://x.example:a', 'bold:a']],
+    ['[`a`](https://x.example)', 'a', ['link→https://x.example:a']],
+    [
+      'https://x.example/a_b_c',
+      'https://x.example/a_b_c',
+      ['link→https://x.example/a_b_c:https://x.example/a_b_c'],
+    ],
+    ['<https://x.example>', 'https://x.example', ['link→https://x.example:https://x.example']],
+    ['![cat](https://x.example/c.png)', 'cat', ['link→https://x.example/c.png:cat']],
+    ['- a\n- b\n  - c\n    - d', '• a\n• b\n  • c\n    • d', []],
+    ['3. a\n4. b', '3. a\n4. b', []],
+    ['1. a\n   - b\n2. c', '1. a\n  • b\n2. c', []],
+    ['- [x] a\n- [ ] b', '☑ a\n☐ b', []],
+    ['> a **b**\n> c', 'a b\nc', ['quote:a b\nc', 'bold:b']],
+    ['> > a\n>\n> b', 'a\n\nb', ['quote:a\n\nb']],
+    ['> ```\n> x\n> ```', 'x', ['quote:x', 'code-block():x']],
+    ['a  \nb', 'a\nb', []],
+    ['a\nb\n\nc', 'a\nb\n\nc', []],
+    ['a\n\n---\n\nb', 'a\n\n———\n\nb', []],
+    ['<b>x</b> & <script>', '<b>x</b> & <script>', []],
+    ['<div>\n**x**\n</div>', '<div>\nx\n</div>', ['bold:x']],
+    ['5 * 3 * 2 and a_b_c and 2 ~ 3', '5 * 3 * 2 and a_b_c and 2 ~ 3', []],
+    ['a || b || c', 'a || b || c', []],
+    ['\\*not bold\\*', '*not bold*', []],
+    ['[1]: https://x.example', '[1]: https://x.example', ['link→https://x.example:https://x.example']],
+    ['text[^1]\n\n[^1]: note', 'text[^1]\n\n[^1]: note', []],
+    ['**unclosed', '**unclosed', []],
+    ['', '', []],
+  ])('turns %j into text and spans', (markdown, text, spans) => {
+    expect(formatMarkdown(markdown).text).toBe(text);
+    expect(spansOf(markdown)).toEqual(spans);
+  });
+
+  it('draws a table as aligned monospace text', () => {
+    const markdown = '| Name | Size |\n|:--|--:|\n| **a** | 1 |\n| 好的 | 200 |';
+    expect(formatMarkdown(markdown)).toEqual({
+      text: 'Name  Size\n────  ────\na        1\n好的   200',
+      spans: [{ kind: 'code-block', start: 0, length: 41 }],
+    });
+  });
+
+  it.each([
+    ['[you](tg://user?id=1)', 'you (tg://user?id=1)'],
+    ['[x](javascript:alert(1))', 'x (javascript:alert(1))'],
+    ['[https://bank.example](https://evil.example)', 'https://bank.example (https://evil.example)'],
+    ['[bank.example](https://evil.example/bank.example)', 'bank.example (https://evil.example/bank.example)'],
+    ['[x](https://bank.example@evil.example)', 'x (https://bank.example@evil.example)'],
+    ['[file](./notes.md)', 'file (./notes.md)'],
+  ])('shows where %j would lead instead of linking it', (markdown, text) => {
+    const formatted = formatMarkdown(markdown);
+    expect(formatted.text).toBe(text);
+    expect(
+      formatted.spans.filter(
+        (span) =>
+          span.kind === 'link' &&
+          !formatted.text.slice(span.start, span.start + span.length).startsWith('https://'),
+      ),
+    ).toEqual([]);
+  });
+
+  it.each([
+    '[bank.example](https://www.bank.example/login)',
+    '[README.md](https://x.example/README.md)',
+    '[mail](mailto:a@b.example)',
+  ])('links the honest %j', (markdown) => {
+    expect(formatMarkdown(markdown).spans).toHaveLength(1);
+  });
+
+  const pieces = fc.constantFrom(
+    '*',
+    '**',
+    '_',
+    '__',
+    '~~',
+    '`',
+    '```',
+    '```js\n',
+    '~~~',
+    '||',
+    '\n',
+    '\n\n',
+    '  \n',
+    '> ',
+    '- ',
+    '1. ',
+    '  ',
+    '    ',
+    '# ',
+    '## ',
+    '| a | b |\n|---|---|\n| 1 | 2 |\n',
+    '|',
+    '[',
+    '](',
+    ')',
+    '](https://x.example)',
+    '![',
+    '<',
+    '>',
+    '<b>',
+    '&amp;',
+    '\\',
+    '- [ ] ',
+    'word',
+    'a b',
+    '👍',
+    '👨‍👩‍👧',
+    '好',
+    'https://x.example/p',
+    'www.x.example',
+    'a@b.example',
+    '@everyone',
+    '---\n',
+    '===\n',
+    '[^1]',
+    ': ',
+    '.',
+    '\t',
+    '\u202e',
+  );
+  const markdowns = fc.array(pieces, { maxLength: 24 }).map((parts) => parts.join(''));
+
+  it('never throws, and its spans obey the rules, whatever the model writes', () => {
+    check(
+      fc.property(markdowns, (markdown) => expectLawfulSpans(formatMarkdown(markdown))),
+      30_000,
+    );
+  });
+
+  it('loses no word and no emoji of what was written', () => {
+    check(
+      fc.property(markdowns, (markdown) => {
+        const formatted = formatMarkdown(markdown);
+        const languages = formatted.spans.map((span) => (span.kind === 'code-block' ? span.language : ''));
+        const text = [formatted.text, ...languages].join('\n');
+        for (const word of ['word', '👍', '👨‍👩‍👧', '好', '@everyone']) {
+          expect(text.split(word).length).toBeGreaterThanOrEqual(markdown.split(word).length);
+        }
+      }),
+      30_000,
+    );
+  });
+
+  it('gives a text without markup back as it is', () => {
+    const words = fc.array(
+      fc.constantFrom(
+        'It',
+        'is',
+        'ten',
+        'o’clock.',
+        '\n',
+        '\n\n',
+        '(yes)',
+        '3.5',
+        'e.g.',
+        '👍',
+        'a-b',
+        '“q”',
+      ),
+      { maxLength: 30 },
+    );
+    check(
+      fc.property(words, (list) => {
+        const text = list
+          .join(' ')
+          .replace(/ *\n */g, '\n')
+          .replace(/\n{3,}/g, '\n\n')
+          .trim();
+        if (/^(?:[-+]|\d+[.)])\s/m.test(text)) return;
+        expect(formatMarkdown(text)).toEqual({ text, spans: [] });
+      }),
+    );
+  });
+
+  it('shows hostile nesting as written and stays quick', () => {
+    for (const piece of [
+      '> ',
+      '[',
+      '*a ',
+      '**',
+      '- ',
+      '`',
+      '![',
+      '<',
+      '|',
+      '_a',
+      '~~',
+      '||',
+      '(',
+      '[a](',
+      '*_',
+      '1. ',
+      '\n- ',
+      '\\',
+      '&',
+    ]) {
+      const markdown = piece.repeat(Math.floor(16_000 / piece.length));
+      const started = performance.now();
+      expectLawfulSpans(formatMarkdown(markdown));
+      const durationMs = performance.now() - started;
+      expect({ piece, isQuick: durationMs < 1_500, durationMs: durationMs < 1_500 ? 0 : durationMs }).toEqual(
+        { piece, isQuick: true, durationMs: 0 },
+      );
+    }
+  });
+});

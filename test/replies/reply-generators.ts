@@ -1,0 +1,113 @@
+import fc from 'fast-check';
+import type { SilenceContext } from '../../src/replies/silence-grammar.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+
+/** Runs a property for about a second, or for its full count with PARLEY_LONG=1. */
+export function check<T>(property: fc.IProperty<T>, fullRuns = 100_000): void {
+  fc.assert(property, {
+    numRuns: fullRuns,
+    markInterruptAsFailure: false,
+    ...(isLong ? {} : { interruptAfterTimeLimit: 800 }),
+  });
+}
+
+export const contexts: fc.Arbitrary<SilenceContext> = fc.constantFrom(
+  'chat',
+  'heartbeat',
+  'announce',
+  'agent-reply',
+);
+
+/** Pieces that silence is made of, and what may stand around them. */
+const pieces = fc.constantFrom(
+  'NO_REPLY',
+  'no_reply',
+  'No_Reply',
+  'HEARTBEAT_OK',
+  'ANNOUNCE_SKIP',
+  'reply_skip',
+  'NO_',
+  'NO',
+  'REPLY',
+  'N',
+  '_',
+  '{"action":"NO_REPLY"}',
+  '{ "action" : "reply_skip" }',
+  '{"action":',
+  '"',
+  '{',
+  '}',
+  '```',
+  '```json\n',
+  '`',
+  ' ',
+  '  ',
+  '\n',
+  '\n\n',
+  '\t',
+  '*',
+  '**',
+  '~~',
+  '.',
+  '...',
+  ':',
+  ' : ',
+  '：',
+  '!',
+  '(',
+  ')',
+  '[',
+  ']',
+  '“',
+  '”',
+  '。',
+  'No, ',
+  'No problem',
+  'Hello',
+  'x',
+  '好的',
+  '👍',
+  '👨‍👩‍👧',
+  'é',
+  '<think>',
+  '</think>',
+  '<think>a</think>',
+  '<',
+  '<<<',
+  '>',
+  '[[reply_to_current]]',
+  '[[reply_to:12]]',
+  '[[',
+  '<|im_end|>',
+  '\u001b[31m',
+  '\u001b]8;;x\u0007',
+  '\r\n',
+  '\u200b',
+  '\u202e',
+  '<tool_call>',
+  '</tool_call>',
+  '<b>',
+  '<3',
+  'a < b',
+  '\ud83d',
+  '\u0000',
+  '`<think>`',
+  '🏴󠁧󠁢󠁥󠁮󠁧󠁿',
+  '~~~\n',
+  'word '.repeat(70),
+);
+
+export const tokenTexts: fc.Arbitrary<string> = fc
+  .array(pieces, { maxLength: 9 })
+  .map((parts) => parts.join(''));
+
+export function silenceProperty(holds: (text: string, context: SilenceContext) => void): void {
+  check(fc.property(tokenTexts, contexts, (text, context) => holds(text, context)));
+}
+
+/** Cuts a text at any UTF-16 unit, surrogate pairs included. */
+export function cutAt(text: string, cuts: readonly number[]): string[] {
+  const at = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
+  return [0, ...at].map((start, index) => text.slice(start, at[index] ?? text.length));
+}

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import { messageId } from '#contracts/ids.ts';
+import { fillNotice, noticesFor } from '../../src/replies/notices.ts';
+import { type ReplyPlan, shapeInternalFailure, shapeReply } from '../../src/replies/reply-pipeline.ts';
+import { aReceipt, aReply, aRoute } from './reply-builders.ts';
+
+const file = { path: '/w/a.png', mimeType: 'image/png', name: 'a.png' };
+
+function textsOf(plan: ReplyPlan): string[] {
+  if (plan.kind !== 'send' && plan.kind !== 'fallback') return [];
+  return plan.parts.flatMap(({ content }) => (content.kind === 'text' ? [content.text.text] : []));
+}
+
+describe('shapeReply', () => {
+  it('sends an answer as formatted text', () => {
+    expect(shapeReply(aReply({ text: 'Hello **you**' }))).toEqual({
+      kind: 'send',
+      parts: [
+        {
+          content: {
+            kind: 'text',
+            text: { text: 'Hello you', spans: [{ kind: 'bold', start: 6, length: 3 }] },
+          },
+        },
+      ],
+    });
+  });
+
+  it('judges silence after thinking and reply tags are taken out', () => {
+    expect(shapeReply(aReply({ text: '<think>NO</think>[[reply_to_current]] NO_REPLY' }))).toEqual({
+      kind: 'silent',
+    });
+  });
+
+  it('pitfall 19: never replaces silence, not even when a tool failed', () => {
+    expect(shapeReply(aReply({ text: 'NO_REPLY', toolFailure: { tool: 'shell' } }))).toEqual({
+      kind: 'silent',
+    });
+  });
+
+  it('sends media although the text is silent or repeats what was sent', () => {
+    const plan = { kind: 'send', parts: [{ content: { kind: 'media', ...file } }] };
+    expect(shapeReply(aReply({ text: 'NO_REPLY', media: [file] }))).toEqual(plan);
+    expect(shapeReply(aReply({ text: 'Done.', media: [file], receipts: [aReceipt({ text: 'x' })] }))).toEqual(
+      plan,
+    );
+  });
+
+  it('does not send media again that the message tool sent', () => {
+    const receipts = [aReceipt({ media: [file.path] })];
+    expect(shapeReply(aReply({ text: '', media: [file], receipts }))).toEqual({
+      kind: 'suppressed',
+      reason: 'media-sent',
+    });
+  });
+
+  it('pitfall 20: suppresses an answer that the message tool gave already', () => {
+    const receipts = [aReceipt({ text: 'It is ten o’clock now' })];
+    expect(shapeReply(aReply({ text: 'It is ten o’clock now', receipts }))).toEqual({
+      kind: 'suppressed',
+      reason: 'repeats',
+    });
+  });
+
+  it('says in one line that a tool failed when nothing else is left', () => {
+    const plan = shapeReply(aReply({ text: '<think>hm</think>', toolFailure: { tool: 'shell' } }));
+    expect(plan.kind).toBe('fallback');
+    expect(textsOf(plan)).toEqual([fillNotice(noticesFor('en').toolFailure, { tool: 'shell' })]);
+  });
+
+  it('says nothing about a failed tool when a person already got something', () => {
+    const input = aReply({ text: '', toolFailure: { tool: 'shell' }, receipts: [aReceipt({ text: 'x' })] });
+    expect(shapeReply(input)).toEqual({ kind: 'suppressed', reason: 'empty' });
+    const elsewhere = [aReceipt({ text: 'x', route: aRoute({ conversation: 'other' }) })];
+    expect(shapeReply({ ...input, receipts: elsewhere }).kind).toBe('fallback');
+  });
+
+  it('cuts a long answer to what the network takes', () => {
+    const plan = shapeReply(
+      aReply({ text: 'word '.repeat(1000), capabilities: { text: { maxLength: 2000 }, canReact: true } }),
+    );
+    expect(textsOf(plan).map((text) => text.length <= 2000)).toEqual([true, true, true]);
+  });
+
+  it.each([
+    ['off', [undefined, undefined]],
+    ['first', ['41', undefined]],
+    ['all', ['41', '41']],
+  ] as const)('quotes by replyToMode %s', (replyToMode, expected) => {
+    const plan = shapeReply(aReply({ text: `${'a'.repeat(4000)}\n\n${'b'.repeat(4000)}`, replyToMode }));
+    expect(plan.kind === 'send' && plan.parts.map((part) => part.replyTo)).toEqual(expected);
+  });
+
+  it('lets an explicit reply tag win over the mode, and only to a message it can know', () => {
+    const target = (text: string, over = {}) => {
+      const plan = shapeReply(aReply({ text, ...over }));
+      return plan.kind === 'send' && plan.parts[0]?.replyTo;
+    };
+    expect(target('[[reply_to_current]]Hi')).toBe('41');
+    expect(target('[[reply_to:17]]Hi', { replyToMode: 'all' })).toBe('17');
+    const knownMessageIds = new Set([messageId('17')]);
+    expect(target('[[reply_to:17]]Hi', { knownMessageIds })).toBe('17');
+    expect(target('[[reply_to:999]]Hi', { knownMessageIds })).toBe('41');
+  });
+});
+
+describe('shapeInternalFailure', () => {
+  it('is a line in a DM, a reaction in a group, a line where reactions are impossible', () => {
+    expect(textsOf(shapeInternalFailure(aReply()))).toEqual([noticesFor('en').internalFailure]);
+    expect(shapeInternalFailure(aReply({ chatKind: 'group' }))).toEqual({
+      kind: 'fallback',
+      parts: [{ content: { kind: 'reaction', messageId: '41', emoji: '⚠' } }],
+    });
+    const mute = { text: { maxLength: 100 }, canReact: false };
+    expect(
+      textsOf(shapeInternalFailure(aReply({ chatKind: 'group', capabilities: mute }), 'Too slow')),
+    ).toEqual(['Too slow']);
+    expect(textsOf(shapeInternalFailure(aReply({ chatKind: 'group', route: aRoute() })))).toHaveLength(1);
+  });
+});
+
+describe('noticesFor', () => {
+  it('takes the language, what it lacks from English, and the owner’s own words first', () => {
+    const notices = noticesFor('de-AT', { stopped: 'Aus.' });
+    expect(notices.nothingToStop).toBe('Es läuft nichts.');
+    expect(notices.deliveryUnknown).toBe(noticesFor('en').deliveryUnknown);
+    expect(notices.stopped).toBe('Aus.');
+    expect(noticesFor('xx').stopped).toBe('Stopped.');
+  });
+
+  it('fills in values and leaves unknown names visible', () => {
+    expect(fillNotice('{a} {b} {toString}', { a: 1 })).toBe('1 {b} {toString}');
+  });
+});
