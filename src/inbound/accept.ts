@@ -1,0 +1,179 @@
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { InboundBatch, Intake } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { hasCode, ParleyError } from '#contracts/errors.ts';
+import type { Log } from '#contracts/log.ts';
+import type { Probe } from '#contracts/probe.ts';
+import type { Store } from '../store/command.ts';
+import { conversationKeyOf } from '../store/conversation-key.ts';
+import { acceptBatch } from '../store/intake/accept-batch.ts';
+import { readConversationFacts } from '../store/intake/conversation-facts.ts';
+import type { AcceptInput, Effects, Proposal } from '../store/intake/proposal.ts';
+import type { CommandDesk } from './command-desk.ts';
+import type { Gate } from './gate.ts';
+import { propose } from './propose.ts';
+
+export type InboundDeps = {
+  readonly store: Store;
+  readonly gate: Gate;
+  readonly commands: CommandDesk;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly probe: Probe;
+  /** Sets in motion what the commit made due. Never waits, never throws. */
+  start(effects: Effects): void;
+  /** False while the disk is too full to take anything in. */
+  hasSpace(): boolean;
+};
+
+/** The account that receives, and the lease that proves its right to. */
+export type Receiving = {
+  readonly account: string;
+  readonly epoch: number;
+  readonly holder: string;
+  readonly botName: string;
+};
+
+/** A raw event is kept up to this length, UTF-16 units. */
+const maxRaw = 65_536;
+
+/**
+ * Steps 1 to 4, from platform event to stored row. Resolves after the commit; a rejection means that
+ * nothing of what is not yet acknowledged may be acknowledged.
+ */
+export function createIntake(deps: InboundDeps, receiving: Receiving): Pick<Intake, 'accept'> {
+  return {
+    accept: async (batch) => {
+      deps.probe.reach('received');
+      if (!deps.hasSpace()) {
+        throw new ParleyError(
+          'store_full',
+          'The disk is almost full, so nothing is taken in; free some space.',
+          { retry: { kind: 'later' } },
+        );
+      }
+      const acceptances: Acceptance[] = [];
+      const slices = sliceAtChanges(batch.events);
+      for (const [index, events] of slices.entries()) {
+        const isLast = index === slices.length - 1;
+        const unreadable = isLast
+          ? (batch.unreadable ?? []).map((one) => unreadableProposal(receiving, one))
+          : [];
+        const cursor = isLast ? batch.cursor : undefined;
+        acceptances.push(...(await acceptSlice(deps, { receiving, events, unreadable, cursor })));
+      }
+      deps.probe.reach('accepted');
+      return acceptances;
+    },
+  };
+}
+
+/** A batch ends behind an event that may change how the next one is decided. */
+function sliceAtChanges(events: readonly InboundEnvelope[]): readonly (readonly InboundEnvelope[])[] {
+  const slices: InboundEnvelope[][] = [[]];
+  for (const envelope of events) {
+    slices.at(-1)?.push(envelope);
+    const { event } = envelope;
+    const mayChange =
+      event.kind === 'migrated' || (event.kind === 'message' && event.text.trimStart().startsWith('/'));
+    if (mayChange) slices.push([]);
+  }
+  if (slices.length > 1 && slices.at(-1)?.length === 0) slices.pop();
+  return slices;
+}
+
+type Slice = {
+  readonly receiving: Receiving;
+  readonly events: readonly InboundEnvelope[];
+  readonly unreadable: readonly Proposal[];
+  readonly cursor: string | undefined;
+};
+
+async function acceptSlice(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
+  try {
+    const proposals = await proposeAll(deps, slice);
+    return await store(deps, slice, [...proposals, ...slice.unreadable]);
+  } catch (error) {
+    // Trouble of the surroundings is the caller's to wait out; anything else is one bad event.
+    if (!hasCode(error, 'internal') && error instanceof ParleyError) throw error;
+    deps.log.error({ error, account: slice.receiving.account }, 'accept.batch-failed');
+    return acceptOneByOne(deps, slice);
+  }
+}
+
+async function proposeAll(deps: InboundDeps, { events, receiving }: Slice): Promise<readonly Proposal[]> {
+  const keys = [...new Set(events.map((envelope) => conversationKeyOf(envelope.route)))];
+  const facts = keys.length === 0 ? [] : await deps.store.read(readConversationFacts, { keys });
+  const byKey = new Map(facts.map((fact) => [fact.key, fact]));
+  const proposals: Proposal[] = [];
+  for (const envelope of events) {
+    const arrival = {
+      envelope,
+      facts: byKey.get(conversationKeyOf(envelope.route)),
+      botName: receiving.botName,
+      now: deps.clock.now(),
+    };
+    const proposed = propose(deps.gate, arrival);
+    proposals.push(
+      proposed.kind === 'proposal' ? proposed.proposal : await deps.commands.decide(proposed.command),
+    );
+  }
+  return proposals;
+}
+
+async function store(
+  deps: InboundDeps,
+  slice: Slice,
+  proposals: readonly Proposal[],
+): Promise<readonly Acceptance[]> {
+  const { receiving, cursor } = slice;
+  const { account, epoch, holder } = receiving;
+  const input: AcceptInput = { account, epoch, holder, proposals, ...(cursor !== undefined && { cursor }) };
+  const { acceptances, effects } = await deps.store.write(acceptBatch, input);
+  if (proposals.some((proposal) => proposal.decision.kind === 'command')) deps.probe.reach('command-applied');
+  deps.start(effects);
+  return acceptances;
+}
+
+/** One bad event must not hold up the others: what fails by itself three times is stored raw, and passed. */
+async function acceptOneByOne(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
+  const acceptances: Acceptance[] = [];
+  for (const envelope of slice.events) {
+    const one: Slice = { ...slice, events: [envelope], unreadable: [], cursor: undefined };
+    acceptances.push(...(await acceptStubborn(deps, one, envelope)));
+  }
+  acceptances.push(...(await store(deps, slice, slice.unreadable)));
+  return acceptances;
+}
+
+async function acceptStubborn(
+  deps: InboundDeps,
+  one: Slice,
+  envelope: InboundEnvelope,
+): Promise<readonly Acceptance[]> {
+  for (let tries = 1; tries <= 3; tries++) {
+    try {
+      return await store(deps, one, await proposeAll(deps, one));
+    } catch (error) {
+      if (!hasCode(error, 'internal') && error instanceof ParleyError) throw error;
+      deps.log.error({ error, eventKey: envelope.eventKey, tries }, 'accept.event-failed');
+    }
+  }
+  const raw = JSON.stringify(envelope);
+  return store(deps, one, [unreadableProposal(one.receiving, { eventKey: envelope.eventKey, raw })]);
+}
+
+function unreadableProposal(
+  { account }: Receiving,
+  { eventKey, raw }: Pick<NonNullable<InboundBatch['unreadable']>[number], 'eventKey' | 'raw'>,
+): Proposal {
+  return {
+    eventKey,
+    kind: 'unreadable',
+    conversationKey: account,
+    senderId: '',
+    raw: raw.slice(0, maxRaw).toWellFormed(),
+    decision: { kind: 'refuse', reason: 'unreadable' },
+  };
+}

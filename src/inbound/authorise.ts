@@ -1,0 +1,135 @@
+/**
+ * The one gate for every kind of event, before any download, write, model call or reply. In this
+ * order: what the platform itself reports; own and other bots' events; unknown kinds; then the DM
+ * policy, or the group policy and the group's members. Only immutable ids are read, and whatever is
+ * not allowed by name of a rule is refused.
+ */
+import type { IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
+import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
+import type { Authority } from '#contracts/outcome.ts';
+import { platformRef } from '../sessions/platform-ref.ts';
+import { type AccessPolicy, names } from './access-policy.ts';
+
+export type Access =
+  /**
+   * `owner` is named in the configuration; `member` is a person or a group's member named on a list;
+   * `guest` is admitted without being named, by an open policy or by an allowed group.
+   */
+  | { readonly kind: 'allowed'; readonly authority: Authority }
+  | { readonly kind: 'refused'; readonly reason: RefusalReason }
+  | { readonly kind: 'ignored'; readonly reason: IgnoreReason };
+
+/** The part of an envelope that access is decided by. There is no name in it. */
+export type AccessRequest = {
+  readonly route: Pick<InboundEnvelope['route'], 'channel' | 'conversation'>;
+  readonly chat: Pick<InboundEnvelope['chat'], 'kind' | 'parent'>;
+  readonly sender: Pick<InboundEnvelope['sender'], 'id' | 'isBot' | 'isSelf'>;
+  readonly event: { readonly kind: InboundEvent['kind'] };
+};
+
+export function authorise(request: AccessRequest, policy: AccessPolicy): Access {
+  const { sender, chat } = request;
+  switch (eventOrigin(request.event.kind)) {
+    case 'unknown':
+      return refused('unsupported-event');
+    case 'platform':
+      // Nobody's text: a bot or an anonymous administrator may have caused it.
+      return chat.kind === 'group' ? authorisePlace(request, policy) : authoriseDirect(request, policy);
+    case 'person':
+      if (sender.isSelf) return { kind: 'ignored', reason: 'own-message' };
+      if (sender.isBot) return { kind: 'ignored', reason: 'bot-message' };
+  }
+  switch (chat.kind) {
+    case 'dm':
+      return authoriseDirect(request, policy);
+    case 'group':
+      return authoriseMember(request, policy);
+    default:
+      chat.kind satisfies never;
+      return refused('unsupported-event');
+  }
+}
+
+/** Who caused an event of this kind. A kind that is not listed is unknown, and unknown is denied. */
+function eventOrigin(kind: InboundEvent['kind']): 'person' | 'platform' | 'unknown' {
+  switch (kind) {
+    case 'message':
+    case 'edit':
+    case 'delete':
+    case 'reaction':
+    case 'button':
+    case 'stop':
+      return 'person';
+    case 'migrated':
+    case 'membership':
+      return 'platform';
+    case 'unsupported':
+      return 'unknown';
+    default:
+      kind satisfies never;
+      return 'unknown';
+  }
+}
+
+/** Until pairing is built, `pairing` admits what `allowlist` admits. Owners always may, unless the policy is unknown. */
+function authoriseDirect({ route, sender }: AccessRequest, policy: AccessPolicy): Access {
+  const isOwner = names(policy.owners, route.channel, sender.id);
+  const isNamed = names(policy.allowFrom, route.channel, sender.id);
+  switch (policy.dmPolicy) {
+    case 'pairing':
+    case 'allowlist':
+      if (isOwner) return allowed('owner');
+      return isNamed ? allowed('member') : refused('dm-not-allowed');
+    case 'open':
+      if (sender.id === '') return refused('dm-not-allowed');
+      return allowed(isOwner ? 'owner' : isNamed ? 'member' : 'guest');
+    case 'disabled':
+      return isOwner ? allowed('owner') : refused('dm-disabled');
+    default:
+      policy.dmPolicy satisfies never;
+      return refused('dm-disabled');
+  }
+}
+
+function authoriseMember(request: AccessRequest, policy: AccessPolicy): Access {
+  const place = authorisePlace(request, policy);
+  if (place.kind !== 'allowed') return place;
+  const { route, chat, sender } = request;
+  if (sender.id === '') return refused('sender-not-allowed');
+  if (names(policy.owners, route.channel, sender.id)) return allowed('owner');
+  // A guild's list holds in its channels too, unless a channel has its own.
+  const members =
+    policy.groupMembers.get(platformRef(route.channel, route.conversation)) ??
+    (chat.parent === undefined
+      ? undefined
+      : policy.groupMembers.get(platformRef(route.channel, chat.parent)));
+  if (members === undefined) return place;
+  return names(members, route.channel, sender.id) ? allowed('member') : refused('sender-not-allowed');
+}
+
+/** Whether this group is answered at all. A person's approval for direct messages never opens a group. */
+function authorisePlace({ route, chat }: AccessRequest, policy: AccessPolicy): Access {
+  switch (policy.groupPolicy) {
+    case 'allowlist': {
+      const isNamed =
+        names(policy.allowGroups, route.channel, route.conversation) ||
+        (chat.parent !== undefined && names(policy.allowGroups, route.channel, chat.parent));
+      return isNamed ? allowed('guest') : refused('group-not-allowed');
+    }
+    case 'open':
+      return allowed('guest');
+    case 'disabled':
+      return refused('group-disabled');
+    default:
+      policy.groupPolicy satisfies never;
+      return refused('group-disabled');
+  }
+}
+
+function allowed(authority: Authority): Access {
+  return { kind: 'allowed', authority };
+}
+
+function refused(reason: RefusalReason): Access {
+  return { kind: 'refused', reason };
+}

@@ -1,0 +1,155 @@
+import type { Notices } from '../replies/notices.ts';
+import { fillNotice } from '../replies/notices.ts';
+import { platformRef } from '../sessions/platform-ref.ts';
+import type { Store } from '../store/command.ts';
+import type { CommandEffect, CommandReplies, Decision, Proposal } from '../store/intake/proposal.ts';
+import {
+  type LaneStatus,
+  readLaneStatus,
+  readSessions,
+  type SessionSummary,
+} from '../store/sessions/read-sessions.ts';
+import { commandTable } from './command-table.ts';
+import type { Command } from './commands.ts';
+import type { Gate } from './gate.ts';
+import { type CommandArrival, laneCommand } from './propose.ts';
+
+export interface CommandDesk {
+  /** Turns a command into what is to be stored: an effect with its answer, or an item of the lane. */
+  decide(command: CommandArrival): Promise<Proposal>;
+}
+
+export type CommandDeskDeps = {
+  readonly store: Store;
+  readonly gate: Gate;
+  /** For `/status`: the model in use, as the person should see it. */
+  readonly modelName: string;
+  /** What an agent calls itself. */
+  agentName(id: string): string;
+};
+
+export function createCommandDesk(deps: CommandDeskDeps): CommandDesk {
+  return {
+    decide: async (command) => {
+      const { parsed, event } = command;
+      if (parsed.kind === 'command' && parsed.spec.scope === 'lane') {
+        return { ...event, decision: laneCommand(deps.gate, command) };
+      }
+      return { ...event, decision: await immediate(deps, command) };
+    },
+  };
+}
+
+async function immediate(deps: CommandDeskDeps, arrival: CommandArrival): Promise<Decision> {
+  const { parsed, lane } = arrival;
+  const { route } = arrival.arrival.envelope;
+  const { notices } = deps.gate;
+  const decision = (effect: CommandEffect, replies: Omit<CommandReplies, 'route'>): Decision => ({
+    kind: 'command',
+    command: parsed.spec.name,
+    effect,
+    lane,
+    replies: { ...replies, route },
+  });
+  if (parsed.kind === 'malformed') return decision({ kind: 'none' }, { done: parsed.problem });
+  const { command } = parsed;
+  switch (command.name) {
+    case 'stop': {
+      const isPrivileged = arrival.right === 'allowed';
+      const notPermitted = fillNotice(notices.notPermitted, { who: 'an admin, or whoever started it,' });
+      return decision(
+        { kind: 'stop', isPrivileged, isAll: command.target === 'all' },
+        { done: notices.stopped, nothing: notices.nothingToStop, notPermitted },
+      );
+    }
+    case 'activation': {
+      const done =
+        command.activation === 'always'
+          ? 'I now answer every message here.'
+          : 'I now answer here when I am mentioned.';
+      return decision({ kind: 'activation', value: command.activation }, { done });
+    }
+    case 'queue':
+      return decideQueue(deps, { command, arrival, decision });
+    default:
+      return decision({ kind: 'none' }, { done: await answer(deps, arrival, command) });
+  }
+}
+
+type QueueCommand = Extract<Command, { name: 'queue' }>;
+type Decide = (effect: CommandEffect, replies: Omit<CommandReplies, 'route'>) => Decision;
+
+async function decideQueue(
+  deps: CommandDeskDeps,
+  { command, arrival, decision }: { command: QueueCommand; arrival: CommandArrival; decision: Decide },
+): Promise<Decision> {
+  const { request } = command;
+  const { lane } = arrival;
+  if (request.kind === 'show') {
+    const status = await deps.store.read(readLaneStatus, { laneKey: lane.key });
+    return decision({ kind: 'none' }, { done: describeQueue(status ?? lane.settings) });
+  }
+  if (request.kind === 'reset') {
+    return decision(
+      { kind: 'queue', change: 'reset' },
+      { done: `Back to the settings of the configuration. ${describeQueue(lane.settings)}` },
+    );
+  }
+  const now = (await deps.store.read(readLaneStatus, { laneKey: lane.key })) ?? lane.settings;
+  const done = describeQueue({ ...now, ...request.changes });
+  return decision({ kind: 'queue', change: request.changes }, { done });
+}
+
+async function answer(deps: CommandDeskDeps, arrival: CommandArrival, command: Command): Promise<string> {
+  const { envelope } = arrival.arrival;
+  switch (command.name) {
+    case 'help':
+      return commandTable
+        .map(({ name, usage, description }) => `/${name}${usage === '' ? '' : ` ${usage}`}: ${description}`)
+        .join('\n');
+    case 'whoami': {
+      const own = platformRef(envelope.route.channel, envelope.sender.id);
+      return `You are ${own}, here as ${arrival.authority}.`;
+    }
+    case 'start':
+      return `Hello! I am ${deps.agentName(arrival.lane.agentId)}, an AI agent. Just write to me; /help shows the commands.`;
+    case 'status':
+      return describeStatus(deps, arrival);
+    default:
+      return '';
+  }
+}
+
+async function describeStatus(
+  { store, modelName, gate }: CommandDeskDeps,
+  { lane }: CommandArrival,
+): Promise<string> {
+  const status = await store.read(readLaneStatus, { laneKey: lane.key });
+  const sessions = await store.read(readSessions, { keys: [lane.key], limit: 1 });
+  return [
+    `Agent ${lane.agentId}, model ${modelName}`,
+    workLine(status, gate.notices),
+    sessionLine(sessions[0]),
+    describeQueue(status ?? lane.settings),
+  ].join('\n');
+}
+
+function workLine(status: LaneStatus | undefined, notices: Notices): string {
+  if (!status?.isRunning) return notices.nothingToStop;
+  const seconds =
+    status.runStartedAt === undefined ? 0 : Math.round((Date.now() - status.runStartedAt) / 1000);
+  return `Working for ${seconds} s; ${status.waiting} waiting.`;
+}
+
+function sessionLine(session: SessionSummary | undefined): string {
+  if (!session) return 'No conversation yet.';
+  const tokens = session.promptTokens + session.completionTokens;
+  return `Session: ${session.messageCount} messages, ${tokens} tokens in the last call, $${(session.cost / 1e6).toFixed(4)}`;
+}
+
+function describeQueue(
+  settings: Pick<LaneStatus, 'mode' | 'debounceMs' | 'quietMs' | 'cap' | 'drop'>,
+): string {
+  const { mode, debounceMs, quietMs, cap, drop } = settings;
+  return `Queue: ${mode} debounce:${debounceMs}ms quiet:${quietMs}ms cap:${cap} drop:${drop}`;
+}

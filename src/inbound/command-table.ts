@@ -1,0 +1,57 @@
+import type { NativeCommand } from '#contracts/channel.ts';
+
+export type CommandName =
+  | 'start'
+  | 'help'
+  | 'status'
+  | 'whoami'
+  | 'new'
+  | 'reset'
+  | 'stop'
+  | 'queue'
+  | 'activation';
+
+export type CommandSpec = {
+  readonly name: CommandName;
+  /** What may follow the name; empty when nothing may. */
+  readonly usage: string;
+  /** One line, also shown in the network's own command menu (3 to 256 characters there). */
+  readonly description: string;
+  /** `immediate` acts at the door, past the lane; `lane` is an item of the lane, in its order. */
+  readonly scope: 'immediate' | 'lane';
+  /**
+   * Who may use it in a group: `anyone`; `admin` = an administrator of the group or an owner;
+   * `own-run` = those, and anyone for a run that their own message started.
+   */
+  readonly inGroups: 'anyone' | 'admin' | 'own-run';
+};
+
+/** Every command of the chat, in the order of `/help`. */
+export const commandTable: readonly CommandSpec[] = [
+  spec('help', 'anyone', 'Show the commands'),
+  spec('status', 'anyone', 'Show what I am doing and what waits'),
+  {
+    ...spec('stop', 'own-run', 'Stop the answer in progress and cancel what you sent after it'),
+    usage: '[all]',
+  },
+  { ...spec('new', 'admin', 'Start a new conversation'), scope: 'lane' },
+  { ...spec('reset', 'admin', 'Start a new conversation'), scope: 'lane' },
+  {
+    ...spec('queue', 'admin', 'Show or set how messages wait while I am working'),
+    usage:
+      '[steer|followup|collect|interrupt|reset] [debounce:2s] [quiet:1s] [cap:25] [drop:summarize|old|new]',
+  },
+  { ...spec('activation', 'admin', 'In a group: answer when mentioned, or always'), usage: 'mention|always' },
+  spec('whoami', 'anyone', 'Show your id on this network and your rights'),
+  { ...spec('start', 'anyone', 'Say hello'), usage: '[code]' },
+];
+
+/** The table in the form that networks register. */
+export const nativeCommands: readonly NativeCommand[] = commandTable.map(({ name, description }) => ({
+  name,
+  description,
+}));
+
+function spec(name: CommandName, inGroups: CommandSpec['inGroups'], description: string): CommandSpec {
+  return { name, usage: '', description, scope: 'immediate', inGroups };
+}

@@ -1,0 +1,102 @@
+import type { Authority } from '#contracts/outcome.ts';
+import { type CommandName, type CommandSpec, commandTable } from './command-table.ts';
+import type { Activation } from './mention-gate.ts';
+import { parseQueueRequest, type QueueRequest } from './queue-request.ts';
+
+/** A chat command, read from the text of a message. */
+export type Command =
+  | { readonly name: 'help' | 'status' | 'whoami' | 'new' | 'reset' }
+  | { readonly name: 'start' /** A deep link's code. */; readonly payload?: string }
+  | { readonly name: 'stop'; readonly target: 'run' | 'all' }
+  | { readonly name: 'queue'; readonly request: QueueRequest }
+  | { readonly name: 'activation'; readonly activation: Activation };
+
+export type ParsedCommand =
+  | { readonly kind: 'command'; readonly command: Command; readonly spec: CommandSpec }
+  /** A known command with words it cannot take: answer with `problem`, do nothing else. */
+  | { readonly kind: 'malformed'; readonly spec: CommandSpec; readonly problem: string };
+
+/**
+ * The command that a message is, or undefined for plain text: no slash, an unknown name, or one that
+ * is addressed to another bot (`/stop@other_bot`).
+ */
+export function parseCommand(text: string, bot: { readonly name?: string } = {}): ParsedCommand | undefined {
+  const [, name, addressee, rest = ''] =
+    /^\/([a-z]{1,32})(?:@([a-z0-9_.-]{1,64}))?(?:\s([\s\S]*))?$/i.exec(text.trim()) ?? [];
+  const spec = commandTable.find((entry) => entry.name === name?.toLowerCase());
+  if (spec === undefined) return undefined;
+  if (addressee !== undefined && !isSameName(addressee, bot.name)) return undefined;
+  return parseArguments(spec, rest.trim());
+}
+
+/**
+ * Whether this sender may use a command here. In a direct conversation everyone who got past access
+ * may: it is their own. `own-run`: only upon a run that their own message started, which the caller knows.
+ */
+export function commandRight(
+  parsed: { readonly spec: CommandSpec; readonly command?: Command },
+  sender: {
+    readonly chat: 'dm' | 'group';
+    readonly authority: Authority;
+    readonly isAdmin?: boolean | undefined;
+  },
+): 'allowed' | 'own-run' | 'denied' {
+  if (sender.chat === 'dm' || sender.authority === 'owner' || sender.isAdmin === true) return 'allowed';
+  const { command, spec } = parsed;
+  if (command?.name === 'stop' && command.target === 'all') return 'denied';
+  switch (spec.inGroups) {
+    case 'anyone':
+      return 'allowed';
+    case 'own-run':
+      return 'own-run';
+    case 'admin':
+      return 'denied';
+    default:
+      return spec.inGroups satisfies never;
+  }
+}
+
+function isSameName(addressee: string, botName: string | undefined): boolean {
+  return addressee.toLowerCase() === botName?.replace(/^@/, '').toLowerCase();
+}
+
+function parseArguments(spec: CommandSpec, rest: string): ParsedCommand {
+  const { name } = spec;
+  switch (name) {
+    case 'help':
+    case 'status':
+    case 'whoami':
+    case 'new':
+    case 'reset':
+      return rest === ''
+        ? asCommand(spec, { name })
+        : malformed(spec, `/${name} takes no text; send that on its own.`);
+    case 'start':
+      return asCommand(spec, rest === '' ? { name } : { name, payload: rest });
+    case 'stop':
+      // "/stop it!" is a person who wants it stopped, so other words do not get in the way.
+      return asCommand(spec, { name, target: rest.toLowerCase() === 'all' ? 'all' : 'run' });
+    case 'queue': {
+      const parsed = parseQueueRequest(rest);
+      return parsed.kind === 'problem'
+        ? malformed(spec, parsed.problem)
+        : asCommand(spec, { name, request: parsed.request });
+    }
+    case 'activation': {
+      const activation = rest.toLowerCase();
+      return activation === 'mention' || activation === 'always'
+        ? asCommand(spec, { name, activation })
+        : malformed(spec, 'Use /activation mention or /activation always.');
+    }
+    default:
+      return name satisfies never;
+  }
+}
+
+function asCommand(spec: CommandSpec, command: Command & { readonly name: CommandName }): ParsedCommand {
+  return { kind: 'command', command, spec };
+}
+
+function malformed(spec: CommandSpec, problem: string): ParsedCommand {
+  return { kind: 'malformed', spec, problem };
+}

@@ -1,0 +1,48 @@
+import { statfs } from 'node:fs/promises';
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+
+export interface FreeSpace {
+  /** False while the folder's disk is too full to take anything in. */
+  isEnough(): boolean;
+  stop(): Promise<void>;
+}
+
+const leastBytes = 200 * 1024 * 1024;
+const intervalMs = 5_000;
+
+/** Watches the disk beside the hot path: below 200 MB intake stops visibly, and cursors stay where they are. */
+export function watchFreeSpace(deps: {
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}): FreeSpace {
+  const { folder, clock, log } = deps;
+  const stopping = new AbortController();
+  let isEnough = true;
+  const loop = async () => {
+    while (!stopping.signal.aborted) {
+      try {
+        const { bavail, bsize } = await statfs(folder);
+        const was = isEnough;
+        isEnough = bavail * bsize >= leastBytes;
+        if (was !== isEnough)
+          log[isEnough ? 'info' : 'error'](
+            { folder, freeBytes: bavail * bsize },
+            isEnough ? 'disk.space-again' : 'disk.almost-full',
+          );
+      } catch (error) {
+        log.warn({ folder, error }, 'disk.unknown');
+      }
+      await clock.wait(intervalMs, stopping.signal);
+    }
+  };
+  const running = loop();
+  return {
+    isEnough: () => isEnough,
+    stop: () => {
+      stopping.abort();
+      return running;
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { InboundMessage } from '#contracts/envelope.ts';
+
+/** Set for one group by `/activation`; wins over the configuration. */
+export type Activation = 'mention' | 'always';
+
+/** A configured pattern, compiled for linear time by the configuration. */
+export interface MentionPattern {
+  find(text: string): object | undefined;
+}
+
+export type MentionGate = {
+  /** The group's configuration. */
+  readonly requireMention: boolean;
+  readonly patterns: readonly MentionPattern[];
+  readonly activation?: Activation | undefined;
+};
+
+/**
+ * How much of a message patterns look at, in UTF-16 code units: a full message of any network. A longer
+ * text (from the page, say) is asked about by its beginning.
+ */
+const searchedLength = 4096;
+
+/** Whether a group message calls the agent: mention, reply to the bot, pattern, or a gate that is off. */
+export function passesMentionGate(
+  message: Pick<InboundMessage, 'text' | 'mentionsBot' | 'repliesToBot'>,
+  { requireMention, patterns, activation }: MentionGate,
+): boolean {
+  const isGated = activation === undefined ? requireMention : activation === 'mention';
+  if (!isGated || message.mentionsBot || message.repliesToBot) return true;
+  const text = message.text.slice(0, searchedLength);
+  return patterns.some((pattern) => pattern.find(text) !== undefined);
+}

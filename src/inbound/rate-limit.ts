@@ -1,0 +1,50 @@
+import { createBoundedMap } from './bounded-map.ts';
+
+export type RateLimitVerdict =
+  | { readonly kind: 'within' }
+  /** `isFirst`: the sender has not been told in this flood, which lasts until half the limit is free again. */
+  | { readonly kind: 'exceeded'; readonly retryAfterMs: number; readonly isFirst: boolean };
+
+export interface RateLimit {
+  /** Counts one message of this sender at `now` (ms). A message beyond the limit is not counted. */
+  take(sender: string, now: number): RateLimitVerdict;
+  /** The same, once per event: an event that is handed over again gets the verdict it got before. */
+  takeOnce(event: string, sender: string, now: number): RateLimitVerdict;
+}
+
+type Bucket = { readonly tokens: number; readonly at: number; readonly wasTold: boolean };
+
+/**
+ * A token bucket per sender: `perMinute` messages at once, refilled evenly. Remembers `maxSenders`;
+ * who was quiet longest is forgotten first and starts with a full bucket again.
+ */
+export function createRateLimit(options: {
+  readonly perMinute: number;
+  readonly maxSenders?: number;
+}): RateLimit {
+  const { perMinute, maxSenders = 10_000 } = options;
+  const perMs = perMinute / 60_000;
+  const buckets = createBoundedMap<Bucket>(maxSenders);
+  const verdicts = createBoundedMap<RateLimitVerdict>(maxSenders);
+  const limit: RateLimit = {
+    takeOnce(event, sender, now) {
+      const verdict = verdicts.get(event) ?? limit.take(sender, now);
+      verdicts.set(event, verdict);
+      return verdict;
+    },
+    take(sender, now) {
+      const bucket = buckets.get(sender) ?? { tokens: perMinute, at: now, wasTold: false };
+      // A clock that went backwards refills nothing and takes nothing away.
+      const tokens = Math.min(perMinute, bucket.tokens + Math.max(0, now - bucket.at) * perMs);
+      // Each refill lets one message of a flood through; that must not earn the next one another notice.
+      const wasTold = bucket.wasTold && tokens < perMinute / 2;
+      if (tokens >= 1) {
+        buckets.set(sender, { tokens: tokens - 1, at: now, wasTold });
+        return { kind: 'within' };
+      }
+      buckets.set(sender, { tokens, at: now, wasTold: true });
+      return { kind: 'exceeded', retryAfterMs: Math.ceil((1 - tokens) / perMs), isFirst: !wasTold };
+    },
+  };
+  return limit;
+}

@@ -1,0 +1,311 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
+import { accountId, channelId, conversationId, eventKey, messageId, peerId } from '#contracts/ids.ts';
+import { type AccessPolicy, accessPolicyFrom } from '../../src/inbound/access-policy.ts';
+import { type Access, type AccessRequest, authorise } from '../../src/inbound/authorise.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const id = messageId('m1');
+
+/** One of every kind; the record's type makes a new kind in the contract a compile error here. */
+const events: { readonly [Kind in InboundEvent['kind']]: Extract<InboundEvent, { kind: Kind }> } = {
+  message: {
+    kind: 'message',
+    messageId: id,
+    text: 'hi',
+    attachments: [],
+    mentionsBot: true,
+    repliesToBot: true,
+  },
+  edit: { kind: 'edit', messageId: id, text: 'hi' },
+  delete: { kind: 'delete', messageId: id },
+  reaction: { kind: 'reaction', messageId: id, emoji: '👍', isRemoved: false },
+  button: { kind: 'button', messageId: id, data: 'x' },
+  stop: { kind: 'stop' },
+  migrated: { kind: 'migrated', to: conversationId('-1009') },
+  membership: { kind: 'membership', isMember: true },
+  unsupported: { kind: 'unsupported', name: 'poll' },
+};
+const eventKinds = Object.keys(events) as readonly InboundEvent['kind'][];
+const platformKinds: readonly string[] = ['migrated', 'membership'];
+
+const senders = {
+  owner: '1',
+  'allowed in DMs': '2',
+  'member of the group': '3',
+  stranger: '4',
+  bot: '5',
+  self: '6',
+};
+type SenderState = keyof typeof senders;
+const senderStates = Object.keys(senders) as readonly SenderState[];
+
+/** `listed` answers everyone in it, `limited` its listed members, `unlisted` is on no list. */
+const groups = { listed: '-1', limited: '-2', unlisted: '-3' };
+const chats = ['dm', 'listed', 'limited', 'unlisted'] as const;
+type ChatState = (typeof chats)[number];
+
+function aPolicy(changes: Partial<Pick<AccessPolicy, 'dmPolicy' | 'groupPolicy'>> = {}): AccessPolicy {
+  return accessPolicyFrom({
+    owners: ['net:1'],
+    access: {
+      dmPolicy: 'pairing',
+      groupPolicy: 'allowlist',
+      allowFrom: ['net:2'],
+      allowGroups: ['net:-1'],
+      groups: { 'net:-2': { allowFrom: ['net:3'] } },
+      ...changes,
+    },
+  });
+}
+
+function anEnvelope(kind: InboundEvent['kind'], sender: SenderState, chat: ChatState): InboundEnvelope {
+  return {
+    eventKey: eventKey('k'),
+    sentAt: 0,
+    route: {
+      channel: channelId('net'),
+      account: accountId('77'),
+      conversation: conversationId(chat === 'dm' ? senders[sender] : groups[chat]),
+    },
+    chat: { kind: chat === 'dm' ? 'dm' : 'group' },
+    sender: {
+      id: peerId(senders[sender]),
+      name: 'The Owner',
+      isBot: sender === 'bot',
+      isSelf: sender === 'self',
+      isAdmin: true,
+    },
+    event: events[kind],
+  };
+}
+
+/** What is right, written as a list of who is let in, apart from the code. Everything else is not. */
+function expectedAuthority(
+  policy: string,
+  kind: InboundEvent['kind'],
+  sender: SenderState,
+  chat: ChatState,
+): string | undefined {
+  if (kind === 'unsupported') return undefined;
+  const isPlatform = platformKinds.includes(kind);
+  if (!isPlatform && (sender === 'bot' || sender === 'self')) return undefined;
+  if (chat === 'dm') {
+    if (sender === 'owner') return 'owner';
+    if (policy === 'disabled') return undefined;
+    if (sender === 'allowed in DMs') return 'member';
+    return policy === 'open' ? 'guest' : undefined;
+  }
+  const isAnswered = policy === 'open' || (policy === 'allowlist' && chat !== 'unlisted');
+  if (!isAnswered) return undefined;
+  if (isPlatform) return 'guest';
+  if (sender === 'owner') return 'owner';
+  if (chat === 'limited') return sender === 'member of the group' ? 'member' : undefined;
+  return 'guest';
+}
+
+const authorityOf = (access: Access) => (access.kind === 'allowed' ? access.authority : undefined);
+
+describe('authorise (threat 1)', () => {
+  for (const chat of chats) {
+    const policies =
+      chat === 'dm' ? ['pairing', 'allowlist', 'open', 'disabled'] : ['allowlist', 'open', 'disabled'];
+    for (const policy of policies) {
+      it(`decides every event kind and sender in a ${chat} chat under ${policy} by the list`, () => {
+        const policyData = aPolicy(
+          chat === 'dm'
+            ? { dmPolicy: policy as AccessPolicy['dmPolicy'] }
+            : { groupPolicy: policy as AccessPolicy['groupPolicy'] },
+        );
+        const cell = (kind: InboundEvent['kind'], sender: SenderState) => `${kind} of ${sender}`;
+        const actual: Record<string, string | undefined> = {};
+        const expected: Record<string, string | undefined> = {};
+        for (const kind of eventKinds) {
+          for (const sender of senderStates) {
+            actual[cell(kind, sender)] = authorityOf(authorise(anEnvelope(kind, sender, chat), policyData));
+            expected[cell(kind, sender)] = expectedAuthority(policy, kind, sender, chat);
+          }
+        }
+        expect(actual).toEqual(expected);
+      });
+    }
+  }
+
+  it.each([
+    ['dm-not-allowed', 'stranger', 'dm', {}],
+    ['dm-disabled', 'stranger', 'dm', { dmPolicy: 'disabled' }],
+    ['group-not-allowed', 'owner', 'unlisted', {}],
+    ['group-disabled', 'owner', 'listed', { groupPolicy: 'disabled' }],
+    ['sender-not-allowed', 'stranger', 'limited', {}],
+    ['own-message', 'self', 'dm', {}],
+    ['bot-message', 'bot', 'listed', {}],
+  ] as const)('says %s for a message of %s in %s', (reason, sender, chat, policy) => {
+    expect(authorise(anEnvelope('message', sender, chat), aPolicy(policy))).toMatchObject({ reason });
+  });
+
+  it('never counts an approval for direct messages in a group (pitfall 53)', () => {
+    for (const chat of ['unlisted', 'limited'] as const) {
+      expect(authorise(anEnvelope('message', 'allowed in DMs', chat), aPolicy()).kind).toBe('refused');
+    }
+  });
+
+  it.each(['', 'Open', 'everyone', '__proto__', undefined])(
+    'denies everyone under the unknown policy %j',
+    (unknown) => {
+      // An edge that failed to parse its configuration must not become an open door.
+      const broken = { ...aPolicy(), dmPolicy: unknown, groupPolicy: unknown } as unknown as AccessPolicy;
+      for (const kind of eventKinds) {
+        for (const sender of senderStates) {
+          for (const chat of chats) {
+            expect(authorise(anEnvelope(kind, sender, chat), broken).kind).not.toBe('allowed');
+          }
+        }
+      }
+    },
+  );
+
+  it('denies an event kind that the code does not know', () => {
+    const strange = { ...anEnvelope('message', 'owner', 'dm'), event: { kind: 'channel_post' } };
+    expect(authorise(strange as unknown as AccessRequest, aPolicy({ dmPolicy: 'open' }))).toEqual({
+      kind: 'refused',
+      reason: 'unsupported-event',
+    });
+  });
+
+  it('lets in nobody without an id, even where lists hold an empty one', () => {
+    const policy: AccessPolicy = {
+      ...aPolicy({ dmPolicy: 'open', groupPolicy: 'open' }),
+      owners: new Set(['net:']),
+      allowFrom: new Set(['net:']),
+    };
+    for (const chat of ['dm', 'listed'] as const) {
+      const envelope = anEnvelope('message', 'stranger', chat);
+      const nobody = { ...envelope, sender: { ...envelope.sender, id: peerId('') } };
+      expect(authorise(nobody, policy).kind).toBe('refused');
+    }
+  });
+
+  it('holds a guild list for the channels of that guild', () => {
+    const policy = accessPolicyFrom({
+      owners: [],
+      access: {
+        dmPolicy: 'pairing',
+        groupPolicy: 'allowlist',
+        allowFrom: [],
+        allowGroups: [],
+        groups: { 'net:guild': { allowFrom: ['net:3'] } },
+      },
+    });
+    const inGuild = (sender: SenderState) => ({
+      ...anEnvelope('message', sender, 'unlisted'),
+      chat: { kind: 'group' as const, parent: conversationId('guild') },
+    });
+    expect(authorise(inGuild('member of the group'), policy)).toEqual({
+      kind: 'allowed',
+      authority: 'member',
+    });
+    expect(authorise(inGuild('stranger'), policy)).toEqual({ kind: 'refused', reason: 'sender-not-allowed' });
+  });
+
+  /** The forbidden gate: it trusts names, as other gateways did. */
+  function authoriseByName(envelope: InboundEnvelope, ownerNames: ReadonlySet<string>): Access['kind'] {
+    return ownerNames.has(envelope.sender.name.trim().toLowerCase())
+      ? 'allowed'
+      : authorise(envelope, aPolicy()).kind;
+  }
+
+  it('lets in nobody who only looks like the owner, and would notice a gate that trusts names', () => {
+    const lookAlike = fc.constantFrom(
+      'Ada Owner',
+      'ada owner',
+      ' Ada Owner ',
+      'Ada Owner',
+      '@ada',
+      'ADA',
+      '1',
+      'net:1',
+      'owner',
+    );
+    // Ids near the owner's: padded, signed, prefixed, in other digits. None of them is the owner's.
+    const foreignId = fc.oneof(
+      fc.constantFrom(
+        '01',
+        '1 ',
+        ' 1',
+        '+1',
+        '1.0',
+        '１',
+        '1\u200b',
+        '1\0',
+        'net:1',
+        '@1',
+        'owner',
+        'Ada Owner',
+        '11',
+      ),
+      fc.nat().map((n) => String(n + 100)),
+      fc.string({ minLength: 1, maxLength: 6 }).filter((text) => !['1', '2', '3'].includes(text)),
+    );
+    const imitation = fc
+      .record({
+        kind: fc.constantFrom(...eventKinds),
+        chat: fc.constantFrom('dm' as const, 'limited' as const, 'unlisted' as const),
+        sender: foreignId,
+        name: lookAlike,
+        channel: fc.constantFrom('net', 'other'),
+        isAdmin: fc.boolean(),
+      })
+      // What the platform says of an allowed group itself is nobody's text.
+      .filter(({ kind, chat }) => chat !== 'limited' || !platformKinds.includes(kind));
+    let allowed = 0;
+    let allowedByName = 0;
+    for (const { kind, chat, sender, name, channel, isAdmin } of fc.sample(imitation, {
+      numRuns: isLong ? 100_000 : 10_000,
+      seed: 53,
+    })) {
+      const base = anEnvelope(kind, 'stranger', chat);
+      const envelope: InboundEnvelope = {
+        ...base,
+        route: { ...base.route, channel: channelId(channel) },
+        sender: { id: peerId(sender), name, isBot: false, isSelf: false, isAdmin },
+      };
+      if (authorise(envelope, aPolicy()).kind === 'allowed') allowed++;
+      if (authoriseByName(envelope, new Set(['ada owner', '@ada'])) === 'allowed') allowedByName++;
+    }
+    expect(allowed).toBe(0);
+    expect(allowedByName).toBeGreaterThan(1000);
+  });
+
+  it('cannot even see a name: the request it decides about has none', () => {
+    const seen = new Set<PropertyKey>();
+    const watched = (target: object): object =>
+      new Proxy(target, {
+        get(object, property, receiver) {
+          seen.add(property);
+          const value = Reflect.get(object, property, receiver);
+          return typeof value === 'object' && value !== null ? watched(value) : value;
+        },
+      });
+    for (const kind of eventKinds) {
+      for (const chat of chats) {
+        authorise(watched(anEnvelope(kind, 'stranger', chat)) as InboundEnvelope, aPolicy());
+      }
+    }
+    expect([...seen].sort()).toEqual(
+      [
+        'channel',
+        'chat',
+        'conversation',
+        'event',
+        'id',
+        'isBot',
+        'isSelf',
+        'kind',
+        'parent',
+        'route',
+        'sender',
+      ].sort(),
+    );
+  });
+});

@@ -1,0 +1,163 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { commandTable, nativeCommands } from '../../src/inbound/command-table.ts';
+import { type Command, commandRight, parseCommand } from '../../src/inbound/commands.ts';
+
+const bot = { name: 'Parley_Bot' };
+
+function commandOf(text: string): Command | undefined {
+  const parsed = parseCommand(text, bot);
+  return parsed?.kind === 'command' ? parsed.command : undefined;
+}
+
+function problemOf(text: string): string | undefined {
+  const parsed = parseCommand(text, bot);
+  return parsed?.kind === 'malformed' ? parsed.problem : undefined;
+}
+
+describe('chat commands', () => {
+  it.each<[string, Command]>([
+    ['/stop', { name: 'stop', target: 'run' }],
+    ['/stop all', { name: 'stop', target: 'all' }],
+    ['/STOP All ', { name: 'stop', target: 'all' }],
+    ['/stop it, please!', { name: 'stop', target: 'run' }],
+    [' /new', { name: 'new' }],
+    ['/reset', { name: 'reset' }],
+    ['/status', { name: 'status' }],
+    ['/help', { name: 'help' }],
+    ['/whoami', { name: 'whoami' }],
+    ['/start', { name: 'start' }],
+    ['/start AbC-123', { name: 'start', payload: 'AbC-123' }],
+    ['/activation Always', { name: 'activation', activation: 'always' }],
+    ['/activation mention', { name: 'activation', activation: 'mention' }],
+    ['/queue', { name: 'queue', request: { kind: 'show' } }],
+    ['/queue reset', { name: 'queue', request: { kind: 'reset' } }],
+    ['/queue collect', { name: 'queue', request: { kind: 'set', changes: { mode: 'collect' } } }],
+    [
+      '/queue FollowUp debounce:2s cap:25 drop:summarize quiet:1m',
+      {
+        name: 'queue',
+        request: {
+          kind: 'set',
+          changes: { mode: 'followup', debounceMs: 2000, cap: 25, drop: 'summarize', quietMs: 60_000 },
+        },
+      },
+    ],
+    ['/queue debounce:500ms', { name: 'queue', request: { kind: 'set', changes: { debounceMs: 500 } } }],
+    ['/queue quiet:1.5s', { name: 'queue', request: { kind: 'set', changes: { quietMs: 1500 } } }],
+  ])('reads %j', (text, command) => {
+    expect(commandOf(text)).toEqual(command);
+  });
+
+  it.each([
+    'hello',
+    'stop',
+    '/',
+    '/ stop',
+    '//stop',
+    '/unknown',
+    '/stopping',
+    '/home/me/file.txt',
+    'please /stop',
+    '/stop@other_bot',
+    '/constructor',
+    '/__proto__',
+  ])('takes %j for plain text', (text) => {
+    expect(parseCommand(text, bot)).toBeUndefined();
+  });
+
+  it('is addressed by the bot name in any case, and by no name where the bot has none', () => {
+    expect(commandOf('/stop@parley_bot all')).toEqual({ name: 'stop', target: 'all' });
+    expect(parseCommand('/stop@parley_bot', { name: '@PARLEY_bot' })?.kind).toBe('command');
+    expect(parseCommand('/stop@parley_bot')).toBeUndefined();
+    expect(parseCommand('/stop')?.kind).toBe('command');
+  });
+
+  it.each([
+    ['/queue fast', '"fast" is no queue mode; use steer, followup, collect or interrupt, or reset.'],
+    ['/queue debounce:2', 'debounce wants a time such as 500ms, 2s or 1m, not "2".'],
+    ['/queue quiet:11m', 'quiet can be 10m at most.'],
+    ['/queue cap:0', 'cap wants a whole number from 1 to 1000, not "0".'],
+    ['/queue cap:1e3', 'cap wants a whole number from 1 to 1000, not "1e3".'],
+    ['/queue drop:all', 'drop wants summarize, old or new, not "all".'],
+    ['/queue size:3', '"size" is no queue setting; use debounce, quiet, cap or drop.'],
+    ['/queue collect steer', '"steer" sets what was set before; keep one of them.'],
+    ['/queue cap:5 cap:6', '"cap:6" sets what was set before; keep one of them.'],
+    ['/queue reset cap:5', '"reset" is no queue mode; use steer, followup, collect or interrupt, or reset.'],
+    ['/activation', 'Use /activation mention or /activation always.'],
+    ['/new what is the weather?', '/new takes no text; send that on its own.'],
+  ])('says what is wrong with %j', (text, problem) => {
+    expect(problemOf(text)).toBe(problem);
+  });
+
+  it('never throws, and calls nothing a command that has no known name', () => {
+    const known = new Set<string>(commandTable.map(({ name }) => name));
+    const anyText = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 60 }),
+      fc
+        .tuple(fc.constantFrom(...known), fc.string({ maxLength: 40 }))
+        .map(([name, rest]) => `/${name}${rest}`),
+    );
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const parsed = parseCommand(text, bot);
+        if (parsed !== undefined) expect(known.has(parsed.spec.name)).toBe(true);
+      }),
+      { numRuns: 50_000, interruptAfterTimeLimit: 500, markInterruptAsFailure: false },
+    );
+  });
+
+  it('gives each sender in a group the rights of the specification', () => {
+    const right = (
+      text: string,
+      sender: { authority: 'owner' | 'guest'; isAdmin?: boolean },
+      chat: 'dm' | 'group',
+    ) => {
+      const parsed = parseCommand(text);
+      return parsed === undefined ? undefined : commandRight(parsed, { chat, ...sender });
+    };
+    const guest = { authority: 'guest' } as const;
+    const admin = { authority: 'guest', isAdmin: true } as const;
+    const owner = { authority: 'owner' } as const;
+    for (const text of [
+      '/new',
+      '/reset',
+      '/queue collect',
+      '/queue',
+      '/activation always',
+      '/stop all',
+      '/queue nonsense',
+    ]) {
+      expect([text, right(text, guest, 'group')]).toEqual([text, 'denied']);
+      expect([text, right(text, admin, 'group')]).toEqual([text, 'allowed']);
+      expect([text, right(text, owner, 'group')]).toEqual([text, 'allowed']);
+      expect([text, right(text, guest, 'dm')]).toEqual([text, 'allowed']);
+    }
+    expect(right('/stop', guest, 'group')).toBe('own-run');
+    expect(right('/status', guest, 'group')).toBe('allowed');
+  });
+
+  it('registers every command in a form that networks accept', () => {
+    expect(nativeCommands.map(({ name }) => name).sort()).toEqual([
+      'activation',
+      'help',
+      'new',
+      'queue',
+      'reset',
+      'start',
+      'status',
+      'stop',
+      'whoami',
+    ]);
+    for (const { name, description } of nativeCommands) {
+      expect(name).toMatch(/^[a-z]{1,32}$/);
+      expect(description.length).toBeGreaterThanOrEqual(3);
+      expect(description.length).toBeLessThanOrEqual(100);
+    }
+  });
+
+  it('puts what changes the session into the lane and lets the rest act at once', () => {
+    const inLane = commandTable.filter(({ scope }) => scope === 'lane').map(({ name }) => name);
+    expect(inLane).toEqual(['new', 'reset']);
+  });
+});

@@ -1,0 +1,121 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compilePattern } from '../../src/config/text-pattern.ts';
+import { type MentionGate, passesMentionGate } from '../../src/inbound/mention-gate.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+
+function aMessage(changes: { text?: string; mentionsBot?: boolean; repliesToBot?: boolean } = {}) {
+  return { text: 'hello', mentionsBot: false, repliesToBot: false, ...changes };
+}
+
+function aGate(changes: Partial<MentionGate> = {}): MentionGate {
+  return { requireMention: true, patterns: [compilePattern('\\bparley\\b')], ...changes };
+}
+
+describe('mention gate', () => {
+  it.each([
+    ['a native mention', { mentionsBot: true }],
+    ['a reply to the bot', { repliesToBot: true }],
+    ['a configured pattern, in any case', { text: 'Hey PARLEY, what now?' }],
+  ])('lets through %s', (_, message) => {
+    expect(passesMentionGate(aMessage(message), aGate())).toBe(true);
+  });
+
+  it('holds back what does not call the agent', () => {
+    expect(passesMentionGate(aMessage({ text: 'the parleying went on' }), aGate())).toBe(false);
+    expect(passesMentionGate(aMessage(), aGate({ patterns: [] }))).toBe(false);
+  });
+
+  it.each([
+    [true, undefined, false],
+    [false, undefined, true],
+    [true, 'always', true],
+    [false, 'mention', false],
+  ] as const)(
+    'with requireMention %s and /activation %s answers %s to anything',
+    (requireMention, activation, passes) => {
+      expect(passesMentionGate(aMessage(), aGate({ requireMention, activation }))).toBe(passes);
+    },
+  );
+
+  it('keeps the event loop free whatever pattern the operator wrote (threat 13)', () => {
+    const counted = fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 9, max: 999 }));
+    const atom = fc.constantFrom(
+      'a',
+      '.',
+      '\\w',
+      '[a-z]',
+      '(a|a)',
+      '(a|aa)',
+      '(?:a?)',
+      '(a*)',
+      'x',
+      '\\pL',
+      '(^|a)',
+    );
+    const evil = fc
+      .array(
+        fc.tuple(
+          atom,
+          fc.oneof(
+            fc.constantFrom('+', '*', '+?', '?', ''),
+            counted.map(([min, max]) => `{${min},${max}}`),
+          ),
+        ),
+        { minLength: 1, maxLength: 5 },
+      )
+      .chain((atoms) => {
+        const body = atoms.map(([what, times]) => what + times).join('');
+        return fc.constantFrom(
+          `(${body})+$`,
+          `^(${body})*b`,
+          `(.*${body}){9}c`,
+          `((${body})+)+\\d`,
+          `(${body}){1,31}!`,
+        );
+      });
+    const sources: string[] = fc.sample(evil, { numRuns: isLong ? 3000 : 300, seed: 13 });
+    sources.push(
+      '^(a+)+$',
+      '([a-z]+)*\\d',
+      '(.*a){20}',
+      '(a{1,31}){1,31}b',
+      '.{0,1000}b',
+      '((a{0,30}){0,30})$',
+    );
+    const texts = ['a'.repeat(4096), 'ax '.repeat(1365), `${'a'.repeat(4095)}!`, 'ä'.repeat(100_000)];
+    let matched = 0;
+    let longestMs = 0;
+    for (const source of sources) {
+      let pattern: ReturnType<typeof compilePattern>;
+      try {
+        pattern = compilePattern(source);
+      } catch {
+        // Refused at start, which is the other good answer.
+        continue;
+      }
+      for (const text of texts) {
+        // The thread's own time: what it would block, however busy the machine is.
+        const before = process.threadCpuUsage();
+        passesMentionGate(aMessage({ text }), aGate({ patterns: [pattern] }));
+        const { user, system } = process.threadCpuUsage(before);
+        longestMs = Math.max(longestMs, (user + system) / 1000);
+        matched++;
+      }
+    }
+    expect(matched).toBeGreaterThan(200);
+    expect(longestMs).toBeLessThan(100);
+  }, 120_000);
+
+  it.each([
+    ['(a', 'missing closing )'],
+    ['(?=a)', '(?='],
+    ['(a)\\1', 'invalid escape'],
+    ['', 'empty'],
+    ['a*', 'matches the empty text'],
+    ['(a{1,31}){1,31}b', 'too large'],
+  ])('refuses the pattern %j and says why', (source, reason) => {
+    expect(() => compilePattern(source)).toThrow(reason);
+  });
+});
