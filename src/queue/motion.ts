@@ -1,0 +1,36 @@
+import type { Effects } from '../store/intake/proposal.ts';
+
+/** What a commit has made due, set in motion: wakes, deliveries, cancels. The sweep finds all of it too. */
+export interface Motion {
+  /** Never waits, never throws. */
+  start(effects: Effects): void;
+  /** Names the stages that are moved; called once, when all of them exist. */
+  connect(movers: Movers): void;
+}
+
+export type Movers = {
+  cancel(runId: string, reason: string): void;
+  wake(wake: Effects['wakes'][number]): void;
+  deliver(conversationKey: string): void;
+  fetch(inboxId: string): void;
+  changed(laneKey: string): void;
+};
+
+/** The stages feed each other in a circle; this is the one place where the circle closes. */
+export function createMotion(): Motion {
+  let movers: Movers | undefined;
+  return {
+    connect: (all) => {
+      movers = all;
+    },
+    start: (effects) => {
+      if (!movers) return;
+      for (const { runId, reason } of effects.cancels) movers.cancel(runId, reason);
+      for (const wake of effects.wakes) movers.wake(wake);
+      for (const conversationKey of effects.deliveries) movers.deliver(conversationKey);
+      for (const inboxId of effects.fetches) movers.fetch(inboxId);
+      const lanes = new Set([...effects.wakes.map((wake) => wake.laneKey), ...effects.arrivals]);
+      for (const laneKey of lanes) movers.changed(laneKey);
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { type Clock, systemClock } from '../../src/contracts/clock.ts';
+import type { Log } from '../../src/contracts/log.ts';
+import { startSweeper } from '../../src/queue/sweeper.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { aLane, aMessage, aWorker } from '../store/builders.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+/** A sweeper that starts an hour after a message came that nobody has looked at. */
+async function anHourLater() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-sweeper-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  await aWorker(store).accept(aMessage({ conversation: 'c', text: 'hi' }));
+  const time = { aheadMs: 3_600_000 };
+  const clock: Clock = {
+    now: () => Date.now() + time.aheadMs,
+    wait: (ms, signal) => systemClock.wait(Math.min(ms, 5), signal),
+  };
+  const alarms: unknown[] = [];
+  const woken: string[] = [];
+  const log: Log = { ...silentLog, error: (fields) => void alarms.push(fields) };
+  const sweeper = startSweeper({
+    store,
+    clock,
+    log,
+    contextLimit: 50,
+    wakes: { wake: ({ laneKey }) => void woken.push(laneKey), close: async () => undefined },
+    deliver: () => undefined,
+    fetch: () => undefined,
+  });
+  onTestFinished(async () => {
+    await sweeper.stop();
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  return { time, alarms, woken };
+}
+
+it('wakes what waited while no process was there, and raises no alarm for it', async () => {
+  const { alarms, woken } = await anHourLater();
+  await vi.waitUntil(() => woken.length > 2);
+  expect(woken[0]).toBe(aLane('c').key);
+  expect(alarms).toEqual([]);
+});
+
+it('raises one alarm for a lane that nobody works on for 10 s', async () => {
+  const { time, alarms, woken } = await anHourLater();
+  await vi.waitUntil(() => woken.length > 0);
+  time.aheadMs += 10_001;
+  await vi.waitUntil(() => alarms.length > 0);
+  const seen = woken.length;
+  await vi.waitUntil(() => woken.length > seen + 2);
+  expect(alarms).toEqual([{ laneKey: aLane('c').key, waitedMs: expect.any(Number) }]);
+});
