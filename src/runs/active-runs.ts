@@ -1,0 +1,88 @@
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import type { Store } from '../store/command.ts';
+import { renewLeases } from '../store/lanes/leases.ts';
+import type { Held } from '../store/lanes/steer.ts';
+
+/** Why a run stops before its natural end. `handover`: another worker is to continue the same run. */
+export type StopReason = 'stop' | 'interrupt' | 'reset' | 'lost' | 'handover';
+
+export type ActiveRun = Held & { stop(reason: StopReason): void };
+
+/** The runs of this process: their leases are renewed here, and a cancel reaches them here. */
+export interface ActiveRuns {
+  /** An earlier attempt at the same run, overtaken after its lease, is stopped. */
+  add(run: ActiveRun): void;
+  remove(run: ActiveRun): void;
+  cancel(runId: string, reason: string): void;
+  count(): number;
+  /** Ends the renewals; the caller has ended the runs. */
+  close(): Promise<void>;
+}
+
+export type ActiveRunsDeps = {
+  readonly store: Store;
+  readonly holder: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly leaseMs: number;
+  readonly renewMs: number;
+};
+
+export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
+  const { store, holder, clock, log, leaseMs, renewMs } = deps;
+  const runs = new Map<string, ActiveRun>();
+  const closing = new AbortController();
+  /** When the leases were last known to be ours, by this process's own clock. */
+  let renewedAt = clock.now();
+
+  const renew = async () => {
+    const asked = clock.now();
+    const asking = [...runs.values()];
+    const held = asking.map(({ laneKey, epoch, runId }) => ({ laneKey, epoch, runId }));
+    const { lost, cancels } = await store.write(renewLeases, { holder, leaseMs, runs: held });
+    renewedAt = asked;
+    // Those that asked: the run may have been claimed again meanwhile, under a newer epoch.
+    for (const run of asking) if (lost.includes(run.runId)) run.stop('lost');
+    for (const { runId, reason } of cancels) cancel(runId, reason);
+  };
+
+  const cancel = (runId: string, reason: string) => {
+    runs.get(runId)?.stop(reason === 'interrupt' || reason === 'reset' ? reason : 'stop');
+  };
+
+  const loop = async () => {
+    while (!closing.signal.aborted) {
+      await clock.wait(renewMs, closing.signal);
+      if (runs.size === 0) {
+        renewedAt = clock.now();
+        continue;
+      }
+      try {
+        await renew();
+      } catch (error) {
+        log.warn({ error, runs: runs.size }, 'lease.renewal-failed');
+        // Past its lease a run may have a successor; going on would only be refused.
+        if (clock.now() - renewedAt > leaseMs) for (const run of runs.values()) run.stop('lost');
+      }
+    }
+  };
+  const renewing = loop();
+
+  return {
+    add: (run) => {
+      if (runs.size === 0) renewedAt = clock.now();
+      runs.get(run.runId)?.stop('lost');
+      runs.set(run.runId, run);
+    },
+    remove: (run) => {
+      if (runs.get(run.runId) === run) runs.delete(run.runId);
+    },
+    cancel,
+    count: () => runs.size,
+    close: () => {
+      closing.abort();
+      return renewing;
+    },
+  };
+}

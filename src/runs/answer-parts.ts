@@ -1,0 +1,64 @@
+import type { MessageId } from '#contracts/ids.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { Outcome } from '#contracts/outcome.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { ReplyPlan } from '../replies/reply-pipeline.ts';
+import type { ReplyPart } from '../store/lanes/commit-turn.ts';
+import type { LivePreview } from '../store/lanes/recover-run.ts';
+
+/**
+ * The parts of an answer for the outbox. A preview that stands in the conversation becomes the first
+ * part; silence, and what cannot be edited in place, takes it away.
+ */
+export function answerParts(
+  plan: ReplyPlan,
+  { route, standing }: { readonly route: ReplyRoute; readonly standing: LivePreview | undefined },
+): readonly ReplyPart[] {
+  const removal = standing ? [removePreview(route, standing)] : [];
+  if (plan.kind === 'silent' || plan.kind === 'suppressed') return removal;
+  const { replyTo: _, ...bare } = route;
+  const parts = plan.parts.map(
+    ({ content, replyTo }): ReplyPart => ({
+      route: replyTo === undefined ? bare : { ...bare, replyTo },
+      content,
+      purpose: plan.kind === 'send' ? 'reply' : 'notice',
+    }),
+  );
+  const [first, ...rest] = parts;
+  if (!standing || !first) return parts;
+  if (first.content.kind !== 'text') return [...removal, ...parts];
+  const content: OutboundContent = {
+    kind: 'edit',
+    messageId: platformId(standing),
+    text: first.content.text,
+  };
+  return [{ ...first, content }, ...rest];
+}
+
+export function removePreview(route: ReplyRoute, standing: LivePreview): ReplyPart {
+  return { route, content: { kind: 'delete', messageId: platformId(standing) }, purpose: 'notice' };
+}
+
+function platformId({ messageId }: LivePreview): MessageId {
+  // The store keeps receipts as plain text; this one came from the platform.
+  return messageId as MessageId;
+}
+
+/** How the message that was answered ends; provisional until its parts have. */
+export function outcomeOf(plan: ReplyPlan): { readonly outcome: Outcome; readonly outcomeReason?: string } {
+  switch (plan.kind) {
+    case 'send':
+      return { outcome: 'answered' };
+    case 'silent':
+      return { outcome: 'silent' };
+    case 'suppressed':
+      // The message tool has answered, or there was nothing to say.
+      return plan.reason === 'empty'
+        ? { outcome: 'silent', outcomeReason: 'empty' }
+        : { outcome: 'answered', outcomeReason: plan.reason };
+    case 'fallback':
+      return { outcome: 'failed', outcomeReason: 'tool failed' };
+    default:
+      return plan satisfies never;
+  }
+}

@@ -1,0 +1,53 @@
+import type { EndReason } from '#contracts/agent-event.ts';
+import type { ModelFailure } from '#contracts/model.ts';
+import type { Notices } from '../replies/notices.ts';
+
+/** What a person reads when a run did not end by itself; undefined: only that something went wrong. */
+export function endNotice(
+  reason: EndReason,
+  failure: ModelFailure | undefined,
+  notices: Notices,
+): string | undefined {
+  switch (reason) {
+    case 'timeout':
+      return notices.runTimeout;
+    case 'loop_guard':
+      return notices.loopGuard;
+    case 'turn_limit':
+      return notices.turnLimit;
+    case 'idle':
+      return notices.modelUnavailable;
+    case 'model_error':
+      return modelNotice(failure, notices);
+    case 'natural':
+    case 'aborted':
+    case 'stopped':
+    case 'compaction_failed':
+    case 'failed':
+      return undefined;
+    default:
+      return reason satisfies never;
+  }
+}
+
+function modelNotice(failure: ModelFailure | undefined, notices: Notices): string {
+  if (failure === undefined) return notices.modelUnavailable;
+  const { kind, retry } = failure;
+  switch (kind) {
+    case 'unauthorised':
+      return notices.modelFailed;
+    case 'failed':
+      // A stream that broke off may go well the next time; a request that was refused will not.
+      return retry?.kind === 'later' ? notices.modelUnavailable : notices.modelFailed;
+    case 'overflow':
+      return notices.modelOverflow;
+    case 'refused':
+      return notices.modelDeclined;
+    case 'overloaded':
+    case 'idle':
+    case 'aborted':
+      return notices.modelUnavailable;
+    default:
+      return kind satisfies never;
+  }
+}

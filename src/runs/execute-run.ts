@@ -1,0 +1,281 @@
+import { readFile } from 'node:fs/promises';
+import type { Capabilities } from '#contracts/capabilities.ts';
+import type { HostedChannel } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import { type AgentId, type RunId, type SessionId, type SessionKey, transcriptId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { LlmProvider, SystemBlock } from '#contracts/model.ts';
+import { leastTrusted } from '#contracts/outcome.ts';
+import type { Probe } from '#contracts/probe.ts';
+import type { TimelineEvent } from '#contracts/timeline.ts';
+import type { Tool, ToolRun } from '#contracts/tool.ts';
+import { isCounted } from '../agent/call-pairs.ts';
+import { createConverter } from '../agent/convert.ts';
+import { fitContext } from '../agent/fit-context.ts';
+import { agentLoopContinue } from '../agent/loop.ts';
+import type { AgentLoopConfig } from '../agent/loop-config.ts';
+import type { Notices } from '../replies/notices.ts';
+import type { Store } from '../store/command.ts';
+import type { Effects } from '../store/intake/proposal.ts';
+import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
+import type { LaneNext } from '../store/lanes/close-run.ts';
+import { handOver } from '../store/lanes/leases.ts';
+import { readPreview, readToolResults } from '../store/lanes/recover-run.ts';
+import { readHistory } from '../store/transcript/read-transcript.ts';
+import type { ActiveRuns, StopReason } from './active-runs.ts';
+import { newFraming } from './drive-lane.ts';
+import { createBlindView, createLiveView, type LiveView } from './live-view.ts';
+import { RunRecorder } from './recorder.ts';
+import { recover } from './recover.ts';
+import type { RunSettings } from './run-settings.ts';
+import { storedReceiptOf } from './send-receipt.ts';
+
+export type RunDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly probe: Probe;
+  readonly notices: Notices;
+  readonly model: LlmProvider;
+  readonly active: ActiveRuns;
+  readonly settings: RunSettings;
+  agent(id: string): { readonly workspace: string; readonly thinkingTokens?: number };
+  systemFor(
+    run: ToolRun,
+    scene: { readonly chatKind: 'dm' | 'group'; readonly tools: readonly Tool[] },
+  ): Promise<readonly SystemBlock[]>;
+  toolsFor(run: ToolRun): readonly Tool[];
+  channelFor(route: ClaimedRun['route']): HostedChannel | undefined;
+  start(effects: Effects): void;
+  publish(laneKey: string, event: TimelineEvent): void;
+};
+
+/** When the channel is switched off meanwhile, the answer is shaped for the least of them. */
+const leastCapabilities: Capabilities = {
+  text: { maxLength: 2000 },
+  canEdit: false,
+  canDelete: false,
+  canReact: false,
+  preview: { dm: 'none', group: 'none' },
+  previewIntervalMs: { dm: 1000, group: 1000 },
+  isSessionBound: false,
+  repeatSafeMs: 0,
+  whileAway: '',
+};
+
+export type RunOptions = { readonly signal: AbortSignal; mayGoOn(): boolean };
+
+/**
+ * Executes one claimed run to its end, its hand-over or its loss. Returns how the lane was left;
+ * undefined when this process has no more to do with it. Throws what the store throws: nothing that
+ * was not committed counts, and the next holder resumes the run.
+ */
+export async function executeRun(
+  deps: RunDeps,
+  run: ClaimedRun,
+  options: RunOptions,
+): Promise<LaneNext | undefined> {
+  const { store, active, log } = deps;
+  const held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
+  const stopping = createStop(deps, options.signal);
+  const startedAt = deps.clock.now();
+  const attempt = { ...held, stop: stopping.stop };
+  active.add(attempt);
+  if (run.cancelReason !== undefined) active.cancel(run.runId, run.cancelReason);
+  let live = createBlindView();
+  try {
+    deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'started' });
+    const channel = deps.channelFor(run.route);
+    live = await openLiveView(deps, run, channel);
+    const recorder = new RunRecorder(run, {
+      ...deps,
+      capabilities: channel?.definition.capabilities ?? leastCapabilities,
+      replyToMode: deps.settings.replyToMode,
+      live,
+      turnLimit: deps.settings.limits.turns,
+      framing: newFraming,
+      mayGoOn: options.mayGoOn,
+      stopReason: stopping.reason,
+      isLeaving: stopping.isLeaving,
+      onCancel: (reason) => active.cancel(run.runId, reason),
+      onTool: ({ id, name }, state) => {
+        stopping.toolIs(id, state);
+        deps.publish(run.laneKey, { kind: 'tool', runId: run.runId, name, state });
+      },
+      onSteered: () => deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'steered' }),
+    });
+    await runLoop(deps, run, { recorder, stopping });
+    if (stopping.reason() === 'handover' && recorder.next === undefined) {
+      await store.write(handOver, held);
+      deps.probe.reach('handing-over');
+    }
+    const { runId, laneKey, isResumed } = run;
+    // A lease that is found gone after the run has closed its lane was given back, not lost.
+    const isGivenBack = stopping.reason() === 'lost' && recorder.next !== undefined;
+    const stop = isGivenBack ? undefined : stopping.reason();
+    log.info({ runId, laneKey, isResumed, stop, durationMs: deps.clock.now() - startedAt }, 'run.ended');
+    return recorder.next;
+  } finally {
+    stopping.close();
+    active.remove(attempt);
+    await live.end();
+    deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'ended' });
+    deps.publish(run.laneKey, { kind: 'changed' });
+  }
+}
+
+type Stopping = {
+  readonly signal: AbortSignal;
+  stop(reason: StopReason): void;
+  reason(): StopReason | undefined;
+  /** Cut here to go on elsewhere: what that broke off is not this process's to settle. */
+  isLeaving(): boolean;
+  toolIs(callId: string, state: 'started' | 'done' | 'failed'): void;
+  close(): void;
+};
+
+/** The first reason stays. A hand-over lets the tools in hand finish, up to its deadline. */
+function createStop({ settings }: RunDeps, shutdown: AbortSignal): Stopping {
+  const controller = new AbortController();
+  let reason: StopReason | undefined;
+  const toolsAtWork = new Set<string>();
+  let deadline: NodeJS.Timeout | undefined;
+
+  const stop = (why: StopReason) => {
+    if (reason !== undefined && reason !== 'handover') return;
+    reason = why;
+    if (why !== 'handover' || toolsAtWork.size === 0) return controller.abort(why);
+    deadline = setTimeout(() => controller.abort(why), settings.handOverMs);
+  };
+  const onShutdown = () => stop('handover');
+  shutdown.addEventListener('abort', onShutdown, { once: true });
+  if (shutdown.aborted) onShutdown();
+
+  return {
+    signal: controller.signal,
+    stop,
+    reason: () => reason,
+    isLeaving: () => controller.signal.aborted && (reason === 'handover' || reason === 'lost'),
+    toolIs: (callId, state) => {
+      // A call that never ran has its end only.
+      if (state === 'started') toolsAtWork.add(callId);
+      else toolsAtWork.delete(callId);
+      if (reason === 'handover' && toolsAtWork.size === 0) controller.abort(reason);
+    },
+    close: () => {
+      clearTimeout(deadline);
+      shutdown.removeEventListener('abort', onShutdown);
+    },
+  };
+}
+
+async function openLiveView(
+  deps: RunDeps,
+  run: ClaimedRun,
+  channel: HostedChannel | undefined,
+): Promise<LiveView> {
+  const { store, clock, log, probe } = deps;
+  const standing = run.isResumed ? await store.read(readPreview, { runId: run.runId }) : undefined;
+  if (!channel) return createBlindView(standing);
+  return createLiveView({
+    adapter: channel.adapter,
+    capabilities: channel.definition.capabilities,
+    chatKind: run.chatKind,
+    isPreviewOn: deps.settings.isPreviewOn,
+    route: run.route,
+    runId: run.runId,
+    standing,
+    store,
+    clock,
+    log,
+    probe,
+  });
+}
+
+async function runLoop(
+  deps: RunDeps,
+  run: ClaimedRun,
+  { recorder, stopping }: { recorder: RunRecorder; stopping: Stopping },
+): Promise<void> {
+  const { store, clock, settings, model } = deps;
+  const toolRun = toolRunOf(deps, run);
+  const tools = deps
+    .toolsFor(toolRun)
+    .filter((tool) => leastTrusted(run.authority, tool.authority) === tool.authority);
+  const { signal } = stopping;
+  const { isLeaving } = stopping;
+  if (run.isResumed) {
+    await recover({ store, clock, held: run, run: toolRun, tools, signal, isLeaving });
+    const results = await store.read(readToolResults, { runId: run.runId });
+    recorder.recall(results.map(storedReceiptOf).filter((receipt) => receipt !== undefined));
+  }
+  if (isLeaving()) return;
+  const [system, history] = await Promise.all([
+    deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
+    store.read(readHistory, { sessionId: run.sessionId }),
+  ]);
+  // What a crash cut off has left the context; the run writes it anew.
+  const messages = history.filter(isCounted);
+  deps.probe.reach('taken');
+  const { thinkingTokens } = deps.agent(run.agentId);
+  const config: AgentLoopConfig = {
+    run: toolRun,
+    clock,
+    newId: () => transcriptId(crypto.randomUUID()),
+    limits: settings.limits,
+    toolExecution: settings.toolExecution,
+    steerTail: settings.steerTail,
+    ...(thinkingTokens !== undefined && { thinkingTokens }),
+    stream: (request, abort) => model.stream(request, abort),
+    transformContext: async (all) => fitContext(all, windowFor(model)),
+    convertToLlm: createConverter({ loadImage }),
+    getSteeringMessages: () => recorder.steering(),
+    // The commit of the last turn has closed the run or taken what extends it: nothing is left to ask.
+    getFollowUpMessages: async () => [],
+  };
+  const events = agentLoopContinue({ system, messages, tools }, config, signal);
+  for await (const event of events) await recorder.handle(event);
+}
+
+function toolRunOf(deps: RunDeps, run: ClaimedRun): ToolRun {
+  // The store keeps these ids as plain text; they were made of their brands.
+  return {
+    runId: run.runId as RunId,
+    sessionId: run.sessionId as SessionId,
+    sessionKey: run.laneKey as SessionKey,
+    agentId: run.agentId as AgentId,
+    route: run.route,
+    authority: run.authority,
+    workspace: deps.agent(run.agentId).workspace,
+    epoch: run.epoch,
+  };
+}
+
+/** Spec 13: at most 200,000 tokens, and room for the prompt, the tools and the answer. */
+function windowFor(model: LlmProvider): number {
+  const reserveTokens = 20_000;
+  return Math.min(200_000, model.model().contextWindow - reserveTokens);
+}
+
+/** Above this an image is left out of the request: Anthropic refuses more than 5 MB. */
+const maxImageBytes = 5_000_000;
+
+async function loadImage(path: string) {
+  try {
+    const bytes = await readFile(path);
+    const mimeType = imageType(bytes);
+    if (!mimeType || bytes.length > maxImageBytes) return undefined;
+    return { mimeType, base64: bytes.toString('base64') };
+  } catch {
+    // A file that upkeep has removed: the text beside it still names it.
+    return undefined;
+  }
+}
+
+function imageType(bytes: Buffer): string | undefined {
+  const head = bytes.subarray(0, 12).toString('latin1');
+  if (head.startsWith('\x89PNG')) return 'image/png';
+  if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg';
+  if (head.startsWith('GIF8')) return 'image/gif';
+  return head.startsWith('RIFF') && head.slice(8) === 'WEBP' ? 'image/webp' : undefined;
+}

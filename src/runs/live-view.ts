@@ -1,0 +1,161 @@
+/**
+ * What a person sees while a run works: typing, and a preview of the answer. Both are leases of the
+ * run: they end with it, whatever happens. Best effort; the outbox delivers what counts.
+ */
+import type { Capabilities } from '#contracts/capabilities.ts';
+import type { ChannelAdapter } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { createPreviewText, nextEditAt, type PreviewText } from '../replies/preview.ts';
+import type { LivePreview } from '../store/lanes/recover-run.ts';
+import { createPreviewSurface, type PreviewPlace, type PreviewSurface } from './preview-surface.ts';
+
+export interface LiveView {
+  push(delta: string): void;
+  toolStarted(name: string): void;
+  /** The model has ended: waits for what is in flight and says which message stands there, if any. */
+  settle(): Promise<LivePreview | undefined>;
+  /** A new answer begins; the preview message was taken over by the last one. */
+  next(): void;
+  /** Typing and previews end now. */
+  end(): Promise<void>;
+}
+
+export type LiveViewOptions = PreviewPlace & {
+  readonly capabilities: Capabilities;
+  readonly chatKind: 'dm' | 'group';
+  readonly isPreviewOn: boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+/** A quick answer needs no preview: the first one waits this long, ms. */
+const firstPreviewMs = 300;
+/** The request to the model goes first; nobody sees typing come this much later, ms. */
+const firstTypingMs = 100;
+
+/**
+ * Shows nothing, for want of a connection; after a restart a run may go on before its channel is back.
+ * What an earlier holder left on the platform becomes the answer all the same.
+ */
+export function createBlindView(standing?: LivePreview): LiveView {
+  let left = standing;
+  return {
+    push: () => undefined,
+    toolStarted: () => undefined,
+    settle: async () => left,
+    next: () => {
+      left = undefined;
+    },
+    end: async () => undefined,
+  };
+}
+
+export function createLiveView(options: LiveViewOptions): LiveView {
+  const view = new RunView(options);
+  view.begin();
+  return view;
+}
+
+/** Paces the preview of one run: at most one call in flight, none after the model has ended. */
+class RunView implements LiveView {
+  readonly #options: LiveViewOptions;
+  readonly #ended = new AbortController();
+  readonly #text: PreviewText;
+  readonly #surface: PreviewSurface;
+  readonly #intervalMs: number;
+  readonly #isShowing: boolean;
+  #lastAt: number | undefined;
+  #shown = '';
+  #timer: NodeJS.Timeout | undefined;
+  #inFlight: Promise<void> = Promise.resolve();
+  #isSettled = false;
+
+  constructor(options: LiveViewOptions) {
+    const { capabilities, chatKind, isPreviewOn } = options;
+    const style = isPreviewOn ? capabilities.preview[chatKind] : 'none';
+    this.#options = options;
+    this.#text = createPreviewText({ context: 'chat', capabilities });
+    this.#surface = createPreviewSurface(options, style, this.#ended.signal);
+    this.#intervalMs = capabilities.previewIntervalMs[chatKind];
+    this.#isShowing = style !== 'none';
+  }
+
+  begin(): void {
+    const { adapter, route, clock } = this.#options;
+    void keepTyping(adapter, { route, clock, signal: this.#ended.signal });
+  }
+
+  push(delta: string): void {
+    this.#text.push(delta);
+    this.#schedule();
+  }
+
+  toolStarted(name: string): void {
+    this.#text.toolStarted(name);
+    this.#isSettled = false;
+    this.#schedule();
+  }
+
+  async settle(): Promise<LivePreview | undefined> {
+    this.#hush();
+    await this.#inFlight;
+    return this.#surface.standing();
+  }
+
+  next(): void {
+    this.#surface.reset();
+    this.#text.reset();
+    this.#shown = '';
+    this.#isSettled = false;
+  }
+
+  async end(): Promise<void> {
+    this.#hush();
+    // A reason of our own: the default one is an error with a stack, made for nobody.
+    this.#ended.abort('the run has ended');
+    await this.#inFlight;
+  }
+
+  #schedule(): void {
+    if (!this.#isShowing || this.#isSettled || this.#timer || this.#ended.signal.aborted) return;
+    this.#timer = setTimeout(() => this.#show(), Math.max(0, this.#dueAt() - this.#options.clock.now()));
+  }
+
+  #dueAt(): number {
+    if (this.#lastAt !== undefined) return nextEditAt(this.#lastAt, this.#intervalMs);
+    return this.#options.clock.now() + Math.min(firstPreviewMs, this.#intervalMs);
+  }
+
+  #show(): void {
+    this.#timer = undefined;
+    const text = this.#text.now();
+    if (this.#isSettled || !text || text.text === this.#shown) return;
+    this.#shown = text.text;
+    this.#lastAt = this.#options.clock.now();
+    this.#inFlight = this.#inFlight
+      .then(() => this.#surface.show(text))
+      .catch((error: unknown) => this.#options.log.debug({ error }, 'preview.failed'));
+  }
+
+  #hush(): void {
+    this.#isSettled = true;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+async function keepTyping(
+  adapter: ChannelAdapter,
+  { route, clock, signal }: { route: ReplyRoute; clock: Clock; signal: AbortSignal },
+): Promise<void> {
+  const { typing } = adapter;
+  if (!typing) return;
+  await clock.wait(firstTypingMs, signal);
+  while (!signal.aborted) {
+    // "Typing" is a courtesy: a network that refuses it now is asked again in a moment.
+    await typing.show(route, signal).catch(() => undefined);
+    await clock.wait(typing.refreshMs, signal);
+  }
+}

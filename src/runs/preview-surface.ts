@@ -1,0 +1,113 @@
+import type { PreviewStyle } from '#contracts/capabilities.ts';
+import type { ChannelAdapter } from '#contracts/channel.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import { type MessageId, partKey } from '#contracts/ids.ts';
+import type { OutboundContent, SendResult } from '#contracts/outbound.ts';
+import type { Probe } from '#contracts/probe.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { Store } from '../store/command.ts';
+import { recordPreview } from '../store/delivery/record-preview.ts';
+import type { LivePreview } from '../store/lanes/recover-run.ts';
+
+/** Where a preview is shown: the network's own draft, or a message that is edited. */
+export interface PreviewSurface {
+  /** Shows this text in place of the one before. May throw; the next one is tried all the same. */
+  show(text: FormattedText): Promise<void>;
+  /** The message that stands on the platform, for the answer to take over or to remove. */
+  standing(): LivePreview | undefined;
+  /** That message belongs to an answer now: the next preview is a new one. */
+  reset(): void;
+}
+
+export type PreviewPlace = {
+  readonly adapter: ChannelAdapter;
+  readonly route: ReplyRoute;
+  readonly runId: string;
+  /** What an earlier holder of this run left on the platform. */
+  readonly standing: LivePreview | undefined;
+  readonly store: Store;
+  readonly probe: Probe;
+};
+
+const callTimeoutMs = 10_000;
+
+/** The signal ends drafts; an edit is not cut short, because what it leaves must be known. */
+export function createPreviewSurface(
+  place: PreviewPlace,
+  style: PreviewStyle,
+  signal: AbortSignal,
+): PreviewSurface {
+  return style === 'draft' ? createDraft(place, signal) : new EditedMessage(place);
+}
+
+function createDraft({ adapter, route, runId }: PreviewPlace, signal: AbortSignal): PreviewSurface {
+  const draftId = draftIdOf(runId);
+  return {
+    show: async (text) => adapter.preview?.draft(route, draftId, text, signal),
+    standing: () => undefined,
+    reset: () => undefined,
+  };
+}
+
+/** A draft id is a non-zero 31-bit number; the same for one run, so that its drafts animate. */
+function draftIdOf(runId: string): number {
+  let hash = 7;
+  for (const character of runId) hash = (hash * 31 + character.charCodeAt(0)) & 0x7fffffff;
+  return hash === 0 ? 1 : hash;
+}
+
+class EditedMessage implements PreviewSurface {
+  readonly #place: PreviewPlace;
+  #standing: LivePreview | undefined;
+  #count: number;
+  #isOver = false;
+
+  constructor(place: PreviewPlace) {
+    this.#place = place;
+    this.#standing = place.standing;
+    this.#count = place.standing ? 1 : 0;
+  }
+
+  async show(text: FormattedText): Promise<void> {
+    if (this.#isOver) return;
+    if (!this.#standing) return this.#send(text);
+    const { key, messageId } = this.#standing;
+    // The store keeps receipts as plain text; this one came from the platform.
+    await this.#call(key, { kind: 'edit', messageId: messageId as MessageId, text });
+  }
+
+  standing(): LivePreview | undefined {
+    return this.#standing;
+  }
+
+  reset(): void {
+    this.#standing = undefined;
+  }
+
+  /** Stored before it is sent and its platform id after, so that a restart finds what it left. */
+  async #send(text: FormattedText): Promise<void> {
+    const { runId, route, store, probe } = this.#place;
+    const key = `${runId}:preview:${this.#count++}`;
+    const part = { key: partKey(key), route, content: { kind: 'text', text } } as const;
+    await store.write(recordPreview, { kind: 'sending', key, runId, part });
+    const result = await this.#call(key, part.content);
+    const messageId = result.kind === 'sent' ? result.receipts[0] : undefined;
+    if (messageId === undefined) return this.#giveUp(key, result);
+    await store.write(recordPreview, { kind: 'sent', key, messageId });
+    this.#standing = { key, messageId };
+    probe.reach('preview-sent');
+  }
+
+  /** Without its id it could neither be edited nor deleted: better no further preview in this run. */
+  async #giveUp(key: string, result: SendResult): Promise<void> {
+    this.#isOver = true;
+    const problem = 'reason' in result ? result.reason : 'no receipt';
+    if (result.kind === 'unknown') return;
+    await this.#place.store.write(recordPreview, { kind: 'lost', key, problem });
+  }
+
+  #call(key: string, content: OutboundContent): Promise<SendResult> {
+    const { adapter, route } = this.#place;
+    return adapter.send({ key: partKey(key), route, content }, AbortSignal.timeout(callTimeoutMs));
+  }
+}

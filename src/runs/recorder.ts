@@ -1,0 +1,386 @@
+/**
+ * Writes a run down while it happens. Each event of the loop is handled before the loop goes on, so
+ * what is committed here is a barrier: a tool never starts before its call is on record, and an answer
+ * is on record before anything is said.
+ */
+import type { AgentEvent } from '#contracts/agent-event.ts';
+import type { Capabilities } from '#contracts/capabilities.ts';
+import type { Clock } from '#contracts/clock.ts';
+import { transcriptId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import {
+  type AgentMessage,
+  finishReasonOf,
+  type ToolCallData,
+  textOf,
+  toolCallsOf,
+} from '#contracts/message.ts';
+import type { ModelEvent, ModelFailure, Usage } from '#contracts/model.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { Outcome } from '#contracts/outcome.ts';
+import type { Probe } from '#contracts/probe.ts';
+import { resultMessage } from '../agent/tool-result.ts';
+import { costOf } from '../models/cost.ts';
+import { lookUpPrices } from '../models/prices.ts';
+import type { SendReceipt } from '../replies/dedupe.ts';
+import type { Notices } from '../replies/notices.ts';
+import { type ReplyToMode, shapeInternalFailure, shapeReply } from '../replies/reply-pipeline.ts';
+import type { Store } from '../store/command.ts';
+import type { Effects } from '../store/intake/proposal.ts';
+import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
+import type { LaneNext } from '../store/lanes/close-run.ts';
+import {
+  type AssistantImage,
+  commitAnswer,
+  commitToolTurn,
+  endRun,
+  endToolTurn,
+  type ModelCall,
+  markToolStarted,
+  type ReplyPart,
+  type StoredResult,
+  saveImage,
+  sayNotice,
+  storeToolResults,
+} from '../store/lanes/commit-turn.ts';
+import { type Boundary, type Held, readNews, type Steering, takeSteers } from '../store/lanes/steer.ts';
+import type { Framing } from '../store/lanes/take-rows.ts';
+import type { StopReason } from './active-runs.ts';
+import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
+import { endNotice } from './end-notice.ts';
+import type { LiveView } from './live-view.ts';
+import { sendReceiptOf } from './send-receipt.ts';
+
+export type RecorderDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly probe: Probe;
+  readonly notices: Notices;
+  readonly capabilities: Capabilities;
+  readonly replyToMode: ReplyToMode;
+  readonly live: LiveView;
+  readonly turnLimit: number;
+  framing(): Framing;
+  start(effects: Effects): void;
+  mayGoOn(): boolean;
+  /** Why the run was asked to stop, if it was. */
+  stopReason(): StopReason | undefined;
+  /** The run was cut here to go on elsewhere: what that broke off is not written down. */
+  isLeaving(): boolean;
+  /** A boundary found the cancel flag set. */
+  onCancel(reason: string): void;
+  onTool(call: Pick<ToolCallData, 'id' | 'name'>, state: 'started' | 'done' | 'failed'): void;
+  onSteered(): void;
+};
+
+const imageIntervalMs = 250;
+/** After this long of waiting for the model, the person is told once. */
+const busyNoticeMs = 15_000;
+
+type ToolTurn = { readonly messageId: string; readonly calls: ReadonlyMap<string, ToolCallData> };
+type ToolEnd = Extract<AgentEvent, { type: 'tool_execution_end' }>;
+type TurnEnd = Extract<AgentEvent, { type: 'turn_end' }>;
+type AgentEnd = Extract<AgentEvent, { type: 'agent_end' }>;
+
+export class RunRecorder {
+  readonly #run: ClaimedRun;
+  readonly #deps: RecorderDeps;
+  readonly #held: Held;
+  #turn = 0;
+  #turnStartedAt: number;
+  #savedAt = 0;
+  #retryWaitMs = 0;
+  #current: { readonly message: AgentMessage; readonly usage: Usage | undefined } | undefined;
+  #toolTurn: ToolTurn | undefined;
+  #boundary: Boundary | undefined;
+  #receipts: readonly SendReceipt[] = [];
+  #toolFailure: { readonly tool: string } | undefined;
+  #next: LaneNext | undefined;
+  #failure: ModelFailure | undefined;
+  #isOver = false;
+
+  constructor(run: ClaimedRun, deps: RecorderDeps) {
+    this.#run = run;
+    this.#deps = deps;
+    this.#held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
+    this.#turnStartedAt = deps.clock.now();
+  }
+
+  /** How the lane was left; undefined when the run was handed over or lost. */
+  get next(): LaneNext | undefined {
+    return this.#next;
+  }
+
+  /** What an earlier holder of this run has sent and the next answer need not repeat. */
+  recall(receipts: readonly SendReceipt[]): void {
+    this.#receipts = [...receipts, ...this.#receipts];
+  }
+
+  /** What was sent meanwhile: already in the transcript when it is returned. */
+  async steering(): Promise<readonly AgentMessage[]> {
+    if (this.#isOver) return [];
+    if (!this.#boundary) await this.#poll();
+    const steers = this.#boundary?.steers ?? [];
+    this.#boundary = undefined;
+    return steers;
+  }
+
+  async #poll(): Promise<void> {
+    const { store } = this.#deps;
+    if (!(await store.read(readNews, this.#held))) return;
+    this.#reach(await store.write(takeSteers, this.#steeringAt()));
+  }
+
+  async handle(event: AgentEvent): Promise<void> {
+    switch (event.type) {
+      case 'turn_start':
+        this.#turn = event.turn;
+        this.#turnStartedAt = this.#deps.clock.now();
+        return;
+      case 'message_start':
+        if (event.message.role === 'assistant') this.#deps.probe.reach('model-called');
+        return;
+      case 'message_update':
+        return this.#stream(event.message, event.event);
+      case 'message_end':
+        return this.#messageEnd(event.message, event.usage);
+      case 'tool_execution_start':
+        return this.#toolStart(event.call);
+      case 'tool_execution_end':
+        return this.#toolEnd(event);
+      case 'turn_end':
+        return event.toolResults.length > 0 ? this.#toolTurnEnd(event) : this.#answerEnd(event);
+      case 'agent_end':
+        return this.#agentEnd(event);
+      case 'agent_start':
+      case 'tool_execution_update':
+      case 'compaction_start':
+      case 'compaction_end':
+        return;
+      default:
+        return event satisfies never;
+    }
+  }
+
+  async #stream(message: AgentMessage, event: ModelEvent): Promise<void> {
+    const { live, probe, clock, store } = this.#deps;
+    if (event.type === 'content_delta') {
+      live.push(event.text);
+      probe.reach('streaming');
+    }
+    if (event.type === 'error') this.#failure = event.failure;
+    if (event.type === 'warning' && event.kind === 'retrying') await this.#tellBusy(event.waitMs);
+    if (clock.now() - this.#savedAt < imageIntervalMs) return;
+    this.#savedAt = clock.now();
+    store.writeAlong(saveImage, { ...this.#held, message: this.#imageOf(message) });
+  }
+
+  async #tellBusy(waitMs: number): Promise<void> {
+    const before = this.#retryWaitMs;
+    this.#retryWaitMs += waitMs;
+    if (before > busyNoticeMs || this.#retryWaitMs <= busyNoticeMs) return;
+    const { store, notices, start } = this.#deps;
+    const { runId, route } = this.#run;
+    const content: OutboundContent = { kind: 'text', text: { text: notices.modelBusy, spans: [] } };
+    start(await store.write(sayNotice, { ...this.#held, key: `${runId}:busy`, route, content }));
+  }
+
+  async #messageEnd(message: AgentMessage, usage: Usage | undefined): Promise<void> {
+    if (message.role !== 'assistant') return;
+    this.#current = { message, usage };
+    const calls = toolCallsOf(message.parts);
+    if (calls.length === 0 || this.#deps.isLeaving()) return;
+    await this.#deps.store.write(commitToolTurn, {
+      ...this.#held,
+      message: this.#imageOf(message),
+      calls: calls.map(({ id, name, input }) => ({ callId: id, name, input })),
+      modelCall: this.#modelCallOf(message, usage),
+    });
+    this.#toolTurn = { messageId: message.id, calls: new Map(calls.map((call) => [call.id, call])) };
+    this.#deps.probe.reach('turn-committed');
+  }
+
+  async #toolStart(call: ToolCallData): Promise<void> {
+    const { live, store, probe, onTool } = this.#deps;
+    live.toolStarted(call.name);
+    onTool(call, 'started');
+    const messageId = this.#toolTurn?.messageId;
+    if (messageId !== undefined)
+      await store.write(markToolStarted, { ...this.#held, messageId, callId: call.id });
+    probe.reach('tool-started');
+  }
+
+  async #toolEnd({ callId, name, result, isError }: ToolEnd): Promise<void> {
+    const { clock, store, probe, onTool, isLeaving } = this.#deps;
+    const turn = this.#toolTurn;
+    const call = turn?.calls.get(callId);
+    if (!turn || !call) return;
+    // Left open, it is settled by whoever resumes the run, who knows whether it had started.
+    if (isError && isLeaving()) return onTool(call, 'failed');
+    const receipt = isError ? undefined : sendReceiptOf(name, result.metadata);
+    if (receipt) this.#receipts = [...this.#receipts, receipt];
+    if (isError) this.#toolFailure = { tool: name };
+    const stamp = { id: transcriptId(''), time: clock.now() };
+    const { parts } = resultMessage(call, { output: result, isError }, stamp);
+    await store.write(storeToolResults, {
+      ...this.#held,
+      messageId: turn.messageId,
+      results: [{ callId, isError, parts }],
+    });
+    onTool(call, isError ? 'failed' : 'done');
+    probe.reach('tool-finished');
+  }
+
+  async #toolTurnEnd({ message, toolResults }: TurnEnd): Promise<void> {
+    const turn = this.#toolTurn;
+    if (!turn) return;
+    this.#toolTurn = undefined;
+    if (this.#deps.isLeaving()) return;
+    const finish = finishReasonOf(message.parts);
+    // A turn that broke off ends the run: what waits is left to the next one.
+    const isBroken = finish === 'canceled' || finish === 'timeout' || finish === 'error';
+    const at = { ...this.#steeringAt(), ...(isBroken && { delivery: 'none' as const }) };
+    const results = toolResults.map(storedResult);
+    const ended = { ...at, messageId: turn.messageId, results, message: this.#imageOf(message) };
+    this.#reach(await this.#deps.store.write(endToolTurn, ended));
+  }
+
+  async #answerEnd({ message }: TurnEnd): Promise<void> {
+    const finish = finishReasonOf(message.parts);
+    // A broken turn ends the run; `agent_end` writes it down with its reason.
+    if (finish !== 'end_turn' && finish !== 'max_tokens') return;
+    const reason = this.#deps.stopReason();
+    // A finished answer is worth more than a hand-over; what a person stopped is not said.
+    if (reason === undefined || reason === 'handover') await this.#answer(message);
+  }
+
+  async #answer(message: AgentMessage): Promise<void> {
+    const { live, store, probe, start, mayGoOn } = this.#deps;
+    const standing = await live.settle();
+    const plan = this.#plan(message);
+    const answered = await store.write(commitAnswer, {
+      ...this.#steeringAt(),
+      message: this.#imageOf(message),
+      modelCall: this.#modelCallOf(message, this.#current?.usage),
+      parts: answerParts(plan, { route: this.#run.route, standing }),
+      preview: standing?.key,
+      ...outcomeOf(plan),
+      mayGoOn: mayGoOn(),
+    });
+    // Stopped before its answer was on record: `agent_end` follows and ends it as that.
+    if (answered.cancelReason !== undefined) return this.#reach(answered);
+    probe.reach('turn-committed');
+    start(answered.effects);
+    live.next();
+    this.#receipts = [];
+    this.#toolFailure = undefined;
+    this.#current = undefined;
+    this.#reach(answered);
+    if (answered.next !== undefined) this.#end(answered.next);
+  }
+
+  #plan(message: AgentMessage) {
+    const { capabilities, replyToMode, notices } = this.#deps;
+    const { route, chatKind } = this.#run;
+    return shapeReply({
+      text: textOf(message.parts),
+      receipts: this.#receipts,
+      route,
+      chatKind,
+      capabilities,
+      silenceContext: 'chat',
+      replyToMode,
+      notices,
+      ...(this.#toolFailure && { toolFailure: this.#toolFailure }),
+    });
+  }
+
+  async #agentEnd(event: AgentEnd): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { live, store, log, start, mayGoOn, stopReason } = this.#deps;
+    const reason = stopReason();
+    if (reason === 'handover' || reason === 'lost') return;
+    const cut = { runId: this.#run.runId, end: event.reason, stop: reason, detail: event.detail };
+    log[reason === undefined ? 'warn' : 'info'](cut, 'run.cut');
+    const standing = await live.settle();
+    const removal = standing ? [removePreview(this.#run.route, standing)] : [];
+    const { parts, ...outcome } = this.#ending(event, reason);
+    const ended = await store.write(endRun, {
+      ...this.#held,
+      endReason: reason ?? event.reason,
+      detail: event.detail,
+      ...outcome,
+      message: this.#cutMessage(),
+      modelCall: undefined,
+      parts: [...removal, ...parts],
+      preview: standing?.key,
+      mayGoOn: mayGoOn(),
+    });
+    start(ended.effects);
+    this.#end(ended.next);
+  }
+
+  /** What a person stopped is cancelled without a word; every other end is told. */
+  #ending(
+    event: AgentEnd,
+    reason: StopReason | undefined,
+  ): { outcome: Outcome; outcomeReason: string; parts: readonly ReplyPart[] } {
+    if (reason !== undefined) return { outcome: 'cancelled', outcomeReason: reason, parts: [] };
+    const { notices, capabilities, replyToMode } = this.#deps;
+    const { route, chatKind } = this.#run;
+    const notice = endNotice(event.reason, this.#failure, notices);
+    const plan = shapeInternalFailure({ route, chatKind, capabilities, notices, replyToMode }, notice);
+    return {
+      outcome: 'failed',
+      outcomeReason: event.reason,
+      parts: answerParts(plan, { route, standing: undefined }),
+    };
+  }
+
+  /** The answer that was cut off, if it is not on record yet. */
+  #cutMessage(): AssistantImage | undefined {
+    const message = this.#current?.message;
+    return message && toolCallsOf(message.parts).length === 0 ? this.#imageOf(message) : undefined;
+  }
+
+  #end(next: LaneNext): void {
+    this.#next = next;
+    this.#isOver = true;
+    this.#deps.probe.reach('finished');
+  }
+
+  #reach(found: Boundary): void {
+    const { probe, onCancel, onSteered } = this.#deps;
+    if (found.cancelReason !== undefined) onCancel(found.cancelReason);
+    if (found.steers.length > 0) {
+      probe.reach('steered');
+      onSteered();
+    }
+    this.#boundary = found;
+  }
+
+  #steeringAt(): Held & Steering {
+    const delivery = this.#turn >= this.#deps.turnLimit ? 'none' : 'one-at-a-time';
+    return { ...this.#held, framing: this.#deps.framing(), delivery };
+  }
+
+  #imageOf({ id, parts, model }: AgentMessage): AssistantImage {
+    return { id, sessionId: this.#run.sessionId, parts, model };
+  }
+
+  #modelCallOf(message: AgentMessage, usage: Usage | undefined): ModelCall | undefined {
+    if (!usage) return undefined;
+    const model = message.model ?? 'unknown';
+    const cost = costOf(usage, lookUpPrices(model).prices);
+    const latencyMs = this.#deps.clock.now() - this.#turnStartedAt;
+    return { id: `${message.id}:call`, model, usage, cost, latencyMs };
+  }
+}
+
+function storedResult(message: AgentMessage): StoredResult {
+  const result = message.parts.find((part) => part.type === 'tool_result');
+  const callId = result?.data.tool_call_id ?? '';
+  return { callId, isError: result?.data.is_error ?? true, parts: message.parts };
+}

@@ -1,0 +1,30 @@
+import type { AgentLoopConfig, LoopLimits } from '../agent/loop-config.ts';
+import type { Config } from '../config/config.ts';
+import type { ReplyToMode } from '../replies/reply-pipeline.ts';
+
+export type RunSettings = {
+  readonly limits: LoopLimits;
+  readonly toolExecution: AgentLoopConfig['toolExecution'];
+  readonly steerTail: AgentLoopConfig['steerTail'];
+  readonly replyToMode: ReplyToMode;
+  readonly isPreviewOn: boolean;
+  /** How long a tool may finish in when the process stops, ms. */
+  readonly handOverMs: number;
+};
+
+export function runSettingsFrom({
+  run,
+  replies,
+  shutdownMs,
+}: Pick<Config, 'run' | 'replies' | 'shutdownMs'>): RunSettings {
+  const { timeoutMs: runTimeoutMs, modelIdleMs, turns, repeatedCalls, toolExecution, steerTail } = run;
+  return {
+    limits: { runTimeoutMs, modelIdleMs, turns, repeatedCalls },
+    toolExecution,
+    steerTail,
+    replyToMode: replies.replyToMode,
+    isPreviewOn: replies.preview,
+    // What is left of the deadline is for the checkpoint and for closing.
+    handOverMs: Math.max(0, shutdownMs - 5_000),
+  };
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { SendReceipt } from '../replies/dedupe.ts';
+import type { EarlierSend } from '../store/lanes/recover-run.ts';
+
+/** What the `message` tool reports of a send in its result's metadata, under `sent`. */
+const sentSchema = z.object({
+  state: z.enum(['sent', 'unknown', 'failed']),
+  route: z.object({
+    channel: z.string(),
+    account: z.string(),
+    conversation: z.string(),
+    thread: z.string().optional(),
+  }),
+  text: z.string(),
+  media: z.array(z.string()),
+});
+
+/** The receipt of a sending tool's result; undefined for every other tool. */
+export function sendReceiptOf(
+  tool: string,
+  metadata: Record<string, unknown> | undefined,
+): SendReceipt | undefined {
+  if (tool !== 'message') return undefined;
+  const sent = sentSchema.safeParse(metadata?.sent);
+  if (!sent.success) return undefined;
+  const { route, ...rest } = sent.data;
+  // The ids were a route when the tool wrote them.
+  return { tool, ...rest, route: route as unknown as ReplyRoute };
+}
+
+/** The receipt of a send that an earlier holder of the run made, out of its stored result. */
+export function storedReceiptOf({ tool, parts }: EarlierSend): SendReceipt | undefined {
+  const metadata = parts.find((part) => part.type === 'tool_result')?.data.metadata;
+  if (metadata === undefined) return undefined;
+  // The result was written by us: its metadata is the JSON of an object.
+  return sendReceiptOf(tool, JSON.parse(metadata) as Record<string, unknown>);
+}

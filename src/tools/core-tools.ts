@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import type { PluginDefinition } from '#contracts/plugin.ts';
+import type { Store } from '../store/command.ts';
+import { createMessageTool, type MessageToolDeps } from './message.ts';
+import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListTool } from './sessions.ts';
+
+/** The tools that every agent has, brought like those of any plugin. */
+export function corePlugin(deps: MessageToolDeps & { readonly store: Store }): PluginDefinition {
+  const { store } = deps;
+  return {
+    id: 'core',
+    configSchema: z.unknown(),
+    setup: ({ tools }) => {
+      tools.register('message', (run) => createMessageTool(deps, run));
+      tools.register('session_status', (run) => createSessionStatusTool(store, run));
+      tools.register('sessions_list', (run) => createSessionsListTool(store, run));
+      tools.register('sessions_history', (run) => createSessionsHistoryTool(store, run));
+      return () => undefined;
+    },
+  };
+}

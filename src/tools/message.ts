@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import type { Capabilities } from '#contracts/capabilities.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
+import type { Post } from '../outbox/post.ts';
+import { chunkFormatted } from '../replies/chunk.ts';
+import { formatMarkdown } from '../replies/markdown.ts';
+import { sanitizeOutbound } from '../replies/sanitize.ts';
+
+const inputSchema = z.object({
+  text: z.string().min(1).max(32_000).describe('What to say, in Markdown.'),
+  to: z
+    .string()
+    .optional()
+    .describe('Session key of another conversation (see sessions_list). Absent: this conversation.'),
+});
+
+export type MessageToolDeps = {
+  readonly post: Post;
+  capabilitiesFor(run: ToolRun): Capabilities | undefined;
+};
+
+/**
+ * Says something while the run goes on. Its effect is one transaction under the call's own key, so a
+ * call that is repeated after a crash re-attaches to the message it made.
+ */
+export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
+  return defineTool<z.infer<typeof inputSchema>>({
+    name: 'message',
+    description:
+      'Send a message now, before your final answer: to this conversation, or to another one by its session key. ' +
+      'Do not repeat in your answer what you sent with it; answer NO_REPLY if nothing is left to say.',
+    inputSchema,
+    parallelSafe: false,
+    replay: 'durable',
+    authority: 'guest',
+    execute: async ({ text, to }, ctx) => {
+      if (to !== undefined && to !== run.sessionKey && run.authority !== 'owner') {
+        throw new Error('Only the owner may have messages sent to other conversations.');
+      }
+      const { laneKey, epoch, runId } = { laneKey: run.sessionKey, epoch: run.epoch, runId: run.runId };
+      const { replyTo: _, ...route } = run.route;
+      const contents = contentsOf(text, deps.capabilitiesFor(run));
+      if (contents.length === 0) throw new Error('There is nothing to send in this text.');
+      const key = `${runId}:tool:${ctx.callId}`;
+      const posted = await deps.post.send(
+        { laneKey, epoch, runId, key, route, contents, ...(to !== undefined && { toLane: to }) },
+        ctx.signal,
+      );
+      const state = posted.state === 'sent' || posted.state === 'failed' ? posted.state : 'unknown';
+      if (state === 'failed')
+        throw new Error(`It was not delivered: ${posted.problem ?? 'the network refused it'}`);
+      const sent = { state, route: posted.route, text, media: [] };
+      const says = state === 'sent' ? 'Sent.' : 'It is on its way; whether it arrived is not known yet.';
+      return { text: says, metadata: { sent, messageIds: posted.receipts } };
+    },
+  });
+}
+
+function contentsOf(text: string, capabilities: Capabilities | undefined): readonly OutboundContent[] {
+  const formatted = formatMarkdown(sanitizeOutbound(text).text);
+  return chunkFormatted(formatted, capabilities?.text.maxLength ?? 2000).map((chunk) => ({
+    kind: 'text',
+    text: chunk,
+  }));
+}

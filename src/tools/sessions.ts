@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { textOf } from '#contracts/message.ts';
+import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
+import type { Store } from '../store/command.ts';
+import { readLaneStatus, readSessions } from '../store/sessions/read-sessions.ts';
+import { readTranscriptPage } from '../store/transcript/read-transcript.ts';
+
+const nothing = z.object({});
+
+/** The state of the agent's own session. */
+export function createSessionStatusTool(store: Store, run: ToolRun): Tool {
+  return defineTool<z.infer<typeof nothing>>({
+    name: 'session_status',
+    description: 'Show the state of this conversation: messages, tokens, cost, and what waits in its queue.',
+    inputSchema: nothing,
+    parallelSafe: true,
+    replay: 'safe',
+    authority: 'guest',
+    execute: async () => {
+      const [session] = await store.read(readSessions, { keys: [run.sessionKey], limit: 1 });
+      const lane = await store.read(readLaneStatus, { laneKey: run.sessionKey });
+      return { text: JSON.stringify({ session, lane }, undefined, 1) };
+    },
+  });
+}
+
+const listInput = z.object({ limit: z.int().min(1).max(100).default(20) });
+
+/** Other conversations are the owner's business only. */
+export function createSessionsListTool(store: Store, run: ToolRun): Tool {
+  return defineTool<z.infer<typeof listInput>>({
+    name: 'sessions_list',
+    description: 'List conversations, the newest first, with their session keys.',
+    inputSchema: listInput,
+    parallelSafe: true,
+    replay: 'safe',
+    authority: 'guest',
+    execute: async ({ limit }) => {
+      const scope = run.authority === 'owner' ? {} : { keys: [run.sessionKey] };
+      const sessions = await store.read(readSessions, { ...scope, limit });
+      return { text: JSON.stringify(sessions, undefined, 1) };
+    },
+  });
+}
+
+const historyInput = z.object({
+  sessionId: z.string().optional().describe('Absent: this conversation.'),
+  before: z.int().optional().describe('Only messages before this position.'),
+  limit: z.int().min(1).max(200).default(30),
+});
+
+/** Reads a transcript: the session's own, or any for the owner. A foreign id reads as one that does not exist. */
+export function createSessionsHistoryTool(store: Store, run: ToolRun): Tool {
+  return defineTool<z.infer<typeof historyInput>>({
+    name: 'sessions_history',
+    description: 'Read earlier messages of this conversation, or of another one by its session id.',
+    inputSchema: historyInput,
+    parallelSafe: true,
+    replay: 'safe',
+    authority: 'guest',
+    execute: async ({ sessionId = run.sessionId, before, limit }) => {
+      if (sessionId !== run.sessionId && run.authority !== 'owner')
+        throw new Error(`There is no session ${sessionId}.`);
+      const page = await store.read(readTranscriptPage, {
+        sessionId,
+        limit,
+        ...(before !== undefined && { before }),
+      });
+      const lines = page.map((message) => `#${message.position} ${message.role}: ${textOf(message.parts)}`);
+      return { text: lines.length === 0 ? 'There are no such messages.' : lines.join('\n') };
+    },
+  });
+}

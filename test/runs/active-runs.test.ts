@@ -1,0 +1,76 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { systemClock } from '../../src/contracts/clock.ts';
+import { createActiveRuns, type StopReason } from '../../src/runs/active-runs.ts';
+import type { Store } from '../../src/store/command.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+describe('the runs of a process', () => {
+  let dataDir = '';
+  let opened: Store | undefined;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-active-'));
+    opened = await openStore({ kind: 'sqlite', dataDir });
+  });
+  afterAll(async () => {
+    await opened?.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const store = () => {
+    if (!opened) throw new Error('the store is not open');
+    return opened;
+  };
+
+  const activeRuns = () =>
+    createActiveRuns({
+      store: store(),
+      holder,
+      clock: systemClock,
+      log: silentLog,
+      leaseMs: 10_000,
+      renewMs: 10,
+    });
+
+  const entry = ({ laneKey, epoch, runId }: ClaimedRun) => {
+    const stops: StopReason[] = [];
+    return { laneKey, epoch, runId, stops, stop: (reason: StopReason) => stops.push(reason) };
+  };
+
+  const leaseOf = (laneKey: string) =>
+    store().read(
+      {
+        query: 'leaseOf',
+        run: async (tx, key: string) =>
+          tx.db.selectFrom('lanes').select('leaseUntil').where('key', '=', key).executeTakeFirstOrThrow(),
+      },
+      laneKey,
+    );
+
+  it('renew the attempt that overtook an earlier one, and stop the earlier one only', async () => {
+    const worker = aWorker(store());
+    const conversation = unique('c');
+    const { key } = aLane(conversation);
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const first = entry(await worker.claimRun(key, 1));
+    const second = entry(await claimAfterLapse(worker, key));
+    const active = activeRuns();
+    active.add(first);
+    active.add(second);
+    active.remove(first);
+    const before = await leaseOf(key);
+    await vi.waitFor(async () => expect((await leaseOf(key)).leaseUntil).toBeGreaterThan(before.leaseUntil));
+    expect({ first: first.stops, second: second.stops }).toEqual({ first: ['lost'], second: [] });
+    expect(active.count()).toBe(1);
+    await active.close();
+  });
+});
+
+async function claimAfterLapse(worker: ReturnType<typeof aWorker>, key: string): Promise<ClaimedRun> {
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  return worker.claimRun(key, 1_000);
+}

@@ -1,0 +1,91 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { executeRun } from '../../src/runs/execute-run.ts';
+import type { Store } from '../../src/store/command.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { readHistory } from '../../src/store/transcript/read-transcript.ts';
+import { aTool } from '../agent/support/builders.ts';
+import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
+import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { runDeps, someActiveRuns } from './run-builders.ts';
+
+describe('a run that is handed over while its tools work', () => {
+  let dataDir = '';
+  let opened: Store | undefined;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-handover-'));
+    opened = await openStore({ kind: 'sqlite', dataDir });
+  });
+  afterAll(async () => {
+    await opened?.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const store = () => {
+    if (!opened) throw new Error('the store is not open');
+    return opened;
+  };
+
+  /** Runs the lane's next or unfinished run in a process that is asked to stop while the tool `slow` works. */
+  const play = async (
+    conversation: string,
+    { model, ran }: { model: ReturnType<typeof scriptedModel>; ran: string[] },
+  ) => {
+    const boot = unique('boot');
+    const shutdown = new AbortController();
+    const slow = aTool('slow', {
+      replay: 'never',
+      execute: async (_input, { signal }) => {
+        shutdown.abort();
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        if (signal.aborted) throw new Error('cut short');
+        ran.push('slow');
+        return { text: 'slow is done' };
+      },
+    });
+    const quick = aTool('quick', {
+      replay: 'never',
+      execute: async () => {
+        ran.push('quick');
+        return { text: 'quick is done' };
+      },
+    });
+    const active = someActiveRuns(store(), boot);
+    const run = await aWorker(store(), boot).claimRun(aLane(conversation).key);
+    const deps = runDeps(store(), { active, model, tools: [slow, quick] });
+    await executeRun(deps, run, { signal: shutdown.signal, mayGoOn: () => false });
+    await active.close();
+    return run;
+  };
+
+  const resultsOf = async (sessionId: string) =>
+    (await store().read(readHistory, { sessionId })).flatMap(({ parts }) =>
+      parts.flatMap((part) => (part.type === 'tool_result' ? [part.data.content] : [])),
+    );
+
+  it('lets the tool in hand finish and leaves the calls behind it to the next process', async () => {
+    const conversation = unique('c');
+    const ran: string[] = [];
+    await aWorker(store()).accept(aMessage({ conversation, text: 'go' }));
+    const calls = callsTools({ id: '1', name: 'slow' }, { id: '2', name: 'quick' });
+    await play(conversation, { model: scriptedModel(calls), ran });
+    expect(ran).toEqual(['slow']);
+    const run = await play(conversation, { model: scriptedModel(says('all done')), ran });
+    expect(ran).toEqual(['slow', 'quick']);
+    expect(await resultsOf(run.sessionId)).toEqual(['slow is done', 'quick is done']);
+  });
+
+  it('lets the tool in hand finish also behind calls that were refused', async () => {
+    const conversation = unique('c');
+    const ran: string[] = [];
+    await aWorker(store()).accept(aMessage({ conversation, text: 'go' }));
+    const model = scriptedModel(
+      callsTools({ id: '1', name: 'no-such-tool' }),
+      callsTools({ id: '2', name: 'slow' }),
+    );
+    const run = await play(conversation, { model, ran });
+    expect(ran).toEqual(['slow']);
+    expect((await resultsOf(run.sessionId)).at(-1)).toBe('slow is done');
+  });
+});

@@ -1,0 +1,182 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Capabilities } from '../../src/contracts/capabilities.ts';
+import type { ChannelAdapter } from '../../src/contracts/channel.ts';
+import { systemClock } from '../../src/contracts/clock.ts';
+import type { MessageId } from '../../src/contracts/ids.ts';
+import type { OutboundContent, SendResult } from '../../src/contracts/outbound.ts';
+import { noProbe } from '../../src/contracts/probe.ts';
+import { createLiveView, type LiveViewOptions } from '../../src/runs/live-view.ts';
+import type { Store } from '../../src/store/command.ts';
+import { readParts } from '../../src/store/delivery/post-part.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { aRoute } from '../store/builders.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+const capabilities: Capabilities = {
+  text: { maxLength: 4096 },
+  canEdit: true,
+  canDelete: true,
+  canReact: false,
+  preview: { dm: 'edit', group: 'draft' },
+  previewIntervalMs: { dm: 5, group: 5 },
+  isSessionBound: false,
+  repeatSafeMs: 0,
+  whileAway: '',
+};
+
+/** A network that keeps what it was sent; message ids count from 1. */
+function aNetwork(answer?: SendResult) {
+  const sent: OutboundContent[] = [];
+  const drafts: string[] = [];
+  const typing: AbortSignal[] = [];
+  const adapter: ChannelAdapter = {
+    identify: () => Promise.reject(new Error('not asked here')),
+    start: () => Promise.reject(new Error('not asked here')),
+    stop: async () => undefined,
+    send: async ({ content }) => {
+      sent.push(content);
+      return answer ?? { kind: 'sent', receipts: [`${sent.length}` as MessageId] };
+    },
+    typing: {
+      refreshMs: 60_000,
+      show: async (_, signal) => {
+        typing.push(signal);
+      },
+    },
+    preview: {
+      draft: async (_route, _id, text) => {
+        drafts.push(text.text);
+      },
+    },
+  };
+  const shown = () =>
+    sent.map((content) =>
+      content.kind === 'text' || content.kind === 'edit' ? [content.kind, content.text.text] : [content.kind],
+    );
+  return { adapter, sent, drafts, typing, shown };
+}
+
+describe('what a person sees while a run works', () => {
+  let dir = '';
+  let store: Store;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'parley-live-'));
+    store = await openStore({ kind: 'sqlite', dataDir: dir });
+  });
+  afterAll(async () => {
+    await store.close();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  const aView = (adapter: ChannelAdapter, over: Partial<LiveViewOptions> = {}) =>
+    createLiveView({
+      adapter,
+      capabilities,
+      chatKind: 'dm',
+      isPreviewOn: true,
+      route: aRoute(crypto.randomUUID()),
+      runId: crypto.randomUUID(),
+      standing: undefined,
+      store,
+      clock: systemClock,
+      log: silentLog,
+      probe: noProbe,
+      ...over,
+    });
+
+  it('is one message that is edited while the answer grows, and on record', async () => {
+    const network = aNetwork();
+    const view = aView(network.adapter);
+    view.push('Good');
+    await vi.waitFor(() => expect(network.shown()).toEqual([['text', 'Good']]));
+    view.push(' morning');
+    await vi.waitFor(() => expect(network.shown().at(-1)).toEqual(['edit', 'Good morning']));
+    const standing = await view.settle();
+    expect(standing).toMatchObject({ messageId: '1' });
+    const [part] = await store.read(readParts, { keys: [standing?.key ?? ''] });
+    expect(part).toMatchObject({ state: 'sent', receipts: ['1'] });
+    await view.end();
+  });
+
+  it('is a new message for the next answer of the run', async () => {
+    const network = aNetwork();
+    const view = aView(network.adapter);
+    view.push('first');
+    await vi.waitFor(() => expect(network.sent).toHaveLength(1));
+    const first = await view.settle();
+    view.next();
+    view.push('second');
+    await vi.waitFor(() => expect(network.shown().at(-1)).toEqual(['text', 'second']));
+    const second = await view.settle();
+    expect(second?.key).not.toBe(first?.key);
+    await view.end();
+  });
+
+  it('goes on in the message that an earlier holder of the run left', async () => {
+    const network = aNetwork();
+    const view = aView(network.adapter, { standing: { key: 'run:preview:0', messageId: '77' } });
+    view.push('again');
+    await vi.waitFor(() => expect(network.sent).toMatchObject([{ kind: 'edit', messageId: '77' }]));
+    expect(await view.settle()).toEqual({ key: 'run:preview:0', messageId: '77' });
+    await view.end();
+  });
+
+  it.each<SendResult>([
+    { kind: 'unknown', reason: 'cut off' },
+    { kind: 'failed', failure: { kind: 'rejected' }, reason: 'no' },
+  ])('is given up after a first preview whose result is $kind', async (answer) => {
+    const network = aNetwork(answer);
+    const runId = crypto.randomUUID();
+    let clockReads = 0;
+    const now = () => {
+      clockReads += 1;
+      return Date.now();
+    };
+    const clock = { ...systemClock, now };
+    const view = aView(network.adapter, { runId, clock });
+    view.push('one');
+    await vi.waitFor(() => expect(network.sent).toHaveLength(1));
+    expect(await view.settle()).toBeUndefined();
+    view.toolStarted('search');
+    // The view reads the clock when the next preview is due.
+    const readsSoFar = clockReads;
+    await vi.waitFor(() => expect(clockReads).toBeGreaterThan(readsSoFar));
+    await view.end();
+    expect(network.sent).toHaveLength(1);
+    const [part] = await store.read(readParts, { keys: [`${runId}:preview:0`] });
+    expect(part?.state).toBe(answer.kind);
+  });
+
+  it('shows nothing of an answer that is there at once', async () => {
+    const network = aNetwork();
+    const slow = { ...capabilities, previewIntervalMs: { dm: 60_000, group: 60_000 } };
+    const view = aView(network.adapter, { capabilities: slow });
+    view.push('quick');
+    expect(await view.settle()).toBeUndefined();
+    await view.end();
+    expect(network.sent).toEqual([]);
+  });
+
+  it("is the network's own draft where it has one, and leaves nothing to clean up", async () => {
+    const network = aNetwork();
+    const view = aView(network.adapter, { chatKind: 'group' });
+    view.push('draft');
+    await vi.waitFor(() => expect(network.drafts).toEqual(['draft']));
+    expect(await view.settle()).toBeUndefined();
+    expect(network.sent).toEqual([]);
+    await view.end();
+  });
+
+  it('is typing alone where previews are off, and typing ends with the run', async () => {
+    const network = aNetwork();
+    const view = aView(network.adapter, { isPreviewOn: false });
+    view.push('hidden');
+    await vi.waitFor(() => expect(network.typing).toHaveLength(1));
+    await view.end();
+    expect(network.typing.map((signal) => signal.aborted)).toEqual([true]);
+    expect(network.sent).toEqual([]);
+  });
+});

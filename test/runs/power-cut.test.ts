@@ -1,0 +1,189 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { systemClock } from '../../src/contracts/clock.ts';
+import { textOf } from '../../src/contracts/message.ts';
+import { noProbe } from '../../src/contracts/probe.ts';
+import { defineTool, type Tool } from '../../src/contracts/tool.ts';
+import { createModel } from '../../src/models/registry.ts';
+import { noticesFor } from '../../src/replies/notices.ts';
+import { createActiveRuns } from '../../src/runs/active-runs.ts';
+import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
+import { beginBoot } from '../../src/store/accounts.ts';
+import type { Store, StoreQuery } from '../../src/store/command.ts';
+import { json } from '../../src/store/json.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { readHistory } from '../../src/store/transcript/read-transcript.ts';
+import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
+import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { type CutStore, cutPower, everyCut } from '../support/power-cut.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+describe('a power cut while a run works', () => {
+  let dataDir = '';
+  let store: Store | undefined;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-runs-'));
+    store = await openStore({ kind: 'sqlite', dataDir });
+  });
+  afterAll(async () => {
+    await store?.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  it('leaves one message, one effect at most and one answer, at whichever write it comes', async () => {
+    if (!store) throw new Error('the store is not open');
+    let isReached = true;
+    let cuts = 0;
+    for (const cut of everyCut(50)) {
+      if (!isReached) break;
+      const conversation = unique('c');
+      const folder = unique('folder');
+      const effects: string[] = [];
+      await aWorker(store).accept(aMessage({ conversation, text: 'do it' }));
+
+      const dying = cutPower(store, cut);
+      await workUntilEnd(dying, { conversation, effects, boot: { id: unique('boot'), folder } }).catch(
+        () => undefined,
+      );
+      isReached = dying.isCut();
+      cuts += isReached ? 1 : 0;
+      await workUntilEnd(store, { conversation, effects, boot: { id: unique('boot'), folder } });
+
+      const left = await store.read(whatIsLeft, { laneKey: aLane(conversation).key });
+      expect({ cut, effects: effects.length <= 1, ...left }).toEqual({
+        cut,
+        effects: true,
+        asked: ['do it'],
+        answered: ['done'],
+        sent: ['done'],
+        outcomes: ['answered'],
+      });
+    }
+    // Claim, turn, start, result, boundary and answer at least.
+    expect(cuts).toBeGreaterThanOrEqual(10);
+    expect(isReached).toBe(false);
+  });
+});
+
+type Work = {
+  readonly conversation: string;
+  readonly effects: string[];
+  readonly boot: { readonly id: string; readonly folder: string };
+};
+
+/** A process that starts, works the lane until it rests, and may die on the way. */
+async function workUntilEnd(store: Store | CutStore, { conversation, effects, boot }: Work): Promise<void> {
+  await store.write(beginBoot, boot);
+  const active = createActiveRuns({
+    store,
+    holder: boot.id,
+    clock: systemClock,
+    log: silentLog,
+    leaseMs: 10_000,
+    renewMs: 5_000,
+  });
+  try {
+    for (;;) {
+      const claim = await aWorker(store, boot.id).claim(aLane(conversation).key);
+      if (claim.kind === 'resting') return;
+      if (claim.kind !== 'run') throw new Error(`the lane is ${claim.kind}`);
+      const deps = depsOf(store, { active, effects });
+      await executeRun(deps, claim.run, { signal: new AbortController().signal, mayGoOn: () => false });
+    }
+  } finally {
+    await active.close();
+  }
+}
+
+function depsOf(
+  store: Store,
+  { active, effects }: { active: RunDeps['active']; effects: string[] },
+): RunDeps {
+  const notices = noticesFor('en');
+  const calls = callsTools({ id: 'call-1', name: 'act' });
+  const model = createModel({ provider: 'demo' }, { clock: systemClock });
+  return {
+    store,
+    clock: systemClock,
+    log: silentLog,
+    probe: noProbe,
+    notices,
+    // The model goes by what it reads: once it has a result, it is done.
+    model: {
+      ...model,
+      stream: (request, signal) => {
+        const hasResult = JSON.stringify(request.messages).includes('tool_result');
+        return scriptedModel(hasResult ? says('done') : calls).stream(request, signal);
+      },
+    },
+    active,
+    settings: {
+      limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
+      toolExecution: 'auto',
+      steerTail: 'skip',
+      replyToMode: 'off',
+      isPreviewOn: false,
+      handOverMs: 0,
+    },
+    agent: () => ({ workspace: tmpdir() }),
+    systemFor: async () => [],
+    toolsFor: () => [anEffect(effects)],
+    channelFor: () => undefined,
+    start: () => undefined,
+    publish: () => undefined,
+  };
+}
+
+function anEffect(effects: string[]): Tool {
+  return defineTool({
+    name: 'act',
+    description: 'has an effect in the world that must not happen twice',
+    inputSchema: z.object({}),
+    parallelSafe: false,
+    replay: 'never',
+    authority: 'guest',
+    execute: async (_input, { callId }) => {
+      effects.push(callId);
+      return { text: 'acted' };
+    },
+  });
+}
+
+type Left = {
+  readonly asked: readonly string[];
+  readonly answered: readonly string[];
+  readonly sent: readonly string[];
+  readonly outcomes: readonly (string | null)[];
+};
+
+const whatIsLeft: StoreQuery<{ readonly laneKey: string }, Left> = {
+  query: 'whatIsLeft',
+  run: async (tx, { laneKey }) => {
+    const lane = await tx.db
+      .selectFrom('lanes')
+      .select('sessionId')
+      .where('key', '=', laneKey)
+      .executeTakeFirstOrThrow();
+    const history = await readHistory.run(tx, { sessionId: lane.sessionId });
+    const saidBy = (role: string) =>
+      history.filter((message) => message.role === role).map((message) => textOf(message.parts));
+    const inbox = await tx.db.selectFrom('inbox').selectAll().where('laneKey', '=', laneKey).execute();
+    const outbox = await tx.db
+      .selectFrom('outbox')
+      .select(['content'])
+      .where('laneKey', '=', laneKey)
+      .execute();
+    return {
+      asked: saidBy('user'),
+      answered: saidBy('assistant').filter((text) => text !== ''),
+      sent: outbox.map((part) => {
+        const content = json.outbound(part.content);
+        return content.kind === 'text' ? content.text.text : content.kind;
+      }),
+      outcomes: inbox.map((row) => row.outcome),
+    };
+  },
+};

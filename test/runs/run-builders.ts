@@ -1,0 +1,52 @@
+import { tmpdir } from 'node:os';
+import { systemClock } from '../../src/contracts/clock.ts';
+import { noProbe } from '../../src/contracts/probe.ts';
+import type { Tool } from '../../src/contracts/tool.ts';
+import { createModel } from '../../src/models/registry.ts';
+import { noticesFor } from '../../src/replies/notices.ts';
+import { type ActiveRuns, createActiveRuns } from '../../src/runs/active-runs.ts';
+import type { RunDeps } from '../../src/runs/execute-run.ts';
+import type { Store } from '../../src/store/command.ts';
+import type { ScriptedModel } from '../agent/support/scripted-model.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+export function someActiveRuns(store: Store, holder: string): ActiveRuns {
+  return createActiveRuns({
+    store,
+    holder,
+    clock: systemClock,
+    log: silentLog,
+    leaseMs: 10_000,
+    renewMs: 5_000,
+  });
+}
+
+/** Everything that executing a run needs, with a scripted model and without a channel. */
+export function runDeps(
+  store: Store,
+  { active, model, tools }: { active: ActiveRuns; model: ScriptedModel; tools: readonly Tool[] },
+): RunDeps {
+  return {
+    store,
+    clock: systemClock,
+    log: silentLog,
+    probe: noProbe,
+    notices: noticesFor('en'),
+    model: { ...createModel({ provider: 'demo' }, { clock: systemClock }), stream: model.stream },
+    active,
+    settings: {
+      limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
+      toolExecution: 'auto',
+      steerTail: 'skip',
+      replyToMode: 'off',
+      isPreviewOn: false,
+      handOverMs: 5_000,
+    },
+    agent: () => ({ workspace: tmpdir() }),
+    systemFor: async () => [],
+    toolsFor: () => tools,
+    channelFor: () => undefined,
+    start: () => undefined,
+    publish: () => undefined,
+  };
+}
