@@ -1,0 +1,56 @@
+import type { Clock } from '#contracts/clock.ts';
+import type { Store } from '../store/command.ts';
+import {
+  type PartState,
+  type Posted,
+  type Posting,
+  postParts,
+  readParts,
+} from '../store/delivery/post-part.ts';
+
+/** Sends from a tool and waits for what becomes of it. */
+export interface Post {
+  /** Resolves with the worst state of its parts; `pending` when they are still on their way after 30 s. */
+  send(posting: Posting, signal: AbortSignal): Promise<Posted & PartState>;
+  /** Tells that some part has ended. */
+  settled(): void;
+}
+
+const patienceMs = 30_000;
+const order: readonly PartState['state'][] = ['sent', 'pending', 'sending', 'unknown', 'failed'];
+
+export function createPost(deps: {
+  readonly store: Store;
+  readonly clock: Clock;
+  deliver(conversationKey: string): void;
+}): Post {
+  const { store, clock } = deps;
+  let waiting = Promise.withResolvers<void>();
+  return {
+    settled: () => {
+      waiting.resolve();
+      waiting = Promise.withResolvers<void>();
+    },
+    send: async (posting, signal) => {
+      const posted = await store.write(postParts, posting);
+      deps.deliver(posted.conversationKey);
+      const until = clock.now() + patienceMs;
+      while (true) {
+        const change = waiting.promise;
+        const worst = worstOf(await store.read(readParts, { keys: posted.keys }));
+        const isOpen = worst.state === 'pending' || worst.state === 'sending';
+        if (!isOpen || signal.aborted || clock.now() >= until) return { ...posted, ...worst };
+        // Parts of another process settle without telling us: look once a second all the same.
+        await Promise.race([change, clock.wait(1_000, signal)]);
+      }
+    },
+  };
+}
+
+function worstOf(states: readonly PartState[]): PartState {
+  const none: PartState = { state: 'pending', problem: undefined, receipts: [] };
+  return states.reduce(
+    (worst, one) => (order.indexOf(one.state) > order.indexOf(worst.state) ? one : worst),
+    states[0] ?? none,
+  );
+}
