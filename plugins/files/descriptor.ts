@@ -1,0 +1,106 @@
+/**
+ * File access relative to an open folder. Node has no openat(2), so each name is opened as
+ * `/proc/self/fd/<folder>/<name>`: the kernel resolves the descriptor, not a path, so nobody can swap a
+ * folder for a link between a check and its use. Every step has O_NOFOLLOW.
+ */
+import { existsSync, constants as flags, type Stats } from 'node:fs';
+import { type FileHandle, lstat, open, readlink } from 'node:fs/promises';
+import { fileProblem, fromSystemError, linkSentence } from './file-problem.ts';
+
+/** From linux/fcntl.h; Node does not name it. Opens the entry itself without reading a device or FIFO. */
+const O_PATH = 0o10000000;
+
+/** Why there are no file tools on this system; undefined where there are. */
+export function findSystemProblem(os: NodeJS.Platform): string | undefined {
+  if (os === 'linux' && existsSync('/proc/self/fd')) return undefined;
+  return `The file tools need Linux with /proc to stay inside the workspace; they are off on this system (${os}).`;
+}
+
+/** A folder or file of the workspace, held open. `path` is for messages: relative, as the model writes it. */
+export type Entry = AsyncDisposable & {
+  readonly handle: FileHandle;
+  readonly stats: Stats;
+  readonly path: string;
+};
+
+/** How an entry of an open folder is named in a system call. `name` holds no slash and is not `..`. */
+export function pathAt(folder: FileHandle, name: string): string {
+  return `${pathOf(folder)}/${name}`;
+}
+
+/** The open file itself, whatever has become of its name. */
+export function pathOf(handle: FileHandle): string {
+  return `/proc/self/fd/${handle.fd}`;
+}
+
+/** Opens the workspace. `root` is the owner's configuration and may hold links; it is resolved once. */
+export async function openRoot(root: string): Promise<Entry> {
+  const handle = await open(root, O_PATH | flags.O_DIRECTORY);
+  return entryOf(handle, '.');
+}
+
+/** Opens what stands under a name, whatever it is, but never what a link leads to. */
+export async function openEntry(folder: Entry, name: string, root: string): Promise<Entry> {
+  const path = childPath(folder.path, name);
+  let handle: FileHandle;
+  try {
+    handle = await open(pathAt(folder.handle, name), O_PATH | flags.O_NOFOLLOW);
+  } catch (error) {
+    throw fromSystemError(error, path);
+  }
+  const entry = await entryOf(handle, path);
+  try {
+    if (entry.stats.isSymbolicLink()) throw fileProblem(linkSentence(path));
+    await checkInside(entry, root);
+    return entry;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** Undefined where nothing has that name. */
+export async function findEntry(folder: Entry, name: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(pathAt(folder.handle, name));
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw fromSystemError(error, childPath(folder.path, name));
+  }
+}
+
+/**
+ * Asks the kernel where an open entry stands now. Throws when it is not under `root`: then the folder
+ * was moved away while it was open.
+ */
+export async function checkInside(entry: Entry, root: string): Promise<void> {
+  const actual = await readlink(pathOf(entry.handle));
+  if (actual !== root && !actual.startsWith(root === '/' ? '/' : `${root}/`)) {
+    throw fileProblem(`${entry.path} is no longer inside the workspace.`);
+  }
+}
+
+/** Opens a regular file for reading, through the entry that was checked. */
+export async function openForReading(entry: Entry): Promise<FileHandle> {
+  if (entry.stats.isDirectory()) throw fileProblem(`${entry.path} is a folder.`);
+  if (!entry.stats.isFile()) throw fileProblem(`${entry.path} is not a regular file.`);
+  try {
+    return await open(pathOf(entry.handle), flags.O_RDONLY | flags.O_NONBLOCK);
+  } catch (error) {
+    throw fromSystemError(error, entry.path);
+  }
+}
+
+export function childPath(folder: string, name: string): string {
+  return folder === '.' ? name : `${folder}/${name}`;
+}
+
+async function entryOf(handle: FileHandle, path: string): Promise<Entry> {
+  try {
+    const stats = await handle.stat();
+    return { handle, stats, path, [Symbol.asyncDispose]: () => handle.close() };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}

@@ -1,0 +1,119 @@
+import { type FileHandle, opendir } from 'node:fs/promises';
+import { childPath, type Entry, openEntry, openForReading, pathOf } from './descriptor.ts';
+import { fileProblem, fromSystemError } from './file-problem.ts';
+import { openPath, type Place } from './open-path.ts';
+import { segmentsOf } from './workspace-path.ts';
+
+export type ListOptions = { readonly maxEntries: number; readonly signal: AbortSignal };
+
+export type FolderListing = {
+  readonly entries: readonly { readonly name: string; readonly kind: EntryKind }[];
+  /** True when the folder holds more than `maxEntries`. */
+  readonly isCut: boolean;
+};
+
+export type EntryKind = 'file' | 'folder' | 'link' | 'other';
+
+export type WalkOptions = {
+  /** Most entries looked at; the walk ends there and `onCut` is called. */
+  readonly maxEntries: number;
+  readonly skipsFolder: (name: string) => boolean;
+  readonly onCut: () => void;
+  readonly signal: AbortSignal;
+};
+
+export type WalkedFile = {
+  /** Relative to the workspace. */
+  readonly path: string;
+  /** Relative to where the walk began; the file's name where it began at the file. */
+  readonly pathBelow: string;
+  /** Opens it for reading; usable until the walk goes on. The caller closes the handle. */
+  open(): Promise<FileHandle>;
+};
+
+const maxWalkDepth = 40;
+
+export async function list(place: Place, path: string, options: ListOptions): Promise<FolderListing> {
+  await using folder = await openPath(place, segmentsOf(path, place.roots), options.signal);
+  if (!folder.stats.isDirectory()) throw fileProblem(`${path} is not a folder.`);
+  // Awaited here: the folder must stay open until it is listed.
+  return await listFolder(folder, options);
+}
+
+async function listFolder(folder: Entry, { maxEntries, signal }: ListOptions): Promise<FolderListing> {
+  const entries: { readonly name: string; readonly kind: EntryKind }[] = [];
+  let isCut = false;
+  try {
+    for await (const entry of await opendir(pathOf(folder.handle), { bufferSize: 256 })) {
+      signal.throwIfAborted();
+      if (entries.length === maxEntries) {
+        isCut = true;
+        break;
+      }
+      const kind = entry.isFile()
+        ? 'file'
+        : entry.isDirectory()
+          ? 'folder'
+          : entry.isSymbolicLink()
+            ? 'link'
+            : 'other';
+      entries.push({ name: entry.name, kind });
+    }
+  } catch (error) {
+    throw fromSystemError(error, folder.path);
+  }
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { entries, isCut };
+}
+
+export async function* walk(place: Place, path: string, options: WalkOptions): AsyncGenerator<WalkedFile> {
+  await using start = await openPath(place, segmentsOf(path, place.roots), options.signal);
+  if (!start.stats.isDirectory()) {
+    const pathBelow = start.path.slice(start.path.lastIndexOf('/') + 1);
+    yield { path: start.path, pathBelow, open: () => openForReading(start) };
+    return;
+  }
+  const budget: WalkBudget = { left: options.maxEntries, isSpent: false };
+  yield* walkFolder(place, start, { ...options, budget, depth: 0, below: '.' });
+  if (budget.isSpent) options.onCut();
+}
+
+type WalkBudget = { left: number; isSpent: boolean };
+
+async function* walkFolder(
+  place: Place,
+  folder: Entry,
+  options: WalkOptions & { readonly budget: WalkBudget; readonly depth: number; readonly below: string },
+): AsyncGenerator<WalkedFile> {
+  const { budget, depth, below, signal, skipsFolder } = options;
+  const { entries, isCut } = await listFolder(folder, { maxEntries: budget.left, signal });
+  budget.left -= entries.length;
+  if (isCut) budget.isSpent = true;
+  for (const { name, kind } of entries) {
+    signal.throwIfAborted();
+    const pathBelow = childPath(below, name);
+    if (kind === 'file') {
+      yield { path: childPath(folder.path, name), pathBelow, open: () => openChild(place, folder, name) };
+    } else if (kind === 'folder' && !skipsFolder(name)) {
+      if (depth >= maxWalkDepth) {
+        budget.isSpent = true;
+        continue;
+      }
+      const child = await openEntry(folder, name, place.realRoot).catch(() => undefined);
+      // Gone or replaced since it was listed: a walk shows what it can.
+      if (child === undefined) continue;
+      try {
+        if (child.stats.isDirectory()) {
+          yield* walkFolder(place, child, { ...options, depth: depth + 1, below: pathBelow });
+        }
+      } finally {
+        await child.handle.close();
+      }
+    }
+  }
+}
+
+async function openChild(place: Place, folder: Entry, name: string): Promise<FileHandle> {
+  await using entry = await openEntry(folder, name, place.realRoot);
+  return await openForReading(entry);
+}

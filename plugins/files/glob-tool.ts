@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { defineTool, type Tool } from '#contracts/tool.ts';
+import type { FilesConfig } from './config.ts';
+import { searchFiles } from './search-files.ts';
+import { compileGlob } from './search-pattern.ts';
+import { onOneLine } from './text-content.ts';
+import { openWorkspace } from './workspace-files.ts';
+
+const maxResults = 500;
+
+const inputSchema = z.object({
+  pattern: z.string().describe('For example **/*.ts, notes/*.md or *.{json,yaml}.'),
+  path: z.string().default('.').describe('The folder to look in, relative to the workspace.'),
+});
+
+export function createGlobTool(config: FilesConfig): Tool {
+  return defineTool({
+    name: 'glob',
+    description:
+      'Finds files of the workspace by path. * and ? stay within one name, ** crosses folders; a pattern ' +
+      'without / matches names in any folder. Paths are relative to the workspace. .git and node_modules are skipped.',
+    inputSchema,
+    parallelSafe: true,
+    replay: 'safe',
+    authority: config.readAuthority,
+    async execute({ pattern, path }, { run, signal }) {
+      const matches = compileGlob(pattern);
+      await using files = await openWorkspace(run.workspace);
+      const found: string[] = [];
+      const search = searchFiles(files, { path, signal });
+      for await (const file of search.files) {
+        if (!matches(file.pathBelow)) continue;
+        if (found.length === maxResults) {
+          search.cut(`only the first ${maxResults} are shown`);
+          break;
+        }
+        found.push(onOneLine(file.path));
+      }
+      return { text: search.report(found, 'no file matches') };
+    },
+  });
+}

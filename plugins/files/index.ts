@@ -1,0 +1,40 @@
+import type { PluginDefinition } from '#contracts/plugin.ts';
+import type { Tool } from '#contracts/tool.ts';
+import { type FilesConfig, filesConfigSchema } from './config.ts';
+import { findSystemProblem } from './descriptor.ts';
+import { createEditTool } from './edit-tool.ts';
+import { createGlobTool } from './glob-tool.ts';
+import { createGrepTool } from './grep-tool.ts';
+import { createListTool } from './list-tool.ts';
+import { createReadTool } from './read-tool.ts';
+import { createWriteTool } from './write-tool.ts';
+
+const createTools: readonly ((config: FilesConfig) => Tool)[] = [
+  createReadTool,
+  createWriteTool,
+  createEditTool,
+  createListTool,
+  createGlobTool,
+  createGrepTool,
+];
+
+/** The file tools, for a system that can keep them inside the workspace; on others it says that they are off. */
+export function createFilesPlugin(os: NodeJS.Platform): PluginDefinition<FilesConfig> {
+  return {
+    id: 'files',
+    configSchema: filesConfigSchema,
+    setup({ log, tools }, config) {
+      const problem = findSystemProblem(os);
+      if (problem !== undefined && config.enabled) log.warn({ problem }, 'files.off');
+      if (problem === undefined && config.enabled) {
+        for (const createTool of createTools) {
+          const tool = createTool(config);
+          tools.register(tool.name, () => tool);
+        }
+      }
+      return () => undefined;
+    },
+  };
+}
+
+export const plugin = createFilesPlugin(process.platform);

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { defineTool, type Tool } from '#contracts/tool.ts';
+import type { FilesConfig } from './config.ts';
+import type { EntryKind } from './folder-walk.ts';
+import { onOneLine } from './text-content.ts';
+import { openWorkspace } from './workspace-files.ts';
+
+const maxEntries = 500;
+
+const marks: Readonly<Record<EntryKind, string>> = { file: '', folder: '/', link: '@', other: ' (special)' };
+
+const inputSchema = z.object({
+  path: z.string().default('.').describe('A folder, relative to the workspace.'),
+});
+
+export function createListTool(config: FilesConfig): Tool {
+  return defineTool({
+    name: 'list',
+    description:
+      'Lists a folder of the workspace by name. Folders end in /, symbolic links (not followed) in @.',
+    inputSchema,
+    parallelSafe: true,
+    replay: 'safe',
+    authority: config.readAuthority,
+    async execute({ path }, { run, signal }) {
+      await using files = await openWorkspace(run.workspace);
+      const { entries, isCut } = await files.list(path, { maxEntries, signal });
+      const lines = entries.map(({ name, kind }) => onOneLine(name) + marks[kind]);
+      if (isCut) lines.push(`(only ${maxEntries} entries are shown; use glob to find others)`);
+      return { text: lines.length === 0 ? '(the folder is empty)' : lines.join('\n') };
+    },
+  });
+}

@@ -1,0 +1,59 @@
+import { mkdir } from 'node:fs/promises';
+import { childPath, type Entry, openEntry, pathAt } from './descriptor.ts';
+import { fileProblem, fromSystemError } from './file-problem.ts';
+
+/** The workspace while it is open. `realRoot` is where the kernel says it is; `roots` are its absolute names. */
+export type Place = { readonly folder: Entry; readonly realRoot: string; readonly roots: readonly string[] };
+
+/** Follows the names one by one; each folder is held only until the next one is open. */
+export async function openPath(
+  place: Place,
+  segments: readonly string[],
+  signal: AbortSignal,
+): Promise<Entry> {
+  let current = await openEntry(place.folder, '.', place.realRoot);
+  for (const name of segments) {
+    const parent = current;
+    try {
+      signal.throwIfAborted();
+      if (!parent.stats.isDirectory()) throw fileProblem(`${parent.path} is not a folder.`);
+      current = await openEntry(parent, name, place.realRoot);
+    } finally {
+      await parent.handle.close();
+    }
+  }
+  return current;
+}
+
+/** Like `openPath`, making the folders that are missing. */
+export async function openFolders(
+  place: Place,
+  segments: readonly string[],
+  signal: AbortSignal,
+): Promise<Entry> {
+  let current = await openEntry(place.folder, '.', place.realRoot);
+  for (const name of segments) {
+    const parent = current;
+    try {
+      signal.throwIfAborted();
+      current = await openOrMakeFolder(place, parent, name);
+    } finally {
+      await parent.handle.close();
+    }
+  }
+  return current;
+}
+
+async function openOrMakeFolder(place: Place, parent: Entry, name: string): Promise<Entry> {
+  const path = childPath(parent.path, name);
+  try {
+    await mkdir(pathAt(parent.handle, name));
+  } catch (error) {
+    const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+    if (!isThere) throw fromSystemError(error, path);
+  }
+  const folder = await openEntry(parent, name, place.realRoot);
+  if (folder.stats.isDirectory()) return folder;
+  await folder.handle.close();
+  throw fileProblem(`${path} is not a folder.`);
+}

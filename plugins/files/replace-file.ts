@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { constants as flags, type Stats } from 'node:fs';
+import { open, rename, unlink } from 'node:fs/promises';
+import { checkInside, childPath, type Entry, findEntry, pathAt } from './descriptor.ts';
+import { fileProblem, fromSystemError, linkSentence } from './file-problem.ts';
+import { openFolders, type Place } from './open-path.ts';
+import { segmentsOf } from './workspace-path.ts';
+
+/** Recognises a file that changed after it was read. */
+export type FileStamp = Pick<Stats, 'dev' | 'ino' | 'size' | 'mtimeMs'>;
+
+export type WriteOptions = { readonly signal: AbortSignal; readonly replaces?: FileStamp };
+
+/** Writes beside the file, then renames: whoever reads sees the old content or the new. */
+export async function replaceFile(
+  place: Place,
+  path: string,
+  options: WriteOptions & { readonly bytes: Uint8Array },
+): Promise<{ readonly isNew: boolean }> {
+  const { signal, replaces, bytes } = options;
+  const segments = segmentsOf(path, place.roots);
+  const name = segments.at(-1);
+  if (name === undefined) throw fileProblem(`${path} is the workspace itself, not a file.`);
+  await using folder = await openFolders(place, segments.slice(0, -1), signal);
+  const before = await findWritable(folder, name);
+  const temporary = `.parley-${randomBytes(8).toString('hex')}.tmp`;
+  try {
+    await writeTemporary(folder, temporary, { bytes, before });
+    signal.throwIfAborted();
+    if (replaces !== undefined && !isSameFile(await findWritable(folder, name), replaces)) {
+      throw fileProblem(`${path} changed since it was read; read it again.`);
+    }
+    await checkInside(folder, place.realRoot);
+    await rename(pathAt(folder.handle, temporary), pathAt(folder.handle, name));
+  } catch (error) {
+    // Best effort: the folder may be gone, and then so is the file.
+    await unlink(pathAt(folder.handle, temporary)).catch(() => undefined);
+    throw fromSystemError(error, path);
+  }
+  return { isNew: before === undefined };
+}
+
+/** The file that a write would replace. Throws for what must not be replaced. */
+async function findWritable(folder: Entry, name: string): Promise<Stats | undefined> {
+  const stats = await findEntry(folder, name);
+  const path = childPath(folder.path, name);
+  if (stats === undefined) return undefined;
+  if (stats.isSymbolicLink()) throw fileProblem(linkSentence(path));
+  if (stats.isDirectory()) throw fileProblem(`${path} is a folder.`);
+  if (!stats.isFile()) throw fileProblem(`${path} is not a regular file.`);
+  if (stats.nlink !== 1) throw fileProblem(`${path} has further hard links, perhaps outside the workspace.`);
+  return stats;
+}
+
+async function writeTemporary(
+  folder: Entry,
+  name: string,
+  { bytes, before }: { readonly bytes: Uint8Array; readonly before: Stats | undefined },
+): Promise<void> {
+  const exclusively = flags.O_WRONLY | flags.O_CREAT | flags.O_EXCL | flags.O_NOFOLLOW;
+  await using file = await open(
+    pathAt(folder.handle, name),
+    exclusively,
+    before === undefined ? 0o666 : 0o600,
+  );
+  if (before !== undefined) await file.chmod(before.mode & 0o777);
+  await file.writeFile(bytes);
+  await file.datasync();
+}
+
+function isSameFile(stats: Stats | undefined, stamp: FileStamp): boolean {
+  return (
+    stats !== undefined &&
+    stats.dev === stamp.dev &&
+    stats.ino === stamp.ino &&
+    stats.size === stamp.size &&
+    stats.mtimeMs === stamp.mtimeMs
+  );
+}

@@ -1,0 +1,77 @@
+/** What glob and grep share: which files they look at, when they stop, and how they say so. */
+import { setImmediate } from 'node:timers/promises';
+import type { WalkedFile } from './folder-walk.ts';
+import type { WorkspaceFiles } from './workspace-files.ts';
+
+const maxEntries = 50_000;
+const maxSearchMs = 20_000;
+/** Below the 32 KB at which results are cut, so that the notes at their end are kept. */
+const maxOutputBytes = 30_000;
+const skippedFolders: ReadonlySet<string> = new Set(['.git', 'node_modules']);
+
+export type FileSearch = {
+  readonly files: AsyncGenerator<WalkedFile>;
+  /** Whether the search has taken its time; whoever spends long on one file asks. */
+  isOverdue(): boolean;
+  /** Notes why the result is not the whole answer. */
+  cut(note: string): void;
+  /** The lines, or `nothing`, and the notes. */
+  report(lines: readonly string[], nothing: string): string;
+};
+
+export function searchFiles(
+  workspace: WorkspaceFiles,
+  { path, signal }: { readonly path: string; readonly signal: AbortSignal },
+): FileSearch {
+  const notes = new Set<string>();
+  const deadline = performance.now() + maxSearchMs;
+  const isOverdue = () => performance.now() > deadline;
+  const cut = (note: string) => void notes.add(note);
+  const walked = workspace.walk(path, {
+    maxEntries,
+    skipsFolder: (name) => skippedFolders.has(name),
+    onCut: () => cut(`the search ended after ${maxEntries} entries; search a smaller folder`),
+    signal,
+  });
+  async function* files(): AsyncGenerator<WalkedFile> {
+    const rest = createTimeSlice();
+    for await (const file of walked) {
+      if (isOverdue()) {
+        cut(`the search ended after ${maxSearchMs / 1000} s; search a smaller folder`);
+        return;
+      }
+      await rest();
+      yield file;
+    }
+  }
+  return { files: files(), isOverdue, cut, report: (lines, nothing) => report(lines, { nothing, notes }) };
+}
+
+/** Lets the event loop breathe: waits a turn when 5 ms have passed since it last did. */
+export function createTimeSlice(): () => Promise<void> {
+  let since = performance.now();
+  return async () => {
+    if (performance.now() - since < 5) return;
+    await setImmediate();
+    since = performance.now();
+  };
+}
+
+function report(
+  lines: readonly string[],
+  { nothing, notes }: { readonly nothing: string; readonly notes: Set<string> },
+): string {
+  const shown: string[] = [];
+  let bytes = 0;
+  for (const line of lines) {
+    bytes += Buffer.byteLength(line) + 1;
+    if (bytes > maxOutputBytes) {
+      notes.add(`${lines.length - shown.length} more results do not fit; narrow the search`);
+      break;
+    }
+    shown.push(line);
+  }
+  if (shown.length === 0) shown.push(`(${nothing})`);
+  for (const note of notes) shown.push(`(${note})`);
+  return shown.join('\n');
+}

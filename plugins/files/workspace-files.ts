@@ -1,0 +1,90 @@
+/**
+ * Reading and writing inside one workspace. All file tools go through here. Nothing outside can be
+ * reached: not by `..`, absolute paths or links, nor by somebody who swaps folders and links meanwhile.
+ */
+import { mkdir, readlink } from 'node:fs/promises';
+import { type Entry, openForReading, openRoot, pathOf } from './descriptor.ts';
+import { fileProblem } from './file-problem.ts';
+import {
+  type FolderListing,
+  type ListOptions,
+  list,
+  type WalkedFile,
+  type WalkOptions,
+  walk,
+} from './folder-walk.ts';
+import { openPath, type Place } from './open-path.ts';
+import { type FileStamp, replaceFile, type WriteOptions } from './replace-file.ts';
+import { segmentsOf } from './workspace-path.ts';
+
+/** Open until it is disposed of. Every failure is a ParleyError `tool_failed` that the model may read. */
+export interface WorkspaceFiles extends AsyncDisposable {
+  /** A regular file of at most `maxBytes`. */
+  read(
+    path: string,
+    options: { readonly maxBytes: number; readonly signal: AbortSignal },
+  ): Promise<FileContent>;
+  /**
+   * Puts the file in place in one step, making folders as needed: a reader sees the old content or the new,
+   * also after a crash. With `replaces` it fails if the file is not the one that was read.
+   * An abort before that step leaves everything as it was.
+   */
+  write(path: string, bytes: Uint8Array, options: WriteOptions): Promise<{ readonly isNew: boolean }>;
+  /** What stands in a folder, by name. Links are listed and never followed. */
+  list(path: string, options: ListOptions): Promise<FolderListing>;
+  /** The regular files below a path, depth first by name, or the one file that `path` names. */
+  walk(path: string, options: WalkOptions): AsyncGenerator<WalkedFile>;
+}
+
+export type FileContent = { readonly bytes: Buffer; readonly stamp: FileStamp };
+
+/** Opens the workspace, which is made if it is missing. `root` is absolute. */
+export async function openWorkspace(root: string): Promise<WorkspaceFiles> {
+  const folder = await makeAndOpen(root);
+  const realRoot = await readlink(pathOf(folder.handle));
+  const place: Place = { folder, realRoot, roots: [root.replace(/\/+$/, ''), realRoot] };
+  return {
+    read: (path, options) => read(place, path, options),
+    write: (path, bytes, options) => replaceFile(place, path, { ...options, bytes }),
+    list: (path, options) => list(place, path, options),
+    walk: (path, options) => walk(place, path, options),
+    [Symbol.asyncDispose]: () => folder.handle.close(),
+  };
+}
+
+async function makeAndOpen(root: string): Promise<Entry> {
+  try {
+    await mkdir(root, { recursive: true });
+    return await openRoot(root);
+  } catch (error) {
+    throw fileProblem('The workspace folder cannot be opened; the owner should check it.', error);
+  }
+}
+
+async function read(
+  place: Place,
+  path: string,
+  { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
+): Promise<FileContent> {
+  await using entry = await openPath(place, segmentsOf(path, place.roots), signal);
+  await using file = await openForReading(entry);
+  const { size } = entry.stats;
+  if (size > maxBytes) throw tooLarge(path, size, maxBytes);
+  // One byte more than allowed, so that a file which grows while it is read is noticed.
+  const bytes = Buffer.allocUnsafe(Math.min(size, maxBytes) + 1);
+  let length = 0;
+  while (length < bytes.length) {
+    signal.throwIfAborted();
+    const { bytesRead } = await file.read(bytes, length, Math.min(262_144, bytes.length - length), length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  if (length > size) throw fileProblem(`${path} is being written right now; read it again.`);
+  return { bytes: bytes.subarray(0, length), stamp: entry.stats };
+}
+
+function tooLarge(path: string, size: number, maxBytes: number): Error {
+  return fileProblem(
+    `${path} has ${size} bytes; at most ${maxBytes} are read. Use grep to find what you need.`,
+  );
+}

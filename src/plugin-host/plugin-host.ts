@@ -1,0 +1,145 @@
+/**
+ * Loads the plugins that main.ts lists and no others: it takes definitions, never paths, so nothing
+ * in a workspace can become a plugin. One that fails is named and left out; the gateway goes on.
+ */
+import { z } from 'zod';
+import type { Log } from '#contracts/log.ts';
+import type { Disposer, PluginApi, PluginDefinition } from '#contracts/plugin.ts';
+import type { Tool, ToolFactory, ToolRun } from '#contracts/tool.ts';
+
+/** A plugin and its section of the configuration, not yet checked. */
+export type PluginEntry = { readonly definition: PluginDefinition; readonly config: unknown };
+
+export type PluginReport =
+  | { readonly kind: 'loaded'; readonly plugin: string; readonly tools: readonly string[] }
+  /** `problem` is a sentence for the owner; it holds no secret. */
+  | { readonly kind: 'failed'; readonly plugin: string; readonly problem: string };
+
+export interface PluginHost {
+  /** Sets the plugins up in order. Never rejects: each has its report. Later calls add to earlier ones. */
+  load(entries: readonly PluginEntry[]): Promise<readonly PluginReport[]>;
+  /** The tools of one run, in the order of the plugins and of their registration. */
+  toolsFor(run: ToolRun): readonly Tool[];
+  /** Runs the disposers, last loaded first. Safe to call twice; a failing one is logged. */
+  close(): Promise<void>;
+}
+
+export function createPluginHost({ log }: { readonly log: Log }): PluginHost {
+  // A Map keeps the order of registration, which is the order of the tools.
+  const tools = new Map<string, Registration>();
+  const loaded: Loaded[] = [];
+
+  async function load(entry: PluginEntry): Promise<PluginReport> {
+    const plugin = entry.definition.id;
+    const outcome = setUp(entry, log.child({ plugin }));
+    if (outcome.kind === 'failed') return failed(plugin, outcome.problem);
+    const problem = findConflict(outcome, { tools, loaded });
+    if (problem !== undefined) {
+      await disposeOf(outcome, log);
+      return failed(plugin, problem);
+    }
+    for (const registration of outcome.registrations) tools.set(registration.name, registration);
+    loaded.push(outcome);
+    const names = outcome.registrations.map(({ name }) => name);
+    log.info({ plugin, tools: names }, 'plugin.loaded');
+    return { kind: 'loaded', plugin, tools: names };
+  }
+
+  function failed(plugin: string, problem: string): PluginReport {
+    log.error({ plugin, problem }, 'plugin.failed');
+    return { kind: 'failed', plugin, problem };
+  }
+
+  return {
+    async load(entries) {
+      const reports: PluginReport[] = [];
+      for (const entry of entries) reports.push(await load(entry));
+      return reports;
+    },
+    toolsFor: (run) => [...tools.values()].flatMap((registration) => toolOf(registration, run, log)),
+    async close() {
+      tools.clear();
+      for (const plugin of loaded.splice(0).reverse()) await disposeOf(plugin, log);
+    },
+  };
+}
+
+type Registration = { readonly plugin: string; readonly name: string; readonly factory: ToolFactory };
+type Loaded = { readonly plugin: string; readonly dispose: Disposer };
+type SetUp =
+  | (Loaded & { readonly kind: 'ready'; readonly registrations: readonly Registration[] })
+  | { readonly kind: 'failed'; readonly problem: string };
+
+/** Checks the plugin's configuration by its own schema, then runs its setup. */
+function setUp({ definition, config }: PluginEntry, log: Log): SetUp {
+  const plugin = definition.id;
+  const parsed = definition.configSchema.safeParse(config);
+  if (!parsed.success) {
+    return {
+      kind: 'failed',
+      problem: `The configuration of plugin "${plugin}" is wrong: ${z.prettifyError(parsed.error)}`,
+    };
+  }
+  const registrations: Registration[] = [];
+  let isSettingUp = true;
+  const api: PluginApi = {
+    log,
+    tools: {
+      register(name, factory) {
+        if (!isSettingUp) throw new Error(`tool "${name}" was registered after setup; do it in setup`);
+        registrations.push({ plugin, name, factory });
+      },
+    },
+  };
+  try {
+    const dispose = definition.setup(api, parsed.data);
+    return { kind: 'ready', plugin, registrations, dispose };
+  } catch (error) {
+    return { kind: 'failed', problem: `Plugin "${plugin}" did not start: ${messageOf(error)}` };
+  } finally {
+    isSettingUp = false;
+  }
+}
+
+/** Two plugins of one id, or two tools of one name: the model could not tell which it calls. */
+function findConflict(
+  candidate: Loaded & { readonly registrations: readonly Registration[] },
+  present: { readonly tools: ReadonlyMap<string, Registration>; readonly loaded: readonly Loaded[] },
+): string | undefined {
+  const { plugin, registrations } = candidate;
+  if (present.loaded.some((other) => other.plugin === plugin)) return `Plugin "${plugin}" is listed twice.`;
+  const owners = new Map([...present.tools.values()].map((tool) => [tool.name, tool.plugin]));
+  for (const { name } of registrations) {
+    const owner = owners.get(name);
+    if (owner !== undefined) {
+      return `Tool "${name}" comes from plugin "${owner}" and from plugin "${plugin}"; switch one of them off.`;
+    }
+    owners.set(name, plugin);
+  }
+  return undefined;
+}
+
+/** A factory that fails costs its tool, not the run. */
+function toolOf({ plugin, name, factory }: Registration, run: ToolRun, log: Log): readonly Tool[] {
+  try {
+    const tool = factory(run);
+    if (tool === undefined) return [];
+    if (tool.name !== name) throw new Error(`its tool is named "${tool.name}", not "${name}" as registered`);
+    return [tool];
+  } catch (error) {
+    log.error({ plugin, tool: name, runId: run.runId, problem: messageOf(error) }, 'plugin.tool-failed');
+    return [];
+  }
+}
+
+async function disposeOf({ plugin, dispose }: Loaded, log: Log): Promise<void> {
+  try {
+    await dispose();
+  } catch (error) {
+    log.error({ plugin, problem: messageOf(error) }, 'plugin.dispose-failed');
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,209 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { accountId, agentId, channelId, conversationId, runId, sessionId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { PluginDefinition } from '#contracts/plugin.ts';
+import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
+import { createPluginHost, type PluginEntry } from '../../src/plugin-host/plugin-host.ts';
+import { formatSessionKey } from '../../src/sessions/session-key.ts';
+
+const [account, channel, group] = [accountId('77'), channelId('net'), conversationId('-1')];
+
+function aRun(changes: Partial<ToolRun> = {}): ToolRun {
+  const agent = agentId('main');
+  return {
+    runId: runId('r1'),
+    sessionId: sessionId('s1'),
+    sessionKey: formatSessionKey({ kind: 'group', agent, account, channel, group }),
+    agentId: agent,
+    route: { channel, account, conversation: group },
+    authority: 'owner',
+    workspace: '/nowhere',
+    epoch: 1,
+    ...changes,
+  };
+}
+
+function aTool(name: string): Tool {
+  return defineTool({
+    name,
+    description: name,
+    inputSchema: z.object({}),
+    parallelSafe: true,
+    replay: 'safe',
+    authority: 'guest',
+    execute: async () => ({ text: name }),
+  });
+}
+
+/** Keeps what is logged, so that a test can read it. */
+function aLog(): { readonly log: Log; readonly lines: string[] } {
+  const lines: string[] = [];
+  const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
+  const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
+  return { log, lines };
+}
+
+function aPlugin(id: string, tools: readonly string[], onDispose = () => {}): PluginEntry {
+  const definition: PluginDefinition = {
+    id,
+    configSchema: z.unknown(),
+    setup(api) {
+      for (const name of tools) api.tools.register(name, () => aTool(name));
+      return onDispose;
+    },
+  };
+  return { definition, config: {} };
+}
+
+const names = (tools: readonly Tool[]) => tools.map(({ name }) => name);
+
+describe('plugin host', () => {
+  it('offers the tools in the order of plugins and registrations', async () => {
+    const host = createPluginHost(aLog());
+    const reports = await host.load([aPlugin('one', ['b', 'a']), aPlugin('two', ['c'])]);
+    expect(reports).toEqual([
+      { kind: 'loaded', plugin: 'one', tools: ['b', 'a'] },
+      { kind: 'loaded', plugin: 'two', tools: ['c'] },
+    ]);
+    expect(names(host.toolsFor(aRun()))).toEqual(['b', 'a', 'c']);
+  });
+
+  it('gives a plugin its configuration as its schema reads it', async () => {
+    const seen: unknown[] = [];
+    const definition: PluginDefinition<{ readonly limit: number }> = {
+      id: 'configured',
+      configSchema: z.strictObject({ limit: z.int().default(7) }),
+      setup(_, config) {
+        seen.push(config);
+        return () => {};
+      },
+    };
+    await createPluginHost(aLog()).load([{ definition, config: {} }]);
+    expect(seen).toEqual([{ limit: 7 }]);
+  });
+
+  it('names a plugin with a wrong configuration, does not set it up, and goes on', async () => {
+    let setups = 0;
+    const definition: PluginDefinition<{ readonly limit: number }> = {
+      id: 'strict',
+      configSchema: z.strictObject({ limit: z.int() }),
+      setup() {
+        setups++;
+        return () => {};
+      },
+    };
+    const host = createPluginHost(aLog());
+    const [strict, other] = await host.load([
+      { definition, config: { limit: 'x' } },
+      aPlugin('other', ['a']),
+    ]);
+    expect(strict).toMatchObject({ kind: 'failed', plugin: 'strict' });
+    expect(strict?.kind === 'failed' && strict.problem).toMatch(/plugin "strict" is wrong[\s\S]*limit/);
+    expect(setups).toBe(0);
+    expect(other?.kind).toBe('loaded');
+  });
+
+  it('names a plugin that fails in setup, keeps none of its tools, and goes on', async () => {
+    const { log, lines } = aLog();
+    const definition: PluginDefinition = {
+      id: 'broken',
+      configSchema: z.unknown(),
+      setup(api) {
+        api.tools.register('half', () => aTool('half'));
+        throw new Error('no disk');
+      },
+    };
+    const host = createPluginHost({ log });
+    const [broken] = await host.load([{ definition, config: {} }, aPlugin('other', ['a'])]);
+    expect(broken).toEqual({
+      kind: 'failed',
+      plugin: 'broken',
+      problem: 'Plugin "broken" did not start: no disk',
+    });
+    expect(names(host.toolsFor(aRun()))).toEqual(['a']);
+    expect(lines.some((line) => line.startsWith('plugin.failed') && line.includes('broken'))).toBe(true);
+  });
+
+  it('refuses a second tool of one name, naming both plugins, and disposes of the second', async () => {
+    const disposed: string[] = [];
+    const host = createPluginHost(aLog());
+    const [, second] = await host.load([
+      aPlugin('one', ['read']),
+      aPlugin('two', ['write', 'read'], () => disposed.push('two')),
+    ]);
+    expect(second?.kind === 'failed' && second.problem).toBe(
+      'Tool "read" comes from plugin "one" and from plugin "two"; switch one of them off.',
+    );
+    expect(names(host.toolsFor(aRun()))).toEqual(['read']);
+    expect(disposed).toEqual(['two']);
+  });
+
+  it('refuses a plugin that brings one tool twice, or is listed twice', async () => {
+    const host = createPluginHost(aLog());
+    const reports = await host.load([
+      aPlugin('twice', ['a', 'a']),
+      aPlugin('one', ['b']),
+      aPlugin('one', ['c']),
+    ]);
+    expect(reports.map(({ kind }) => kind)).toEqual(['failed', 'loaded', 'failed']);
+    expect(names(host.toolsFor(aRun()))).toEqual(['b']);
+  });
+
+  it('leaves out a tool that has no meaning for the run, and one whose factory fails or misnames', async () => {
+    const { log, lines } = aLog();
+    const definition: PluginDefinition = {
+      id: 'odd',
+      configSchema: z.unknown(),
+      setup(api) {
+        api.tools.register('owners-only', (run) =>
+          run.authority === 'owner' ? aTool('owners-only') : undefined,
+        );
+        api.tools.register('throws', () => {
+          throw new Error('boom');
+        });
+        api.tools.register('alias', () => aTool('read'));
+        return () => {};
+      },
+    };
+    const host = createPluginHost({ log });
+    await host.load([{ definition, config: {} }]);
+    expect(names(host.toolsFor(aRun()))).toEqual(['owners-only']);
+    expect(host.toolsFor(aRun({ authority: 'guest' }))).toEqual([]);
+    expect(lines.filter((line) => line.startsWith('plugin.tool-failed')).length).toBe(4);
+  });
+
+  it('refuses registrations after setup', async () => {
+    let late: (() => void) | undefined;
+    const definition: PluginDefinition = {
+      id: 'late',
+      configSchema: z.unknown(),
+      setup(api) {
+        late = () => api.tools.register('late', () => aTool('late'));
+        return () => {};
+      },
+    };
+    const host = createPluginHost(aLog());
+    await host.load([{ definition, config: {} }]);
+    expect(() => late?.()).toThrow('registered after setup');
+    expect(host.toolsFor(aRun())).toEqual([]);
+  });
+
+  it('disposes in reverse, once, also when one fails', async () => {
+    const { log, lines } = aLog();
+    const disposed: string[] = [];
+    const host = createPluginHost({ log });
+    await host.load([
+      aPlugin('one', [], () => disposed.push('one')),
+      aPlugin('two', ['a'], () => {
+        throw new Error('stuck');
+      }),
+      aPlugin('three', [], () => disposed.push('three')),
+    ]);
+    await host.close();
+    await host.close();
+    expect(disposed).toEqual(['three', 'one']);
+    expect(host.toolsFor(aRun())).toEqual([]);
+    expect(lines.some((line) => line.startsWith('plugin.dispose-failed') && line.includes('two'))).toBe(true);
+  });
+});

@@ -1,0 +1,70 @@
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { accountId, agentId, channelId, conversationId, runId, sessionId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { Tool, ToolContext, ToolRun } from '#contracts/tool.ts';
+import { createFilesPlugin } from '../../../plugins/files/index.ts';
+import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
+import { formatSessionKey } from '../../../src/sessions/session-key.ts';
+
+const silentLog: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silentLog,
+};
+
+/** A workspace and a folder beside it, both removed by `remove`, and the file tools as a run gets them. */
+export async function aWorkspace(config: object = {}) {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'parley-files-')));
+  const workspace = join(folder, 'workspace');
+  const outside = join(folder, 'outside');
+  await mkdir(workspace);
+  await mkdir(outside);
+  const host = createPluginHost({ log: silentLog });
+  const reports = await host.load([{ definition: createFilesPlugin('linux'), config }]);
+  const run = aRun(workspace);
+  const tools = new Map(host.toolsFor(run).map((tool) => [tool.name, tool]));
+  return {
+    folder,
+    workspace,
+    outside,
+    reports,
+    tools,
+    /** Calls a tool as the loop does: arguments through its schema, then `execute`. The text, or the rejection. */
+    async call(name: string, args: object, signal = new AbortController().signal): Promise<string> {
+      const tool = tools.get(name);
+      if (tool === undefined) throw new Error(`no tool ${name}`);
+      return callTool(tool, args, { run, signal });
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+export type AWorkspace = Awaited<ReturnType<typeof aWorkspace>>;
+
+async function callTool(tool: Tool, args: object, ctx: Pick<ToolContext, 'run' | 'signal'>): Promise<string> {
+  const output = await tool.execute(tool.inputSchema.parse(args), {
+    ...ctx,
+    callId: 'c1',
+    update: () => undefined,
+  });
+  return output.text;
+}
+
+function aRun(workspace: string): ToolRun {
+  const [channel, account, conversation] = [channelId('net'), accountId('77'), conversationId('12')];
+  const agent = agentId('main');
+  return {
+    runId: runId('r1'),
+    sessionId: sessionId('s1'),
+    sessionKey: formatSessionKey({ kind: 'group', agent, account, channel, group: conversation }),
+    agentId: agent,
+    route: { channel, account, conversation },
+    authority: 'owner',
+    workspace,
+    epoch: 1,
+  };
+}

@@ -1,0 +1,246 @@
+/** Threat 5: whatever path the model writes, nothing outside the workspace is read, listed or changed. */
+import { execFile } from 'node:child_process';
+import { link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type AWorkspace, aWorkspace } from './a-workspace.ts';
+
+const canary = 'CANARY-7f3a';
+let files: AWorkspace;
+
+beforeEach(async () => {
+  files = await aWorkspace();
+  const { workspace, outside } = files;
+  await mkdir(join(workspace, 'sub/deep'), { recursive: true });
+  await writeFile(join(workspace, 'inside.txt'), 'inside');
+  await writeFile(join(outside, 'secret.txt'), canary);
+  // Shows itself in a listing, and is in no path below.
+  await writeFile(join(outside, `${canary}.txt`), '');
+  await symlink(outside, join(workspace, 'link'));
+  await symlink('../outside', join(workspace, 'relative-link'));
+  await symlink('../../outside', join(workspace, 'sub/up'));
+  await symlink('/', join(workspace, 'root'));
+  await symlink('/proc/self', join(workspace, 'proc'));
+  await symlink(join(outside, 'secret.txt'), join(workspace, 'file-link'));
+  await symlink(join(outside, 'made.txt'), join(workspace, 'dangling'));
+  await symlink('sub', join(workspace, 'inner-link'));
+});
+
+afterEach(() => files.remove());
+
+/** Every way of writing a path that ever led out of somewhere. */
+function hostilePaths({ workspace, outside }: AWorkspace): string[] {
+  const ups = [
+    '..',
+    '../..',
+    '../../..',
+    './..',
+    'sub/../..',
+    'sub/deep/../../..',
+    './/..//',
+    'sub/./../..',
+    'x/../..',
+  ];
+  const names = [
+    'outside/secret.txt',
+    'outside',
+    'outside/made.txt',
+    'outside/./secret.txt',
+    'outside//secret.txt',
+  ];
+  const climbs = ups.flatMap((up) => names.map((name) => `${up}/${name}`));
+  const links = [
+    'root/tmp',
+    'sub/../link',
+    './link',
+    'link',
+    'relative-link',
+    'sub/up',
+    'inner-link/up',
+    'inner-link/../link',
+    'root/proc/self/cwd',
+    'proc/cwd',
+    'proc/root',
+  ];
+  const throughLinks = links.flatMap((link) =>
+    [
+      '',
+      '/',
+      '/secret.txt',
+      '/made.txt',
+      '/sub/made.txt',
+      '/../outside/secret.txt',
+      '/.',
+      '/..',
+      `${outside}/secret.txt`,
+    ].map((rest) => link + rest),
+  );
+  const absolute = [
+    outside,
+    `${outside}/secret.txt`,
+    `${outside}/made.txt`,
+    `/${outside}/secret.txt`,
+    `//${outside}/secret.txt`,
+    `/.${outside}/secret.txt`,
+    `/proc/self/root${outside}/secret.txt`,
+    `/proc/self/cwd/../..${outside}/secret.txt`,
+    '/proc/self/environ',
+    '/proc/self/fd/0',
+    '/dev/zero',
+    '/dev/stdin',
+    '/etc/passwd',
+    '/',
+    `${workspace}/../outside/secret.txt`,
+    `${workspace}/../outside/made.txt`,
+    `${workspace}/sub/../../outside/secret.txt`,
+    `${workspace}x/made.txt`,
+    `${workspace}/link/secret.txt`,
+    `${workspace}/link/made.txt`,
+    `${workspace}/..`,
+    `${workspace}/../workspace-2/made.txt`,
+  ];
+  const encodings = [
+    '..%2foutside%2fsecret.txt',
+    '%2e%2e/outside/secret.txt',
+    '..%c0%afoutside/secret.txt',
+    '..\\outside\\secret.txt',
+    '\\\\?\\UNC\\outside',
+    '..;/outside/secret.txt',
+    '．．/outside/secret.txt',
+    '..／outside／secret.txt',
+    '..∕outside∕secret.txt',
+    '\u202e../outside/secret.txt',
+    '../outside/secret.txt\0',
+    'inside.txt\0/../../outside/secret.txt',
+    '../outside/secret.txt ',
+    ' ../outside/secret.txt',
+    '../outside/secret.txt\n',
+    '..\n/outside',
+    '~/secret.txt',
+    '~root/secret.txt',
+    '$HOME/secret.txt',
+    '$PWD/../outside/secret.txt',
+    '`pwd`/x',
+    'file:///etc/passwd',
+    'file://../outside/secret.txt',
+    'C:\\Windows\\win.ini',
+    'CON',
+    '.../outside/secret.txt',
+    '....//outside/secret.txt',
+    '..././outside/secret.txt',
+    'link\0',
+    '\ud800/secret.txt',
+    '../outside/secret.txt/',
+    `${'../'.repeat(200)}etc/passwd`,
+    `${'a/../'.repeat(900)}../outside/secret.txt`,
+    `${'sub/'.repeat(70)}x`,
+    'a'.repeat(300),
+    'a'.repeat(5000),
+  ];
+  const linksThemselves = [
+    'file-link',
+    'dangling',
+    './file-link',
+    'sub/../file-link',
+    'dangling/',
+    'file-link/.',
+    'file-link/x',
+  ];
+  return [...climbs, ...throughLinks, ...absolute, ...encodings, ...linksThemselves];
+}
+
+async function picture(folder: string): Promise<string> {
+  const names = (await readdir(folder, { recursive: true })).sort();
+  const contents = await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      return (await stat(path)).isFile() ? `${name}=${await readFile(path, 'utf8')}` : name;
+    }),
+  );
+  return contents.join('\n');
+}
+
+describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)', () => {
+  it('reach nothing outside, in over 200 forms by every tool', { timeout: 60_000 }, async () => {
+    const paths = [...new Set(hostilePaths(files))];
+    expect(paths.length).toBeGreaterThan(200);
+    const before = await picture(files.outside);
+    const around = (await readdir(files.folder)).sort();
+    const calls: readonly ((path: string) => readonly [string, object])[] = [
+      (path) => ['read', { path }],
+      (path) => ['write', { path, content: 'written' }],
+      (path) => ['edit', { path, oldText: canary, newText: 'edited' }],
+      (path) => ['list', { path }],
+      (path) => ['glob', { path, pattern: '**' }],
+      (path) => ['glob', { pattern: path.slice(0, 400) }],
+      (path) => ['grep', { path, pattern: 'CANARY|root:' }],
+    ];
+    const leaks: string[] = [];
+    for (const path of paths) {
+      for (const makeCall of calls) {
+        const [name, args] = makeCall(path);
+        const output = await files.call(name, args).catch((error: Error) => error.message);
+        const isLeak = output.includes(canary) || /^root:|PATH=/m.test(output);
+        if (isLeak) leaks.push(`${name} ${path}: ${output}`);
+        if (!path.includes('/proc') && output.includes('/proc'))
+          leaks.push(`${name} ${path} tells of the host: ${output}`);
+      }
+    }
+    expect(leaks).toEqual([]);
+    expect(await picture(files.outside)).toBe(before);
+    expect((await readdir(files.folder)).sort()).toEqual(around);
+  });
+
+  it('lead to files of the workspace in their honest forms', async () => {
+    const { workspace } = files;
+    for (const path of [
+      'inside.txt',
+      './inside.txt',
+      'sub/../inside.txt',
+      `${workspace}/inside.txt`,
+      'sub//..//inside.txt',
+    ]) {
+      expect(await files.call('read', { path })).toContain('inside');
+    }
+    await files.call('write', { path: 'new/folders/über uns.md', content: 'x' });
+    expect(await readFile(join(workspace, 'new/folders/über uns.md'), 'utf8')).toBe('x');
+  });
+
+  it.each([
+    ['read', { path: 'file-link' }, 'file-link is a symbolic link'],
+    ['read', { path: 'link/secret.txt' }, 'link is a symbolic link'],
+    ['read', { path: 'inner-link' }, 'inner-link is a symbolic link'],
+    ['write', { path: 'dangling', content: '' }, 'dangling is a symbolic link'],
+    ['read', { path: '../outside/secret.txt' }, '../outside/secret.txt is outside the workspace'],
+    ['read', { path: '/etc/passwd' }, '/etc/passwd is outside the workspace'],
+    ['read', { path: 'nothing' }, 'nothing does not exist'],
+    ['read', { path: 'sub' }, 'sub is a folder'],
+    ['read', { path: 'inside.txt/x' }, 'inside.txt is not a folder'],
+    ['write', { path: 'sub', content: '' }, 'sub is a folder'],
+    ['write', { path: 'inside.txt/x', content: '' }, 'inside.txt is not a folder'],
+    ['write', { path: '.', content: '' }, '. is the workspace itself'],
+    ['list', { path: 'inside.txt' }, 'inside.txt is not a folder'],
+  ])('fail in %s %j with a sentence for the model', async (tool, args, sentence) => {
+    await expect(files.call(tool, args)).rejects.toThrow(sentence);
+  });
+
+  it('do not hang or answer on FIFOs and sockets', async () => {
+    await promisify(execFile)('mkfifo', [join(files.workspace, 'pipe')]);
+    await expect(files.call('read', { path: 'pipe' })).rejects.toThrow('pipe is not a regular file');
+    await expect(files.call('write', { path: 'pipe', content: 'x' })).rejects.toThrow(
+      'pipe is not a regular file',
+    );
+    expect(await files.call('grep', { pattern: 'inside' })).toBe('inside.txt:1: inside');
+    expect(await files.call('list', {})).toContain('pipe (special)');
+  });
+
+  it('do not write to a file that has another name elsewhere', async () => {
+    await link(join(files.outside, 'secret.txt'), join(files.workspace, 'hard.txt'));
+    await expect(files.call('write', { path: 'hard.txt', content: 'x' })).rejects.toThrow('hard links');
+    await expect(files.call('edit', { path: 'hard.txt', oldText: canary, newText: '' })).rejects.toThrow(
+      'hard links',
+    );
+    expect(await readFile(join(files.outside, 'secret.txt'), 'utf8')).toBe(canary);
+  });
+});

@@ -1,0 +1,155 @@
+/**
+ * Threat 5, the race: somebody swaps a folder for a link while files are written. The attacker is a
+ * process of its own, so it truly runs beside the writer. The control shows that the attack works.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openWorkspace } from '../../../plugins/files/workspace-files.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const writes = isLong ? 100_000 : 10_000;
+const never = new AbortController().signal;
+
+/** Swaps `d` with a link to the outside, and `target.txt` with a link to an outside file, without end. */
+const attack = `
+  const { renameSync, rmSync } = require('node:fs');
+  const swap = (name) => {
+    try {
+      renameSync(name, name + '.real');
+      renameSync(name + '.link', name);
+      renameSync(name, name + '.link');
+      renameSync(name + '.real', name);
+    } catch {
+      // The writer made a folder or file of that name in the gap: clear it away and put things back.
+      try { rmSync(name, { recursive: true, force: true }); renameSync(name + '.real', name); } catch {}
+    }
+  };
+  process.send('ready');
+  for (;;) { swap('d'); swap('target.txt'); swap('d/e'); }
+`;
+
+let folder: string;
+let workspace: string;
+let outside: string;
+let attacker: ChildProcess | undefined;
+
+beforeEach(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'parley-race-')));
+  workspace = join(folder, 'workspace');
+  outside = join(folder, 'outside');
+  await mkdir(join(workspace, 'd/e'), { recursive: true });
+  await mkdir(join(outside, 'e'), { recursive: true });
+  await writeFile(join(outside, 'target.txt'), 'precious');
+  await writeFile(join(workspace, 'target.txt'), 'mine');
+  await symlink(outside, join(workspace, 'd.link'));
+  await symlink(join(outside, 'target.txt'), join(workspace, 'target.txt.link'));
+  await symlink(join(outside, 'e'), join(workspace, 'd/e.link'));
+});
+
+afterEach(async () => {
+  if (attacker?.exitCode === null) {
+    attacker.kill('SIGKILL');
+    await once(attacker, 'exit');
+  }
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function startAttack(): Promise<void> {
+  attacker = spawn(process.execPath, ['-e', attack], {
+    cwd: workspace,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  await once(attacker, 'message');
+}
+
+async function escapes(): Promise<number> {
+  const files = await readdir(outside, { recursive: true });
+  const isIntact = (await readFile(join(outside, 'target.txt'), 'utf8')) === 'precious';
+  // `e` and `target.txt` were there before.
+  return files.length - 2 + (isIntact ? 0 : 1);
+}
+
+const targets = [(n: number) => `d/x${n}.txt`, () => 'target.txt', (n: number) => `d/e/y${n}.txt`];
+
+function pathOfTry(n: number): string {
+  return targets[n % targets.length]?.(n) ?? 'target.txt';
+}
+
+/** Runs `task` for 0 to count - 1, eight at a time, until `isDone`. */
+async function inParallel(
+  count: number,
+  task: (n: number) => Promise<void>,
+  isDone = () => false,
+): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < count && !isDone()) await task(next++);
+  };
+  await Promise.all(Array.from({ length: 8 }, lane));
+}
+
+describe.runIf(process.platform === 'linux')('writing while folders are swapped for links (threat 5)', () => {
+  it(`writes nothing outside in ${writes} tries`, { timeout: 600_000 }, async () => {
+    await startAttack();
+    await using files = await openWorkspace(workspace);
+    const tally = { written: 0, refused: 0 };
+    const problems = new Set<string>();
+    await inParallel(writes, async (n) => {
+      try {
+        await files.write(pathOfTry(n), Buffer.from(`try ${n}`), { signal: never });
+        tally.written++;
+      } catch (error) {
+        tally.refused++;
+        problems.add(error instanceof Error ? error.message : String(error));
+      }
+    });
+    expect(await escapes()).toBe(0);
+    // Both sides really met: many writes came through, and many ran into the attacker's links.
+    expect(tally.written).toBeGreaterThan(writes / 50);
+    expect(tally.refused).toBeGreaterThan(writes / 50);
+    expect([...problems].some((problem) => problem.includes('symbolic link'))).toBe(true);
+  });
+
+  it('reads nothing outside', { timeout: 600_000 }, async () => {
+    await writeFile(join(outside, 'secret.txt'), 'secret');
+    await writeFile(join(workspace, 'd/secret.txt'), 'public');
+    await startAttack();
+    await using files = await openWorkspace(workspace);
+    const seen = new Set<string>();
+    let refused = 0;
+    await inParallel(writes / 2, async (n) => {
+      const path = n % 2 === 0 ? 'd/secret.txt' : 'target.txt';
+      try {
+        seen.add((await files.read(path, { maxBytes: 100, signal: never })).bytes.toString());
+      } catch {
+        refused++;
+      }
+    });
+    expect(refused).toBeGreaterThan(0);
+    expect([...seen].sort()).toEqual(['mine', 'public']);
+  });
+
+  it('would notice: checking the real path and then writing does escape', { timeout: 120_000 }, async () => {
+    await startAttack();
+    const naive = async (path: string, text: string) => {
+      const parent = await realpath(join(workspace, path, '..'));
+      if (!parent.startsWith(workspace)) throw new Error('outside');
+      await writeFile(join(workspace, path), text);
+    };
+    let found = 0;
+    await inParallel(
+      1_000_000,
+      async (n) => {
+        // Refusals and collisions with the attacker are expected here; only escapes count.
+        await naive(pathOfTry(n), `try ${n}`).catch(() => undefined);
+        if (n % 100 === 0) found = await escapes();
+      },
+      () => found > 0,
+    );
+    expect(found).toBeGreaterThan(0);
+  });
+});
