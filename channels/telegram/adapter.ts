@@ -1,0 +1,213 @@
+import { stat } from 'node:fs/promises';
+import type { AttachmentRef } from '#contracts/attachment.ts';
+import type {
+  BotAccount,
+  ChannelAdapter,
+  ChannelDeps,
+  CommandsAbility,
+  Intake,
+  MediaAbility,
+  NativeCommand,
+  PreviewAbility,
+  TypingAbility,
+} from '#contracts/channel.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import { messageId } from '#contracts/ids.ts';
+import type { Outbound, SendResult } from '#contracts/outbound.ts';
+import { AdminLookup } from './admins.ts';
+import { type BotClient, connectBot } from './bot-api.ts';
+import type { TelegramConfig } from './config.ts';
+import { failureOf, networkReason, readRefusal } from './failures.ts';
+import { type Bot, botOf } from './ids.ts';
+import { fetchMedia } from './media.ts';
+import { type Call, toCall } from './outbound.ts';
+import { type Poll, startPoll } from './poll.ts';
+import { Presence } from './presence.ts';
+
+/** The typing sign lasts 5 s. */
+const typingRefreshMs = 4000;
+
+type Connection = BotClient & { readonly bot: Bot };
+
+/** Holds the connection to one bot account. */
+export class TelegramAdapter implements ChannelAdapter {
+  readonly #config: TelegramConfig;
+  readonly #deps: ChannelDeps;
+  readonly #presence: Presence;
+  readonly #admins: AdminLookup;
+  #connection: Connection | undefined;
+  #poll: Poll | undefined;
+
+  constructor(config: TelegramConfig, deps: ChannelDeps) {
+    this.#config = config;
+    this.#deps = deps;
+    const api = () => this.#connected().api;
+    this.#presence = new Presence({ api, clock: deps.clock, log: deps.log });
+    this.#admins = new AdminLookup({ api, clock: deps.clock });
+  }
+
+  readonly typing: TypingAbility = {
+    refreshMs: typingRefreshMs,
+    show: (route, signal) => this.#presence.showTyping(route, this.#limit(signal)),
+  };
+
+  readonly preview: PreviewAbility = {
+    draft: (route, draftId, text, signal) => this.#presence.draft(route, draftId, text, this.#limit(signal)),
+  };
+
+  readonly media: MediaAbility = {
+    fetch: (ref, maxBytes, signal) => this.#fetch(ref, maxBytes, signal),
+  };
+
+  readonly commands: CommandsAbility = {
+    register: (commands, signal) => this.#register(commands, this.#limit(signal)),
+  };
+
+  async identify(signal: AbortSignal): Promise<BotAccount> {
+    const client = await connectBot(this.#config);
+    try {
+      const me = await client.api.getMe(this.#limit(signal));
+      const bot = botOf(me);
+      this.#connection = { ...client, bot };
+      const isPrivacyOn = !me.can_read_all_group_messages;
+      this.#deps.log.info(
+        { account: bot.account, username: me.username, isPrivacyOn },
+        'telegram.identified',
+      );
+      return { id: bot.account, name: me.username ?? me.first_name };
+    } catch (error) {
+      throw identityFault(error);
+    }
+  }
+
+  async start(intake: Intake): Promise<void> {
+    await this.stop();
+    const { api, bot } = this.#connected();
+    const { clock, log } = this.#deps;
+    this.#poll = startPoll(
+      {
+        api: api,
+        bot,
+        clock,
+        log,
+        pollSeconds: this.#config.pollSeconds,
+        enrich: (events, signal) => this.#admins.annotate(events, signal),
+      },
+      intake,
+    );
+  }
+
+  async stop(): Promise<void> {
+    await this.#poll?.stop();
+    this.#poll = undefined;
+  }
+
+  async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
+    if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'ended before it was sent' };
+    const { content } = outbound;
+    const sizeBytes = content.kind === 'media' ? await sizeOf(content.path) : 0;
+    if (sizeBytes === undefined) return rejected('the file to send cannot be read');
+    const call = toCall(outbound, sizeBytes);
+    if (call.method === 'none') return rejected(call.reason);
+    try {
+      return await this.#perform(call, this.#limit(signal));
+    } catch (error) {
+      const result = failureOf(error, content, signal.aborted);
+      this.#deps.log.info(
+        { partKey: outbound.key, method: call.method, result: result.kind },
+        'telegram.send_failed',
+      );
+      return result;
+    }
+  }
+
+  async #perform(call: Exclude<Call, { method: 'none' }>, signal: AbortSignal): Promise<SendResult> {
+    const { api, fileOf } = this.#connected();
+    switch (call.method) {
+      case 'sendMessage':
+        return sent(await api.sendMessage(call.payload, signal));
+      case 'sendPhoto':
+        return sent(await api.sendPhoto({ ...call.payload, photo: fileOf(call.file) }, signal));
+      case 'sendDocument':
+        return sent(await api.sendDocument({ ...call.payload, document: fileOf(call.file) }, signal));
+      case 'editMessageText':
+        await api.editMessageText(call.payload, signal);
+        return sent(call.payload);
+      case 'deleteMessage':
+        await api.deleteMessage(call.payload, signal);
+        return sent();
+      case 'setMessageReaction':
+        await api.setMessageReaction(call.payload, signal);
+        return sent();
+      default:
+        return call satisfies never;
+    }
+  }
+
+  #fetch(ref: AttachmentRef, maxBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    const { apiRoot, token } = this.#config;
+    const getFile = (fileId: string, ends: AbortSignal) =>
+      this.#connected().api.getFile({ file_id: fileId }, this.#limit(ends));
+    return fetchMedia({ apiRoot, token, getFile }, { ref, maxBytes, signal });
+  }
+
+  /** Writes the list only when it differs: setting it at every start earned others a ban of minutes. */
+  async #register(commands: readonly NativeCommand[], signal: AbortSignal): Promise<void> {
+    const { api } = this.#connected();
+    const wanted = commands
+      .filter(({ name }) => /^[a-z0-9_]{1,32}$/.test(name))
+      .slice(0, 100)
+      .map(({ name, description }) => ({ command: name, description: description.slice(0, 256) || name }));
+    try {
+      const known = await api.getMyCommands({}, signal);
+      const listOf = (list: typeof wanted) =>
+        JSON.stringify(list.map((one) => [one.command, one.description]));
+      if (listOf(known) !== listOf(wanted)) await api.setMyCommands({ commands: wanted }, signal);
+    } catch (error) {
+      throw callFault(error, 'the list of commands could not be set');
+    }
+  }
+
+  #connected(): Connection {
+    if (this.#connection === undefined) throw new ParleyError('internal', 'telegram: used before identify()');
+    return this.#connection;
+  }
+
+  #limit(signal: AbortSignal): AbortSignal {
+    return AbortSignal.any([signal, AbortSignal.timeout(this.#config.callTimeoutMs)]);
+  }
+}
+
+function sent(message?: { readonly message_id: number }): SendResult {
+  return { kind: 'sent', receipts: message === undefined ? [] : [messageId(String(message.message_id))] };
+}
+
+function rejected(reason: string): SendResult {
+  return { kind: 'failed', failure: { kind: 'rejected' }, reason };
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    const { size } = await stat(path);
+    return size;
+  } catch {
+    return undefined; // The caller says so to core; why a local file is gone is not Telegram's matter.
+  }
+}
+
+function identityFault(error: unknown): ParleyError {
+  const code = readRefusal(error)?.code;
+  if (code !== 401 && code !== 404) return callFault(error, 'Telegram could not be reached');
+  return new ParleyError(
+    'channel_unauthorised',
+    'Telegram refused the bot token; ask @BotFather for a new one and set TELEGRAM_BOT_TOKEN',
+  );
+}
+
+function callFault(error: unknown, what: string): ParleyError {
+  const refusal = readRefusal(error);
+  const why = refusal?.description ?? networkReason(error);
+  const afterMs = refusal?.retryAfterMs;
+  const retry = { kind: 'later', ...(afterMs === undefined ? {} : { afterMs }) } as const;
+  return new ParleyError('channel_unavailable', `${what}: ${why}`, { retry });
+}

@@ -1,0 +1,17 @@
+import type { Capabilities } from '#contracts/capabilities.ts';
+
+/** Bot API 10.3. */
+export const capabilities: Capabilities = {
+  text: { maxLength: 4096 },
+  caption: { maxLength: 1024 },
+  canEdit: true,
+  canDelete: true,
+  canReact: true,
+  preview: { dm: 'draft', group: 'edit' },
+  // A group takes about 20 edits and sends a minute; more earns a 429 that would delay the answer itself.
+  previewIntervalMs: { dm: 1000, group: 3000 },
+  isSessionBound: false,
+  repeatSafeMs: 0,
+  whileAway:
+    'Telegram keeps what people write for up to 24 hours while Parley is away and delivers it on return. Deletions are never reported to bots.',
+};

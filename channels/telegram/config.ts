@@ -1,0 +1,42 @@
+import { z } from 'zod';
+
+/** A secret as configuration hands it over: bare, or wrapped so that it cannot be logged by accident. */
+const secret = z.union([
+  z.string(),
+  z
+    .custom<{ reveal(): string }>(
+      (value) =>
+        typeof value === 'object' &&
+        value !== null &&
+        'reveal' in value &&
+        typeof value.reveal === 'function',
+      'must be a string or a secret',
+    )
+    .transform((wrapped) => wrapped.reveal()),
+]);
+
+/** `<bot id>:<secret part>`, as BotFather gives it; refuses placeholders and the text "undefined". */
+const botToken = secret.pipe(
+  z
+    .string()
+    .regex(
+      /^\d{3,}:[\w-]{10,}$/,
+      'is not a bot token; ask @BotFather for one, it looks like 123456:ABC-DEF…',
+    ),
+);
+
+export const telegramConfig = z.object({
+  enabled: z.boolean().default(true),
+  token: botToken,
+  /** Where the Bot API is; another address for a Bot API server of one's own. */
+  apiRoot: z
+    .url({ protocol: /^https?$/ })
+    .default('https://api.telegram.org')
+    .transform((root) => root.replace(/\/+$/, '')),
+  /** How long one `getUpdates` call waits for news; Telegram takes up to 50. */
+  pollSeconds: z.int().min(1).max(50).default(30),
+  /** How long any other call may take before its outcome counts as unknown. */
+  callTimeoutMs: z.int().min(1000).max(300_000).default(30_000),
+});
+
+export type TelegramConfig = z.output<typeof telegramConfig>;

@@ -1,0 +1,132 @@
+/**
+ * Decides what became of a call that went wrong. Telegram has no idempotency key, so the question is
+ * always: may it have been applied? Refusals (4xx) were not. A request that never left was not.
+ * Everything else is unknown for a send, and safe to repeat for edits, deletes and reactions.
+ */
+import { conversationId } from '#contracts/ids.ts';
+import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
+
+export type ApiRefusal = {
+  readonly code: number;
+  readonly description: string;
+  readonly retryAfterMs: number | undefined;
+  readonly migratedTo: string | undefined;
+};
+
+/** Reads the platform's refusal out of what grammY throws; undefined for anything else. */
+export function readRefusal(error: unknown): ApiRefusal | undefined {
+  if (!(error instanceof Error) || !('error_code' in error) || typeof error.error_code !== 'number')
+    return undefined;
+  const parameters = 'parameters' in error && typeof error.parameters === 'object' ? error.parameters : null;
+  const { retry_after: seconds, migrate_to_chat_id: chat } = (parameters ?? {}) as Record<string, unknown>;
+  return {
+    code: error.error_code,
+    description: 'description' in error ? String(error.description) : '',
+    retryAfterMs: typeof seconds === 'number' ? seconds * 1000 : undefined,
+    migratedTo: typeof chat === 'number' ? String(chat) : undefined,
+  };
+}
+
+/** The result of a send that threw. `isAborted`: the caller stopped waiting. */
+export function failureOf(error: unknown, content: OutboundContent, isAborted: boolean): SendResult {
+  const refusal = readRefusal(error);
+  if (refusal !== undefined) return refused(refusal, content);
+  if (isAborted) return { kind: 'unknown', reason: 'the wait was ended before Telegram answered' };
+  const reason = networkReason(error);
+  if (neverLeft(error)) return { kind: 'retry', afterMs: 0, reason, isOutage: true };
+  return ambiguous(content, reason);
+}
+
+function refused(refusal: ApiRefusal, content: OutboundContent): SendResult {
+  const { code, description: reason, retryAfterMs, migratedTo } = refusal;
+  if (code === 429) return { kind: 'retry', afterMs: retryAfterMs ?? 5000, reason };
+  // 500 with a JSON body is the Bot API's own "not now". What a gateway answers (502, 503, 504) and a
+  // server that restarts say nothing about the send itself.
+  if (code === 500 && !/restart|abort/i.test(reason)) return { kind: 'retry', afterMs: 0, reason };
+  if (code >= 500) return ambiguous(content, reason);
+  if (isAlreadySo(content, reason))
+    return { kind: 'sent', receipts: content.kind === 'edit' ? [content.messageId] : [] };
+  return { kind: 'failed', failure: failureKind(code, reason, migratedTo), reason };
+}
+
+/** A change that Telegram refuses because it is already in force has succeeded. */
+function isAlreadySo(content: OutboundContent, reason: string): boolean {
+  if (content.kind === 'edit') return /message is not modified/i.test(reason);
+  return content.kind === 'delete' && /message to delete not found/i.test(reason);
+}
+
+/** 400 has no finer code than its description; these are the wordings of the Bot API server and of TDLib. */
+const badRequests: readonly (readonly [RegExp, SendFailure['kind']])[] = [
+  [
+    /can't parse (entit|message ?entity|caption)|entity (begins|beginning|url)|ENTIT(Y|IES)_|incorrect (offset|length)/i,
+    'markup',
+  ],
+  [/message thread not found|TOPIC_DELETED|TOPIC_ID_INVALID/i, 'thread-gone'],
+  [
+    /chat not found|PEER_ID_INVALID|chat was (deactivated|deleted)|user is deactivated|INPUT_USER_DEACTIVATED/i,
+    'unreachable',
+  ],
+];
+
+function failureKind(code: number, reason: string, migratedTo: string | undefined): SendFailure {
+  if (migratedTo !== undefined) return { kind: 'migrated', to: conversationId(migratedTo) };
+  if (code === 403) return { kind: 'unreachable' };
+  // A malformed token answers 404; the methods themselves are known to exist.
+  if (code === 401 || code === 404) return { kind: 'unauthorised' };
+  const kind = badRequests.find(([wording]) => wording.test(reason))?.[1];
+  return kind === 'markup' || kind === 'thread-gone' || kind === 'unreachable'
+    ? { kind }
+    : { kind: 'rejected' };
+}
+
+function ambiguous(content: OutboundContent, reason: string): SendResult {
+  const isRepeatable = content.kind === 'edit' || content.kind === 'delete' || content.kind === 'reaction';
+  return isRepeatable ? { kind: 'retry', afterMs: 0, reason } : { kind: 'unknown', reason };
+}
+
+const neverConnected = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+]);
+
+/** True when the request certainly never left: no address, no connection, no trust. */
+export function neverLeft(error: unknown): boolean {
+  const faults = causesOf(error).filter((fault) => codeOf(fault) !== undefined);
+  return (
+    faults.length > 0 &&
+    faults.every((fault) => neverConnected.has(codeOf(fault) ?? '') || isConnecting(fault))
+  );
+}
+
+function isConnecting(fault: unknown): boolean {
+  return typeof fault === 'object' && fault !== null && 'syscall' in fault && fault.syscall === 'connect';
+}
+
+/** For logs and results: the codes of the fault, never an address, which would hold the token. */
+export function networkReason(error: unknown): string {
+  const codes = [...new Set(causesOf(error).flatMap((fault) => codeOf(fault) ?? []))];
+  return `no answer from Telegram${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
+}
+
+function codeOf(fault: unknown): string | undefined {
+  const code = typeof fault === 'object' && fault !== null && 'code' in fault ? fault.code : undefined;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** grammY keeps the cause in `error`, fetch in `cause`, a failed connect to several addresses in `errors`. */
+function causesOf(error: unknown, depth = 0): readonly unknown[] {
+  if (typeof error !== 'object' || error === null || depth > 6) return [];
+  const inner = ['error', 'cause'].map((key) => (error as Record<string, unknown>)[key]);
+  const many = 'errors' in error && Array.isArray(error.errors) ? (error.errors as readonly unknown[]) : [];
+  return [error, ...[...inner, ...many].flatMap((one) => causesOf(one, depth + 1))];
+}

@@ -1,0 +1,313 @@
+/**
+ * Telegram update → envelopes. Pure. An update that cannot be read throws; `readBatch` turns that
+ * into a raw row, so that one bad update never holds up the others.
+ */
+import { createHash } from 'node:crypto';
+import type { InboundBatch } from '#contracts/channel.ts';
+import type { Chat, InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
+import { conversationId, type EventKey, messageId, threadId } from '#contracts/ids.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { type Bot, formatCursor, keyOf, telegram } from './ids.ts';
+import { isServiceMessage, nameOfContent, readContent, textOf } from './message-content.ts';
+import { anonymousSender, chatOf, cleanText, nobody, senderOf } from './people.ts';
+import {
+  callbackSchema,
+  type Message,
+  membershipSchema,
+  messageSchema,
+  type Reaction,
+  reactionUpdateSchema,
+  refuseHostileShape,
+  stopSchema,
+  type TelegramChat,
+} from './update-schema.ts';
+
+/** Asked for by name: what is left out keeps the server's previous setting. */
+export const allowedUpdates = [
+  'message',
+  'edited_message',
+  'callback_query',
+  'message_reaction',
+  'my_chat_member',
+  'stopped_message_generation',
+] as const;
+
+/** Longest raw text kept of an update nobody could read, in UTF-16 code units. */
+const rawLimit = 16_384;
+
+export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & {
+  /** The next offset: beyond the highest id of this batch. Undefined when no update had an id. */
+  readonly nextOffset: number | undefined;
+  readonly cursor: string | undefined;
+};
+
+/**
+ * Maps a whole answer of `getUpdates`. The next offset comes from this batch alone, even when that is
+ * lower than before: Telegram starts a new numbering after a week of silence, and an offset that
+ * only ever rises would then be ignored for ever and fetch the same updates in a hot loop.
+ */
+export function readBatch(updates: readonly unknown[], bot: Bot, receivedAt: number): ReadBatch {
+  const events: InboundEnvelope[] = [];
+  const unreadable: { eventKey: EventKey; raw: string; problem: string }[] = [];
+  let highest: number | undefined;
+  for (const update of updates) {
+    const id = updateIdOf(update);
+    if (id !== undefined) highest = Math.max(highest ?? id, id);
+    try {
+      events.push(...readUpdate(update, bot, receivedAt));
+    } catch (error) {
+      unreadable.push(unreadableRow(update, id, error));
+    }
+  }
+  const nextOffset = highest === undefined ? undefined : highest + 1;
+  const cursor = nextOffset === undefined ? undefined : formatCursor(bot, nextOffset);
+  return { events, unreadable, nextOffset, cursor };
+}
+
+/** The envelopes of one update. `receivedAt` (ms) stands in where Telegram gives no time. */
+export function readUpdate(update: unknown, bot: Bot, receivedAt: number): readonly InboundEnvelope[] {
+  if (typeof update !== 'object' || update === null) throw new Error('not an object');
+  refuseHostileShape(update);
+  const id = updateIdOf(update);
+  if (id === undefined) throw new Error('update_id is missing');
+  const kind = kindOf(update);
+  const body = (update as Record<string, unknown>)[kind];
+  const context = { bot, receivedAt, updateId: id };
+  switch (kind) {
+    case 'message':
+      return [readMessage(body, context)];
+    case 'edited_message':
+      return [readEdit(body, context)];
+    case 'callback_query':
+      return [readButton(body, context)];
+    case 'message_reaction':
+      return readReactions(body, context);
+    case 'my_chat_member':
+      return [readMembership(body, context)];
+    case 'stopped_message_generation':
+      return [readStop(body, context)];
+    default:
+      return [readUnknown(kind, body, context)];
+  }
+}
+
+/** A new field beside a known kind must not hide it. */
+function kindOf(update: object): string {
+  const known = allowedUpdates.find((kind) => Object.hasOwn(update, kind));
+  return known ?? Object.keys(update).find((key) => key !== 'update_id') ?? 'empty';
+}
+
+type Context = { readonly bot: Bot; readonly receivedAt: number; readonly updateId: number };
+
+function readMessage(body: unknown, context: Context): InboundEnvelope {
+  const { bot } = context;
+  const message = messageSchema.parse(body);
+  const migration = readMigration(message, bot);
+  if (migration !== undefined) return migration;
+  const isReadable = !isServiceMessage(message) && isOrdinary(message);
+  const event: InboundEvent = isReadable
+    ? readContent(message, bot)
+    : unsupported(nameOfContent(message, body));
+  // An ephemeral message has no id of its own (0), so its update id names it.
+  const number = message.message_id === 0 ? `update-${context.updateId}` : message.message_id;
+  const eventKey = keyOf(isReadable ? 'message' : 'service', message.chat.id, number);
+  return envelopeOf(message, { bot, event, eventKey, sentAt: message.date * 1000 });
+}
+
+/** A chat Parley can answer in: no channel, no mailbox of a channel, nothing shown to one person only. */
+function isOrdinary(message: Message): boolean {
+  return message.chat.type !== 'channel' && !message.chat.is_direct_messages && message.message_id !== 0;
+}
+
+function readEdit(body: unknown, { bot, updateId }: Context): InboundEnvelope {
+  const message = messageSchema.parse(body);
+  const editedAt = message.edit_date ?? message.date;
+  const text = textOf(message);
+  const event: InboundEvent = isOrdinary(message)
+    ? { kind: 'edit', messageId: messageId(String(message.message_id)), text }
+    : unsupported('edited_message');
+  // Two edits within one second share their date, so the text tells them apart.
+  const version = createHash('sha256').update(text).digest('hex').slice(0, 12);
+  const number = message.message_id === 0 ? `update-${updateId}` : message.message_id;
+  const eventKey = keyOf('edit', message.chat.id, number, editedAt, version);
+  return envelopeOf(message, { bot, event, eventKey, sentAt: editedAt * 1000 });
+}
+
+function readButton(body: unknown, { bot, receivedAt }: Context): InboundEnvelope {
+  const { id, from, message, data } = callbackSchema.parse(body);
+  const isReadable = message !== undefined && data !== undefined && message.chat.type !== 'channel';
+  const event: InboundEvent = isReadable
+    ? { kind: 'button', messageId: messageId(String(message.message_id)), data }
+    : unsupported('callback_query');
+  return {
+    eventKey: keyOf('button', id),
+    sentAt: receivedAt,
+    route: routeOf(bot, message?.chat.id ?? from.id, message),
+    chat: message === undefined ? { kind: 'dm' } : chatOf(message.chat),
+    sender: senderOf(from, bot),
+    event,
+  };
+}
+
+/** One envelope for each emoji that came or went: one update may say both. */
+function readReactions(body: unknown, { bot, updateId }: Context): readonly InboundEnvelope[] {
+  const update = reactionUpdateSchema.parse(body);
+  const { chat, date, user, actor_chat: actorChat } = update;
+  const sender = user === undefined ? anonymousSender(actorChat ?? chat, chat) : senderOf(user, bot);
+  const before = update.old_reaction.map(emojiOf);
+  const after = update.new_reaction.map(emojiOf);
+  const changes = [
+    ...before.filter((emoji) => !after.includes(emoji)).map((emoji) => ({ emoji, isRemoved: true })),
+    ...after.filter((emoji) => !before.includes(emoji)).map((emoji) => ({ emoji, isRemoved: false })),
+  ];
+  const target = { message_id: update.message_id };
+  const common = { sentAt: date * 1000, route: routeOf(bot, chat.id, target), chat: chatOf(chat), sender };
+  if (changes.length === 0 || chat.type === 'channel') {
+    return [{ ...common, eventKey: keyOf('update', updateId), event: unsupported('message_reaction') }];
+  }
+  return changes.map(({ emoji, isRemoved }) => ({
+    ...common,
+    eventKey: keyOf('reaction', chat.id, update.message_id, sender.id, date, isRemoved ? 'off' : 'on', emoji),
+    event: { kind: 'reaction', messageId: messageId(String(update.message_id)), emoji, isRemoved },
+  }));
+}
+
+function emojiOf(reaction: Reaction): string {
+  return reaction.emoji ?? (reaction.custom_emoji_id ? `custom:${reaction.custom_emoji_id}` : reaction.type);
+}
+
+function readMembership(body: unknown, { bot, updateId }: Context): InboundEnvelope {
+  const { chat, from, date, new_chat_member: now } = membershipSchema.parse(body);
+  const isGone = now.status === 'left' || now.status === 'kicked';
+  const isMember = !isGone && (now.status !== 'restricted' || now.is_member !== false);
+  return {
+    eventKey: keyOf('membership', chat.id, date, now.status, updateId),
+    sentAt: date * 1000,
+    route: routeOf(bot, chat.id),
+    chat: chatOf(chat),
+    sender: senderOf(from, bot),
+    event: chat.type === 'channel' ? unsupported('my_chat_member') : { kind: 'membership', isMember },
+  };
+}
+
+/** Telegram does not say who pressed, but drafts exist in private chats only. */
+function readStop(body: unknown, { bot, receivedAt, updateId }: Context): InboundEnvelope {
+  const { chat, message_thread_id: topic, draft_id: draft } = stopSchema.parse(body);
+  const { first_name = '', last_name, username } = chat;
+  return {
+    eventKey: keyOf('stop', chat.id, draft, updateId),
+    sentAt: receivedAt,
+    route: routeOf(
+      bot,
+      chat.id,
+      topic === undefined ? undefined : { message_thread_id: topic, is_topic_message: true },
+    ),
+    chat: chatOf(chat),
+    sender: senderOf({ id: chat.id, is_bot: false, first_name, last_name, username }, bot),
+    event: chat.type === 'private' ? { kind: 'stop' } : unsupported('stopped_message_generation'),
+  };
+}
+
+/** Both service messages of a migration tell the same fact, so they share its key and its old id. */
+function readMigration(message: Message, bot: Bot): InboundEnvelope | undefined {
+  const { chat, migrate_to_chat_id: to, migrate_from_chat_id: from } = message;
+  if (to === undefined && from === undefined) return undefined;
+  const oldId = from ?? chat.id;
+  const newId = to ?? chat.id;
+  const event: InboundEvent = { kind: 'migrated', to: conversationId(String(newId)) };
+  const envelope = envelopeOf(message, {
+    bot,
+    event,
+    eventKey: keyOf('migrated', oldId, newId),
+    sentAt: message.date * 1000,
+  });
+  return { ...envelope, route: routeOf(bot, oldId) };
+}
+
+/** An update kind Parley did not ask for: from before the last change of the list, or new. */
+function readUnknown(kind: string, body: unknown, { bot, receivedAt, updateId }: Context): InboundEnvelope {
+  const event = unsupported(kind);
+  const message = messageSchema.safeParse(body);
+  if (message.success && message.data.message_id !== 0) {
+    const { chat, message_id: number, date, edit_date: edited = 0 } = message.data;
+    return envelopeOf(message.data, {
+      bot,
+      event,
+      eventKey: keyOf(kind, chat.id, number, edited),
+      sentAt: date * 1000,
+    });
+  }
+  return {
+    eventKey: keyOf('update', updateId),
+    sentAt: receivedAt,
+    route: routeOf(bot, 0),
+    chat: { kind: 'dm' },
+    sender: nobody,
+    event,
+  };
+}
+
+function envelopeOf(
+  message: Message,
+  known: {
+    readonly bot: Bot;
+    readonly event: InboundEvent;
+    readonly eventKey: EventKey;
+    readonly sentAt: number;
+  },
+): InboundEnvelope {
+  const { bot, event, eventKey, sentAt } = known;
+  const chat: Chat = chatOf(message.chat);
+  const sender: Sender =
+    message.sender_chat !== undefined
+      ? anonymousSender(message.sender_chat, message.chat, message.author_signature)
+      : message.from === undefined
+        ? nobody
+        : senderOf(message.from, bot);
+  return { eventKey, sentAt, route: routeOf(bot, message.chat.id, message), chat, sender, event };
+}
+
+type Place = {
+  readonly message_id?: number;
+  readonly message_thread_id?: number | undefined;
+  readonly is_topic_message?: boolean | undefined;
+};
+
+/** Plain reply chains in supergroups carry a thread id as well; only a topic's may be sent back. */
+function routeOf(bot: Bot, chat: TelegramChat['id'], place: Place = {}): ReplyRoute {
+  const topic = place.is_topic_message ? place.message_thread_id : undefined;
+  return {
+    channel: telegram,
+    account: bot.account,
+    conversation: conversationId(String(chat)),
+    ...(topic === undefined ? {} : { thread: threadId(String(topic)) }),
+    ...(place.message_id === undefined || place.message_id === 0
+      ? {}
+      : { replyTo: messageId(String(place.message_id)) }),
+  };
+}
+
+function unsupported(name: string): InboundEvent {
+  return { kind: 'unsupported', name: cleanText(name).slice(0, 64) };
+}
+
+function updateIdOf(update: unknown): number | undefined {
+  const id =
+    typeof update === 'object' && update !== null && 'update_id' in update ? update.update_id : undefined;
+  return typeof id === 'number' && Number.isSafeInteger(id) && id >= 0 ? id : undefined;
+}
+
+function unreadableRow(update: unknown, id: number | undefined, error: unknown) {
+  const raw = rawOf(update);
+  const name = id ?? createHash('sha256').update(raw).digest('hex').slice(0, 32);
+  const problem = error instanceof Error ? error.message.slice(0, 500) : 'unreadable';
+  return { eventKey: keyOf('unreadable', name), raw: cleanText(raw.slice(0, rawLimit)), problem };
+}
+
+function rawOf(update: unknown): string {
+  try {
+    return JSON.stringify(update) ?? 'undefined';
+  } catch {
+    return String(update); // Only what never was JSON cannot be written as JSON.
+  }
+}

@@ -1,0 +1,12 @@
+import type { ChannelDefinition } from '#contracts/channel.ts';
+import { TelegramAdapter } from './adapter.ts';
+import { capabilities } from './capabilities.ts';
+import { type TelegramConfig, telegramConfig } from './config.ts';
+import { telegram } from './ids.ts';
+
+export const channel: ChannelDefinition<TelegramConfig> = {
+  id: telegram,
+  capabilities,
+  configSchema: telegramConfig,
+  create: (config, deps) => new TelegramAdapter(config, deps),
+};

@@ -1,0 +1,128 @@
+/** Outbound → one Bot API call. Pure. Markup goes as entities, so that no text can be misread as markup. */
+import type { ReactionTypeEmoji } from 'grammy/types';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { Outbound } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { type Entity, entitiesOf } from './entities.ts';
+import { generalTopic, numericId } from './ids.ts';
+
+export type Call =
+  | { readonly method: 'sendMessage'; readonly payload: Target & TextPayload & ReplyPayload }
+  | { readonly method: 'editMessageText'; readonly payload: MessageTarget & TextPayload }
+  | { readonly method: 'deleteMessage'; readonly payload: MessageTarget }
+  | {
+      readonly method: 'setMessageReaction';
+      readonly payload: MessageTarget & { readonly reaction: Reaction[] };
+    }
+  | {
+      readonly method: 'sendPhoto' | 'sendDocument';
+      readonly payload: Target & ReplyPayload & CaptionPayload;
+      readonly file: OutgoingFile;
+    }
+  /** A route or message id that is none of Telegram's. */
+  | { readonly method: 'none'; readonly reason: string };
+
+type Target = { readonly chat_id: number; readonly message_thread_id?: number };
+type MessageTarget = { readonly chat_id: number; readonly message_id: number };
+type TextPayload = {
+  readonly text: string;
+  readonly entities: Entity[];
+  readonly link_preview_options: { readonly is_disabled: true };
+};
+type CaptionPayload = { readonly caption?: string; readonly caption_entities?: Entity[] };
+type ReplyPayload = {
+  readonly reply_parameters?: { readonly message_id: number; readonly allow_sending_without_reply: true };
+};
+type Reaction = ReactionTypeEmoji;
+export type OutgoingFile = { readonly path: string; readonly name: string };
+
+/** Photos may have 10 MB; what is larger goes as a file. */
+const photoLimitBytes = 10_000_000;
+const photoTypes = new Set(['image/jpeg', 'image/png', 'image/webp']);
+
+/** `sizeBytes` is that of the file to send, where there is one. */
+export function toCall({ route, content }: Outbound, sizeBytes = 0): Call {
+  const chatId = numericId(route.conversation);
+  if (chatId === undefined) return { method: 'none', reason: 'the conversation has no Telegram id' };
+  const target = { chat_id: chatId, ...topicOf(route) };
+  switch (content.kind) {
+    case 'text':
+      return {
+        method: 'sendMessage',
+        payload: { ...target, ...textPayload(content.text), ...replyOf(route) },
+      };
+    case 'media': {
+      const isPhoto = photoTypes.has(content.mimeType) && sizeBytes <= photoLimitBytes;
+      return {
+        method: isPhoto ? 'sendPhoto' : 'sendDocument',
+        payload: { ...target, ...captionPayload(content.caption), ...replyOf(route) },
+        file: { path: content.path, name: fileName(content.name) },
+      };
+    }
+    case 'edit':
+    case 'delete':
+    case 'reaction':
+      return changeCall(chatId, content);
+    default:
+      return content satisfies never;
+  }
+}
+
+type Change = Extract<Outbound['content'], { kind: 'edit' | 'delete' | 'reaction' }>;
+
+function changeCall(chatId: number, content: Change): Call {
+  const number = numericId(content.messageId);
+  if (number === undefined) return { method: 'none', reason: 'the message has no Telegram id' };
+  const target = { chat_id: chatId, message_id: number };
+  switch (content.kind) {
+    case 'edit':
+      return { method: 'editMessageText', payload: { ...target, ...textPayload(content.text) } };
+    case 'delete':
+      return { method: 'deleteMessage', payload: target };
+    case 'reaction':
+      return { method: 'setMessageReaction', payload: { ...target, reaction: reactionOf(content.emoji) } };
+    default:
+      return content satisfies never;
+  }
+}
+
+export function textPayload(text: FormattedText): TextPayload {
+  return { text: text.text, entities: entitiesOf(text), link_preview_options: { is_disabled: true } };
+}
+
+/** The thread to name in a send. The General topic must not be named: "message thread not found". */
+export function topicOf(route: ReplyRoute): { readonly message_thread_id?: number } {
+  const topic = route.thread === undefined ? undefined : numericId(route.thread);
+  return topic === undefined || topic === generalTopic ? {} : { message_thread_id: topic };
+}
+
+function captionPayload(caption: FormattedText | undefined): CaptionPayload {
+  if (caption === undefined || caption.text === '') return {};
+  return { caption: caption.text, caption_entities: entitiesOf(caption) };
+}
+
+/** A quoted message may be gone by now; that must not cost the answer. */
+function replyOf(route: ReplyRoute): ReplyPayload {
+  const number = route.replyTo === undefined ? undefined : numericId(route.replyTo);
+  if (number === undefined) return {};
+  return { reply_parameters: { message_id: number, allow_sending_without_reply: true } };
+}
+
+/** Telegram takes a fixed list without variation selectors; the nearest one stands for those it lacks. */
+const standIns: Readonly<Record<string, string>> = { '⚠': '😢', '✅': '👍', '❌': '👎', '⏳': '👀' };
+
+function reactionOf(emoji: string): Reaction[] {
+  const bare = emoji.replaceAll('\ufe0f', '');
+  // Not checked against the list grammY knows: Telegram's grows, and it refuses what it does not take.
+  const wanted = (standIns[bare] ?? bare) as ReactionTypeEmoji['emoji'];
+  return bare === '' ? [] : [{ type: 'emoji', emoji: wanted }];
+}
+
+/** grammY writes the name bare into a header of the upload, where quotes and semicolons would end it. */
+function fileName(name: string): string {
+  const bare = name
+    .toWellFormed()
+    .replace(/[\p{Cc}"';\\/]/gu, '_')
+    .trim();
+  return bare.slice(-120) || 'file';
+}

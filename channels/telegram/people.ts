@@ -1,0 +1,55 @@
+import type { Chat, Sender } from '#contracts/envelope.ts';
+import { peerId } from '#contracts/ids.ts';
+import type { Bot } from './ids.ts';
+import type { Origin, TelegramChat, User } from './update-schema.ts';
+
+/** The sender of an event that names none. No allow-list can hold it. */
+export const nobody: Sender = { id: peerId('nobody'), name: '', isBot: false, isSelf: false };
+
+export function senderOf(user: User, bot: Bot): Sender {
+  return {
+    id: peerId(String(user.id)),
+    name: nameOf(user),
+    isBot: user.is_bot,
+    isSelf: user.id === bot.id,
+  };
+}
+
+/**
+ * Someone who speaks as a chat. `from` is then a stand-in account of Telegram's, the same for
+ * everyone, so the chat's id is the sender's. The group's own face is one of its administrators.
+ */
+export function anonymousSender(speaker: TelegramChat, place: TelegramChat, signature?: string): Sender {
+  const title = nameOf(speaker);
+  return {
+    id: peerId(`chat:${speaker.id}`),
+    name: signature ? cleanText(`${title} (${signature})`) : title,
+    isBot: false,
+    isSelf: false,
+    ...(speaker.id === place.id ? { isAdmin: true } : {}),
+  };
+}
+
+export function chatOf(chat: TelegramChat): Chat {
+  if (chat.type === 'private') return { kind: 'dm' };
+  return { kind: 'group', ...(chat.title ? { title: cleanText(chat.title) } : {}) };
+}
+
+/** The label of a forwarded or quoted author: untrusted, for display. */
+export function originName(origin: Origin): string {
+  const { sender_user: user, sender_user_name: hidden, sender_chat: sender, chat } = origin;
+  const speaker = user ?? sender ?? chat;
+  return speaker === undefined ? cleanText(hidden ?? origin.type) : nameOf(speaker);
+}
+
+type Named = Partial<Pick<TelegramChat, 'title' | 'first_name' | 'last_name' | 'username'>>;
+
+export function nameOf({ title, first_name: first, last_name: last, username }: Named): string {
+  const full = title ?? [first, last].filter(Boolean).join(' ');
+  return cleanText(full || (username ?? ''));
+}
+
+/** What a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
+export function cleanText(text: string): string {
+  return text.toWellFormed().replaceAll('\u0000', '\ufffd');
+}

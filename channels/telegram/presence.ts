@@ -1,0 +1,81 @@
+import type { Clock } from '#contracts/clock.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { ConversationId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { BotApi } from './bot-api.ts';
+import { entitiesOf } from './entities.ts';
+import { readRefusal } from './failures.ts';
+import { generalTopic, isPrivateChat, numericId } from './ids.ts';
+import { topicOf } from './outbound.ts';
+
+type Topic = { readonly message_thread_id?: number };
+
+/** The calls that presence needs. */
+export type PresenceApi = Pick<BotApi, 'sendChatAction' | 'sendMessageDraft' | 'getChat'>;
+
+/**
+ * Typing and drafts: best effort, never a fault. After a 429 a conversation is left in peace for as
+ * long as Telegram asks, because the answer itself counts against the same limit.
+ */
+export class Presence {
+  readonly #api: () => PresenceApi;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #quietUntil = new Map<ConversationId, number>();
+  readonly #forums = new Map<ConversationId, boolean>();
+
+  constructor(deps: { readonly api: () => PresenceApi; readonly clock: Clock; readonly log: Log }) {
+    this.#api = deps.api;
+    this.#clock = deps.clock;
+    this.#log = deps.log;
+  }
+
+  async showTyping(route: ReplyRoute, signal: AbortSignal): Promise<void> {
+    await this.#attempt(route, async (chatId) => {
+      const topic = await this.#typingTopic(route, signal);
+      await this.#api().sendChatAction({ chat_id: chatId, ...topic, action: 'typing' }, signal);
+    });
+  }
+
+  /** Shows a preview of the answer with a Stop button. Private chats only; elsewhere nothing happens. */
+  async draft(route: ReplyRoute, draftId: number, text: FormattedText, signal: AbortSignal): Promise<void> {
+    if (!isPrivateChat(route) || draftId === 0) return;
+    await this.#attempt(route, async (chatId) => {
+      const shown = { text: text.text, entities: entitiesOf(text) };
+      const target = { chat_id: chatId, ...topicOf(route), draft_id: draftId };
+      await this.#api().sendMessageDraft({ ...target, ...shown, can_stop: true }, signal);
+    });
+  }
+
+  /** Unlike a send, typing must name the General topic; whether a group has topics is asked once. */
+  async #typingTopic(route: ReplyRoute, signal: AbortSignal): Promise<Topic> {
+    if (route.thread !== undefined) return { message_thread_id: numericId(route.thread) ?? generalTopic };
+    if (!route.conversation.startsWith('-100')) return {};
+    const isForum = this.#forums.get(route.conversation) ?? (await this.#askForum(route, signal));
+    return isForum ? { message_thread_id: generalTopic } : {};
+  }
+
+  async #askForum(route: ReplyRoute, signal: AbortSignal): Promise<boolean> {
+    const chat = await this.#api().getChat({ chat_id: Number(route.conversation) }, signal);
+    const isForum = 'is_forum' in chat && chat.is_forum === true;
+    this.#forums.set(route.conversation, isForum);
+    return isForum;
+  }
+
+  async #attempt(route: ReplyRoute, act: (chatId: number) => Promise<void>): Promise<void> {
+    const chatId = numericId(route.conversation);
+    const until = this.#quietUntil.get(route.conversation) ?? 0;
+    if (chatId === undefined || this.#clock.now() < until) return;
+    this.#quietUntil.delete(route.conversation);
+    try {
+      await act(chatId);
+    } catch (error) {
+      // A missed sign of life is no loss; only the pause that Telegram asked for matters.
+      const refusal = readRefusal(error);
+      this.#log.debug({ reason: refusal?.description ?? 'no answer' }, 'telegram.presence_failed');
+      if (refusal?.retryAfterMs !== undefined)
+        this.#quietUntil.set(route.conversation, this.#clock.now() + refusal.retryAfterMs);
+    }
+  }
+}

@@ -1,0 +1,173 @@
+import { z } from 'zod';
+
+/**
+ * What Parley reads of an update. Unknown keys are dropped, so a new field of Telegram's never makes
+ * a message unreadable; what is read has its type and size checked.
+ */
+const id = z.int();
+const name = z.string().max(512);
+const longText = z.string().max(65_536);
+
+export const userSchema = z.object({
+  id,
+  is_bot: z.boolean().default(false),
+  first_name: name.default(''),
+  last_name: name.optional(),
+  username: name.optional(),
+});
+
+export const chatSchema = z.object({
+  id,
+  type: z.enum(['private', 'group', 'supergroup', 'channel']),
+  title: name.optional(),
+  first_name: name.optional(),
+  last_name: name.optional(),
+  username: name.optional(),
+  is_forum: z.boolean().optional(),
+  is_direct_messages: z.boolean().optional(),
+});
+
+const entitySchema = z.object({
+  type: z.string().max(64),
+  offset: z.int().min(0),
+  length: z.int().min(0),
+  user: userSchema.optional(),
+});
+const entities = z.array(entitySchema).max(2000).optional();
+
+const fileSchema = z.object({
+  file_id: z.string().max(512),
+  file_size: z.number().min(0).optional(),
+  file_name: z.string().max(2048).optional(),
+  mime_type: z.string().max(256).optional(),
+});
+
+const originSchema = z.object({
+  type: z.string().max(64),
+  sender_user: userSchema.optional(),
+  sender_user_name: name.optional(),
+  sender_chat: chatSchema.optional(),
+  chat: chatSchema.optional(),
+  message_id: id.optional(),
+});
+
+const stickerSchema = fileSchema.extend({
+  emoji: z.string().max(64).optional(),
+  is_animated: z.boolean().optional(),
+  is_video: z.boolean().optional(),
+});
+
+const locationSchema = z.object({ latitude: z.number(), longitude: z.number() });
+
+const contentShape = {
+  text: longText.optional(),
+  entities,
+  caption: longText.optional(),
+  caption_entities: entities,
+  photo: z.array(fileSchema).max(50).optional(),
+  voice: fileSchema.optional(),
+  audio: fileSchema.optional(),
+  video: fileSchema.optional(),
+  video_note: fileSchema.optional(),
+  animation: fileSchema.optional(),
+  document: fileSchema.optional(),
+  sticker: stickerSchema.optional(),
+  location: locationSchema.optional(),
+  venue: z.object({ title: name, address: name }).optional(),
+};
+
+const commonShape = {
+  message_id: id,
+  date: z.int().min(0),
+  edit_date: z.int().optional(),
+  chat: chatSchema,
+  from: userSchema.optional(),
+  sender_chat: chatSchema.optional(),
+  author_signature: name.optional(),
+  message_thread_id: id.optional(),
+  is_topic_message: z.boolean().optional(),
+};
+
+const quotedSchema = z.object({
+  ...commonShape,
+  ...contentShape,
+  forum_topic_created: z.unknown().optional(),
+});
+
+export const messageSchema = z.object({
+  ...commonShape,
+  ...contentShape,
+  reply_to_message: quotedSchema.optional(),
+  external_reply: z.object({ origin: originSchema, message_id: id.optional() }).optional(),
+  quote: z.object({ text: longText }).optional(),
+  forward_origin: originSchema.optional(),
+  media_group_id: z.string().max(128).optional(),
+  migrate_to_chat_id: id.optional(),
+  migrate_from_chat_id: id.optional(),
+  ephemeral_message_id: id.optional(),
+});
+
+export const callbackSchema = z.object({
+  id: z.string().max(128),
+  from: userSchema,
+  message: z
+    .object({
+      message_id: id,
+      chat: chatSchema,
+      message_thread_id: id.optional(),
+      is_topic_message: z.boolean().optional(),
+    })
+    .optional(),
+  data: z.string().max(1024).optional(),
+});
+
+const reactionSchema = z.object({
+  type: z.string().max(64),
+  emoji: z.string().max(64).optional(),
+  custom_emoji_id: z.string().max(128).optional(),
+});
+
+export const reactionUpdateSchema = z.object({
+  chat: chatSchema,
+  message_id: id,
+  user: userSchema.optional(),
+  actor_chat: chatSchema.optional(),
+  date: z.int().min(0),
+  old_reaction: z.array(reactionSchema).max(100),
+  new_reaction: z.array(reactionSchema).max(100),
+});
+
+export const membershipSchema = z.object({
+  chat: chatSchema,
+  from: userSchema,
+  date: z.int().min(0),
+  new_chat_member: z.object({ status: z.string().max(64), is_member: z.boolean().optional() }),
+});
+
+export const stopSchema = z.object({
+  chat: chatSchema,
+  message_thread_id: id.optional(),
+  draft_id: id,
+});
+
+export type User = z.output<typeof userSchema>;
+export type TelegramChat = z.output<typeof chatSchema>;
+export type Message = z.output<typeof messageSchema>;
+export type QuotedMessage = z.output<typeof quotedSchema>;
+export type Origin = z.output<typeof originSchema>;
+export type Entity = z.output<typeof entitySchema>;
+export type TelegramFile = z.output<typeof fileSchema>;
+export type Reaction = z.output<typeof reactionSchema>;
+
+const deepest = 64;
+
+/** Refuses what no honest JSON of Telegram's holds: prototype keys and bottomless nesting. */
+export function refuseHostileShape(value: unknown, depth = 0): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (depth > deepest) throw new Error(`nested deeper than ${deepest}`);
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__' || key === 'constructor' || key === 'prototype')
+      throw new Error(`holds the key ${key}`);
+    refuseHostileShape((value as Record<string, unknown>)[key], depth + 1);
+  }
+}

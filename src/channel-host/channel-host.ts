@@ -1,0 +1,206 @@
+/**
+ * Looks after the connections: makes each adapter, finds out its account, holds the account's lease,
+ * lets it receive, and starts it again after trouble. One channel's trouble is never another's.
+ */
+import type {
+  ChannelDefinition,
+  ChannelDeps,
+  ChannelTrouble,
+  HostedChannel,
+  Intake,
+} from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import { hasCode, ParleyError } from '#contracts/errors.ts';
+import type { ChannelId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { claimAccount, releaseAccount } from '../store/accounts.ts';
+import type { Store } from '../store/command.ts';
+import { accountKeyOf } from '../store/conversation-key.ts';
+
+export type ChannelState =
+  | { readonly kind: 'off'; readonly reason: string }
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'on'; readonly account: string }
+  | { readonly kind: 'standby'; readonly reason: string }
+  | { readonly kind: 'trouble'; readonly reason: string };
+
+export type AccountLeaseHeld = {
+  readonly account: string;
+  readonly epoch: number;
+  readonly cursor: string | undefined;
+};
+
+export type ChannelHostDeps = {
+  readonly store: Store;
+  readonly holder: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The door for one account under its lease. */
+  intakeFor(channel: HostedChannel, lease: AccountLeaseHeld): Pick<Intake, 'accept'>;
+  /** Called when an adapter can send: what waits for it may go out. */
+  onSendable(channel: HostedChannel): void;
+};
+
+export type ConfiguredChannel = {
+  readonly id: ChannelId;
+  /** Loads the channel's code; only channels that are on are loaded. */
+  load(): Promise<ChannelDefinition>;
+  /** What the channel's own schema parses. */
+  readonly settings: unknown;
+  readonly deps: Omit<ChannelDeps, 'log' | 'clock'>;
+};
+
+export interface ChannelHost {
+  /** Begins to run the channel; resolves when its first attempt has ended, well or not. */
+  run(channel: ConfiguredChannel): Promise<void>;
+  find(route: Pick<ReplyRoute, 'channel' | 'account'>): HostedChannel | undefined;
+  states(): readonly { readonly id: ChannelId; readonly state: ChannelState }[];
+  setOff(id: ChannelId, reason: string): void;
+  /** Stops every intake; sending goes on working. */
+  stopReceiving(): Promise<void>;
+}
+
+const leaseMs = 10_000;
+const renewMs = 2_000;
+const maxRetryMs = 30_000;
+
+const logLevels = { off: 'info', starting: 'debug', on: 'info', standby: 'info', trouble: 'warn' } as const;
+
+export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
+  const hosted = new Map<string, HostedChannel>();
+  const states = new Map<ChannelId, ChannelState>();
+  const stopping = new AbortController();
+  const loops: Promise<void>[] = [];
+
+  const setState = (id: ChannelId, state: ChannelState) => {
+    const before = states.get(id);
+    states.set(id, state);
+    if (before?.kind === state.kind) return;
+    deps.log[logLevels[state.kind]]({ channel: id, ...state }, 'channel.state');
+  };
+
+  const run = async (channel: ConfiguredChannel): Promise<void> => {
+    const { id } = channel;
+    setState(id, { kind: 'starting' });
+    const firstAttempt = Promise.withResolvers<void>();
+    loops.push(
+      supervise({
+        deps,
+        channel,
+        signal: stopping.signal,
+        setState: (state) => {
+          setState(id, state);
+          if (state.kind !== 'starting') firstAttempt.resolve();
+        },
+        onIdentified: (one) => {
+          hosted.set(accountKeyOf({ channel: id, account: one.account.id }), one);
+          deps.onSendable(one);
+        },
+      }).finally(() => firstAttempt.resolve()),
+    );
+    await firstAttempt.promise;
+  };
+
+  return {
+    run,
+    find: (route) => hosted.get(accountKeyOf(route)),
+    states: () => [...states].map(([id, state]) => ({ id, state })),
+    setOff: (id, reason) => setState(id, { kind: 'off', reason }),
+    stopReceiving: async () => {
+      stopping.abort();
+      await Promise.all(loops);
+    },
+  };
+}
+
+type Supervised = {
+  readonly deps: ChannelHostDeps;
+  readonly channel: ConfiguredChannel;
+  readonly signal: AbortSignal;
+  setState(state: ChannelState): void;
+  onIdentified(channel: HostedChannel): void;
+};
+
+async function supervise(supervised: Supervised): Promise<void> {
+  const { deps, channel, signal, setState } = supervised;
+  const log = deps.log.child({ channel: channel.id });
+  let hosted: HostedChannel | undefined;
+  for (let attempt = 1; !signal.aborted; attempt++) {
+    try {
+      hosted ??= await identify(supervised, log);
+      const ended = await receive(supervised, hosted);
+      if (ended === 'received') attempt = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      const reason = error instanceof Error ? error.message : String(error);
+      setState({ kind: 'trouble', reason });
+      if (isFinal(error)) return;
+    }
+    const waitMs = Math.min(maxRetryMs, 500 * 2 ** Math.min(attempt, 6));
+    await deps.clock.wait(waitMs, signal);
+  }
+}
+
+/** Neither a wrong token nor wrong settings mend themselves. */
+function isFinal(error: unknown): boolean {
+  return hasCode(error, 'channel_unauthorised') || hasCode(error, 'config_invalid');
+}
+
+async function identify(
+  { deps, channel, signal, onIdentified }: Supervised,
+  log: Log,
+): Promise<HostedChannel> {
+  const definition = await channel.load();
+  const settings = definition.configSchema.safeParse(channel.settings);
+  if (!settings.success) {
+    const problems = settings.error.issues.map(
+      (issue) => `channels.${channel.id}.${issue.path.join('.')}: ${issue.message}`,
+    );
+    throw new ParleyError('config_invalid', problems.join('; '));
+  }
+  const adapter = definition.create(settings.data, { ...channel.deps, log, clock: deps.clock });
+  const account = await adapter.identify(signal);
+  const hosted = { definition, adapter, account };
+  onIdentified(hosted);
+  return hosted;
+}
+
+/** Receives for as long as the lease is held; returns when it should be tried again. */
+async function receive(
+  { deps, channel, signal, setState }: Supervised,
+  hosted: HostedChannel,
+): Promise<'received' | 'busy'> {
+  const account = accountKeyOf({ channel: channel.id, account: hosted.account.id });
+  const claim = () => deps.store.write(claimAccount, { account, holder: deps.holder, leaseMs });
+  const lease = await claim();
+  if (lease.kind === 'busy') {
+    setState({ kind: 'standby', reason: 'another process receives for this account' });
+    await deps.clock.wait(Math.min(lease.delayMs, renewMs), signal);
+    return 'busy';
+  }
+  const { epoch, cursor } = lease;
+  const lost = new AbortController();
+  const isOn: ChannelState = { kind: 'on', account: hosted.account.name };
+  const { accept } = deps.intakeFor(hosted, { account, epoch, cursor });
+  const trouble = (problem: ChannelTrouble | undefined) => {
+    setState(problem ? { kind: 'trouble', reason: problem.detail } : isOn);
+    if (problem?.kind === 'unauthorised') lost.abort(new ParleyError('channel_unauthorised', problem.detail));
+  };
+  await hosted.adapter.start({ cursor, accept, trouble });
+  setState(isOn);
+  try {
+    const until = AbortSignal.any([signal, lost.signal]);
+    while (!until.aborted) {
+      await deps.clock.wait(renewMs, until);
+      if (until.aborted) break;
+      const renewed = await claim();
+      if (renewed.kind !== 'held' || renewed.epoch !== epoch) break;
+    }
+  } finally {
+    await hosted.adapter.stop();
+    await deps.store.write(releaseAccount, { account, holder: deps.holder }).catch(() => undefined);
+  }
+  if (lost.signal.aborted) throw lost.signal.reason;
+  return 'received';
+}

@@ -1,0 +1,354 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { AttachmentRef } from '#contracts/attachment.ts';
+import type { Clock } from '#contracts/clock.ts';
+import { plainText } from '#contracts/formatted-text.ts';
+import { messageId, partKey, threadId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { telegramConfig } from '../../../channels/telegram/config.ts';
+import { startTelegramServer, type TelegramServer } from '../../platforms/telegram/server.ts';
+import { RecordingIntake } from '../recording-intake.ts';
+import { ada, hastyClock, newAdapter, quietLog, routeTo } from './telegram-setup.ts';
+
+const forever = new AbortController().signal;
+let server: TelegramServer;
+let adapter: ReturnType<typeof newAdapter>;
+let dm: ReplyRoute;
+
+beforeEach(async () => {
+  server = await startTelegramServer();
+  server.world.addPrivateChat(ada);
+  dm = routeTo(server, ada.id);
+  adapter = newAdapter(server);
+  await adapter.identify(forever);
+});
+afterEach(async () => {
+  await adapter.stop();
+  await server.close();
+});
+
+const send = (content: OutboundContent, route: ReplyRoute = dm) =>
+  adapter.send({ key: partKey('r:1:t'), route, content }, forever);
+const text = (value: string): OutboundContent => ({ kind: 'text', text: plainText(value) });
+const methods = (name: string) => server.calls.filter((call) => call.method === name);
+
+describe('identify', () => {
+  it('says unavailable, to be tried again, when Telegram is away', async () => {
+    await server.goAway();
+    const failure = newAdapter(server).identify(forever);
+    await expect(failure).rejects.toMatchObject({ code: 'channel_unavailable', retry: { kind: 'later' } });
+  });
+
+  it('says in its fault neither the token nor the address', async () => {
+    server.revokeToken();
+    const failure: unknown = await newAdapter(server)
+      .identify(forever)
+      .catch((error: unknown) => error);
+    expect(`${String(failure)} ${JSON.stringify(failure)}`).not.toContain(server.token.split(':')[1]);
+  });
+});
+
+describe('configuration', () => {
+  it.each(['', 'undefined', 'YOUR_TOKEN_HERE', '123456:', ':abc', '123456:short'])(
+    'refuses %j as a token',
+    (token) => {
+      expect(telegramConfig.safeParse({ token }).success).toBe(false);
+    },
+  );
+
+  it('takes the token bare or as a secret, and an apiRoot with or without a slash', () => {
+    const token = '123456:AAE-abcdefghijklmnop';
+    expect(telegramConfig.parse({ token }).token).toBe(token);
+    const config = telegramConfig.parse({ token: { reveal: () => token }, apiRoot: 'http://127.0.0.1:81/' });
+    expect(config).toMatchObject({ token, apiRoot: 'http://127.0.0.1:81' });
+  });
+});
+
+describe('topics', () => {
+  it('are answered in the topic, and the General topic without naming it', async () => {
+    const { chat } = server.world.addSupergroup('Forum', { isForum: true });
+    const topic = server.world.addTopic(chat.id, 'Plans', ada);
+    const forum = routeTo(server, chat.id);
+    expect((await send(text('in plans'), { ...forum, thread: threadId(String(topic)) })).kind).toBe('sent');
+    expect((await send(text('in general'), forum)).kind).toBe('sent');
+    expect((await send(text('in general too'), { ...forum, thread: threadId('1') })).kind).toBe('sent');
+    expect(server.botMessages(chat.id).map(({ text: shown, threadId: where }) => [shown, where])).toEqual([
+      ['in plans', topic],
+      ['in general', undefined],
+      ['in general too', undefined],
+    ]);
+  });
+
+  it('that are gone say so, so that core can answer beside them', async () => {
+    const { chat } = server.world.addSupergroup('Forum', { isForum: true });
+    const result = await send(text('x'), { ...routeTo(server, chat.id), thread: threadId('99') });
+    expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'thread-gone' } });
+  });
+});
+
+describe('a group that became a supergroup', () => {
+  it('answers a send to its old id with the new one', async () => {
+    const { chat } = server.world.addGroup('Old');
+    const grown = server.people.migrates(chat.id);
+    const result = await send(text('x'), routeTo(server, chat.id));
+    expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'migrated', to: String(grown) } });
+  });
+});
+
+describe('a reply', () => {
+  it('quotes the message, and goes out unquoted when that one is gone', async () => {
+    const { messageId: asked } = server.userSends({ from: ada, text: 'question' });
+    const route = { ...dm, replyTo: messageId(String(asked)) };
+    await send(text('first'), route);
+    server.people.deletes(ada.id, asked);
+    await send(text('second'), route);
+    expect(server.botMessages(ada.id).map(({ replyTo }) => replyTo)).toEqual([asked, undefined]);
+  });
+});
+
+describe('typing', () => {
+  it('names the General topic of a forum, and asks only once whether it is one', async () => {
+    const { chat } = server.world.addSupergroup('Forum', { isForum: true });
+    for (let count = 0; count < 3; count += 1) await adapter.typing.show(routeTo(server, chat.id), forever);
+    expect(server.typing.map(({ threadId: where }) => where)).toEqual([1, 1, 1]);
+    expect(methods('getChat')).toHaveLength(1);
+  });
+
+  it('names no topic in chats without topics', async () => {
+    const { chat } = server.world.addSupergroup('Team');
+    await adapter.typing.show(routeTo(server, chat.id), forever);
+    await adapter.typing.show(dm, forever);
+    expect(server.typing.map(({ threadId: where }) => where)).toEqual([undefined, undefined]);
+  });
+
+  it('never fails, and refreshes before the sign goes out after 5 s', async () => {
+    await server.goAway();
+    await expect(adapter.typing.show(dm, forever)).resolves.toBeUndefined();
+    expect(adapter.typing.refreshMs).toBeLessThan(5000);
+  });
+});
+
+describe('drafts', () => {
+  it('show the answer so far with a Stop button, whose press arrives as stop', async () => {
+    const intake = new RecordingIntake();
+    await adapter.start(intake);
+    await server.waitFor(() => server.updates.isPolled);
+    await adapter.preview.draft(
+      dm,
+      7,
+      { text: 'so far', spans: [{ kind: 'bold', start: 0, length: 2 }] },
+      forever,
+    );
+    expect(server.drafts).toMatchObject([{ chatId: ada.id, draftId: 7, text: 'so far', canStop: true }]);
+    server.people.stopsDraft(ada.id);
+    const envelope = await intake.waitFor(() => intake.events[0]);
+    expect(envelope).toMatchObject({ event: { kind: 'stop' }, route: { conversation: String(ada.id) } });
+  });
+
+  it('exist in private chats only', async () => {
+    const { chat } = server.world.addSupergroup('Team');
+    await adapter.preview.draft(routeTo(server, chat.id), 7, plainText('x'), forever);
+    expect(methods('sendMessageDraft')).toEqual([]);
+  });
+
+  it('pause for as long as a 429 asks, so that they do not delay the answer itself', async () => {
+    let now = 1_000_000;
+    const clock: Clock = { ...hastyClock, now: () => now };
+    adapter = newAdapter(server, { clock });
+    await adapter.identify(forever);
+    server.fault(
+      {
+        kind: 'refuse',
+        code: 429,
+        description: 'Too Many Requests: retry after 5',
+        parameters: { retry_after: 5 },
+      },
+      { method: 'sendMessageDraft' },
+    );
+    const draft = () => adapter.preview.draft(dm, 7, plainText('x'), forever);
+    await draft();
+    await draft();
+    expect(methods('sendMessageDraft')).toHaveLength(1);
+    expect((await send(text('the answer'))).kind).toBe('sent');
+    now += 5000;
+    await draft();
+    expect(methods('sendMessageDraft')).toHaveLength(2);
+  });
+});
+
+describe('reactions', () => {
+  it('are set, replaced and cleared', async () => {
+    const { messageId: number } = server.userSends({ from: ada, text: 'hi' });
+    const reactionNow = () => server.messages(ada.id).find((one) => one.messageId === number)?.botReaction;
+    for (const [emoji, shown] of [
+      ['👀', '👀'],
+      ['⚠️', '😢'],
+      ['', undefined],
+    ] as const) {
+      const result = await send({ kind: 'reaction', messageId: messageId(String(number)), emoji });
+      expect(result.kind).toBe('sent');
+      expect(reactionNow()).toBe(shown);
+    }
+    const refused = await send({ kind: 'reaction', messageId: messageId(String(number)), emoji: '🧀' });
+    expect(refused).toMatchObject({ kind: 'failed', failure: { kind: 'rejected' } });
+  });
+});
+
+describe('files', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'parley-telegram-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  const bytesOf = async (stream: Iterable<Uint8Array> | AsyncIterable<Uint8Array>) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  };
+
+  it.each([
+    ['image/png', 'sendPhoto'],
+    ['application/pdf', 'sendDocument'],
+  ])('of type %s arrive byte for byte by %s, with a caption', async (mimeType, method) => {
+    const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, index) => index % 251));
+    const path = join(folder, 'a.bin');
+    await writeFile(path, bytes);
+    const caption = { text: 'look here', spans: [{ kind: 'bold', start: 0, length: 4 }] } as const;
+    const result = await send({ kind: 'media', path, mimeType, name: 'a "b"; c.bin', caption });
+    const [shown] = server.botMessages(ada.id);
+    expect(result).toEqual({ kind: 'sent', receipts: [String(shown?.messageId)] });
+    expect(methods(method)).toHaveLength(1);
+    expect(shown).toMatchObject({ text: 'look here', entities: [{ type: 'bold', offset: 0, length: 4 }] });
+    expect((await bytesOf(shown?.file?.bytes() ?? [])).equals(bytes)).toBe(true);
+  });
+
+  it('that are not there are refused without a call', async () => {
+    const result = await send({
+      kind: 'media',
+      path: join(folder, 'none'),
+      mimeType: 'image/png',
+      name: 'none',
+    });
+    expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'rejected' } });
+    expect(server.sent).toEqual([]);
+  });
+});
+
+describe('attachments', () => {
+  const refOf = (id: string): AttachmentRef => ({ ref: id, kind: 'file' });
+  const drain = async (ref: AttachmentRef, maxBytes: number) => {
+    let size = 0;
+    for await (const chunk of adapter.media.fetch(ref, maxBytes, forever)) size += chunk.length;
+    return size;
+  };
+  const aFile = (sizeBytes: number, chunks: () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>) =>
+    server.world.addFile({ name: 'f', mimeType: 'application/octet-stream', sizeBytes, bytes: chunks });
+
+  it('stream as they are', async () => {
+    const file = server.world.addFile({ name: 'f', mimeType: 'a/b', bytes: new Uint8Array(300_000).fill(7) });
+    expect(await drain(refOf(file.id), 300_000)).toBe(300_000);
+  });
+
+  it('that say they are too large are not fetched', async () => {
+    const file = aFile(5000, () => [new Uint8Array(5000)]);
+    await expect(drain(refOf(file.id), 4999)).rejects.toMatchObject({ code: 'media_too_large' });
+    await expect(drain({ ...refOf(file.id), sizeBytes: 1e9 }, 4999)).rejects.toMatchObject({
+      code: 'media_too_large',
+    });
+    expect(methods('getFile')).toHaveLength(1);
+  });
+
+  it('that go on beyond what they said are cut at the cap', async () => {
+    let sent = 0;
+    const endless = function* () {
+      for (;;) {
+        sent += 65_536;
+        yield new Uint8Array(65_536);
+      }
+    };
+    const file = aFile(100, endless);
+    await expect(drain(refOf(file.id), 200_000)).rejects.toMatchObject({ code: 'media_too_large' });
+    expect(sent).toBeLessThan(20_000_000);
+  });
+
+  it('above the 20 MB of the Bot API are too large, unknown ones unavailable', async () => {
+    const file = aFile(21 * 1024 * 1024, () => []);
+    await expect(drain(refOf(file.id), 1e9)).rejects.toMatchObject({ code: 'media_too_large' });
+    await expect(drain(refOf('nonsense'), 1e9)).rejects.toMatchObject({ code: 'media_unavailable' });
+  });
+
+  it('fail without naming the address, which holds the token', async () => {
+    const file = server.world.addFile({ name: 'f', mimeType: 'a/b', bytes: new Uint8Array(10) });
+    server.world.files.set(file.id, { ...file, path: '../gone' });
+    const failure: unknown = await drain(refOf(file.id), 1000).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'media_unavailable' });
+    expect(String(failure)).not.toContain(server.token.split(':')[1]);
+  });
+});
+
+describe('commands', () => {
+  const commands = [
+    { name: 'stop', description: 'Stop the run' },
+    { name: 'help', description: 'What I can do' },
+  ];
+
+  it('are written once and then only when they changed, because writing at each start earns a ban', async () => {
+    await adapter.commands.register(commands, forever);
+    await newAdapterRegisters();
+    expect(server.platform.commandWrites).toBe(1);
+    await adapter.commands.register(commands.slice(1), forever);
+    expect(server.platform.commandWrites).toBe(2);
+    expect(server.platform.commands).toEqual([{ command: 'help', description: 'What I can do' }]);
+  });
+
+  const newAdapterRegisters = async () => {
+    const restarted = newAdapter(server);
+    await restarted.identify(forever);
+    await restarted.commands.register(commands, forever);
+  };
+
+  it('say how long to wait after a 429', async () => {
+    server.fault(
+      {
+        kind: 'refuse',
+        code: 429,
+        description: 'Too Many Requests: retry after 490',
+        parameters: { retry_after: 490 },
+      },
+      { method: 'getMyCommands' },
+    );
+    await expect(adapter.commands.register(commands, forever)).rejects.toMatchObject({
+      code: 'channel_unavailable',
+      retry: { kind: 'later', afterMs: 490_000 },
+    });
+  });
+});
+
+describe('logs', () => {
+  it('hold neither token nor text, whatever fails', async () => {
+    const lines: string[] = [];
+    const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
+    const log: Log = { ...quietLog, debug: write, info: write, warn: write, error: write };
+    adapter = newAdapter(server, { log });
+    await adapter.identify(forever);
+    const intake = new RecordingIntake();
+    await adapter.start(intake);
+    for (const kind of ['cut', 'drop-answer'] as const) {
+      server.fault({ kind }, { method: 'sendMessage' });
+      await send(text('the private text'));
+      server.fault({ kind }, { method: 'getUpdates' });
+    }
+    server.people.blocks(ada);
+    await send(text('the private text'));
+    await adapter.typing.show(dm, forever);
+    await intake.waitFor(() => intake.events.some(({ event }) => event.kind === 'membership'));
+    expect(lines.length).toBeGreaterThan(4);
+    expect(lines.join('\n')).not.toContain('private text');
+    expect(lines.join('\n')).not.toContain(server.token.split(':')[1]);
+  });
+});

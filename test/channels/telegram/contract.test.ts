@@ -1,0 +1,70 @@
+import { threadId } from '#contracts/ids.ts';
+import { capabilities } from '../../../channels/telegram/capabilities.ts';
+import { startTelegramServer } from '../../platforms/telegram/server.ts';
+import { channelContract } from '../channel-contract.ts';
+import { ada, newAdapter, routeTo, spansOf } from './telegram-setup.ts';
+
+channelContract('telegram', async () => {
+  const server = await startTelegramServer();
+  server.world.addPrivateChat(ada);
+  const group = server.world.addSupergroup('Forum', { isForum: true });
+  return {
+    capabilities,
+    account: String(server.bot.id),
+    route: routeTo(server, ada.id),
+    newAdapter: () => newAdapter(server),
+    strangerAdapter: () => newAdapter(server, { token: '7000001:AAnot-the-right-token' }),
+    personSays: async (text) => void server.userSends({ from: ada, text }),
+    personSaysInThread: async (text) => {
+      const topic = server.world.addTopic(group.chat.id, 'Plans', ada);
+      server.userSends({ chat: group.chat.id, from: ada, text, threadId: topic });
+      return { ...routeTo(server, group.chat.id), thread: threadId(String(topic)) };
+    },
+    botEchoes: async (text) => void server.userSends({ chat: ada.id, from: server.bot, text }),
+    redeliver: async () => server.updates.redeliver(1),
+    unacknowledged: () => server.updates.pending.length,
+    sendsMalformed: async () =>
+      void server.updates.push('message', { message_id: 'seven', chat: null, date: 'yesterday' }),
+    standing: async () =>
+      server
+        .botMessages(ada.id)
+        .filter((message) => message.text !== 'an echo')
+        .map(({ messageId, text, entities }) => ({
+          messageId: String(messageId),
+          text,
+          spans: spansOf(entities),
+        })),
+    close: () => server.close(),
+    faults: {
+      rateLimited: (afterMs) =>
+        server.fault(
+          {
+            kind: 'refuse',
+            code: 429,
+            description: `Too Many Requests: retry after ${afterMs / 1000}`,
+            parameters: { retry_after: afterMs / 1000 },
+          },
+          { method: 'sendMessage' },
+        ),
+      unreachable: () => server.people.blocks(ada),
+      unreadableMarkup: () =>
+        server.fault(
+          {
+            kind: 'refuse',
+            code: 400,
+            description: "Bad Request: can't parse entities: unsupported start tag",
+          },
+          { method: 'sendMessage' },
+        ),
+      answerLost: () => server.fault({ kind: 'drop-answer' }, { method: 'sendMessage' }),
+      answerHangs: async () => {
+        server.fault({ kind: 'slow', ms: 60_000 }, { method: 'sendMessage' });
+        await server.waitFor(() => server.botMessages(ada.id).length === 1);
+      },
+      away: async () => {
+        await server.goAway();
+        return () => server.comeBack();
+      },
+    },
+  };
+});

@@ -1,0 +1,482 @@
+import { describe, expect, it } from 'vitest';
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { botOf } from '../../../channels/telegram/ids.ts';
+import { readBatch, readUpdate } from '../../../channels/telegram/inbound.ts';
+
+const bot = botOf({ id: 700, username: 'ParleyBot' });
+const ada = { id: 501, is_bot: false, first_name: 'Ada', last_name: 'L', username: 'ada_l' };
+const dm = { id: 501, type: 'private', first_name: 'Ada' };
+const group = { id: -1001, type: 'supergroup', title: 'Plans' };
+const receivedAt = 1_800_000_000_000;
+
+const aMessage = (fields: object = {}) => ({
+  message_id: 9,
+  date: 1_750_000_000,
+  chat: dm,
+  from: ada,
+  text: 'hi',
+  ...fields,
+});
+const read = (kind: string, body: unknown): InboundEnvelope => {
+  const [envelope] = readUpdate({ update_id: 33, [kind]: body }, bot, receivedAt);
+  if (envelope === undefined) throw new Error('nothing was read');
+  return envelope;
+};
+const readMessage = (fields: object) => read('message', aMessage(fields));
+const contentOf = (fields: object) => {
+  const { event } = readMessage(fields);
+  if (event.kind !== 'message') throw new Error(`read as ${event.kind}`);
+  return event;
+};
+const inGroup = (text: string, entities: readonly object[], fields: object = {}) =>
+  contentOf({ chat: group, text, entities, ...fields });
+
+describe('a message', () => {
+  it('becomes an envelope with an immutable route, the sender by id, and the time in ms', () => {
+    expect(readMessage({})).toEqual({
+      eventKey: 'message:501:9',
+      sentAt: 1_750_000_000_000,
+      route: { channel: 'telegram', account: '700', conversation: '501', replyTo: '9' },
+      chat: { kind: 'dm' },
+      sender: { id: '501', name: 'Ada L', isBot: false, isSelf: false },
+      event: {
+        kind: 'message',
+        messageId: '9',
+        text: 'hi',
+        attachments: [],
+        mentionsBot: false,
+        repliesToBot: false,
+      },
+    });
+  });
+
+  it('has its chat in its key, because every supergroup counts its messages on its own', () => {
+    expect(readMessage({ chat: group }).eventKey).not.toBe(
+      readMessage({ chat: { ...group, id: -1002 } }).eventKey,
+    );
+  });
+
+  it("is marked as the bot's own when the bot sent it", () => {
+    expect(readMessage({ from: { id: 700, is_bot: true, first_name: 'P' } }).sender).toMatchObject({
+      isSelf: true,
+      isBot: true,
+    });
+  });
+
+  it('may go on in the next one when it fills the limit', () => {
+    expect(contentOf({ text: 'x'.repeat(4096) }).mayContinue).toBe(true);
+    expect(contentOf({ text: 'x'.repeat(3999) }).mayContinue).toBeUndefined();
+  });
+
+  it('keeps no half surrogate and no NUL', () => {
+    expect(contentOf({ text: 'a\ud83d b\u0000c' }).text).toBe('a\ufffd b\ufffdc');
+  });
+
+  it('names the author of a forward as a label only', () => {
+    const origins = [
+      [{ type: 'user', sender_user: ada }, 'Ada L'],
+      [{ type: 'hidden_user', sender_user_name: 'Owner' }, 'Owner'],
+      [{ type: 'channel', chat: { id: -1003, type: 'channel', title: 'News' }, message_id: 4 }, 'News'],
+      [{ type: 'chat', sender_chat: group }, 'Plans'],
+    ] as const;
+    for (const [forward_origin, name] of origins) {
+      const envelope = readMessage({ forward_origin });
+      expect(envelope.event).toMatchObject({ kind: 'message', forwardedFrom: name });
+      expect(envelope.sender.id).toBe('501');
+    }
+  });
+
+  it('quotes what it answers, the chosen passage first', () => {
+    const reply_to_message = aMessage({ message_id: 4, text: 'the whole of it' });
+    expect(contentOf({ reply_to_message }).quote).toEqual({
+      messageId: '4',
+      author: 'Ada L',
+      text: 'the whole of it',
+    });
+    expect(contentOf({ reply_to_message, quote: { text: 'of it', position: 10 } }).quote?.text).toBe('of it');
+  });
+
+  it('joins an album by its id, with the caption where it stands', () => {
+    const photo = [{ file_id: 'small' }, { file_id: 'large', file_size: 90_000 }];
+    const { message_id, date, chat, from } = aMessage();
+    const first = read('message', {
+      message_id,
+      date,
+      chat,
+      from,
+      photo,
+      caption: 'two',
+      media_group_id: '77',
+    });
+    expect(first.event).toMatchObject({
+      text: 'two',
+      album: '77',
+      attachments: [{ ref: 'large', kind: 'image', mimeType: 'image/jpeg', sizeBytes: 90_000 }],
+    });
+    const second = read('message', { message_id: 10, date, chat, from, photo, media_group_id: '77' });
+    expect(second.event).toMatchObject({ text: '', album: '77' });
+    expect(second.eventKey).not.toBe(first.eventKey);
+  });
+
+  it.each([
+    ['voice', { voice: { file_id: 'f', duration: 2, mime_type: 'audio/ogg' } }, 'voice'],
+    ['audio', { audio: { file_id: 'f', duration: 2, file_name: 'a.mp3' } }, 'audio'],
+    ['video', { video: { file_id: 'f' } }, 'video'],
+    ['video note', { video_note: { file_id: 'f' } }, 'video'],
+    ['document', { document: { file_id: 'f', file_name: 'a.pdf', mime_type: 'application/pdf' } }, 'file'],
+    ['image sent as a document', { document: { file_id: 'f', mime_type: 'image/png' } }, 'image'],
+    [
+      'animation, once although it comes twice',
+      { animation: { file_id: 'f' }, document: { file_id: 'f' } },
+      'video',
+    ],
+    ['still sticker', { sticker: { file_id: 'f', emoji: '😀' } }, 'image'],
+  ])('carries a %s as an attachment', (_, media, kind) => {
+    expect(contentOf({ text: undefined, ...media }).attachments).toMatchObject([{ ref: 'f', kind }]);
+  });
+
+  it('says a place in words', () => {
+    const location = { latitude: 52.5, longitude: 13.4 };
+    expect(contentOf({ text: undefined, location }).text).toBe('📍 52.5, 13.4');
+    const venue = { location, title: 'Café', address: 'Main St 1' };
+    expect(contentOf({ text: undefined, location, venue }).text).toBe('📍 Café, Main St 1');
+  });
+});
+
+describe('mentions', () => {
+  const entity = (type: string, text: string, part: string) => ({
+    type,
+    offset: text.indexOf(part),
+    length: part.length,
+  });
+
+  it('are compared by name without regard to case', () => {
+    const text = '👋 hey @PARLEYbot, look';
+    expect(inGroup(text, [entity('mention', text, '@PARLEYbot')]).mentionsBot).toBe(true);
+  });
+
+  it('of others, or of a longer name, are none', () => {
+    for (const name of ['@ParleyBot2', '@Parley', '@ada_l']) {
+      expect(inGroup(`hey ${name}`, [entity('mention', `hey ${name}`, name)]).mentionsBot).toBe(false);
+    }
+  });
+
+  it('need the entity: the name in plain text, in code or in a link is none', () => {
+    const text = 'see t.me/@ParleyBot';
+    expect(inGroup(text, []).mentionsBot).toBe(false);
+    expect(inGroup(text, [entity('code', text, '@ParleyBot')]).mentionsBot).toBe(false);
+  });
+
+  it('by name without a username count by the id behind them', () => {
+    const text = 'Parley, look';
+    const marked = (id: number) => ({ ...entity('text_mention', text, 'Parley'), user: { ...ada, id } });
+    expect(inGroup(text, [marked(700)]).mentionsBot).toBe(true);
+    expect(inGroup(text, [marked(701)]).mentionsBot).toBe(false);
+  });
+
+  it('count in a caption', () => {
+    const caption = 'look @parleybot';
+    const content = contentOf({
+      chat: group,
+      text: undefined,
+      photo: [{ file_id: 'f' }],
+      caption,
+      caption_entities: [entity('mention', caption, '@parleybot')],
+    });
+    expect(content.mentionsBot).toBe(true);
+  });
+
+  it('by a command need this bot named in it', () => {
+    const marked = (text: string) => inGroup(text, [{ type: 'bot_command', offset: 0, length: text.length }]);
+    expect(marked('/stop@parleybot').mentionsBot).toBe(true);
+    expect(marked('/stop@otherbot').mentionsBot).toBe(false);
+    expect(marked('/stop').mentionsBot).toBe(false);
+  });
+
+  it('survive entities that point beyond the text', () => {
+    expect(inGroup('short', [{ type: 'mention', offset: 900, length: 9 }]).mentionsBot).toBe(false);
+  });
+});
+
+describe('replies', () => {
+  const byBot = { id: 700, is_bot: true, first_name: 'Parley' };
+
+  it("to the bot's message are marked", () => {
+    expect(inGroup('yes', [], { reply_to_message: aMessage({ from: byBot }) }).repliesToBot).toBe(true);
+    expect(inGroup('yes', [], { reply_to_message: aMessage() }).repliesToBot).toBe(false);
+  });
+
+  it('in a topic which the bot opened are no replies to the bot', () => {
+    const root = {
+      message_id: 5,
+      date: 1,
+      chat: group,
+      from: byBot,
+      forum_topic_created: { name: 'T', icon_color: 1 },
+    };
+    const content = inGroup('hello', [], {
+      reply_to_message: root,
+      message_thread_id: 5,
+      is_topic_message: true,
+    });
+    expect(content.repliesToBot).toBe(false);
+    expect(content.quote).toBeUndefined();
+  });
+});
+
+describe('threads', () => {
+  it('come from topics', () => {
+    const { route } = readMessage({ chat: group, message_thread_id: 5, is_topic_message: true });
+    expect(route).toMatchObject({ conversation: '-1001', thread: '5' });
+  });
+
+  it('do not come from a plain chain of replies, whose id Telegram would refuse', () => {
+    expect(readMessage({ chat: group, message_thread_id: 5 }).route.thread).toBeUndefined();
+  });
+
+  it('are absent in the General topic', () => {
+    expect(readMessage({ chat: { ...group, is_forum: true } }).route.thread).toBeUndefined();
+  });
+
+  it('exist in private chats with topics', () => {
+    expect(readMessage({ message_thread_id: 8, is_topic_message: true }).route.thread).toBe('8');
+  });
+});
+
+describe('senders', () => {
+  it('who write as the group are its administrators, under the id of the group', () => {
+    const from = { id: 1087968824, is_bot: true, first_name: 'Group', username: 'GroupAnonymousBot' };
+    const { sender } = readMessage({ chat: group, from, sender_chat: group, author_signature: 'boss' });
+    expect(sender).toEqual({
+      id: 'chat:-1001',
+      name: 'Plans (boss)',
+      isBot: false,
+      isSelf: false,
+      isAdmin: true,
+    });
+  });
+
+  it('who write as a channel are that channel, and no administrators', () => {
+    const channel = { id: -1009, type: 'channel', title: 'News' };
+    const from = { id: 136817688, is_bot: true, first_name: 'Channel', username: 'Channel_Bot' };
+    const { sender } = readMessage({ chat: group, from, sender_chat: channel });
+    expect(sender).toMatchObject({ id: 'chat:-1009', name: 'News' });
+    expect(sender.isAdmin).toBeUndefined();
+  });
+
+  it('are known by id, whatever they call themselves', () => {
+    const { sender } = readMessage({ from: { ...ada, id: 666, first_name: '501', username: 'owner' } });
+    expect(sender.id).toBe('666');
+  });
+});
+
+describe('edits', () => {
+  it('carry the full new text under a key of their own', () => {
+    const envelope = read('edited_message', aMessage({ text: 'better', edit_date: 1_750_000_060 }));
+    expect(envelope).toMatchObject({
+      sentAt: 1_750_000_060_000,
+      event: { kind: 'edit', messageId: '9', text: 'better' },
+    });
+    expect(envelope.eventKey).not.toBe(readMessage({}).eventKey);
+  });
+
+  it('within one second differ by their text', () => {
+    const key = (text: string) => read('edited_message', aMessage({ text, edit_date: 7 })).eventKey;
+    expect(key('one')).not.toBe(key('two'));
+    expect(key('one')).toBe(key('one'));
+  });
+
+  it('of a caption carry the caption', () => {
+    const body = aMessage({ text: undefined, caption: 'new', photo: [{ file_id: 'f' }], edit_date: 7 });
+    expect(read('edited_message', body).event).toMatchObject({ kind: 'edit', text: 'new' });
+  });
+});
+
+describe('other events', () => {
+  it('a button carries its data and the message it stands on', () => {
+    const message = { message_id: 12, date: 0, chat: group, message_thread_id: 5, is_topic_message: true };
+    const envelope = read('callback_query', {
+      id: '4382',
+      from: ada,
+      message,
+      chat_instance: '1',
+      data: 'yes:1',
+    });
+    expect(envelope).toMatchObject({
+      eventKey: 'button:4382',
+      route: { conversation: '-1001', thread: '5' },
+      sender: { id: '501' },
+      event: { kind: 'button', messageId: '12', data: 'yes:1' },
+    });
+  });
+
+  it('a reaction that changes is one that went and one that came, each with its key', () => {
+    const emoji = (one: string) => [{ type: 'emoji', emoji: one }];
+    const body = {
+      chat: group,
+      message_id: 4,
+      user: ada,
+      date: 99,
+      old_reaction: emoji('👍'),
+      new_reaction: emoji('🔥'),
+    };
+    const envelopes = readUpdate({ update_id: 1, message_reaction: body }, bot, receivedAt);
+    expect(envelopes.map(({ event }) => event)).toEqual([
+      { kind: 'reaction', messageId: '4', emoji: '👍', isRemoved: true },
+      { kind: 'reaction', messageId: '4', emoji: '🔥', isRemoved: false },
+    ]);
+    expect(new Set(envelopes.map(({ eventKey }) => eventKey)).size).toBe(2);
+  });
+
+  it('the same reaction set, taken back and set again is three events', () => {
+    const on = [{ type: 'emoji', emoji: '👍' }];
+    const at = (date: number, old_reaction: object[], new_reaction: object[]) =>
+      read('message_reaction', { chat: dm, message_id: 4, user: ada, date, old_reaction, new_reaction })
+        .eventKey;
+    expect(new Set([at(1, [], on), at(2, on, []), at(3, [], on)]).size).toBe(3);
+  });
+
+  it('blocking, removal and return are membership', () => {
+    const body = (status: string, chat: object = dm, more: object = {}) => ({
+      chat,
+      from: ada,
+      date: 5,
+      old_chat_member: { user: { id: 700 }, status: 'member' },
+      new_chat_member: { user: { id: 700 }, status, ...more },
+    });
+    const isMember = (...args: Parameters<typeof body>) => read('my_chat_member', body(...args)).event;
+    expect(isMember('kicked')).toEqual({ kind: 'membership', isMember: false });
+    expect(isMember('left', group)).toEqual({ kind: 'membership', isMember: false });
+    expect(isMember('member', group)).toEqual({ kind: 'membership', isMember: true });
+    expect(isMember('restricted', group, { is_member: true })).toEqual({
+      kind: 'membership',
+      isMember: true,
+    });
+    expect(isMember('restricted', group, { is_member: false })).toEqual({
+      kind: 'membership',
+      isMember: false,
+    });
+  });
+
+  it('the Stop button of a draft stops, in its topic', () => {
+    const envelope = read('stopped_message_generation', { chat: dm, draft_id: 17, message_thread_id: 8 });
+    expect(envelope).toMatchObject({
+      route: { conversation: '501', thread: '8' },
+      sender: { id: '501' },
+      event: { kind: 'stop' },
+    });
+  });
+
+  it('a group that becomes a supergroup is one event, told by either service message', () => {
+    const old = { id: -55, type: 'group', title: 'Plans' };
+    const left = read('message', { message_id: 1, date: 5, chat: old, from: ada, migrate_to_chat_id: -1001 });
+    const right = read('message', {
+      message_id: 2,
+      date: 5,
+      chat: group,
+      from: ada,
+      migrate_from_chat_id: -55,
+    });
+    expect(left).toMatchObject({ route: { conversation: '-55' }, event: { kind: 'migrated', to: '-1001' } });
+    expect(right).toMatchObject({ route: { conversation: '-55' }, event: { kind: 'migrated', to: '-1001' } });
+    expect(left.eventKey).toBe(right.eventKey);
+  });
+});
+
+describe('what Parley does not know is named and left to be refused', () => {
+  const base = { message_id: 3, date: 5, chat: group, from: ada };
+  it.each([
+    ['message', { ...base, new_chat_members: [ada], new_chat_member: ada }, 'new_chat_members'],
+    ['message', { ...base, left_chat_member: ada }, 'left_chat_member'],
+    ['message', { ...base, pinned_message: base }, 'pinned_message'],
+    ['message', { ...base, poll: { id: '1', question: '?', options: [] } }, 'poll'],
+    ['message', { ...base, dice: { emoji: '🎲', value: 6 } }, 'dice'],
+    ['message', { ...base, contact: { phone_number: '1', first_name: 'X' } }, 'contact'],
+    ['message', { ...base, forum_topic_created: { name: 'T', icon_color: 1 } }, 'forum_topic_created'],
+    ['message', { ...base, something_of_2031: {} }, 'something_of_2031'],
+    ['message', { ...base, message_id: 0, text: 'psst', receiver_user: ada }, 'ephemeral_message'],
+    ['message', { ...base, chat: { ...group, is_direct_messages: true }, text: 'x' }, 'direct_messages'],
+    ['channel_post', { ...base, chat: { ...group, type: 'channel' }, text: 'x' }, 'channel_post'],
+    ['edited_channel_post', { ...base, text: 'x', edit_date: 6 }, 'edited_channel_post'],
+    ['business_message', { ...base, text: 'x' }, 'business_message'],
+    ['guest_message', { ...base, text: 'x' }, 'guest_message'],
+    ['poll', { id: '1', question: '?' }, 'poll'],
+    ['poll_answer', { poll_id: '1', option_ids: [0] }, 'poll_answer'],
+    ['inline_query', { id: '1', from: ada, query: 'q', offset: '' }, 'inline_query'],
+    ['chat_member', { chat: group, from: ada }, 'chat_member'],
+    ['chat_join_request', { chat: group, from: ada, date: 1 }, 'chat_join_request'],
+    [
+      'message_reaction_count',
+      { chat: group, message_id: 1, date: 1, reactions: [] },
+      'message_reaction_count',
+    ],
+    [
+      'callback_query',
+      { id: '1', from: ada, chat_instance: '1', inline_message_id: 'x', data: 'd' },
+      'callback_query',
+    ],
+    ['an_update_kind_of_2031', { chat: group }, 'an_update_kind_of_2031'],
+  ])('%s → unsupported %#', (kind, body, name) => {
+    const envelope = read(kind, body);
+    expect(envelope.event).toEqual({ kind: 'unsupported', name });
+    expect(envelope.eventKey).not.toBe('');
+  });
+
+  it('gives two ephemeral messages, which share the id 0, two keys', () => {
+    const body = { ...base, message_id: 0, text: 'psst', receiver_user: ada };
+    const key = (update_id: number) => readUpdate({ update_id, message: body }, bot, receivedAt)[0]?.eventKey;
+    expect(key(1)).not.toBe(key(2));
+  });
+});
+
+describe('a batch', () => {
+  const good = (update_id: number) => ({ update_id, message: aMessage({ message_id: update_id }) });
+
+  it('names the offset beyond its highest id, in whatever order it came', () => {
+    const batch = readBatch([good(12), good(10), good(11)], bot, receivedAt);
+    expect(batch).toMatchObject({ nextOffset: 13, cursor: '700:13' });
+    expect(batch.events).toHaveLength(3);
+  });
+
+  it.each([
+    ['a message without a chat', { update_id: 5, message: { message_id: 1, date: 1 } }],
+    ['a date in words', { update_id: 5, message: aMessage({ date: 'today' }) }],
+    ['a fractional id', { update_id: 5, message: aMessage({ message_id: 1.5 }) }],
+    ['a text of 100 kB', { update_id: 5, message: aMessage({ text: 'x'.repeat(100_000) }) }],
+    [
+      '3,000 entities',
+      {
+        update_id: 5,
+        message: aMessage({ entities: Array(3000).fill({ type: 'bold', offset: 0, length: 1 }) }),
+      },
+    ],
+    [
+      'a negative offset',
+      { update_id: 5, message: aMessage({ entities: [{ type: 'mention', offset: -1, length: 2 }] }) },
+    ],
+    [
+      'a prototype key',
+      JSON.parse('{"update_id":5,"message":{"__proto__":{"isAdmin":true},"message_id":1}}'),
+    ],
+    ['a constructor key', { update_id: 5, message: aMessage({ constructor: { prototype: 1 } }) }],
+    ['null', { update_id: 5, message: null }],
+    ['nesting without end', { update_id: 5, message: JSON.parse(`${'['.repeat(3000)}${']'.repeat(3000)}`) }],
+  ])('stores %s as unreadable and passes it', (_, bad) => {
+    const batch = readBatch([good(4), bad, good(6)], bot, receivedAt);
+    expect(batch.events.map(({ eventKey }) => eventKey)).toEqual(['message:501:4', 'message:501:6']);
+    expect(batch.unreadable).toMatchObject([{ eventKey: 'unreadable:5' }]);
+    expect(batch.unreadable[0]?.raw.length).toBeLessThanOrEqual(16_384);
+    expect(batch.nextOffset).toBe(7);
+  });
+
+  it('without a single id has no cursor and still stores what came', () => {
+    const batch = readBatch([{ message: aMessage() }, 'nonsense', null], bot, receivedAt);
+    expect(batch).toMatchObject({ events: [], nextOffset: undefined, cursor: undefined });
+    expect(new Set(batch.unreadable.map(({ eventKey }) => eventKey)).size).toBe(3);
+  });
+
+  it('reads a known kind beside a field of the future', () => {
+    const [envelope] = readUpdate({ update_id: 1, new_field: 1, message: aMessage() }, bot, receivedAt);
+    expect(envelope?.event.kind).toBe('message');
+  });
+});

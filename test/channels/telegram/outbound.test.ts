@@ -1,0 +1,269 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type FormattedText, plainText, type Span } from '#contracts/formatted-text.ts';
+import { accountId, channelId, conversationId, messageId, partKey, threadId } from '#contracts/ids.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { entitiesOf } from '../../../channels/telegram/entities.ts';
+import { failureOf } from '../../../channels/telegram/failures.ts';
+import { toCall } from '../../../channels/telegram/outbound.ts';
+import { readSentText } from '../../platforms/telegram/entities.ts';
+import { reactionEmoji } from '../../platforms/telegram/reactions.ts';
+
+const route: ReplyRoute = {
+  channel: channelId('telegram'),
+  account: accountId('700'),
+  conversation: conversationId('-1001'),
+};
+const callOf = (content: OutboundContent, place: Partial<ReplyRoute> = {}, sizeBytes?: number) =>
+  toCall({ key: partKey('r:1:t'), route: { ...route, ...place }, content }, sizeBytes);
+const text = (value: string): OutboundContent => ({ kind: 'text', text: plainText(value) });
+const media = (fields: Partial<Extract<OutboundContent, { kind: 'media' }>> = {}): OutboundContent => ({
+  kind: 'media',
+  path: '/tmp/a.png',
+  mimeType: 'image/png',
+  name: 'a.png',
+  ...fields,
+});
+
+describe('a send', () => {
+  it('shows no link preview and names no parse mode', () => {
+    const call = callOf(text('see https://example.org'));
+    expect(call).toEqual({
+      method: 'sendMessage',
+      payload: {
+        chat_id: -1001,
+        text: 'see https://example.org',
+        entities: [],
+        link_preview_options: { is_disabled: true },
+      },
+    });
+  });
+
+  it('names the topic, but never the General topic', () => {
+    expect(callOf(text('x'), { thread: threadId('5') })).toMatchObject({ payload: { message_thread_id: 5 } });
+    expect(callOf(text('x'), { thread: threadId('1') })).not.toHaveProperty('payload.message_thread_id');
+  });
+
+  it('goes out although the message it quotes may be gone', () => {
+    expect(callOf(text('x'), { replyTo: messageId('9') })).toMatchObject({
+      payload: { reply_parameters: { message_id: 9, allow_sending_without_reply: true } },
+    });
+  });
+
+  it('to a place that is none of Telegram is not made', () => {
+    expect(callOf(text('x'), { conversation: conversationId('abc') }).method).toBe('none');
+    expect(callOf({ kind: 'delete', messageId: messageId('x1') }).method).toBe('none');
+  });
+
+  it('sends pictures as photos up to 10 MB and everything else as files', () => {
+    expect(callOf(media(), {}, 9_000_000).method).toBe('sendPhoto');
+    expect(callOf(media(), {}, 11_000_000).method).toBe('sendDocument');
+    expect(callOf(media({ mimeType: 'image/svg+xml' })).method).toBe('sendDocument');
+    expect(callOf(media({ mimeType: 'application/pdf' })).method).toBe('sendDocument');
+  });
+
+  it('keeps a file name from ending the header it is written into', () => {
+    const name = 'a"; name="chat_id"\r\n\r\n666\r\n/../../x.pdf';
+    const call = callOf(media({ name }));
+    expect(call).toHaveProperty('file.name');
+    expect('file' in call ? call.file.name : '').not.toMatch(/["';\r\n/\\]/);
+    expect(callOf(media({ name: '' }))).toMatchObject({ file: { name: 'file' } });
+  });
+
+  it('reacts with what Telegram takes, and clears with nothing', () => {
+    const reactionTo = (emoji: string) => {
+      const call = callOf({ kind: 'reaction', messageId: messageId('4'), emoji });
+      return call.method === 'setMessageReaction' ? call.payload.reaction : undefined;
+    };
+    expect(reactionTo('❤️')).toEqual([{ type: 'emoji', emoji: '❤' }]);
+    expect(reactionTo('')).toEqual([]);
+    for (const emoji of ['⚠️', '✅', '❌', '⏳', '👀']) {
+      expect(reactionEmoji).toContain(reactionTo(emoji)?.[0]?.emoji);
+    }
+  });
+});
+
+describe('entities', () => {
+  const over = (kind: 'bold' | 'italic' | 'code' | 'quote', start: number, length: number): Span => ({
+    kind,
+    start,
+    length,
+  });
+  const link = (start: number, length: number, url: string): Span => ({ kind: 'link', start, length, url });
+  const listed = (value: string, ...spans: Span[]) => entitiesOf({ text: value, spans });
+
+  it('have the names and offsets of Telegram', () => {
+    const spans: Span[] = [
+      { kind: 'spoiler', start: 0, length: 2 },
+      link(3, 2, 'https://example.org/'),
+      { kind: 'code-block', start: 6, length: 2, language: 'ts' },
+    ];
+    expect(listed('ab cd ef', ...spans)).toEqual([
+      { type: 'spoiler', offset: 0, length: 2 },
+      { type: 'text_link', offset: 3, length: 2, url: 'https://example.org/' },
+      { type: 'pre', offset: 6, length: 2, language: 'ts' },
+    ]);
+  });
+
+  it('leave no style around code, but a quote', () => {
+    expect(listed('a code b', over('bold', 0, 8), over('code', 2, 4))).toEqual([
+      { type: 'bold', offset: 0, length: 2 },
+      { type: 'code', offset: 2, length: 4 },
+      { type: 'bold', offset: 6, length: 2 },
+    ]);
+    expect(listed('a code b', over('quote', 0, 8), over('code', 2, 4))).toHaveLength(2);
+  });
+
+  it('keep a link whose text is code', () => {
+    expect(listed('foo()', link(0, 5, 'https://a.example'), over('code', 0, 5))).toMatchObject([
+      { type: 'text_link' },
+    ]);
+  });
+
+  it('that overlap by half are cut at the edge', () => {
+    expect(listed('abcdef', over('bold', 0, 4), over('italic', 2, 4))).toEqual([
+      { type: 'bold', offset: 0, length: 4 },
+      { type: 'italic', offset: 2, length: 2 },
+      { type: 'italic', offset: 4, length: 2 },
+    ]);
+  });
+
+  it('never cut a character in two', () => {
+    expect(listed('a👋b', over('bold', 2, 2))).toEqual([{ type: 'bold', offset: 1, length: 3 }]);
+  });
+
+  it.each(['tg://user?id=501', 'javascript:alert(1)', 'file:///etc/passwd', 'mailto:a@b.c', 'https://a b'])(
+    'make no link of %s, which would ping, be refused or mislead',
+    (url) => {
+      expect(listed('click me', link(0, 8, url))).toEqual([]);
+    },
+  );
+
+  it('are accepted by the platform whatever spans core asks for', () => {
+    const piece = fc.constantFrom('a', 'b c', ' ', '\n', '👋', '👨‍👩‍👧', 'é', '`', '<b>', '@ada');
+    const span = fc.record({
+      kind: fc.constantFrom(
+        'bold',
+        'italic',
+        'underline',
+        'strikethrough',
+        'spoiler',
+        'code',
+        'quote',
+        'link',
+        'code-block',
+      ),
+      start: fc.integer({ min: -3, max: 40 }),
+      length: fc.integer({ min: -2, max: 30 }),
+      url: fc.constantFrom('https://example.org', 'tg://user?id=1', ''),
+    });
+    const property = fc.property(
+      fc.array(piece, { maxLength: 20 }),
+      fc.array(span, { maxLength: 8 }),
+      (pieces, spans) => {
+        const value: FormattedText = { text: `x${pieces.join('')}y`, spans: spans as unknown as Span[] };
+        expect(readSentText(value.text, entitiesOf(value), 4096).text).toBe(value.text);
+      },
+    );
+    fc.assert(property, { interruptAfterTimeLimit: 1500, numRuns: 1_000_000, markInterruptAsFailure: false });
+  });
+});
+
+describe('what became of a failed call', () => {
+  const refusal = (code: number, description: string, parameters: object = {}) =>
+    Object.assign(new Error('Call failed'), { error_code: code, description, parameters });
+  const network = (cause: object) => Object.assign(new Error('Network request failed'), { error: { cause } });
+  const sendOf = (error: unknown) => failureOf(error, text('x'), false);
+  const edit: OutboundContent = { kind: 'edit', messageId: messageId('4'), text: plainText('x') };
+
+  it.each([
+    [429, 'Too Many Requests: retry after 13', { retry_after: 13 }, { kind: 'retry', afterMs: 13_000 }],
+    [400, "Bad Request: can't parse entities: unclosed", {}, { kind: 'failed', failure: { kind: 'markup' } }],
+    [
+      400,
+      'Bad Request: entity beginning at UTF-16 offset 3 ends after the end of the text at UTF-16 offset 9',
+      {},
+      { failure: { kind: 'markup' } },
+    ],
+    [400, 'Bad Request: ENTITY_BOUNDS_INVALID', {}, { failure: { kind: 'markup' } }],
+    [400, "Bad Request: entity URL 'x' is invalid: Wrong HTTP URL", {}, { failure: { kind: 'markup' } }],
+    [400, 'Bad Request: message thread not found', {}, { failure: { kind: 'thread-gone' } }],
+    [400, 'Bad Request: TOPIC_DELETED', {}, { failure: { kind: 'thread-gone' } }],
+    [400, 'Bad Request: chat not found', {}, { failure: { kind: 'unreachable' } }],
+    [403, 'Forbidden: bot was blocked by the user', {}, { failure: { kind: 'unreachable' } }],
+    [403, 'Forbidden: bot was kicked from the supergroup chat', {}, { failure: { kind: 'unreachable' } }],
+    [
+      400,
+      'Bad Request: group chat was upgraded to a supergroup chat',
+      { migrate_to_chat_id: -1009 },
+      { failure: { kind: 'migrated', to: '-1009' } },
+    ],
+    [401, 'Unauthorized', {}, { failure: { kind: 'unauthorised' } }],
+    [400, 'Bad Request: message is too long', {}, { failure: { kind: 'rejected' } }],
+    [
+      400,
+      'Bad Request: not enough rights to send text messages to the chat',
+      {},
+      { failure: { kind: 'rejected' } },
+    ],
+    [500, 'Internal Server Error', {}, { kind: 'retry' }],
+    [500, 'Internal Server Error: restart', {}, { kind: 'unknown' }],
+    [502, 'Bad Gateway', {}, { kind: 'unknown' }],
+    [504, 'Gateway Timeout', {}, { kind: 'unknown' }],
+  ])('%i %s', (code, description, parameters, expected) => {
+    expect(sendOf(refusal(code, description, parameters))).toMatchObject(expected);
+  });
+
+  it.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED'])(
+    '%s: the request never left, so it may be repeated',
+    (code) => {
+      expect(sendOf(network({ code })).kind).toBe('retry');
+    },
+  );
+
+  it.each(['ECONNRESET', 'UND_ERR_SOCKET', 'ETIMEDOUT', 'EPIPE'])(
+    '%s: it may stand there, so it is unknown',
+    (code) => {
+      expect(sendOf(network({ code, syscall: 'read' })).kind).toBe('unknown');
+    },
+  );
+
+  it('a connect that failed on every address never left; one fault of another kind makes it unknown', () => {
+    const refused = { code: 'ECONNREFUSED', syscall: 'connect' };
+    const timedOut = { code: 'ETIMEDOUT', syscall: 'connect' };
+    expect(sendOf(network({ code: 'ECONNREFUSED', errors: [refused, timedOut] })).kind).toBe('retry');
+    expect(sendOf(network({ code: 'ECONNRESET', errors: [refused] })).kind).toBe('unknown');
+    expect(sendOf(new Error('anything')).kind).toBe('unknown');
+  });
+
+  it('an edit, a deletion or a reaction may always be repeated, for the second time changes nothing', () => {
+    for (const content of [
+      edit,
+      { kind: 'delete', messageId: messageId('4') },
+      { kind: 'reaction', messageId: messageId('4'), emoji: '👍' },
+    ] as const) {
+      expect(failureOf(network({ code: 'ECONNRESET' }), content, false).kind).toBe('retry');
+      expect(failureOf(refusal(502, 'Bad Gateway'), content, false).kind).toBe('retry');
+    }
+  });
+
+  it('a change that is in force already has succeeded', () => {
+    expect(failureOf(refusal(400, 'Bad Request: message is not modified: …'), edit, false)).toEqual({
+      kind: 'sent',
+      receipts: ['4'],
+    });
+    const deletion: OutboundContent = { kind: 'delete', messageId: messageId('4') };
+    expect(failureOf(refusal(400, 'Bad Request: message to delete not found'), deletion, false).kind).toBe(
+      'sent',
+    );
+    expect(failureOf(refusal(400, 'Bad Request: message to edit not found'), edit, false).kind).toBe(
+      'failed',
+    );
+  });
+
+  it('says no address, which would hold the token', () => {
+    const error = network({ code: 'ECONNRESET', message: 'http://api/bot700:SECRET/sendMessage' });
+    expect(JSON.stringify(sendOf(error))).not.toContain('SECRET');
+  });
+});

@@ -1,0 +1,305 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { botOf, formatCursor, readCursor } from '../../../channels/telegram/ids.ts';
+import { readBatch } from '../../../channels/telegram/inbound.ts';
+import { startTelegramServer, type TelegramServer } from '../../platforms/telegram/server.ts';
+import type { TgUpdate } from '../../platforms/telegram/types.ts';
+import { RecordingIntake } from '../recording-intake.ts';
+import { ada, bob, newAdapter } from './telegram-setup.ts';
+
+const forever = new AbortController().signal;
+let server: TelegramServer;
+let intake: RecordingIntake;
+let adapter: ReturnType<typeof newAdapter>;
+
+beforeEach(async () => {
+  server = await startTelegramServer();
+  intake = new RecordingIntake();
+  adapter = newAdapter(server);
+});
+afterEach(async () => {
+  await adapter.stop();
+  await server.close();
+});
+
+const begin = async () => {
+  await adapter.identify(forever);
+  await adapter.start(intake);
+};
+const says = (text: string) => server.userSends({ from: ada, text });
+const polls = () => server.calls.filter((call) => call.method === 'getUpdates');
+const polling = () => server.waitFor(() => server.updates.isPolled);
+const refusal = (code: number, description: string, parameters?: Record<string, number>) =>
+  ({ kind: 'refuse', code, description, ...(parameters ? { parameters } : {}) }) as const;
+
+describe('the offset', () => {
+  it('moves only after the intake has stored the batch', async () => {
+    await begin();
+    await polling();
+    const polled = polls().length;
+    const release = intake.hold();
+    says('one');
+    await intake.waitFor(() => intake.attempts === 1);
+    // The next poll would confirm it; it may come only after the release.
+    await expect(server.waitFor(() => polls().length > polled, 150)).rejects.toThrow('nothing matched');
+    release();
+    await server.waitFor(() => server.updates.pending.length === 0);
+    expect(intake.cursor).toBe(`${server.bot.id}:${server.updates.confirmedBelow}`);
+  });
+
+  it('is not confirmed by stop, while a batch is being stored', async () => {
+    await begin();
+    const release = intake.hold();
+    says('in hand');
+    await intake.waitFor(() => intake.attempts === 1);
+    const stopped = adapter.stop();
+    release();
+    await stopped;
+    expect(intake.texts).toEqual(['in hand']);
+    expect(server.updates.pending).toHaveLength(1);
+    expect(polls().at(-1)?.params).not.toHaveProperty('offset');
+  });
+
+  it('starts where the stored cursor says', async () => {
+    await begin();
+    says('old');
+    await intake.waitFor(() => intake.texts.length === 1);
+    await adapter.stop();
+    intake = intake.restarted();
+    adapter = newAdapter(server);
+    await begin();
+    says('new');
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(intake.batches.flatMap(({ events }) => events)).toHaveLength(1);
+  });
+
+  it('of another bot is not used, because it would hide every update', async () => {
+    intake = new RecordingIntake({ events: [], keys: new Set(), cursor: '999:999999999' });
+    says('for the new bot');
+    await begin();
+    await intake.waitFor(() => intake.texts.length === 1);
+    expect(polls()[0]?.params).not.toHaveProperty('offset');
+  });
+
+  it('follows a new numbering after a week of silence instead of asking for the same updates in a hot loop', async () => {
+    await begin();
+    says('before the silence');
+    await intake.waitFor(() => intake.texts.length === 1);
+    await polling();
+    server.updates.renumber(1000);
+    says('after it');
+    await intake.waitFor(() => intake.texts.length === 2);
+    await server.waitFor(() => server.updates.pending.length === 0);
+    await polling();
+    expect(polls().length).toBeLessThan(6);
+  });
+
+  it('survives reading and writing, and reads nothing else', () => {
+    const bot = botOf({ id: 42, username: 'x' });
+    fc.assert(fc.property(fc.nat(), (offset) => readCursor(bot, formatCursor(bot, offset)) === offset));
+    for (const other of [
+      undefined,
+      '',
+      '42',
+      '42:',
+      '42:-1',
+      '42:x',
+      '43:7',
+      '42:1e9',
+      '42:99999999999999999999',
+    ])
+      expect(readCursor(bot, other)).toBeUndefined();
+  });
+});
+
+describe('starting', () => {
+  it('removes a webhook without dropping what waits, and asks for its kinds of updates by name', async () => {
+    server.platform.webhookUrl = 'https://elsewhere.example/hook';
+    says('waited for you');
+    await begin();
+    await intake.waitFor(() => intake.texts.length === 1);
+    const removal = server.calls.find((call) => call.method === 'deleteWebhook');
+    expect(removal?.params).toEqual({ drop_pending_updates: false });
+    expect(server.updates.allowed).toEqual([
+      'message',
+      'edited_message',
+      'callback_query',
+      'message_reaction',
+      'my_chat_member',
+      'stopped_message_generation',
+    ]);
+  });
+
+  it('hands over the backlog of a long absence in batches, in order', async () => {
+    const texts = Array.from({ length: 250 }, (_, index) => `message ${index}`);
+    for (const text of texts) says(text);
+    await begin();
+    await intake.waitFor(() => intake.texts.length === 250);
+    expect(intake.texts).toEqual(texts);
+    expect(intake.batches.map(({ events }) => events.length)).toEqual([100, 100, 50]);
+  });
+});
+
+describe('trouble', () => {
+  it('is reported once while Telegram is away, and its end once; nothing is lost', async () => {
+    await begin();
+    await polling();
+    await server.goAway();
+    await intake.waitFor(() => intake.troubles.length === 1);
+    says('while away');
+    await server.comeBack();
+    await intake.waitFor(() => intake.texts.length === 1);
+    expect(intake.troubles.map((one) => one?.kind)).toEqual(['unreachable', undefined]);
+  });
+
+  it.each([
+    ['a 500', refusal(500, 'Internal Server Error')],
+    ["a proxy's page", { kind: 'page', code: 502 } as const],
+    ['a cut connection', { kind: 'cut' } as const],
+    ['a lost answer', { kind: 'drop-answer' } as const],
+    ['a 429', refusal(429, 'Too Many Requests: retry after 3', { retry_after: 3 })],
+  ])('passes after %s on the poll', async (_, fault) => {
+    server.fault(fault, { method: 'getUpdates', times: 2 });
+    says('still arrives');
+    await begin();
+    await intake.waitFor(() => intake.texts.length === 1);
+    expect(intake.texts).toEqual(['still arrives']);
+  });
+
+  it('of two pollers is a conflict, and goes on when the other one ends', async () => {
+    await begin();
+    await polling();
+    server.updates.poll(0, { limit: 1, isLong: true, answer: () => undefined });
+    await intake.waitFor(() => intake.troubles.some((one) => one?.kind === 'conflict'));
+    says('mine again');
+    await intake.waitFor(() => intake.texts.length === 1);
+    expect(intake.troubles.at(-1)).toBeUndefined();
+  });
+
+  it('of a revoked token stops the polling', async () => {
+    await begin();
+    await polling();
+    server.revokeToken();
+    says('wakes the poll');
+    await intake.waitFor(() => intake.troubles.some((one) => one?.kind === 'unauthorised'));
+    const calls = server.calls.length;
+    await adapter.stop();
+    expect(server.calls.length).toBe(calls);
+  });
+});
+
+describe('what comes in', () => {
+  it('passes when it was delivered twice, out of order, and with nonsense between', async () => {
+    await begin();
+    await polling();
+    server.updates.arrangeNext((updates) => [...updates].reverse());
+    await adapter.stop();
+    for (const text of ['a', 'b', 'c']) says(text);
+    server.updates.push('message', { message_id: 1 });
+    await begin();
+    await intake.waitFor(() => intake.texts.length === 3);
+    server.updates.redeliver(4);
+    says('d');
+    await intake.waitFor(() => intake.texts.length === 4);
+    expect([...intake.texts].sort()).toEqual(['a', 'b', 'c', 'd']);
+    await server.waitFor(() => server.updates.pending.length === 0);
+  });
+
+  it('without an update id is stored and does not spin', async () => {
+    await begin();
+    server.updates.pushRaw({ message: {} } as unknown as TgUpdate);
+    await intake.waitFor(() => intake.unreadable.length >= 1);
+    says('behind it');
+    await intake.waitFor(() => intake.texts.length === 1);
+    expect(intake.unreadable[0]?.eventKey).toMatch(/^unreadable:[0-9a-f]{32}$/);
+  });
+
+  it('as a command in a group says whether its sender administers it, and asks once a minute', async () => {
+    const { chat, admins } = server.world.addSupergroup('Team');
+    admins.add(ada.id);
+    await begin();
+    for (const from of [ada, bob, ada]) server.userSends({ chat: chat.id, from, text: '/stop' });
+    server.userSends({ chat: chat.id, from: ada, text: 'hello' });
+    await intake.waitFor(() => intake.texts.length === 4);
+    expect(intake.events.map(({ sender }) => sender.isAdmin)).toEqual([true, false, true, undefined]);
+    server.userSends({ chat: chat.id, from: ada, text: '/status' });
+    await intake.waitFor(() => intake.texts.length === 5);
+    const asked = server.calls.filter((call) => call.method === 'getChatMember').length;
+    expect(asked).toBeLessThanOrEqual(3);
+  });
+
+  it('arrives although the question for the rank is not answered', async () => {
+    const { chat } = server.world.addSupergroup('Team');
+    server.fault({ kind: 'cut' }, { method: 'getChatMember' });
+    await begin();
+    server.userSends({ chat: chat.id, from: ada, text: '/stop' });
+    await intake.waitFor(() => intake.texts.length === 1);
+    expect(intake.events[0]?.sender.isAdmin).toBeUndefined();
+  });
+});
+
+const isLong = process.env.PARLEY_LONG === '1';
+
+describe('threat 18: untrusted JSON', () => {
+  it('never throws, changes no prototype and loses no neighbour, whatever an update holds', {
+    timeout: 600_000,
+  }, () => {
+    const bot = botOf({ id: 700, username: 'ParleyBot' });
+    const chat = { id: 5, type: 'private', first_name: 'A' };
+    const good = {
+      update_id: 2,
+      message: { message_id: 8, date: 1, chat, from: { id: 5, first_name: 'A' }, text: 'x' },
+    };
+    const kind = fc.constantFrom(
+      'message',
+      'edited_message',
+      'callback_query',
+      'message_reaction',
+      'my_chat_member',
+      'poll',
+      '__proto__',
+    );
+    const key = fc.constantFrom(
+      'message_id',
+      'date',
+      'chat',
+      'from',
+      'text',
+      'entities',
+      'photo',
+      'reply_to_message',
+      'id',
+      'type',
+      'constructor',
+      'data',
+    );
+    const value = fc.oneof(
+      fc.jsonValue({ maxDepth: 3 }),
+      fc.constant(chat),
+      fc.constant(good.message),
+      fc.integer(),
+    );
+    const body = fc.oneof(
+      fc.jsonValue(),
+      fc.dictionary(key, value),
+      fc.dictionary(key, value).map((odd) => ({ ...good.message, ...odd })),
+    );
+    const frame = fc
+      .tuple(kind, body, fc.oneof(fc.constant(1), fc.jsonValue()))
+      .map(([name, content, id]) =>
+        JSON.parse(`{"update_id":${JSON.stringify(id)},"${name}":${JSON.stringify(content)}}`),
+      );
+    const before = Object.getOwnPropertyNames(Object.prototype).join();
+    const property = fc.property(frame, (bad: unknown) => {
+      const batch = readBatch([bad, good], bot, 0);
+      expect(batch.events.at(-1)?.eventKey).toBe('message:5:8');
+      expect(batch.events.length + batch.unreadable.length).toBeGreaterThanOrEqual(2);
+      expect(() => JSON.stringify(batch)).not.toThrow();
+    });
+    fc.assert(property, {
+      numRuns: 1_000_000,
+      ...(isLong ? {} : { interruptAfterTimeLimit: 2000, markInterruptAsFailure: false }),
+    });
+    expect(Object.getOwnPropertyNames(Object.prototype).join()).toBe(before);
+  });
+});

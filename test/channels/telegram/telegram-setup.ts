@@ -1,0 +1,80 @@
+import type { ChannelDeps } from '#contracts/channel.ts';
+import { type Clock, systemClock } from '#contracts/clock.ts';
+import type { Span } from '#contracts/formatted-text.ts';
+import { accountId, channelId, conversationId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { TelegramAdapter } from '../../../channels/telegram/adapter.ts';
+import { channel } from '../../../channels/telegram/index.ts';
+import type { TelegramServer } from '../../platforms/telegram/server.ts';
+import type { TgEntity, TgUser } from '../../platforms/telegram/types.ts';
+
+export const ada: TgUser = { id: 501, is_bot: false, first_name: 'Ada', last_name: 'L', username: 'ada_l' };
+export const bob: TgUser = { id: 502, is_bot: false, first_name: 'Bob' };
+
+export const quietLog: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => quietLog,
+};
+
+/** Real time, but pauses last 10 ms at most, so that backing off does not slow the tests. */
+export const hastyClock: Clock = {
+  now: systemClock.now,
+  wait: (ms, signal) => systemClock.wait(Math.min(ms, 10), signal),
+};
+
+export function newAdapter(
+  server: TelegramServer,
+  options: {
+    readonly token?: string;
+    readonly clock?: Clock;
+    readonly log?: Log;
+    readonly pollSeconds?: number;
+  } = {},
+) {
+  const deps: ChannelDeps = {
+    log: options.log ?? quietLog,
+    clock: options.clock ?? hastyClock,
+    dataDir: '/nonexistent',
+  };
+  const config = channel.configSchema.parse({
+    token: options.token ?? server.token,
+    apiRoot: server.apiRoot,
+    pollSeconds: options.pollSeconds ?? 5,
+    callTimeoutMs: 5000,
+  });
+  return channel.create(config, deps) as TelegramAdapter;
+}
+
+export function routeTo(server: TelegramServer, chat: number): ReplyRoute {
+  return {
+    channel: channelId('telegram'),
+    account: accountId(String(server.bot.id)),
+    conversation: conversationId(String(chat)),
+  };
+}
+
+const kinds: Readonly<Record<string, Span['kind']>> = {
+  bold: 'bold',
+  italic: 'italic',
+  underline: 'underline',
+  strikethrough: 'strikethrough',
+  spoiler: 'spoiler',
+  code: 'code',
+  blockquote: 'quote',
+  text_link: 'link',
+  pre: 'code-block',
+};
+
+/** Entities as they stand on the platform, in the form of the contract; computed ones left out. */
+export function spansOf(entities: readonly TgEntity[]): readonly Span[] {
+  return entities.flatMap(({ type, offset: start, length, url, language }) => {
+    const kind = kinds[type];
+    if (kind === undefined) return [];
+    const extra = { ...(url === undefined ? {} : { url }), ...(language === undefined ? {} : { language }) };
+    return [{ kind, start, length, ...extra } as Span];
+  });
+}

@@ -1,0 +1,317 @@
+import { readSentText, withComputed } from './entities.ts';
+import type { Params } from './params.ts';
+import { reactionEmoji } from './reactions.ts';
+import { ApiError, badRequest, type StandingMessage, type StoredFile } from './types.ts';
+import type { ChatState, World } from './world.ts';
+import { generalTopic } from './world.ts';
+
+export type Draft = {
+  readonly chatId: number;
+  readonly threadId: number | undefined;
+  readonly draftId: number;
+  readonly text: string;
+  readonly canStop: boolean;
+  readonly keepOnStop: boolean;
+  readonly at: number;
+};
+
+export type Typing = {
+  readonly chatId: number;
+  readonly threadId: number | undefined;
+  readonly action: string;
+  readonly at: number;
+};
+
+/** What the methods read and write. */
+export type Platform = {
+  readonly world: World;
+  readonly now: () => number;
+  readonly drafts: Draft[];
+  readonly typing: Typing[];
+  readonly visibleDrafts: Map<number, Draft>;
+  readonly answeredCallbacks: string[];
+  commands: readonly { readonly command: string; readonly description: string }[];
+  commandWrites: number;
+  webhookUrl: string;
+  /** Sends and edits a minute in one group before 429; undefined: no limit. */
+  readonly groupRatePerMinute: number | undefined;
+  readonly canReadAllGroupMessages: boolean;
+  readonly dropPending: () => void;
+};
+
+export type Outcome = { readonly result: unknown; readonly messageId?: number };
+type Method = (platform: Platform, params: Params) => Outcome;
+
+/** Every method this server answers, except getUpdates, which may wait. */
+export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['getMe', getMe],
+  ['deleteWebhook', deleteWebhook],
+  ['setWebhook', setWebhook],
+  ['getChat', getChat],
+  ['getChatMember', getChatMember],
+  ['sendMessage', sendMessage],
+  ['sendPhoto', (platform, params) => sendFile(platform, params, 'photo')],
+  ['sendDocument', (platform, params) => sendFile(platform, params, 'document')],
+  ['editMessageText', editMessageText],
+  ['deleteMessage', deleteMessage],
+  ['setMessageReaction', setMessageReaction],
+  ['sendChatAction', sendChatAction],
+  ['sendMessageDraft', sendMessageDraft],
+  ['getFile', getFile],
+  ['setMyCommands', setMyCommands],
+  ['getMyCommands', (platform) => ({ result: platform.commands })],
+  ['answerCallbackQuery', answerCallbackQuery],
+]);
+
+function getMe({ world, canReadAllGroupMessages }: Platform): Outcome {
+  return {
+    result: {
+      ...world.bot,
+      can_join_groups: true,
+      can_read_all_group_messages: canReadAllGroupMessages,
+      supports_inline_queries: false,
+      has_topics_enabled: false,
+    },
+  };
+}
+
+function deleteWebhook(platform: Platform, params: Params): Outcome {
+  platform.webhookUrl = '';
+  if (params.bool('drop_pending_updates')) platform.dropPending();
+  return { result: true };
+}
+
+function setWebhook(platform: Platform, params: Params): Outcome {
+  platform.webhookUrl = params.text('url');
+  return { result: true };
+}
+
+function getChat({ world }: Platform, params: Params): Outcome {
+  const { chat } = chatOf(world, params);
+  return { result: { ...chat, accent_color_id: 0, max_reaction_count: 11 } };
+}
+
+function getChatMember({ world }: Platform, params: Params): Outcome {
+  const { admins } = chatOf(world, params);
+  const userId = params.optionalInt('user_id');
+  if (userId === undefined) throw badRequest('invalid user_id specified');
+  const user = { id: userId, is_bot: false, first_name: 'Somebody' };
+  return { result: { user, status: admins.has(userId) ? 'administrator' : 'member' } };
+}
+
+function sendMessage(platform: Platform, params: Params): Outcome {
+  const state = chatOf(platform.world, params);
+  const text = readSentText(params.text('text'), sentEntities(params, 'entities'), 4096);
+  if (text.text === '') throw badRequest('message text is empty');
+  return post(platform, state, params, { text: text.text, entities: withComputed(text) });
+}
+
+function sendFile(platform: Platform, params: Params, field: 'photo' | 'document'): Outcome {
+  const { world } = platform;
+  const state = chatOf(world, params);
+  const file = uploaded(world, params, field);
+  if (field === 'photo' && file.sizeBytes > 10_000_000) throw badRequest('PHOTO_INVALID_DIMENSIONS');
+  const caption = readSentText(params.text('caption'), sentEntities(params, 'caption_entities'), 1024);
+  const shown = { file_id: file.id, file_unique_id: `u${file.id}`, file_size: file.sizeBytes };
+  const fields =
+    field === 'photo'
+      ? { photo: [{ ...shown, width: 90, height: 90 }] }
+      : { document: { ...shown, file_name: file.name, mime_type: file.mimeType } };
+  return post(platform, state, params, { text: caption.text, entities: withComputed(caption), file, fields });
+}
+
+function uploaded(world: World, params: Params, field: string): StoredFile {
+  const named = params.text(field);
+  const known = world.files.get(named);
+  if (known !== undefined) return known;
+  const upload = params.files.get(named.startsWith('attach://') ? named.slice(9) : field);
+  if (upload === undefined) throw badRequest(`there is no ${field} in the request`);
+  if (upload.bytes.length === 0) throw badRequest('file must be non-empty');
+  return world.addFile({ name: upload.name, mimeType: 'application/octet-stream', bytes: upload.bytes });
+}
+
+type Content = Pick<StandingMessage, 'text' | 'entities'> & {
+  readonly file?: StoredFile;
+  readonly fields?: Readonly<Record<string, unknown>>;
+};
+
+function post(platform: Platform, state: ChatState, params: Params, content: Content): Outcome {
+  const threadId = readThread(state, params);
+  const replyTo = readReply(state, params);
+  countAct(platform, state);
+  const message = platform.world.add(state, {
+    from: platform.world.bot,
+    ...content,
+    ...(threadId === undefined ? {} : { threadId }),
+    ...(replyTo === undefined ? {} : { replyTo }),
+  });
+  platform.visibleDrafts.delete(state.chat.id);
+  return { result: message.message, messageId: message.messageId };
+}
+
+/** The General topic must be left out; an id that is no topic is refused as well. */
+function readThread(state: ChatState, params: Params): number | undefined {
+  const threadId = params.optionalInt('message_thread_id');
+  if (threadId === undefined) return undefined;
+  if (threadId === generalTopic || !state.topics.has(threadId)) throw badRequest('message thread not found');
+  return threadId;
+}
+
+function readReply(state: ChatState, params: Params): number | undefined {
+  const reply = params.json('reply_parameters');
+  if (reply === undefined) return undefined;
+  if (typeof reply !== 'object' || reply === null)
+    throw badRequest("can't parse reply parameters: expected an Object");
+  const { message_id: id, allow_sending_without_reply: mayMiss } = reply as Record<string, unknown>;
+  if (typeof id !== 'number')
+    throw badRequest('can\'t parse reply parameters: Can\'t find field "message_id"');
+  if (state.messages.has(id)) return id;
+  if (mayMiss === true) return undefined;
+  throw badRequest('message to be replied not found');
+}
+
+function editMessageText(platform: Platform, params: Params): Outcome {
+  const state = chatOf(platform.world, params);
+  const messageId = messageIdOf(params);
+  const standing = state.messages.get(messageId);
+  if (standing === undefined) throw badRequest('message to edit not found');
+  if (standing.from?.id !== platform.world.bot.id) throw badRequest("message can't be edited");
+  if (standing.file !== undefined) throw badRequest('there is no text in the message to edit');
+  const text = readSentText(params.text('text'), sentEntities(params, 'entities'), 4096);
+  if (text.text === '') throw badRequest('message text is empty');
+  const entities = withComputed(text);
+  if (standing.text === text.text && JSON.stringify(standing.entities) === JSON.stringify(entities)) {
+    throw badRequest(
+      'message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message',
+    );
+  }
+  countAct(platform, state);
+  return { result: platform.world.edit(state, messageId, text.text, entities).message, messageId };
+}
+
+function deleteMessage(platform: Platform, params: Params): Outcome {
+  const state = chatOf(platform.world, params);
+  const messageId = messageIdOf(params);
+  const standing = state.messages.get(messageId);
+  if (standing === undefined) throw badRequest('message to delete not found');
+  const isOld = platform.now() - standing.at > 48 * 60 * 60 * 1000;
+  const isForeign = standing.from?.id !== platform.world.bot.id && state.chat.type !== 'private';
+  if (isOld || (isForeign && state.botStatus !== 'administrator'))
+    throw badRequest("message can't be deleted");
+  platform.world.delete(state, messageId);
+  return { result: true, messageId };
+}
+
+function setMessageReaction(platform: Platform, params: Params): Outcome {
+  const state = chatOf(platform.world, params);
+  const messageId = messageIdOf(params);
+  const reactions = params.json('reaction') ?? [];
+  if (!Array.isArray(reactions)) throw badRequest("can't parse reaction types JSON object");
+  if (reactions.length > 1) throw badRequest('REACTIONS_TOO_MANY');
+  const [first] = reactions as readonly { readonly type?: unknown; readonly emoji?: unknown }[];
+  const emoji = first?.emoji;
+  if (
+    first !== undefined &&
+    (first.type !== 'emoji' || typeof emoji !== 'string' || !reactionEmoji.has(emoji))
+  )
+    throw badRequest('REACTION_INVALID');
+  platform.world.react(state, messageId, typeof emoji === 'string' ? emoji : undefined);
+  return { result: true, messageId };
+}
+
+const actions = new Set(
+  'typing upload_photo record_video upload_video record_voice upload_voice upload_document choose_sticker find_location record_video_note upload_video_note'.split(
+    ' ',
+  ),
+);
+
+/** Unlike a send, it takes the General topic's id. */
+function sendChatAction(platform: Platform, params: Params): Outcome {
+  const state = chatOf(platform.world, params);
+  const action = params.text('action');
+  if (!actions.has(action)) throw badRequest('wrong parameter action in request');
+  const threadId = params.optionalInt('message_thread_id');
+  const isGeneral = threadId === generalTopic && state.chat.is_forum === true;
+  if (threadId !== undefined && !isGeneral && !state.topics.has(threadId))
+    throw badRequest('message thread not found');
+  platform.typing.push({ chatId: state.chat.id, threadId, action, at: platform.now() });
+  return { result: true };
+}
+
+function sendMessageDraft(platform: Platform, params: Params): Outcome {
+  const state = chatOf(platform.world, params);
+  if (state.chat.type !== 'private') throw badRequest('TEXTDRAFT_PEER_INVALID');
+  const draftId = params.optionalInt('draft_id');
+  if (draftId === undefined || draftId === 0) throw badRequest('draft_id must be non-zero');
+  const { text } = readSentText(params.text('text'), sentEntities(params, 'entities'), 4096);
+  const threadId = readThread(state, params);
+  const canStop = params.bool('can_stop');
+  const keepOnStop = params.bool('keep_on_stop');
+  const draft = { chatId: state.chat.id, threadId, draftId, text, canStop, keepOnStop, at: platform.now() };
+  platform.drafts.push(draft);
+  platform.visibleDrafts.set(state.chat.id, draft);
+  return { result: true };
+}
+
+function getFile({ world }: Platform, params: Params): Outcome {
+  const file = world.files.get(params.text('file_id'));
+  if (file === undefined) throw badRequest('invalid file_id');
+  if (file.sizeBytes > 20 * 1024 * 1024) throw badRequest('file is too big');
+  const { id, path, sizeBytes } = file;
+  return { result: { file_id: id, file_unique_id: `u${id}`, file_size: sizeBytes, file_path: path } };
+}
+
+function setMyCommands(platform: Platform, params: Params): Outcome {
+  const commands = params.json('commands');
+  if (!Array.isArray(commands)) throw badRequest("can't parse commands JSON object");
+  if (commands.length > 100) throw badRequest('BOT_COMMANDS_TOO_MUCH');
+  for (const { command, description } of commands as readonly Record<string, unknown>[]) {
+    if (typeof command !== 'string' || !/^[a-z0-9_]{1,32}$/.test(command))
+      throw badRequest('BOT_COMMAND_INVALID');
+    if (typeof description !== 'string' || description.length < 1 || description.length > 256)
+      throw badRequest('BOT_COMMAND_DESCRIPTION_INVALID');
+  }
+  platform.commands = commands;
+  platform.commandWrites += 1;
+  return { result: true };
+}
+
+function answerCallbackQuery(platform: Platform, params: Params): Outcome {
+  if (!params.has('callback_query_id'))
+    throw badRequest('query is too old and response timeout expired or query ID is invalid');
+  platform.answeredCallbacks.push(params.text('callback_query_id'));
+  return { result: true };
+}
+
+function chatOf(world: World, params: Params): ChatState {
+  if (!params.has('chat_id')) throw badRequest('chat_id is empty');
+  const id = Number(params.text('chat_id'));
+  if (!Number.isSafeInteger(id)) throw badRequest('chat not found');
+  return world.writable(id);
+}
+
+function messageIdOf(params: Params): number {
+  const id = params.optionalInt('message_id');
+  if (id === undefined || id <= 0) throw badRequest('message identifier is not specified');
+  return id;
+}
+
+/** Markup is entities here; a parse mode would need a parser of its own, so it is refused aloud. */
+function sentEntities(params: Params, name: string): unknown {
+  if (params.has('parse_mode'))
+    throw badRequest("can't parse entities: this server reads entities only, not parse_mode");
+  return params.json(name);
+}
+
+function countAct(platform: Platform, state: ChatState): void {
+  const { groupRatePerMinute: limit } = platform;
+  if (limit === undefined || state.chat.type === 'private') return;
+  const since = platform.now() - 60_000;
+  while (state.botActs[0] !== undefined && state.botActs[0] <= since) state.botActs.shift();
+  const oldest = state.botActs[0];
+  if (state.botActs.length >= limit && oldest !== undefined) {
+    const seconds = Math.max(1, Math.ceil((oldest - since) / 1000));
+    throw new ApiError(429, `Too Many Requests: retry after ${seconds}`, { retry_after: seconds });
+  }
+  state.botActs.push(platform.now());
+}

@@ -1,0 +1,331 @@
+/** The test server must refuse what the platform refuses, or the tests behind it prove nothing. */
+import { Api, GrammyError, HttpError, InputFile } from 'grammy/web';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startTelegramServer, type TelegramServer, type TelegramServerOptions } from './server.ts';
+import type { TgUser } from './types.ts';
+
+const ada: TgUser = { id: 501, is_bot: false, first_name: 'Ada', username: 'ada_l' };
+let server: TelegramServer;
+let api: Api;
+let now = 1_800_000_000_000;
+
+const begin = async (options: TelegramServerOptions = {}) => {
+  await server?.close();
+  server = await startTelegramServer({ now: () => now, ...options });
+  server.world.addPrivateChat(ada);
+  api = new Api(server.token, { apiRoot: server.apiRoot });
+};
+beforeEach(() => begin());
+afterEach(() => server.close());
+
+/** The code and wording of a refusal. */
+const refusal = async (call: Promise<unknown>) => {
+  const error: unknown = await call.then(
+    () => undefined,
+    (fault: unknown) => fault,
+  );
+  if (!(error instanceof GrammyError)) throw new Error(`not refused by the platform: ${String(error)}`);
+  return `${error.error_code} ${error.description}`;
+};
+/** Calls outside the typed API, as a faulty client would make them. */
+const raw = async (method: string, body: object = {}, token = server.token) => {
+  const response = await fetch(`${server.apiRoot}/bot${token}/${method}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, ...((await response.json()) as Record<string, unknown>) };
+};
+const says = (text: string) => server.userSends({ from: ada, text });
+
+describe('calls', () => {
+  it('with a wrong token, an unknown method or no body are refused', async () => {
+    expect(await raw('getMe', {}, '1:wrong')).toMatchObject({
+      status: 401,
+      ok: false,
+      description: 'Unauthorized',
+    });
+    expect(await raw('sendCake')).toMatchObject({ status: 404, description: 'Not Found: method not found' });
+    expect(await raw('sendMessage')).toMatchObject({
+      status: 400,
+      description: 'Bad Request: chat_id is empty',
+    });
+    expect(await raw('sendMessage', { chat_id: 501 })).toMatchObject({
+      description: 'Bad Request: message text is empty',
+    });
+  });
+
+  it('to chats that are unknown, blocked, left or upgraded are refused in their words', async () => {
+    expect(await refusal(api.sendMessage(404, 'x'))).toBe('400 Bad Request: chat not found');
+    server.people.blocks(ada);
+    expect(await refusal(api.sendMessage(501, 'x'))).toBe('403 Forbidden: bot was blocked by the user');
+    const { chat } = server.world.addSupergroup('Team');
+    server.people.setsBotStatus(chat.id, ada, 'kicked');
+    expect(await refusal(api.sendMessage(chat.id, 'x'))).toBe(
+      '403 Forbidden: bot was kicked from the supergroup chat',
+    );
+    const old = server.world.addGroup('Old').chat.id;
+    const grown = server.people.migrates(old);
+    const error: unknown = await api.sendMessage(old, 'x').catch((fault: unknown) => fault);
+    expect(error).toMatchObject({ error_code: 400, parameters: { migrate_to_chat_id: grown } });
+  });
+
+  it('count the text after the white space at its ends is cut', async () => {
+    expect((await api.sendMessage(501, `  ${'x'.repeat(4096)}\n`)).text).toHaveLength(4096);
+    expect(await refusal(api.sendMessage(501, 'x'.repeat(4097)))).toBe(
+      '400 Bad Request: message is too long',
+    );
+    expect(await refusal(api.sendMessage(501, ' \n '))).toBe('400 Bad Request: message text is empty');
+  });
+
+  it.each([
+    ['beyond the text', 'abc', [{ type: 'bold', offset: 1, length: 9 }], /ends after the end of the text/],
+    [
+      'from inside a character',
+      'a👋',
+      [{ type: 'bold', offset: 2, length: 1 }],
+      /begins in a middle of a UTF-16 symbol/,
+    ],
+    [
+      'to inside a character',
+      'a👋',
+      [{ type: 'bold', offset: 0, length: 2 }],
+      /ends in a middle of a UTF-16 symbol/,
+    ],
+    ['of an unknown type', 'abc', [{ type: 'blink', offset: 0, length: 1 }], /Unsupported type/],
+    [
+      'that overlap by half',
+      'abcd',
+      [
+        { type: 'bold', offset: 0, length: 3 },
+        { type: 'italic', offset: 2, length: 2 },
+      ],
+      /overlap/,
+    ],
+    [
+      'around code',
+      'abcd',
+      [
+        { type: 'bold', offset: 0, length: 4 },
+        { type: 'code', offset: 1, length: 2 },
+      ],
+      /beside code/,
+    ],
+    [
+      'quote in quote',
+      'abcd',
+      [
+        { type: 'blockquote', offset: 0, length: 4 },
+        { type: 'blockquote', offset: 1, length: 2 },
+      ],
+      /blockquote/,
+    ],
+    [
+      'with no web address',
+      'abcd',
+      [{ type: 'text_link', offset: 0, length: 4, url: 'localhost' }],
+      /Wrong HTTP URL/,
+    ],
+  ])('refuse entities %s', async (_, text, entities, wording) => {
+    expect(await raw('sendMessage', { chat_id: 501, text, entities })).toMatchObject({
+      status: 400,
+      description: expect.stringMatching(wording),
+    });
+  });
+
+  it('answer what is gone as asked: refused, or without the quote', async () => {
+    const reply = (allow: boolean) =>
+      api.sendMessage(501, 'x', { reply_parameters: { message_id: 99, allow_sending_without_reply: allow } });
+    expect(await refusal(reply(false))).toBe('400 Bad Request: message to be replied not found');
+    expect((await reply(true)).reply_to_message).toBeUndefined();
+  });
+
+  it('take the General topic for typing and refuse it for sending', async () => {
+    const { chat } = server.world.addSupergroup('Forum', { isForum: true });
+    expect(await refusal(api.sendMessage(chat.id, 'x', { message_thread_id: 1 }))).toBe(
+      '400 Bad Request: message thread not found',
+    );
+    expect(await refusal(api.sendMessage(chat.id, 'x', { message_thread_id: 77 }))).toContain(
+      'message thread not found',
+    );
+    expect(await api.sendChatAction(chat.id, 'typing', { message_thread_id: 1 })).toBe(true);
+  });
+
+  it('edit and delete as the platform allows', async () => {
+    const { message_id: own } = await api.sendMessage(501, 'one');
+    const foreign = says('mine').messageId;
+    expect(await refusal(api.editMessageText(501, own, 'one'))).toContain('message is not modified');
+    expect(await refusal(api.editMessageText(501, foreign, 'x'))).toBe(
+      "400 Bad Request: message can't be edited",
+    );
+    expect(await refusal(api.editMessageText(501, 99, 'x'))).toBe(
+      '400 Bad Request: message to edit not found',
+    );
+    await api.editMessageText(501, own, 'two');
+    expect(server.botMessages(501)).toMatchObject([{ text: 'two', history: [{ text: 'one' }] }]);
+    await api.deleteMessage(501, own);
+    expect(await refusal(api.deleteMessage(501, own))).toBe('400 Bad Request: message to delete not found');
+    expect(server.deletedMessages(501)).toMatchObject([{ text: 'two' }]);
+    const { message_id: old } = await api.sendMessage(501, 'old');
+    now += 49 * 3_600_000;
+    expect(await refusal(api.deleteMessage(501, old))).toBe("400 Bad Request: message can't be deleted");
+  });
+
+  it('draft in private chats only, by a number other than 0, for 30 seconds', async () => {
+    const { chat } = server.world.addSupergroup('Team');
+    expect(await raw('sendMessageDraft', { chat_id: 501, draft_id: 0, text: 'x' })).toMatchObject({
+      status: 400,
+    });
+    expect(await raw('sendMessageDraft', { chat_id: chat.id, draft_id: 1, text: 'x' })).toMatchObject({
+      status: 400,
+    });
+    expect(
+      await raw('sendMessageDraft', { chat_id: 501, draft_id: 1, text: '', can_stop: true }),
+    ).toMatchObject({ ok: true });
+    now += 31_000;
+    expect(() => server.people.stopsDraft(501)).toThrow('no draft');
+  });
+
+  it('react with one emoji of the list', async () => {
+    const { messageId } = says('hi');
+    expect(
+      await raw('setMessageReaction', {
+        chat_id: 501,
+        message_id: messageId,
+        reaction: [{ type: 'emoji', emoji: '⚠️' }],
+      }),
+    ).toMatchObject({ description: 'Bad Request: REACTION_INVALID' });
+    expect(await api.setMessageReaction(501, messageId, [{ type: 'emoji', emoji: '👍' }])).toBe(true);
+  });
+
+  it('upload by multipart and download the same bytes', async () => {
+    const sent = await api.sendDocument(501, new InputFile(new Uint8Array([1, 2, 13, 10, 45, 45]), 'a.bin'), {
+      caption: 'c',
+    });
+    const file = await api.getFile(sent.document.file_id);
+    const response = await fetch(`${server.apiRoot}/file/bot${server.token}/${file.file_path}`);
+    expect([...new Uint8Array(await response.arrayBuffer())]).toEqual([1, 2, 13, 10, 45, 45]);
+    expect(sent).toMatchObject({ caption: 'c', document: { file_name: 'a.bin' } });
+  });
+
+  it('in a group are limited in their rate, when the test asks for it', async () => {
+    await begin({ groupRatePerMinute: 20 });
+    const { chat } = server.world.addSupergroup('Team');
+    for (let count = 0; count < 20; count += 1) await api.sendMessage(chat.id, `${count}`);
+    const error: unknown = await api.sendMessage(chat.id, 'x').catch((fault: unknown) => fault);
+    expect(error).toMatchObject({ error_code: 429, parameters: { retry_after: 60 } });
+    now += 60_000;
+    await api.sendMessage(chat.id, 'y');
+  });
+});
+
+describe('updates', () => {
+  const texts = async (offset?: number) => {
+    const updates = await api.getUpdates(offset === undefined ? {} : { offset });
+    return updates.map((update) => update.message?.text);
+  };
+
+  it('come again until a higher offset confirms them', async () => {
+    says('one');
+    says('two');
+    expect(await texts()).toEqual(['one', 'two']);
+    expect(await texts()).toEqual(['one', 'two']);
+    const [first] = await api.getUpdates();
+    expect(await texts((first?.update_id ?? 0) + 1)).toEqual(['two']);
+    expect(await texts()).toEqual(['two']);
+  });
+
+  it('are read from the head, confirming nothing, when the offset lies far in the future', async () => {
+    says('kept');
+    expect(await texts(2_000_000_000)).toEqual(['kept']);
+    expect(server.updates.pending).toHaveLength(1);
+  });
+
+  it('are kept for 24 hours', async () => {
+    says('old');
+    now += 24 * 3_600_000 - 1000;
+    expect(await texts()).toEqual(['old']);
+    now += 2000;
+    expect(await texts()).toEqual([]);
+  });
+
+  it('come 100 at a time, or fewer', async () => {
+    for (let count = 0; count < 130; count += 1) says(`${count}`);
+    expect(await texts()).toHaveLength(100);
+    expect(await api.getUpdates({ limit: 7 })).toHaveLength(7);
+  });
+
+  it('go to one poller: a second one ends the first with 409', async () => {
+    const first = refusal(api.getUpdates({ timeout: 20 }));
+    await server.waitFor(() => server.updates.isPolled);
+    const second = api.getUpdates({ timeout: 20 });
+    expect(await first).toContain('409 Conflict: terminated by other getUpdates request');
+    await server.waitFor(() => server.updates.isPolled);
+    says('for the second');
+    expect(await second).toHaveLength(1);
+  });
+
+  it('of kinds not asked for do not come; the list of kinds stays from call to call', async () => {
+    await api.getUpdates({ allowed_updates: ['callback_query'] });
+    says('unasked');
+    expect(await texts()).toEqual([]);
+    await api.getUpdates({ allowed_updates: [] });
+    says('asked');
+    expect(await texts()).toEqual(['asked']);
+  });
+
+  it('of groups come by the rules of privacy mode', async () => {
+    await begin({ isPrivacyOn: true });
+    const { chat } = server.world.addSupergroup('Team');
+    const { message_id: own } = await api.sendMessage(chat.id, 'hello all');
+    const inTeam = (text: string, more: object = {}) =>
+      server.userSends({ chat: chat.id, from: ada, text, ...more });
+    inTeam('among us');
+    inTeam('hey @parleytestbot');
+    inTeam('/help');
+    inTeam('indeed', { replyTo: own });
+    expect(await texts()).toEqual(['hey @parleytestbot', '/help', 'indeed']);
+  });
+
+  it('cannot be polled while a webhook is set', async () => {
+    await api.setWebhook('https://example.org/hook');
+    expect(await refusal(api.getUpdates())).toContain(
+      "409 Conflict: can't use getUpdates method while webhook is active",
+    );
+    says('kept');
+    await api.deleteWebhook({ drop_pending_updates: true });
+    expect(await texts()).toEqual([]);
+  });
+
+  it('carry computed entities, albums with one caption, and long texts in parts', async () => {
+    server.userSends({ from: ada, text: 'hey @ParleyTestBot /go https://a.example' });
+    const photo = () => server.world.addFile({ name: 'p', mimeType: 'image/jpeg', bytes: new Uint8Array(3) });
+    server.people.sendsAlbum({ from: ada, text: 'both' }, [photo(), photo()]);
+    server.people.sendsLong({ from: ada, text: 'y'.repeat(5000) });
+    const [marked, first, second, ...parts] = await api.getUpdates();
+    expect(marked?.message?.entities?.map(({ type }) => type)).toEqual(['mention', 'bot_command', 'url']);
+    expect(first?.message?.media_group_id).toBe(second?.message?.media_group_id);
+    expect([first?.message?.caption, second?.message?.caption]).toEqual(['both', undefined]);
+    expect(parts.map((part) => part.message?.text?.length)).toEqual([4096, 904]);
+  });
+});
+
+describe('faults', () => {
+  it('that drop the answer leave the message standing; those that cut before leave nothing', async () => {
+    server.fault({ kind: 'drop-answer' }, { method: 'sendMessage' });
+    await expect(api.sendMessage(501, 'stands')).rejects.toBeInstanceOf(HttpError);
+    server.fault({ kind: 'cut' }, { method: 'sendMessage' });
+    await expect(api.sendMessage(501, 'lost')).rejects.toBeInstanceOf(HttpError);
+    expect(server.botMessages(501).map(({ text }) => text)).toEqual(['stands']);
+    expect(server.sent.map(({ answered }) => answered)).toEqual([false, false]);
+  });
+
+  it('that take the server away end when it comes back, on the same port', async () => {
+    const { apiRoot } = server;
+    await server.goAway();
+    await expect(api.getMe()).rejects.toBeInstanceOf(HttpError);
+    await server.comeBack();
+    expect(server.apiRoot).toBe(apiRoot);
+    expect((await api.getMe()).username).toBe('ParleyTestBot');
+  });
+});

@@ -1,0 +1,375 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type Fault, type FaultMatch, Faults } from './faults.ts';
+import { type Draft, methods, type Outcome, type Platform, type Typing } from './methods.ts';
+import { type Params, readParams } from './params.ts';
+import { People } from './people.ts';
+import { ApiError, type Call, type StandingMessage, type TgUpdate, type TgUser } from './types.ts';
+import { UpdateQueue } from './update-queue.ts';
+import { World } from './world.ts';
+
+export type TelegramServerOptions = {
+  readonly token?: string;
+  readonly bot?: Partial<TgUser>;
+  /** Time as the platform sees it; default: the real one. */
+  readonly now?: () => number;
+  readonly isPrivacyOn?: boolean;
+  readonly groupRatePerMinute?: number;
+  readonly firstUpdateId?: number;
+};
+
+const sends = new Set([
+  'sendMessage',
+  'sendPhoto',
+  'sendDocument',
+  'editMessageText',
+  'deleteMessage',
+  'setMessageReaction',
+]);
+
+/** Starts a Bot API server on a loopback port of its own. */
+export async function startTelegramServer(options: TelegramServerOptions = {}): Promise<TelegramServer> {
+  const server = new TelegramServer(options);
+  await server.comeBack();
+  return server;
+}
+
+/** The Bot API as a bot meets it, and the hands of a test on the other side of it. */
+export class TelegramServer {
+  readonly token: string;
+  readonly bot: TgUser;
+  readonly world: World;
+  readonly updates: UpdateQueue;
+  /** What people do: `server.people.sends({ from, text })`. */
+  readonly people: People;
+  /** Every call of a method, in order of arrival, long polls included. */
+  readonly calls: Call[] = [];
+  readonly typing: Typing[] = [];
+  readonly drafts: Draft[] = [];
+  readonly #faults = new Faults();
+  readonly #platform: Platform;
+  readonly #sockets = new Set<Socket>();
+  readonly #waiters = new Set<() => void>();
+  #http: Server | undefined;
+  #port = 0;
+  #isTokenRevoked = false;
+
+  constructor(options: TelegramServerOptions) {
+    const now = options.now ?? Date.now;
+    this.token = options.token ?? '7000001:AAparley-test-token-0123456789abcdef';
+    const id = Number(this.token.split(':')[0]);
+    this.bot = { id, is_bot: true, first_name: 'Parley', username: 'ParleyTestBot', ...options.bot };
+    this.world = new World(this.bot, now);
+    this.updates = new UpdateQueue(now, options.firstUpdateId ?? 410_000_001);
+    const visibleDrafts = new Map<number, Draft>();
+    const isPrivate = options.isPrivacyOn ?? false;
+    const onChange = () => this.#changed();
+    this.people = new People({
+      world: this.world,
+      queue: this.updates,
+      now,
+      visibleDrafts,
+      isPrivate,
+      onChange,
+    });
+    this.#platform = {
+      world: this.world,
+      now,
+      drafts: this.drafts,
+      typing: this.typing,
+      visibleDrafts,
+      answeredCallbacks: [],
+      commands: [],
+      commandWrites: 0,
+      webhookUrl: '',
+      groupRatePerMinute: options.groupRatePerMinute,
+      canReadAllGroupMessages: !isPrivate,
+      dropPending: () => this.updates.drop(),
+    };
+  }
+
+  /** What `apiRoot` of a bot is set to. */
+  get apiRoot(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** The calls that put something into a chat or change it, refused ones included. */
+  get sent(): readonly Call[] {
+    return this.calls.filter((call) => sends.has(call.method));
+  }
+
+  get platform(): Platform {
+    return this.#platform;
+  }
+
+  /** Short for `people.sends`. */
+  userSends(message: Parameters<People['sends']>[0]): StandingMessage {
+    return this.people.sends(message);
+  }
+
+  /** What stands in a chat now, oldest first. */
+  messages(chatId: number): readonly StandingMessage[] {
+    return [...(this.world.chats.get(chatId)?.messages.values() ?? [])];
+  }
+
+  /** What stands there and was written by the bot. */
+  botMessages(chatId: number): readonly StandingMessage[] {
+    return this.messages(chatId).filter((message) => message.from?.id === this.bot.id);
+  }
+
+  deletedMessages(chatId: number): readonly StandingMessage[] {
+    return this.world.chats.get(chatId)?.deleted ?? [];
+  }
+
+  fault(fault: Fault, match: FaultMatch = {}): void {
+    this.#faults.add(fault, match);
+  }
+
+  clearFaults(): void {
+    this.#faults.clear();
+  }
+
+  /** From now on the token is refused. */
+  revokeToken(): void {
+    this.#isTokenRevoked = true;
+  }
+
+  /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
+  waitFor<T>(probe: () => T | undefined | false, deadlineMs = 5000): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const check = () => {
+        const value = probe();
+        if (value === undefined || value === false) return;
+        finish();
+        resolve(value);
+      };
+      const finish = () => {
+        clearTimeout(timer);
+        this.#waiters.delete(check);
+      };
+      const timer = setTimeout(() => {
+        finish();
+        const last = this.calls
+          .slice(-8)
+          .map((call) => `${call.method} ${call.status} ${call.description ?? ''}`);
+        reject(
+          new Error(
+            `Telegram test server: nothing matched within ${deadlineMs} ms; last calls: ${last.join('; ')}`,
+          ),
+        );
+      }, deadlineMs);
+      this.#waiters.add(check);
+      check();
+    });
+  }
+
+  /** Cuts every connection and refuses new ones. Updates go on collecting. */
+  async goAway(): Promise<void> {
+    const http = this.#http;
+    if (http === undefined) return;
+    this.#http = undefined;
+    const closed = once(http, 'close');
+    http.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  /** Listens again, on the same port. */
+  async comeBack(): Promise<void> {
+    if (this.#http !== undefined) return;
+    const http = createServer((request, response) => void this.#serve(request, response));
+    http.keepAliveTimeout = 60_000;
+    http.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    http.listen(this.#port, '127.0.0.1');
+    await once(http, 'listening');
+    this.#port = (http.address() as AddressInfo).port;
+    this.#http = http;
+  }
+
+  async close(): Promise<void> {
+    await this.goAway();
+  }
+
+  #changed(): void {
+    for (const check of [...this.#waiters]) check();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+    } catch {
+      return; // The client hung up in the middle of its request: nothing arrived, nothing to answer.
+    }
+    const url = new URL(request.url ?? '/', 'http://bot-api');
+    const file = /^\/file\/bot([^/]+)\/(.+)$/.exec(url.pathname);
+    if (file !== null) return this.#download(response, file[1] ?? '', file[2] ?? '');
+    const call = /^\/bot([^/]+)\/(\w+)$/.exec(url.pathname);
+    if (call === null) {
+      answer(response, refusal(new ApiError(404, 'Not Found')));
+      return;
+    }
+    if (!this.#isAuthorised(call[1] ?? ''))
+      return answer(response, refusal(new ApiError(401, 'Unauthorized')));
+    const method = call[2] ?? '';
+    try {
+      const params = readParams(
+        request.headers['content-type'] ?? '',
+        Buffer.concat(chunks),
+        url.searchParams,
+      );
+      this.#answerCall(method, params, response);
+    } catch (error) {
+      answer(response, refusal(error));
+    }
+  }
+
+  #isAuthorised(token: string): boolean {
+    return !this.#isTokenRevoked && decodeURIComponent(token) === this.token;
+  }
+
+  #answerCall(method: string, params: Params, response: ServerResponse): void {
+    const call: Call = {
+      method,
+      params: params.values,
+      at: this.#platform.now(),
+      status: 0,
+      answered: false,
+    };
+    this.calls.push(call);
+    const fault = this.#faults.take(method);
+    if (fault?.kind === 'cut') {
+      this.#cut(response);
+      return;
+    }
+    if (fault?.kind === 'page') {
+      this.#finish(call, response, page(fault.code));
+      return;
+    }
+    if (fault?.kind === 'refuse') {
+      const { code, description, parameters } = fault;
+      this.#finish(call, response, refusal(new ApiError(code, description, parameters)));
+      return;
+    }
+    const done = (reply: Reply) => {
+      if (fault?.kind === 'drop-answer') {
+        call.status = reply.status;
+        this.#cut(response);
+        return;
+      }
+      if (fault?.kind === 'slow') {
+        setTimeout(() => this.#finish(call, response, reply), fault.ms).unref();
+        this.#changed();
+      } else this.#finish(call, response, reply);
+    };
+    if (method === 'getUpdates') this.#getUpdates(params, response, done);
+    else done(this.#apply(call, method, params));
+  }
+
+  #apply(call: Call, method: string, params: Params): Reply {
+    try {
+      const handler = methods.get(method);
+      if (handler === undefined) throw new ApiError(404, 'Not Found: method not found');
+      const { result, messageId }: Outcome = handler(this.#platform, params);
+      if (messageId !== undefined) call.messageId = messageId;
+      return { status: 200, body: JSON.stringify({ ok: true, result }) };
+    } catch (error) {
+      return refusal(error);
+    }
+  }
+
+  #getUpdates(params: Params, response: ServerResponse, done: (reply: Reply) => void): void {
+    if (this.#platform.webhookUrl !== '') {
+      const why =
+        "can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first";
+      done(refusal(new ApiError(409, `Conflict: ${why}`)));
+      return;
+    }
+    const allowed = params.json('allowed_updates');
+    if (Array.isArray(allowed)) this.updates.setAllowed(allowed.map(String));
+    const seconds = Math.min(50, Math.max(0, params.optionalInt('timeout') ?? 0));
+    const limit = Math.min(100, Math.max(1, params.optionalInt('limit') ?? 100));
+    const poll = {
+      limit,
+      isLong: seconds > 0,
+      answer: (found: readonly TgUpdate[] | ApiError) => {
+        clearTimeout(timer);
+        done(
+          found instanceof ApiError
+            ? refusal(found)
+            : { status: 200, body: JSON.stringify({ ok: true, result: found }) },
+        );
+      },
+    };
+    const timer = seconds > 0 ? setTimeout(() => this.updates.endPoll(poll), seconds * 1000) : undefined;
+    const forget = this.updates.poll(params.optionalInt('offset') ?? 0, poll);
+    response.once('close', () => {
+      clearTimeout(timer);
+      forget();
+    });
+    this.#changed();
+  }
+
+  async #download(response: ServerResponse, token: string, path: string): Promise<void> {
+    const file = [...this.world.files.values()].find((one) => one.path === path);
+    if (!this.#isAuthorised(token) || file === undefined)
+      return answer(response, refusal(new ApiError(404, 'Not Found')));
+    response.writeHead(200, { 'content-type': 'application/octet-stream' });
+    // A client that hangs up ends the stream; that is its right and no fault of this server.
+    await pipeline(Readable.from(file.bytes()), response).catch(() => undefined);
+  }
+
+  #cut(response: ServerResponse): void {
+    response.socket?.destroy();
+    this.#changed();
+  }
+
+  #finish(call: Call, response: ServerResponse, reply: Reply): void {
+    call.status = reply.status;
+    if (reply.description !== undefined) call.description = reply.description;
+    call.answered = !response.destroyed;
+    answer(response, reply);
+    this.#changed();
+  }
+}
+
+type Reply = {
+  readonly status: number;
+  readonly body: string;
+  readonly description?: string;
+  readonly type?: string;
+};
+
+function refusal(error: unknown): Reply {
+  if (!(error instanceof ApiError)) {
+    // A fault of this server must not look like the platform's: it says so and fails the test.
+    const description = `Internal Server Error: test server fault: ${String(error instanceof Error ? error.stack : error)}`;
+    return { status: 500, description, body: JSON.stringify({ ok: false, error_code: 500, description }) };
+  }
+  const { code, message: description, parameters } = error;
+  const body = JSON.stringify({
+    ok: false,
+    error_code: code,
+    description,
+    ...(parameters ? { parameters } : {}),
+  });
+  return { status: code, description, body };
+}
+
+function page(code: number): Reply {
+  const text = `<html><head><title>${code} Bad Gateway</title></head><body>nginx/1.18.0</body></html>`;
+  return { status: code, body: text, description: 'a page of the proxy', type: 'text/html' };
+}
+
+function answer(response: ServerResponse, { status, body, type = 'application/json' }: Reply): void {
+  if (response.destroyed) return;
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) });
+  response.end(body);
+}
