@@ -1,0 +1,16 @@
+import type { Capabilities } from '#contracts/capabilities.ts';
+import { maxTextLength } from '#contracts/client-frames.ts';
+
+export const terminalCapabilities: Capabilities = {
+  text: { maxLength: maxTextLength },
+  canEdit: true,
+  canDelete: true,
+  canReact: false,
+  preview: { dm: 'draft', group: 'none' },
+  previewIntervalMs: { dm: 60, group: 60 },
+  isSessionBound: true,
+  // A part stands in the timeline under its key, so a repeated send changes nothing.
+  repeatSafeMs: Number.MAX_SAFE_INTEGER,
+  whileAway:
+    'The client keeps unsent lines while it runs and sends them when Parley is back; answers wait in the timeline.',
+};

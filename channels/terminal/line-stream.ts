@@ -1,0 +1,55 @@
+import type { Socket } from 'node:net';
+import { maxFrameBytes } from '#contracts/client-frames.ts';
+
+/** One client's stream, cut into lines of JSON. */
+export type LineStream = {
+  send(line: string): void;
+  /** Ends the stream once what was sent has left, by force after 300 ms. */
+  close(): void;
+  onLine(listener: (line: string) => void): void;
+  onClose(listener: () => void): void;
+};
+
+/** Bytes that may wait for a client that does not read; past it the client is cut off. */
+const maxBufferedBytes = 8 * 1024 * 1024;
+const closeGraceMs = 300;
+const newline = 0x0a;
+
+export function createLineStream(socket: Socket): LineStream {
+  // A client that is gone is told by `close`; its error says nothing more.
+  socket.on('error', () => socket.destroy());
+  return {
+    send: (line) => {
+      if (socket.destroyed || socket.writableEnded) return;
+      socket.write(`${line}\n`);
+      if (socket.writableLength > maxBufferedBytes) socket.destroy();
+    },
+    close: () => {
+      socket.end();
+      const timer = setTimeout(() => socket.destroy(), closeGraceMs);
+      timer.unref();
+      socket.once('close', () => clearTimeout(timer));
+    },
+    onLine: (listener) => readLines(socket, listener),
+    onClose: (listener) => void socket.once('close', listener),
+  };
+}
+
+/** Splits at line ends before decoding, so that no character is cut; a line too long ends the stream. */
+function readLines(socket: Socket, listener: (line: string) => void): void {
+  let rest: Buffer[] = [];
+  let restBytes = 0;
+  socket.on('data', (chunk: Buffer) => {
+    let from = 0;
+    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
+      const line = Buffer.concat([...rest, chunk.subarray(from, end)]).toString();
+      rest = [];
+      restBytes = 0;
+      from = end + 1;
+      if (line.length > 0) listener(line);
+    }
+    restBytes += chunk.length - from;
+    rest.push(chunk.subarray(from));
+    if (restBytes > maxFrameBytes) socket.destroy();
+  });
+}

@@ -1,0 +1,10 @@
+import { clientEnvelope } from '#contracts/client-envelope.ts';
+import type { EffectFrame } from '#contracts/client-frames.ts';
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { webOwner } from './ids.ts';
+
+/** Whoever is connected here is the owner. `sentAt` is the gateway's time of arrival, ms. */
+export function inboundEnvelope(frame: EffectFrame, route: ReplyRoute, sentAt: number): InboundEnvelope {
+  return clientEnvelope(frame, { route, owner: webOwner, sentAt });
+}

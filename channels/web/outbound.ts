@@ -1,0 +1,2 @@
+/** A delivery here is a frame to whoever looks: the same as on every channel of clients. */
+export { clientDelivery as outboundPlan } from '#contracts/client-delivery.ts';

@@ -1,0 +1,91 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { WebSocket } from 'ws';
+import type { ChannelId } from '#contracts/ids.ts';
+import type { ClientSocket, RouteHost, WebhookAnswer, WebhookRequest } from '#contracts/route-host.ts';
+import { closeSocket, createClientSocket } from './client-socket.ts';
+
+/** The routes of the channels. They may be added and replaced while the server listens. */
+export interface ChannelRoutes {
+  hostFor(channel: ChannelId): RouteHost;
+  /** Puts the two wildcard routes on the server; what they lead to is looked up per request. */
+  mount(app: FastifyInstance): void;
+  /** Closes the open sockets of one session, or all. */
+  closeSockets(which: { readonly session: string } | 'all', reason: string): void;
+}
+
+type SocketHandler = (socket: ClientSocket) => void;
+type WebhookHandler = (request: WebhookRequest) => Promise<WebhookAnswer>;
+type ChannelParams = { readonly channel: string; readonly path: string; readonly '*'?: string };
+
+const webhookBodyBytes = 1024 * 1024;
+
+export function createChannelRoutes(): ChannelRoutes {
+  const sockets = new Map<string, SocketHandler>();
+  const webhooks = new Map<string, WebhookHandler>();
+  const open = new Map<WebSocket, string | undefined>();
+  return {
+    hostFor: (channel) => ({
+      socket: (path, onOpen) => void sockets.set(`${channel}/${path}`, onOpen),
+      webhook: (path, handle) => void webhooks.set(`${channel}/${path}`, handle),
+    }),
+    mount: (app) => {
+      mountSockets(app, sockets, open);
+      mountWebhooks(app, webhooks);
+    },
+    closeSockets: (which, reason) => {
+      for (const [socket, session] of open) {
+        if (which === 'all') closeSocket(socket, 1001, reason);
+        else if (which.session === session) closeSocket(socket, 1008, reason);
+      }
+    },
+  };
+}
+
+function mountSockets(
+  app: FastifyInstance,
+  handlers: ReadonlyMap<string, SocketHandler>,
+  open: Map<WebSocket, string | undefined>,
+): void {
+  app.get<{ Params: ChannelParams }>(
+    '/channels/:channel/:path',
+    { websocket: true, config: { access: 'signed-in', isSocket: true } },
+    (socket, request) => {
+      const handler = handlers.get(routeName(request.params));
+      if (handler === undefined) return closeSocket(socket, 1013, 'not ready');
+      open.set(socket, request.identity?.kind === 'session' ? request.identity.id : undefined);
+      socket.once('close', () => open.delete(socket));
+      handler(createClientSocket(socket));
+    },
+  );
+}
+
+function mountWebhooks(app: FastifyInstance, handlers: ReadonlyMap<string, WebhookHandler>): void {
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(
+      '*',
+      { parseAs: 'buffer', bodyLimit: webhookBodyBytes },
+      (_request, body, done) => done(null, body),
+    );
+    const options = { config: { access: 'webhook' as const }, bodyLimit: webhookBodyBytes };
+    const answer = async (request: FastifyRequest<{ Params: ChannelParams }>) => {
+      const handler = handlers.get(routeName(request.params));
+      if (handler === undefined) return { status: 404 };
+      const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
+      return handler({ params: request.params['*'] ?? '', headers: request.headers, body });
+    };
+    for (const url of ['/channels/:channel/:path', '/channels/:channel/:path/*']) {
+      scope.post<{ Params: ChannelParams }>(url, options, async (request, reply) => {
+        const { status, body } = await answer(request);
+        return reply
+          .code(status)
+          .type('text/plain; charset=utf-8')
+          .send(body ?? '');
+      });
+    }
+  });
+}
+
+function routeName(params: ChannelParams): string {
+  return `${params.channel}/${params.path}`;
+}

@@ -1,0 +1,26 @@
+import type { ChannelId } from '#contracts/ids.ts';
+import type { ChannelState } from '../channel-host/channel-host.ts';
+import type { ChannelStatus } from './gateway-status.ts';
+
+/** How a channel's state is told on the page and by `parley status`. */
+export function channelStatus({
+  id,
+  state,
+}: {
+  readonly id: ChannelId;
+  readonly state: ChannelState;
+}): ChannelStatus {
+  switch (state.kind) {
+    case 'on':
+      return { id, state: 'on', detail: state.account };
+    case 'off':
+      return { id, state: 'off', detail: state.reason };
+    case 'starting':
+      return { id, state: 'trouble', detail: 'connecting' };
+    case 'standby':
+    case 'trouble':
+      return { id, state: 'trouble', detail: state.reason };
+    default:
+      return state satisfies never;
+  }
+}

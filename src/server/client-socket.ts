@@ -1,0 +1,49 @@
+import type { WebSocket } from 'ws';
+import type { ClientSocket } from '#contracts/route-host.ts';
+
+/** Bytes that may wait for a slow client; past it the client is cut off and catches up by reading. */
+const maxBufferedBytes = 8 * 1024 * 1024;
+const heartbeatMs = 30_000;
+const closeGraceMs = 300;
+
+/** Wraps one open WebSocket: text only, bounded buffer, and an end when the other side is gone. */
+export function createClientSocket(socket: WebSocket): ClientSocket {
+  watchHeartbeat(socket);
+  return {
+    send: (text) => {
+      if (socket.readyState !== socket.OPEN) return;
+      if (socket.bufferedAmount > maxBufferedBytes) return closeSocket(socket, 1013, 'too slow');
+      socket.send(text);
+    },
+    close: (code, reason) => closeSocket(socket, code, reason),
+    onMessage: (listener) => {
+      socket.on('message', (data, isBinary) => {
+        if (isBinary) return closeSocket(socket, 1003, 'text only');
+        listener(data.toString());
+      });
+    },
+    onClose: (listener) => void socket.once('close', listener),
+  };
+}
+
+/** Closes politely, and by force when the other side does not answer within 300 ms. */
+export function closeSocket(socket: WebSocket, code: number, reason: string): void {
+  socket.close(code, reason);
+  const timer = setTimeout(() => socket.terminate(), closeGraceMs);
+  timer.unref();
+  socket.once('close', () => clearTimeout(timer));
+}
+
+function watchHeartbeat(socket: WebSocket): void {
+  let isAlive = true;
+  socket.on('pong', () => {
+    isAlive = true;
+  });
+  const timer = setInterval(() => {
+    if (!isAlive) return socket.terminate();
+    isAlive = false;
+    socket.ping();
+  }, heartbeatMs);
+  timer.unref();
+  socket.once('close', () => clearInterval(timer));
+}

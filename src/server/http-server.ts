@@ -1,0 +1,182 @@
+/**
+ * The one HTTP server: page, status, health and the channels' routes. Every request passes the same
+ * gate in the same order (Host, Origin, form, identity), and a route without an access is closed.
+ */
+import type { AddressInfo } from 'node:net';
+import cookiePlugin from '@fastify/cookie';
+import websocketPlugin from '@fastify/websocket';
+import fastify, { type FastifyInstance } from 'fastify';
+import { maxFrameBytes } from '#contracts/client-frames.ts';
+import { type Clock, systemClock } from '#contracts/clock.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { ChannelId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { RouteHost } from '#contracts/route-host.ts';
+import { allowedOrigins } from './allowed-origins.ts';
+import { createAttemptLimiter } from './attempt-limiter.ts';
+import { createChannelRoutes } from './channel-routes.ts';
+import { mountGate } from './gate.ts';
+import type { GatewayStatus, Readiness } from './gateway-status.ts';
+import { createIdentityCheck } from './identity.ts';
+import { pageAddress } from './page-address.ts';
+import { servePage } from './page-files.ts';
+import { createSessionSeal } from './session-seal.ts';
+import { createSignInCodes } from './sign-in-codes.ts';
+import { mountSignIn } from './sign-in-routes.ts';
+import { mountStatus } from './status-routes.ts';
+
+export type HttpServerDeps = {
+  readonly host: string;
+  /** 0 takes a free port. */
+  readonly port: number;
+  /** The owner's token, at least 128 bits. */
+  readonly token: string;
+  /** Host values to answer to beside the loopback names, as browsers send them: `parley.home:8443`. */
+  readonly allowedHosts?: readonly string[];
+  readonly log: Log;
+  readonly clock?: Clock;
+  readonly pageDir?: string;
+  readiness(): Promise<Readiness>;
+  status(): Promise<GatewayStatus>;
+  /** The text of `/metrics`; the route is absent without it. */
+  metrics?(): Promise<string>;
+};
+
+export interface HttpServer {
+  routesFor(channel: ChannelId): RouteHost;
+  /** Begins to answer. Throws ParleyError `config_invalid` when the address cannot be had. */
+  listen(): Promise<{ readonly url: string }>;
+  /** A fresh link that signs one browser in, once, within 15 minutes. Only after `listen`. */
+  signInLink(): string;
+  /** Closes every socket within a second, then the server. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+const bodyLimitBytes = 64 * 1024;
+const requestTimeoutMs = 15_000;
+/** 128 bits as hexadecimal digits take 32 characters, as base64 22. */
+const minTokenLength = 22;
+
+export function createHttpServer(deps: HttpServerDeps): HttpServer {
+  checkToken(deps.token);
+  const clock = deps.clock ?? systemClock;
+  const codes = createSignInCodes(clock);
+  const routes = createChannelRoutes();
+  const app = fastify({
+    bodyLimit: bodyLimitBytes,
+    requestTimeout: requestTimeoutMs,
+    forceCloseConnections: true,
+    trustProxy: false,
+    logger: false,
+    // A prototype key is refused, not dropped: nobody sends one by accident.
+    onProtoPoisoning: 'error',
+    onConstructorPoisoning: 'error',
+    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
+  });
+  const port = () => boundPort(app) ?? deps.port;
+  mountAll(app, deps, { clock, codes, routes, port });
+  return {
+    routesFor: (channel) => routes.hostFor(channel),
+    listen: async () => {
+      await listen(app, deps);
+      return { url: pageAddress(deps.host, port()) };
+    },
+    signInLink: () => `${pageAddress(deps.host, port())}/signin?code=${codes.issue()}`,
+    close: async () => {
+      await app.close();
+    },
+  };
+}
+
+/** No route has a JSON Schema: zod checks what comes in. So ajv and its like are not even loaded: 90 files. */
+function noSchemas(): never {
+  throw new ParleyError('internal', 'A route was given a JSON Schema; check its input with zod instead.');
+}
+
+type Parts = {
+  readonly clock: Clock;
+  readonly codes: ReturnType<typeof createSignInCodes>;
+  readonly routes: ReturnType<typeof createChannelRoutes>;
+  readonly port: () => number;
+};
+
+function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): void {
+  const limiter = createAttemptLimiter(parts.clock);
+  const seal = createSessionSeal(deps.token, parts.clock);
+  const identities = createIdentityCheck({ token: deps.token, seal, limiter });
+  // Cookies are shared by all ports of a host, so the port is in the name.
+  const cookieName = () => `parley-${parts.port()}`;
+
+  app.register(cookiePlugin);
+  app.register(websocketPlugin, {
+    options: { maxPayload: maxFrameBytes },
+    errorHandler: (error, socket) => {
+      deps.log.debug({ reason: error.message }, 'socket.failed');
+      socket.terminate();
+    },
+    preClose: (done) => {
+      parts.routes.closeSockets('all', 'going away');
+      done();
+    },
+  });
+  mountGate(app, {
+    log: deps.log,
+    identities,
+    cookieName,
+    origins: () => allowedOrigins(parts.port(), deps.allowedHosts ?? []),
+  });
+  app.register(async (scope) => {
+    mountStatus(scope, deps);
+    mountSignIn(scope, {
+      cookieName,
+      codes: parts.codes,
+      seal,
+      limiter,
+      identities,
+      onSignOut: (session) => parts.routes.closeSockets({ session }, 'signed out'),
+    });
+    servePage(scope, deps.pageDir);
+    parts.routes.mount(scope);
+  });
+}
+
+async function listen(app: FastifyInstance, deps: HttpServerDeps): Promise<void> {
+  try {
+    await app.listen({ host: deps.host, port: deps.port });
+  } catch (cause) {
+    throw new ParleyError(
+      'config_invalid',
+      `The page cannot be served on ${deps.host}:${deps.port}: ${reasonOf(cause)}.`,
+      { cause },
+    );
+  }
+}
+
+function reasonOf(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+  switch (code) {
+    case 'EADDRINUSE':
+      return 'another program has that port. Set PARLEY_PORT to a free one';
+    case 'EACCES':
+      return 'this account may not use that port. Set PARLEY_PORT to one above 1023';
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return 'this machine has no such address. Correct PARLEY_HOST';
+    default:
+      return code;
+  }
+}
+
+function checkToken(token: string): void {
+  if (token.length >= minTokenLength && new Set(token).size >= 8) return;
+  throw new ParleyError(
+    'config_invalid',
+    'PARLEY_TOKEN is too weak: use at least 22 random characters, for example from `openssl rand -base64 24`.',
+  );
+}
+
+function boundPort(app: FastifyInstance): number | undefined {
+  const address = app.server.address() as AddressInfo | string | null;
+  return typeof address === 'object' && address !== null ? address.port : undefined;
+}

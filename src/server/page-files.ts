@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance } from 'fastify';
+
+/** The one list of files that are served: no path of a request ever reaches the file system. */
+type PageFile = { readonly url: string; readonly path: string; readonly type: string };
+
+const script = 'text/javascript; charset=utf-8';
+const pageFiles: readonly (readonly [url: string, name: string, type: string])[] = [
+  ['/', 'index.html', 'text/html; charset=utf-8'],
+  ['/page/style.css', 'style.css', 'text/css; charset=utf-8'],
+  ['/page/icon.svg', 'icon.svg', 'image/svg+xml'],
+  ['/page/app.webmanifest', 'app.webmanifest', 'application/manifest+json'],
+  ...[
+    'main',
+    'api',
+    'chat',
+    'chat-view',
+    'connection',
+    'conversation',
+    'markdown',
+    'outbox',
+    'random-id',
+    'rich-text',
+    'sign-in-view',
+    'status-view',
+  ].map((name) => [`/page/${name}.js`, `${name}.js`, script] as const),
+];
+
+/** Serves the page's own modules as they are, and the two libraries they import, under `/vendor/`. */
+export function servePage(
+  app: FastifyInstance,
+  pageDir = fileURLToPath(new URL('page/', import.meta.url)),
+): void {
+  const files: readonly PageFile[] = [
+    ...pageFiles.map(([url, name, type]) => ({ url, path: `${pageDir}/${name}`, type })),
+    { url: '/vendor/preact.js', path: vendorPath('preact'), type: script },
+    { url: '/vendor/htm.js', path: vendorPath('htm'), type: script },
+  ];
+  for (const file of files) serveFile(app, file);
+}
+
+function vendorPath(name: string): string {
+  return fileURLToPath(import.meta.resolve(name));
+}
+
+function serveFile(app: FastifyInstance, file: PageFile): void {
+  app.get(file.url, { config: { access: 'public' } }, async (request, reply) => {
+    const bytes = await readFile(file.path);
+    const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`;
+    reply.header('cache-control', 'no-cache').header('etag', etag);
+    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+    return reply.type(file.type).send(bytes);
+  });
+}

@@ -1,0 +1,27 @@
+/** The few HTTP calls of the page. The header is one that a page of another origin cannot send. */
+const changeHeaders = { 'content-type': 'application/json', 'x-parley': '1' };
+
+/** Resolves with the status, or `undefined` when nobody is signed in. Rejects when Parley is away. */
+export async function fetchStatus() {
+  const answer = await fetch('/api/status', { cache: 'no-store' });
+  if (answer.status === 401) return undefined;
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  return answer.json();
+}
+
+/** Resolves with `undefined` when it worked, else with a sentence for the person. */
+export async function signIn(token) {
+  const answer = await post('/api/sign-in', { token }).catch(() => undefined);
+  if (answer === undefined) return 'Parley does not answer. Is it running?';
+  if (answer.ok) return undefined;
+  if (answer.status === 429) return 'Too many tries. Wait a minute, then try again.';
+  return 'That is not the token.';
+}
+
+export async function signOut() {
+  await post('/api/sign-out', {});
+}
+
+function post(path, body) {
+  return fetch(path, { method: 'POST', headers: changeHeaders, body: JSON.stringify(body) });
+}

@@ -1,0 +1,158 @@
+/** Joins state, socket and view. The state is one value; whatever happens makes the next one and shows it. */
+import { fetchStatus, signOut } from '/page/api.js';
+import { ChatView } from '/page/chat-view.js';
+import { createConnection } from '/page/connection.js';
+import { emptyConversation, reduce } from '/page/conversation.js';
+import { createOutbox } from '/page/outbox.js';
+import { randomId } from '/page/random-id.js';
+import { h, render } from '/vendor/preact.js';
+
+const statusEveryMs = 15_000;
+/** After a run ended its last text may still be on its way; then the preview goes. */
+const settleMs = 1500;
+const nearEndPx = 80;
+
+/** Runs until the page is left or reloaded. */
+export function startChat(root, firstStatus) {
+  const outbox = createOutbox(localStorage);
+  const page = createPage(root, firstStatus);
+  for (const entry of outbox.list()) {
+    if (entry.frame.type === 'send') page.dispatch({ kind: 'unsent', ...entry });
+  }
+  const connection = createConnection({
+    url: `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/channels/web/chat`,
+    conversation: 'main',
+    outbox,
+    position: () => page.state().conversation.position,
+    onFrame: (frame) => page.dispatch({ kind: 'frame', frame }),
+    onState: (state) => {
+      page.dispatch({ kind: 'connection', state });
+      if (state !== 'connecting') refreshStatus(page);
+    },
+  });
+  setInterval(() => refreshStatus(page), statusEveryMs);
+  page.setActions({ ...writingActions(page, connection), ...frameActions(page, connection, outbox) });
+  focusComposer();
+}
+
+/** Holds what is known and shows it, at most once per frame. */
+function createPage(root, status) {
+  let state = { conversation: emptyConversation, status, draft: '', editing: undefined, isAtEnd: true };
+  let actions = {};
+  let isScheduled = false;
+
+  const show = () => {
+    isScheduled = false;
+    render(h(ChatView, { ...state, actions }), root);
+    if (state.isAtEnd) scrollToEnd();
+  };
+  const schedule = () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    // Not an animation frame: a page in the background must keep up too.
+    setTimeout(show, 16);
+  };
+  const update = (change) => {
+    state = { ...state, ...change };
+    schedule();
+  };
+  const dispatch = (input) => {
+    update({ conversation: reduce(state.conversation, input) });
+    const isEnd = input.frame?.event?.kind === 'run' && input.frame.event.state === 'ended';
+    if (isEnd) setTimeout(() => dispatch({ kind: 'preview-settled' }), settleMs);
+  };
+  return {
+    state: () => state,
+    update,
+    dispatch,
+    setActions: (next) => {
+      actions = next;
+      show();
+    },
+  };
+}
+
+/** What the composer and a waiting message offer. */
+function writingActions(page, connection) {
+  const submit = createSubmit(page, connection);
+  const send = () => {
+    const { draft, editing } = page.state();
+    if (draft.trim() === '') return;
+    submit(
+      editing === undefined ? { type: 'send', text: draft } : { type: 'edit', message: editing, text: draft },
+    );
+    page.update({ draft: '', editing: undefined, isAtEnd: true });
+    focusComposer();
+  };
+  const endEdit = () => page.update({ editing: undefined, draft: '' });
+  return {
+    send,
+    endEdit,
+    stop: () => submit({ type: 'stop' }),
+    cancelMessage: (message) => submit({ type: 'delete', message: message.id }),
+    startEdit: (message) => {
+      page.update({ editing: message.id, draft: message.text });
+      focusComposer();
+    },
+    typed: (event) => page.update({ draft: event.target.value }),
+    keyed: (event) => {
+      if (event.key === 'Escape' && page.state().editing !== undefined) return endEdit();
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing || isTouch()) return;
+      event.preventDefault();
+      send();
+    },
+  };
+}
+
+/** Every frame with an effect is kept in the browser before it is sent. */
+function createSubmit(page, connection) {
+  let order = 0;
+  return (frame) => {
+    order += 1;
+    const entry = { frame: { ...frame, id: randomId() }, at: Date.now(), order };
+    connection.submit(entry);
+    if (frame.type === 'send') page.dispatch({ kind: 'unsent', ...entry });
+  };
+}
+
+/** Scrolling and leaving. */
+function frameActions(page, connection, outbox) {
+  return {
+    toEnd: () => page.update({ isAtEnd: true }),
+    scrolled: (event) => {
+      const { scrollHeight, scrollTop, clientHeight } = event.target;
+      const isAtEnd = scrollHeight - scrollTop - clientHeight < nearEndPx;
+      if (isAtEnd !== page.state().isAtEnd) page.update({ isAtEnd });
+    },
+    signOut: async () => {
+      connection.close();
+      outbox.clear();
+      await signOut().catch(() => undefined);
+      location.reload();
+    },
+  };
+}
+
+async function refreshStatus(page) {
+  try {
+    const status = await fetchStatus();
+    // The session ended elsewhere: what is unsent stays kept for the next sign-in.
+    if (status === undefined) return location.reload();
+    page.update({ status });
+  } catch {
+    // Parley is away; the connection line says so.
+  }
+}
+
+function isTouch() {
+  return matchMedia('(pointer: coarse)').matches;
+}
+
+function focusComposer() {
+  document.getElementById('composer')?.focus();
+}
+
+function scrollToEnd() {
+  const scroll = document.getElementById('scroll');
+  if (scroll !== null) scroll.scrollTop = scroll.scrollHeight;
+}

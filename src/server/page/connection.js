@@ -1,0 +1,97 @@
+/**
+ * The socket to Parley: opens it, opens it again when it ends, asks for what was missed, and sends
+ * every kept message until its acknowledgement came.
+ */
+const firstDelayMs = 400;
+const maxDelayMs = 8000;
+/** A message unacknowledged for so long means that the socket only looks open. */
+const ackPatienceMs = 10_000;
+
+/**
+ * @param {{ url: string, conversation: string, outbox: any, position: () => number,
+ *   onFrame: (frame: any) => void, onState: (state: 'connecting' | 'open' | 'lost') => void }} options
+ */
+export function createConnection(options) {
+  let socket;
+  let delayMs = firstDelayMs;
+  let retry;
+  let isClosed = false;
+  const sentAt = new Map();
+
+  const open = () => {
+    clearTimeout(retry);
+    options.onState('connecting');
+    const current = new WebSocket(options.url);
+    socket = current;
+    sentAt.clear();
+    current.onopen = () => {
+      const after = options.position();
+      write({ type: 'hello', conversation: options.conversation, ...(after > 0 ? { after } : {}) });
+      for (const { frame } of options.outbox.list()) write(frame);
+      options.onState('open');
+    };
+    current.onmessage = (event) => receive(JSON.parse(event.data));
+    current.onclose = () => {
+      if (current === socket) lost();
+    };
+  };
+
+  const lost = () => {
+    socket = undefined;
+    if (isClosed) return;
+    options.onState('lost');
+    retry = setTimeout(open, delayMs * (0.75 + Math.random() / 2));
+    delayMs = Math.min(delayMs * 2, maxDelayMs);
+  };
+
+  const write = (frame) => {
+    if (socket?.readyState !== WebSocket.OPEN) return;
+    if (frame.id !== undefined) sentAt.set(frame.id, Date.now());
+    socket.send(JSON.stringify(frame));
+  };
+
+  const receive = (frame) => {
+    if (frame.type === 'items') delayMs = firstDelayMs;
+    const isSettled = frame.type === 'ack' || (frame.type === 'problem' && !frame.retry);
+    if (isSettled && frame.id !== undefined) {
+      sentAt.delete(frame.id);
+      options.outbox.remove(frame.id);
+    }
+    options.onFrame(frame);
+  };
+
+  const reconnectNow = () => {
+    if (isClosed || socket !== undefined) return;
+    delayMs = firstDelayMs;
+    open();
+  };
+
+  const watchdog = setInterval(() => {
+    const oldest = Math.min(...sentAt.values());
+    if (Date.now() - oldest < ackPatienceMs || socket === undefined) return;
+    const stuck = socket;
+    socket = undefined;
+    stuck.close();
+    lost();
+  }, 1000);
+
+  window.addEventListener('online', reconnectNow);
+  document.addEventListener('visibilitychange', reconnectNow);
+  open();
+
+  return {
+    /** Keeps the frame, then sends it; it goes again until it is acknowledged. */
+    submit(entry) {
+      options.outbox.put(entry);
+      write(entry.frame);
+    },
+    close() {
+      isClosed = true;
+      clearTimeout(retry);
+      clearInterval(watchdog);
+      window.removeEventListener('online', reconnectNow);
+      document.removeEventListener('visibilitychange', reconnectNow);
+      socket?.close();
+    },
+  };
+}

@@ -1,0 +1,174 @@
+/**
+ * What the page knows of the conversation, as a pure function of what happened. Messages are kept by
+ * id, so whatever comes twice (live and read, sent and stored) stands there once.
+ */
+
+export const emptyConversation = {
+  /** By id: { id, author, text, spans?, state, at, position?, after?, problem? } */
+  messages: new Map(),
+  position: 0,
+  preview: undefined,
+  /** The preview of this run came formatted; the plain one is then left alone. */
+  hasDraft: false,
+  run: undefined,
+  isLoaded: false,
+  connection: 'connecting',
+};
+
+export function reduce(state, input) {
+  switch (input.kind) {
+    case 'connection':
+      return { ...state, connection: input.state, ...(input.state === 'open' ? {} : { run: undefined }) };
+    case 'unsent':
+      if (state.messages.has(input.frame.id)) return state;
+      return putMessage(state, {
+        id: input.frame.id,
+        author: { kind: 'person', name: 'you' },
+        text: input.frame.text,
+        state: 'sending',
+        at: input.at,
+        ...(state.isLoaded && { after: state.position }),
+      });
+    case 'preview-settled':
+      return state.run === undefined ? { ...state, preview: undefined, hasDraft: false } : state;
+    case 'frame':
+      return onFrame(state, input.frame);
+    default:
+      return state;
+  }
+}
+
+/** Oldest first; what has no place in the timeline yet comes last, in its order of arrival. */
+export function messagesInOrder(state) {
+  return [...state.messages.values()].sort((a, b) => placeOf(a) - placeOf(b) || 0);
+}
+
+/** A command never gets a place of its own: it stays ahead of its answer, where it was sent. */
+function placeOf(message) {
+  if (message.position !== undefined) return message.position;
+  return message.state === 'command' ? message.after + 0.5 : Number.POSITIVE_INFINITY;
+}
+
+/** True while the agent works here, as far as the page knows. */
+export function isWorking(state) {
+  if (state.run !== undefined) return true;
+  return [...state.messages.values()].some((message) => message.state === 'taken');
+}
+
+function onFrame(state, frame) {
+  switch (frame.type) {
+    case 'ack':
+      return onAck(state, frame);
+    case 'items':
+      return onItems(state, frame.items);
+    case 'event':
+      return onEvent(state, frame.event);
+    case 'preview':
+      return { ...state, preview: { text: frame.text, spans: frame.spans }, hasDraft: true };
+    case 'message':
+      return onMessage(state, frame);
+    case 'edited':
+      return changeMessage(state, frame.messageId, { text: frame.text, spans: frame.spans });
+    case 'deleted':
+      return removeMessage(state, frame.messageId);
+    case 'problem':
+      return onProblem(state, frame);
+    default:
+      return state;
+  }
+}
+
+function onAck(state, frame) {
+  const message = state.messages.get(frame.id);
+  // The timeline knows better once it has the message.
+  if (message === undefined || message.position !== undefined) return state;
+  const after = message.after ?? state.position;
+  return changeMessage(state, frame.id, { state: frame.state, reason: frame.reason, after });
+}
+
+function onProblem(state, frame) {
+  if (frame.id === undefined || frame.retry) return state;
+  return changeMessage(state, frame.id, { state: 'failed', problem: frame.message });
+}
+
+function onItems(state, items) {
+  const messages = new Map(state.messages);
+  let { position, preview } = state;
+  for (const item of items) {
+    const known = messages.get(item.messageId);
+    if (item.author.kind === 'agent' && known === undefined) preview = undefined;
+    messages.set(item.messageId, {
+      id: item.messageId,
+      author: item.author,
+      text: item.text,
+      spans: item.spans ?? (known?.text === item.text ? known.spans : undefined),
+      state: item.state,
+      at: item.at,
+      position: item.position,
+    });
+    position = Math.max(position, item.position);
+  }
+  return { ...state, messages, position, preview, isLoaded: true };
+}
+
+function onMessage(state, frame) {
+  const known = state.messages.get(frame.messageId);
+  const next = putMessage(state, {
+    author: { kind: 'agent' },
+    state: 'answered',
+    at: frame.at,
+    ...known,
+    id: frame.messageId,
+    text: frame.text,
+    spans: frame.spans,
+  });
+  return { ...next, preview: undefined, hasDraft: false };
+}
+
+function onEvent(state, event) {
+  switch (event.kind) {
+    case 'preview':
+      if (state.hasDraft) return state;
+      return { ...state, run: runOf(state, event.runId), preview: { text: event.text } };
+    case 'tool':
+      return { ...state, run: withTool(runOf(state, event.runId), event) };
+    case 'run':
+      return onRun(state, event);
+    default:
+      return state;
+  }
+}
+
+function onRun(state, event) {
+  if (event.state === 'ended') return { ...state, run: undefined };
+  const run = runOf(state, event.runId);
+  return { ...state, run: event.state === 'steered' ? { ...run, wasSteered: true } : run };
+}
+
+function runOf(state, id) {
+  return state.run?.id === id ? state.run : { id, tools: [], wasSteered: false };
+}
+
+/** An end belongs to the oldest start of that tool which has none yet. */
+function withTool(run, event) {
+  const open = run.tools.findIndex((tool) => tool.name === event.name && tool.state === 'started');
+  if (event.state === 'started' || open === -1) {
+    return { ...run, tools: [...run.tools, { name: event.name, state: event.state }] };
+  }
+  return { ...run, tools: run.tools.with(open, { name: event.name, state: event.state }) };
+}
+
+function putMessage(state, message) {
+  return { ...state, messages: new Map(state.messages).set(message.id, message) };
+}
+
+function changeMessage(state, id, change) {
+  const message = state.messages.get(id);
+  return message === undefined ? state : putMessage(state, { ...message, ...change });
+}
+
+function removeMessage(state, id) {
+  const messages = new Map(state.messages);
+  messages.delete(id);
+  return { ...state, messages };
+}

@@ -1,0 +1,25 @@
+import htm from '/vendor/htm.js';
+import { h } from '/vendor/preact.js';
+
+const html = htm.bind(h);
+
+/** Shown to who has no session. The token goes into the request's body, never into an address. */
+export function SignInView({ problem, isBusy, onToken }) {
+  const submit = (event) => {
+    event.preventDefault();
+    onToken(new FormData(event.target).get('token').trim());
+  };
+  return html`<main class="sign-in">
+    <form class="card" onSubmit=${submit}>
+      <img src="/page/icon.svg" alt="" width="56" height="56" />
+      <h1>Parley</h1>
+      <p>Open the <strong>sign-in link</strong> that Parley printed in the terminal where it was started.
+        It works once; each start prints a new one.</p>
+      <div class="or"><span>or</span></div>
+      <label for="token">Access token</label>
+      <input id="token" name="token" type="password" required autocomplete="current-password" spellcheck="false" />
+      <p class="problem" role="alert">${problem}</p>
+      <button class="primary" disabled=${isBusy}>Sign in</button>
+    </form>
+  </main>`;
+}

@@ -1,0 +1,59 @@
+import htm from '/vendor/htm.js';
+import { h } from '/vendor/preact.js';
+
+const html = htm.bind(h);
+
+const connectionWords = {
+  connecting: 'Connecting…',
+  open: 'Connected',
+  lost: 'Connection lost. Trying again; nothing you write is lost.',
+};
+
+const channelWords = { on: 'on', off: 'off', trouble: 'trouble' };
+
+/** The small status area: a dot and the model's name, and behind it what is on, off, and why. */
+export function StatusView({ status, connection, onSignOut }) {
+  return html`<details class="status">
+    <summary aria-label="Status" title=${connectionWords[connection]}>
+      <span class="dot ${connection}"></span>
+      <span class="model">${connection === 'open' ? nameOf(status?.model) : shortWord(connection)}</span>
+      ${status?.model.isDemo && html`<span class="badge">demo model</span>`}
+    </summary>
+    <div class="card popover">
+      <p class="line"><span class="dot ${connection}"></span>${connectionWords[connection]}</p>
+      ${status !== undefined && html`<${Details} status=${status} />`}
+      <button class="quiet" onClick=${onSignOut}>Sign out of this browser</button>
+    </div>
+  </details>`;
+}
+
+/** The demo's name is its badge. */
+function nameOf(model) {
+  return model?.isDemo ? '' : (model?.name ?? 'Parley');
+}
+
+function shortWord(connection) {
+  return connection === 'lost' ? 'reconnecting…' : 'connecting…';
+}
+
+function Details({ status }) {
+  return html`<h2>Model</h2>
+    <p class="line">${status.model.name}</p>
+    ${
+      status.model.isDemo &&
+      html`<p class="aside">A scripted stand-in that needs no key. Set <code>ANTHROPIC_API_KEY</code> and restart
+        for a real model.</p>`
+    }
+    <h2>Channels</h2>
+    <ul class="channels">${status.channels.map((channel) => html`<${ChannelLine} channel=${channel} />`)}</ul>
+    <p class="aside">Parley ${status.version}</p>`;
+}
+
+function ChannelLine({ channel }) {
+  return html`<li>
+    <span class="dot ${channel.state}"></span>
+    <span class="name">${channel.id}</span>
+    <span class="word">${channelWords[channel.state]}</span>
+    <span class="detail">${channel.detail}</span>
+  </li>`;
+}

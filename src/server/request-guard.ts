@@ -1,0 +1,64 @@
+/**
+ * Decides from a request's head alone whether it may go on: Host, then Origin, then the form of a
+ * state change. Who asks is decided after this, by `identity.ts`. A refusal says nothing about content.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { AllowedOrigins } from './allowed-origins.ts';
+
+/** `public`: no data behind it. `webhook`: the handler knows the caller by a secret of its own. */
+export type Access = 'public' | 'signed-in' | 'webhook';
+
+export type RequestHead = {
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly access: Access;
+  readonly isUpgrade: boolean;
+};
+
+export type GuardVerdict =
+  /** `bearerOnly`: no Origin came, so a browser's cookie must not count. */
+  | { readonly kind: 'pass'; readonly bearerOnly: boolean }
+  | { readonly kind: 'refuse'; readonly status: 403 | 415 | 421; readonly code: string };
+
+/** The header a page of another origin cannot send without asking first. */
+export const changeHeader = 'x-parley';
+
+export function judgeHead(head: RequestHead, origins: AllowedOrigins): GuardVerdict {
+  const { host, origin } = head.headers;
+  if (host === undefined || !origins.hasHost(host)) return refuse(421, 'host_not_allowed');
+  if (head.access === 'webhook') {
+    return origin === undefined ? pass(false) : refuse(403, 'origin_not_allowed');
+  }
+  if (origin !== undefined && !origins.isSameOrigin(origin, host)) return refuse(403, 'origin_not_allowed');
+  const isChange = head.isUpgrade || !isReading(head.method);
+  if ((isChange || head.access === 'signed-in') && isFromElsewhere(head.headers)) {
+    return refuse(403, 'origin_not_allowed');
+  }
+  if (isChange && !head.isUpgrade) {
+    if (head.headers[changeHeader] === undefined) return refuse(403, 'change_header_missing');
+    if (!isJson(head.headers['content-type'])) return refuse(415, 'json_expected');
+  }
+  return pass(isChange && origin === undefined);
+}
+
+function isReading(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** Browsers say where a request comes from; `none` is a person's own navigation. */
+function isFromElsewhere(headers: IncomingHttpHeaders): boolean {
+  const site = headers['sec-fetch-site'];
+  return site !== undefined && site !== 'same-origin' && site !== 'none';
+}
+
+function isJson(contentType: string | undefined): boolean {
+  return contentType?.split(';')[0]?.trim().toLowerCase() === 'application/json';
+}
+
+function pass(bearerOnly: boolean): GuardVerdict {
+  return { kind: 'pass', bearerOnly };
+}
+
+function refuse(status: 403 | 415 | 421, code: string): GuardVerdict {
+  return { kind: 'refuse', status, code };
+}

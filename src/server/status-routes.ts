@@ -1,0 +1,27 @@
+import type { FastifyInstance } from 'fastify';
+import type { GatewayStatus, Readiness } from './gateway-status.ts';
+
+export type StatusDeps = {
+  readiness(): Promise<Readiness>;
+  status(): Promise<GatewayStatus>;
+  metrics?(): Promise<string>;
+};
+
+/** `/healthz` lives as long as the process; `/readyz` names what is missing; the rest needs sign-in. */
+export function mountStatus(app: FastifyInstance, deps: StatusDeps): void {
+  app.get('/healthz', { config: { access: 'public' } }, async () => ({ status: 'ok' }));
+
+  app.get('/readyz', { config: { access: 'public' } }, async (_request, reply) => {
+    const { missing } = await deps.readiness();
+    if (missing.length === 0) return { status: 'ready' };
+    return reply.code(503).send({ status: 'not ready', missing });
+  });
+
+  app.get('/api/status', { config: { access: 'signed-in' } }, async () => deps.status());
+
+  const { metrics } = deps;
+  if (metrics === undefined) return;
+  app.get('/metrics', { config: { access: 'signed-in' } }, async (_request, reply) =>
+    reply.type('text/plain; version=0.0.4; charset=utf-8').send(await metrics.call(deps)),
+  );
+}

@@ -1,0 +1,109 @@
+/**
+ * A client of a session-bound channel as the page and the terminal are: keeps what was not
+ * acknowledged, comes back by itself, and shows each message once.
+ */
+import { randomUUID } from 'node:crypto';
+import { type EffectFrame, type ServerFrame, serverFrameSchema } from '#contracts/client-frames.ts';
+import type { Span } from '#contracts/formatted-text.ts';
+import type { TimelineItem } from '#contracts/timeline.ts';
+
+export type FrameTransport = {
+  send(text: string): void;
+  close(): void;
+  onFrame(listener: (text: string) => void): void;
+  onClose(listener: () => void): void;
+};
+
+const retryMs = 20;
+
+export class FrameClient {
+  readonly #connect: () => Promise<FrameTransport>;
+  readonly #unacknowledged = new Map<string, EffectFrame>();
+  readonly #shown = new Map<string, { text: string; spans: readonly Span[] }>();
+  readonly frames: ServerFrame[] = [];
+  #transport: FrameTransport | undefined;
+  #last: EffectFrame | undefined;
+  #isClosed = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(connect: () => Promise<FrameTransport>) {
+    this.#connect = connect;
+    void this.#open();
+  }
+
+  get unacknowledged(): readonly EffectFrame[] {
+    return [...this.#unacknowledged.values()];
+  }
+
+  get standing(): readonly { messageId: string; text: string; spans: readonly Span[] }[] {
+    return [...this.#shown].map(([messageId, shown]) => ({ messageId, ...shown }));
+  }
+
+  /** The newest image of each item, oldest first. */
+  get items(): readonly TimelineItem[] {
+    const byId = new Map<string, TimelineItem>();
+    for (const frame of this.frames) {
+      if (frame.type === 'items') for (const item of frame.items) byId.set(item.messageId, item);
+    }
+    return [...byId.values()].sort((a, b) => a.position - b.position);
+  }
+
+  say(text: string): string {
+    return this.submit({ type: 'send', id: randomUUID(), text });
+  }
+
+  submit(frame: EffectFrame): string {
+    this.#unacknowledged.set(frame.id, frame);
+    this.#last = frame;
+    this.#transport?.send(JSON.stringify(frame));
+    return frame.id;
+  }
+
+  repeatLast(): void {
+    this.#transport?.send(JSON.stringify(this.#last));
+  }
+
+  sendRaw(text: string): void {
+    this.#transport?.send(text);
+  }
+
+  /** Ends the connection; it comes back by itself. */
+  cut(): void {
+    this.#transport?.close();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#transport?.close();
+  }
+
+  async #open(): Promise<void> {
+    try {
+      const transport = await this.#connect();
+      if (this.#isClosed) return transport.close();
+      transport.onFrame((text) => this.#receive(serverFrameSchema.parse(JSON.parse(text))));
+      transport.onClose(() => this.#again());
+      this.#transport = transport;
+      transport.send('{"type":"hello","conversation":"main"}');
+      for (const frame of this.#unacknowledged.values()) transport.send(JSON.stringify(frame));
+    } catch {
+      // Nothing listens yet: the next try may find it.
+      this.#again();
+    }
+  }
+
+  #again(): void {
+    this.#transport = undefined;
+    if (!this.#isClosed) this.#timer = setTimeout(() => void this.#open(), retryMs);
+  }
+
+  #receive(frame: ServerFrame): void {
+    this.frames.push(frame);
+    if (frame.type === 'ack') this.#unacknowledged.delete(frame.id);
+    if (frame.type === 'message' || frame.type === 'edited') {
+      this.#shown.set(frame.messageId, { text: frame.text, spans: frame.spans });
+    }
+    if (frame.type === 'deleted') this.#shown.delete(frame.messageId);
+  }
+}

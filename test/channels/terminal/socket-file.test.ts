@@ -1,0 +1,72 @@
+import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '#contracts/clock.ts';
+import { channel } from '../../../channels/terminal/index.ts';
+import { createSessionDouble, quietLog } from '../../support/session-double.ts';
+import { aTerminalHost, readPointer } from './terminal-setup.ts';
+
+describe('the socket of the terminal', () => {
+  const session = createSessionDouble();
+  let host: Awaited<ReturnType<typeof aTerminalHost>>;
+  beforeEach(async () => {
+    host = await aTerminalHost(session.timeline);
+  });
+  afterEach(() => host.close());
+
+  const adapterIn = (dataDir: string) =>
+    channel.create({}, { log: quietLog, clock: systemClock, dataDir, timeline: session.timeline });
+
+  it('is open to its owner alone, and gone after stop', async () => {
+    const adapter = host.newAdapter();
+    await adapter.start(session.intake);
+    expect((await stat(host.socketPath)).mode & 0o777).toBe(0o600);
+    expect((await stat(host.dataDir)).mode & 0o777).toBe(0o700);
+    await adapter.stop();
+    await expect(stat(host.socketPath)).rejects.toThrow(/ENOENT/);
+  });
+
+  it('takes the place of what a killed process left', async () => {
+    await writeFile(host.socketPath, 'left over');
+    const adapter = host.newAdapter();
+    await adapter.start(session.intake);
+    const client = host.newClient();
+    const id = client.say('hello');
+    await expect.poll(() => client.unacknowledged).toEqual([]);
+    expect(session.stored.map((event) => event.eventKey)).toContain(id);
+    await adapter.stop();
+  });
+
+  it('lies among the temporary files when its own path is too long, and a pointer says where', async () => {
+    const dataDir = join(host.dataDir, 'deep-'.repeat(30));
+    await mkdir(dataDir, { recursive: true });
+    const adapter = adapterIn(dataDir);
+    await adapter.start(session.intake);
+    const path = await readPointer(dataDir);
+    expect(path.length).toBeLessThan(104);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await stat(dirname(path))).mode & 0o777).toBe(0o700);
+    const client = host.newClient(path);
+    client.say('hello');
+    await expect.poll(() => client.unacknowledged).toEqual([]);
+    await adapter.stop();
+    await expect(stat(dirname(path))).rejects.toThrow(/ENOENT/);
+    await rm(dataDir, { recursive: true });
+  });
+
+  it('cuts off a line that never ends, and goes on for others', async () => {
+    const adapter = host.newAdapter();
+    await adapter.start(session.intake);
+    const flooding = host.newClient();
+    const other = host.newClient();
+    await expect.poll(() => session.watching()).toBe(2);
+    const greetings = flooding.frames.length;
+    flooding.sendRaw('x'.repeat(300_000));
+    other.say('still here');
+    await expect.poll(() => other.unacknowledged).toEqual([]);
+    // The flooding client was cut off and came back: it was greeted a second time.
+    await expect.poll(() => flooding.frames.length).toBeGreaterThan(greetings);
+    expect(flooding.frames.some((frame) => frame.type === 'problem')).toBe(false);
+    await adapter.stop();
+  });
+});

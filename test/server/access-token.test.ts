@@ -1,0 +1,35 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { accessToken } from '../../src/server/access-token.ts';
+
+let dataDir = '';
+const file = () => join(dataDir, 'token');
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'parley-token-'));
+});
+afterEach(() => rm(dataDir, { recursive: true, force: true }));
+
+describe('the owner’s token', () => {
+  it('is made once, of 256 bits, and is readable by its owner only', async () => {
+    const token = await accessToken(dataDir);
+    expect(Buffer.from(token, 'base64url')).toHaveLength(32);
+    expect(await accessToken(dataDir)).toBe(token);
+    expect((await stat(file())).mode & 0o777).toBe(0o600);
+  });
+
+  it('is made anew when a crash left half of it or nothing', async () => {
+    for (const left of ['', '\n', 'AAAA']) {
+      await writeFile(file(), left);
+      const token = await accessToken(dataDir);
+      expect(Buffer.from(token, 'base64url')).toHaveLength(32);
+      expect((await readFile(file(), 'utf8')).trim()).toBe(token);
+    }
+  });
+
+  it('leaves no other file beside it', async () => {
+    await accessToken(dataDir);
+    expect(await readdir(dataDir)).toEqual(['token']);
+  });
+});

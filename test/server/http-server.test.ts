@@ -1,0 +1,208 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { channelId } from '#contracts/ids.ts';
+import { createHttpServer } from '../../src/server/http-server.ts';
+import { quietLog } from '../support/session-double.ts';
+import { aServer, pathOf, type RunningServer, send } from './a-server.ts';
+
+describe('http server', () => {
+  let running: RunningServer | undefined;
+  const start = async (deps: Parameters<typeof aServer>[0] = {}) => {
+    running = await aServer(deps);
+    return running;
+  };
+  afterEach(async () => {
+    await running?.server.close();
+    running = undefined;
+  });
+
+  it('says that it lives, and what is missing until it is ready', async () => {
+    let missing = ['store'];
+    const { port } = await start({ readiness: async () => ({ missing }) });
+    expect((await send({ port, path: '/healthz' })).status).toBe(200);
+    const notReady = await send({ port, path: '/readyz' });
+    expect(notReady.status).toBe(503);
+    expect(JSON.parse(notReady.body)).toEqual({ status: 'not ready', missing: ['store'] });
+    missing = [];
+    expect((await send({ port, path: '/readyz' })).status).toBe(200);
+  });
+
+  it('gives status and metrics only to who is signed in', async () => {
+    const { port, token, signIn } = await start();
+    for (const path of ['/api/status', '/metrics', '/unknown']) {
+      const refused = await send({ port, path });
+      expect(refused.status).toBe(401);
+      expect(refused.body).toBe('{"error":{"code":"sign_in_first"}}');
+    }
+    const byToken = await send({ port, path: '/api/status', headers: { authorization: `Bearer ${token}` } });
+    expect(JSON.parse(byToken.body)).toMatchObject({ model: { isDemo: true } });
+    expect(byToken.headers['cache-control']).toBe('no-store');
+    const cookie = await signIn();
+    expect((await send({ port, path: '/metrics', headers: { cookie } })).body).toContain('parley_up 1');
+  });
+
+  it('signs one browser in per link, and leaves no secret in the address or the cookie', async () => {
+    const { port, server, token } = await start();
+    const path = pathOf(server.signInLink());
+    const first = await send({ port, path });
+    expect(first.status).toBe(303);
+    expect(first.headers.location).toBe('/');
+    const cookie = String(first.headers['set-cookie']);
+    expect(cookie).toMatch(/HttpOnly; SameSite=Strict/);
+    expect(cookie).not.toContain(token);
+    const second = await send({ port, path });
+    expect(second.headers['set-cookie']).toBeUndefined();
+    expect(second.headers.location).toBe('/#link-not-valid');
+  });
+
+  it('forgets a link after fifteen minutes', async () => {
+    let now = 1_000_000;
+    const { port, server } = await start({ clock: { now: () => now, wait: async () => undefined } });
+    const path = pathOf(server.signInLink());
+    now += 15 * 60_000;
+    expect((await send({ port, path })).headers['set-cookie']).toBeUndefined();
+  });
+
+  it('refuses cookies that are forged, expired or of another token', async () => {
+    let now = 1_000_000;
+    const { port, signIn } = await start({ clock: { now: () => now, wait: async () => undefined } });
+    const cookie = await signIn();
+    const status = async (value: string) =>
+      (await send({ port, path: '/api/status', headers: { cookie: value } })).status;
+    expect(await status(cookie)).toBe(200);
+    const [name = '', value = ''] = cookie.split('=');
+    const [expiry = '', id = '', mac = ''] = value.split('.');
+    for (const forged of [
+      `${expiry}.${id}.`,
+      `${expiry}.${id}.${mac.slice(1)}`,
+      `${expiry}0.${id}.${mac}`,
+      `${expiry}.x${id}.${mac}`,
+      `${expiry}.${id}.${mac}.`,
+      'undefined',
+      '..',
+    ]) {
+      expect(await status(`${name}=${forged}`)).toBe(401);
+    }
+    now += 31 * 24 * 60 * 60_000;
+    expect(await status(cookie)).toBe(401);
+  });
+
+  it('signs in by the token typed into the form, and out again for good', async () => {
+    const { port, url, token } = await start();
+    const headers = { origin: url, 'content-type': 'application/json', 'x-parley': '1' };
+    const path = '/api/sign-in';
+    const wrong = await send({ port, path, method: 'POST', headers, body: '{"token":"guess"}' });
+    expect(wrong.status).toBe(401);
+    const right = await send({ port, path, method: 'POST', headers, body: JSON.stringify({ token }) });
+    expect(right.status).toBe(204);
+    const cookie = String(right.headers['set-cookie']).split(';')[0] ?? '';
+    const out = await send({
+      port,
+      path: '/api/sign-out',
+      method: 'POST',
+      headers: { ...headers, cookie },
+      body: '{}',
+    });
+    expect(out.status).toBe(204);
+    expect((await send({ port, path: '/api/status', headers: { cookie } })).status).toBe(401);
+  });
+
+  it('looks at no more than ten wrong tokens a minute, however many come at once', async () => {
+    let now = 1_000_000;
+    const { port, token } = await start({ clock: { now: () => now, wait: async () => undefined } });
+    const tryToken = (value: string) =>
+      send({ port, path: '/api/status', headers: { authorization: `Bearer ${value}` } });
+    const answers = await Promise.all(Array.from({ length: 300 }, (_, i) => tryToken(`wrong-${i}`)));
+    expect(answers.filter((answer) => answer.status === 401)).toHaveLength(10);
+    expect(answers.filter((answer) => answer.status === 429)).toHaveLength(290);
+    expect((await tryToken(token)).status).toBe(429);
+    now += 60_001;
+    expect((await tryToken(token)).status).toBe(200);
+  });
+
+  it('lets none of ten thousand wrong tokens in', async () => {
+    let now = 1_000_000;
+    const { port, token } = await start({ clock: { now: () => now, wait: async () => undefined } });
+    let passed = 0;
+    for (let batch = 0; batch < 100; batch += 1) {
+      now += 61_000;
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_, i) =>
+          send({
+            port,
+            path: '/api/status',
+            headers: { authorization: `Bearer ${nearMiss(token, batch * 100 + i)}` },
+          }),
+        ),
+      );
+      passed += answers.filter((answer) => answer.status === 200).length;
+    }
+    expect(passed).toBe(0);
+  }, 60_000);
+
+  it('refuses a weak or placeholder token at once', () => {
+    for (const token of ['', 'undefined', 'changeme', 'password', 'x'.repeat(40), 'short-but-random-1']) {
+      expect(() =>
+        createHttpServer({
+          host: '127.0.0.1',
+          port: 0,
+          token,
+          log: quietLog,
+          readiness: async () => ({ missing: [] }),
+          status: () => Promise.reject(new Error('unused')),
+        }),
+      ).toThrow(/PARLEY_TOKEN/);
+    }
+  });
+
+  it('refuses a body that is too large before it is parsed, and prototype keys', async () => {
+    const { port, url } = await start();
+    const headers = { origin: url, 'content-type': 'application/json', 'x-parley': '1' };
+    const post = (body: string) => send({ port, path: '/api/sign-in', method: 'POST', headers, body });
+    expect((await post(`{"token":"${'x'.repeat(70_000)}"}`)).status).toBe(413);
+    expect((await post('{"__proto__":{"isAdmin":true},"token":"x"}')).status).toBe(400);
+    expect((await post('{"token":')).status).toBe(400);
+    expect(Object.hasOwn(Object.prototype, 'isAdmin')).toBe(false);
+  });
+
+  it('answers a fault without telling anything of it', async () => {
+    const { port, token } = await start({
+      status: () => Promise.reject(new Error('secret at /home/owner/data.sqlite')),
+    });
+    const answer = await send({ port, path: '/api/status', headers: { authorization: `Bearer ${token}` } });
+    expect(answer.status).toBe(500);
+    expect(answer.body).toBe('{"error":{"code":"internal"}}');
+  });
+
+  it('hands a webhook its path, headers and raw body, and bounds the body', async () => {
+    const { port, server } = await start();
+    const seen: string[] = [];
+    server.routesFor(channelId('post')).webhook('webhook', async (request) => {
+      seen.push(`${request.params}|${request.headers['x-sign']}|${Buffer.from(request.body).toString()}`);
+      return { status: request.params === 'right' ? 201 : 403 };
+    });
+    const post = (path: string, body: string) =>
+      send({
+        port,
+        path,
+        method: 'POST',
+        headers: { 'x-sign': 's', 'content-type': 'application/json' },
+        body,
+      });
+    expect((await post('/channels/post/webhook/right', '{"a":')).status).toBe(201);
+    expect((await post('/channels/post/webhook/wrong', '')).status).toBe(403);
+    expect((await post('/channels/post/other', '{}')).status).toBe(404);
+    expect((await post('/channels/post/webhook/right', 'x'.repeat(1_100_000))).status).toBe(413);
+    expect(seen).toEqual(['right|s|{"a":', 'wrong|s|']);
+  });
+
+  it('says which port is taken and what to do', async () => {
+    const { port } = await start();
+    await expect(aServer({ port })).rejects.toThrow(/another program has that port.*PARLEY_PORT/);
+  });
+});
+
+function nearMiss(token: string, index: number): string {
+  const at = index % token.length;
+  const other = token[at] === 'A' ? 'B' : 'A';
+  return token.slice(0, at) + other + token.slice(at + 1);
+}

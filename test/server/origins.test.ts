@@ -1,0 +1,242 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { channelId } from '#contracts/ids.ts';
+import { aServer, type RunningServer, send } from './a-server.ts';
+
+/** Spellings of an address that are not the one the page is served under. */
+const hostileHosts = (port: number) => [
+  'evil.example',
+  `evil.example:${port}`,
+  `rebind.evil.example:${port}`,
+  '127.0.0.1',
+  'localhost',
+  `127.0.0.1:${port + 1}`,
+  `127.0.0.1.:${port}`,
+  `localhost.:${port}`,
+  `LOCALHOST:${port}`,
+  `127.1:${port}`,
+  `2130706433:${port}`,
+  `0x7f.0.0.1:${port}`,
+  `0.0.0.0:${port}`,
+  `[::]:${port}`,
+  `[::ffff:127.0.0.1]:${port}`,
+  `user@127.0.0.1:${port}`,
+  `127.0.0.1:${port}@evil.example`,
+  `127.0.0.1:${port}, evil.example`,
+  `127.0.0.1:0${port}`,
+  `127.0.0.1.evil.example:${port}`,
+];
+
+const hostileOrigins = (port: number) => [
+  'null',
+  'http://evil.example',
+  `http://evil.example:${port}`,
+  `https://127.0.0.1:${port}`,
+  `http://127.0.0.1:${port + 1}`,
+  'http://127.0.0.1',
+  `http://localhost:${port}`,
+  `http://127.0.0.1:${port}/`,
+  `http://127.0.0.1.:${port}`,
+  `HTTP://127.0.0.1:${port}`,
+  `http://127.1:${port}`,
+  `http://[::ffff:127.0.0.1]:${port}`,
+  `http://user@127.0.0.1:${port}`,
+  `http://127.0.0.1:${port}@evil.example`,
+  `http://127.0.0.1:${port}.evil.example`,
+  `http://127.0.0.1:${port} http://evil.example`,
+  'file://',
+  'chrome-extension://abcdef',
+  '*',
+];
+
+const paths = ['/', '/healthz', '/api/status', '/metrics', '/page/main.js', '/signin?code=x', '/unknown'];
+
+describe('host and origin', () => {
+  let running: RunningServer;
+  let cookie: string;
+  let opened = 0;
+  beforeAll(async () => {
+    running = await aServer({ allowedHosts: ['parley.home:8443'] });
+    cookie = await running.signIn();
+    running.server.routesFor(channelId('post')).socket('chat', (socket) => {
+      opened += 1;
+      socket.send('data');
+    });
+  });
+  afterAll(() => running.server.close());
+
+  const refusal = /^\{"error":\{"code":"(host_not_allowed|origin_not_allowed)"\}\}$/;
+
+  it('answers no other spelling of its address, on any route', async () => {
+    for (const host of hostileHosts(running.port)) {
+      for (const path of paths) {
+        const answer = await send({ port: running.port, path, headers: { host, cookie } });
+        expect([answer.status, host]).toEqual([421, host]);
+        expect(answer.body).toMatch(refusal);
+      }
+    }
+  });
+
+  it('gives other origins nothing, on any route, though signed in', async () => {
+    for (const origin of hostileOrigins(running.port)) {
+      for (const path of paths) {
+        const answer = await send({ port: running.port, path, headers: { origin, cookie } });
+        expect([answer.status, origin]).toEqual([403, origin]);
+        expect(answer.body).toMatch(refusal);
+      }
+    }
+  });
+
+  it('opens no socket for another host or origin, or for a cookie without an origin', async () => {
+    const own = running.url;
+    const cases = [
+      ...hostileOrigins(running.port).map((origin) => ({ origin, cookie })),
+      ...hostileHosts(running.port).map((host) => ({ host, origin: own, cookie })),
+      ...hostileHosts(running.port).map((host) => ({ host, origin: `http://${host}`, cookie })),
+      { cookie },
+      { origin: own },
+      { origin: own, cookie, 'sec-fetch-site': 'same-site' },
+      { authorization: 'Bearer wrong' },
+    ];
+    for (const headers of cases) {
+      expect([await upgrade(running.port, headers), headers]).not.toEqual([101, headers]);
+    }
+    expect(opened).toBe(0);
+  });
+
+  it('opens a socket for its own page and for a bearer token', async () => {
+    const path = '/channels/post/chat';
+    expect(await upgrade(running.port, { origin: running.url, cookie }, path)).toBe(101);
+    expect(await upgrade(running.port, { authorization: `Bearer ${running.token}` }, path)).toBe(101);
+    expect(opened).toBe(2);
+  });
+
+  it('upgrades no other route', async () => {
+    for (const path of ['/', '/api/status', '/healthz', '/channels/post', '/unknown']) {
+      expect(await upgrade(running.port, { origin: running.url, cookie }, path)).toBe(404);
+    }
+  });
+
+  it('answers a configured host, over https as well', async () => {
+    const host = 'parley.home:8443';
+    const get = (origin: string) =>
+      send({ port: running.port, path: '/api/status', headers: { host, origin, cookie } });
+    expect((await get('https://parley.home:8443')).status).toBe(200);
+    expect((await get(`http://127.0.0.1:${running.port}`)).status).toBe(403);
+  });
+
+  it('changes state only by a JSON post with the header and an origin', async () => {
+    const full = { origin: running.url, cookie, 'content-type': 'application/json', 'x-parley': '1' };
+    const without = (name: keyof typeof full) => {
+      const { [name]: _left, ...rest } = full;
+      return rest;
+    };
+    const post = (headers: Record<string, string>) =>
+      send({ port: running.port, path: '/api/sign-out', method: 'POST', headers, body: '{}' });
+    expect((await post(without('origin'))).status).toBe(403);
+    expect((await post(without('x-parley'))).status).toBe(403);
+    expect((await post(without('content-type'))).status).toBe(415);
+    expect((await post({ ...full, 'content-type': 'text/plain' })).status).toBe(415);
+    expect((await post({ ...full, 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+    expect((await post(without('cookie'))).status).toBe(401);
+    const stillIn = await send({ port: running.port, path: '/api/status', headers: { cookie } });
+    expect(stillIn.status).toBe(200);
+  });
+
+  it('does not believe forwarded headers', async () => {
+    const answer = await send({
+      port: running.port,
+      path: '/api/status',
+      headers: { host: 'evil.example', 'x-forwarded-host': `127.0.0.1:${running.port}`, cookie },
+    });
+    expect(answer.status).toBe(421);
+  });
+
+  it('sends the strict headers with every answer, refusals included', async () => {
+    for (const path of ['/', '/api/status', '/unknown', '/page/main.js']) {
+      const { headers } = await send({ port: running.port, path });
+      expect(headers['content-security-policy']).toContain("default-src 'none'");
+      expect(headers['content-security-policy']).not.toContain('unsafe');
+      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
+      expect(headers['x-content-type-options']).toBe('nosniff');
+      expect(headers['access-control-allow-origin']).toBeUndefined();
+    }
+  });
+
+  it('serves only the files on its list', async () => {
+    for (const path of [
+      '/page/',
+      '/page/../http-server.ts',
+      '/page/%2e%2e/gate.ts',
+      '/page/..%2fgate.ts',
+      '/vendor/../../../package.json',
+      '/vendor/preact.mjs',
+    ]) {
+      const { status } = await send({ port: running.port, path, headers: { cookie } });
+      expect([status, path]).toEqual([404, path]);
+    }
+  });
+});
+
+describe('open sockets', () => {
+  it('end within a second of their session, and of the server', async () => {
+    const running = await aServer();
+    running.server.routesFor(channelId('post')).socket('chat', () => undefined);
+    const cookie = await running.signIn();
+    const other = await running.signIn();
+    const [revoked, kept] = await Promise.all([open(running, cookie), open(running, other)]);
+    const headers = { origin: running.url, cookie, 'content-type': 'application/json', 'x-parley': '1' };
+    const revokedEnds = ended(revoked);
+    await send({ port: running.port, path: '/api/sign-out', method: 'POST', headers, body: '{}' });
+    expect(await revokedEnds).toBeLessThan(1000);
+    expect(kept.readyState).toBe(WebSocket.OPEN);
+    // A client that never answers a close is ended by force.
+    kept.pause();
+    const before = performance.now();
+    await running.server.close();
+    expect(performance.now() - before).toBeLessThan(1000);
+    kept.terminate();
+  });
+});
+
+function open(running: RunningServer, cookie: string): Promise<WebSocket> {
+  const socket = new WebSocket(`${running.url.replace('http', 'ws')}/channels/post/chat`, {
+    headers: { cookie, origin: running.url },
+  });
+  return new Promise((resolve, reject) => {
+    socket.once('open', () => resolve(socket));
+    socket.on('error', reject);
+  });
+}
+
+function ended(socket: WebSocket): Promise<number> {
+  const before = performance.now();
+  return new Promise((resolve) => socket.once('close', () => resolve(performance.now() - before)));
+}
+
+/** The status of an upgrade request with exactly these headers. */
+function upgrade(
+  port: number,
+  headers: Record<string, string>,
+  path = '/channels/post/chat',
+): Promise<number> {
+  const lines = Object.entries({
+    host: `127.0.0.1:${port}`,
+    upgrade: 'websocket',
+    connection: 'Upgrade',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    ...headers,
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () =>
+      socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`),
+    );
+    socket.once('data', (data) => {
+      resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(data.toString())?.[1]));
+      socket.destroy();
+    });
+    socket.once('error', reject);
+  });
+}

@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ServerFrame } from '#contracts/client-frames.ts';
+import { pageModule } from './page-module.ts';
+
+type State = { readonly preview: unknown; readonly messages: ReadonlyMap<string, unknown> };
+type Shown = { readonly id: string; readonly text: string; readonly state: string };
+const { emptyConversation, reduce, messagesInOrder, isWorking } = await pageModule<{
+  emptyConversation: State;
+  reduce(state: State, input: object): State;
+  messagesInOrder(state: State): readonly Shown[];
+  isWorking(state: State): boolean;
+}>('conversation.js');
+
+const after = (...frames: readonly ServerFrame[]) =>
+  frames.reduce((state, frame) => reduce(state, { kind: 'frame', frame }), emptyConversation);
+const unsent = { kind: 'unsent', frame: { type: 'send', id: 'own', text: 'hi' }, at: 1 };
+const own = (state: string) =>
+  ({
+    type: 'items',
+    items: [
+      {
+        position: 1,
+        at: 1,
+        author: { kind: 'person', name: 'you' },
+        messageId: 'own',
+        channel: 'x',
+        text: 'hi',
+        state,
+      },
+    ],
+  }) as const;
+const part: ServerFrame = { type: 'message', messageId: 'p', text: 'hello', spans: [], at: 2 };
+const stored = {
+  type: 'items',
+  items: [
+    {
+      position: 2,
+      at: 2,
+      author: { kind: 'agent' },
+      messageId: 'p',
+      channel: 'x',
+      text: 'hello',
+      state: 'sent',
+    },
+  ],
+} as const;
+
+describe('the conversation of the page', () => {
+  it('shows each message once and in order, whatever comes first and how often', () => {
+    const happenings = [
+      unsent,
+      ...[{ type: 'ack', id: 'own', state: 'accepted' } as const, own('answered'), part, stored].map(
+        (frame) => ({
+          kind: 'frame',
+          frame,
+        }),
+      ),
+    ];
+    const order = fc
+      .tuple(
+        fc.shuffledSubarray(happenings, { minLength: 5 }),
+        fc.array(fc.constantFrom(...happenings.slice(1))),
+      )
+      .map(([all, again]) => [...all, ...again]);
+    fc.assert(
+      fc.property(order, (inputs) => {
+        const state = inputs.reduce(reduce, emptyConversation);
+        expect(messagesInOrder(state).map(({ id, text }) => [id, text])).toEqual([
+          ['own', 'hi'],
+          ['p', 'hello'],
+        ]);
+      }),
+      { interruptAfterTimeLimit: 1000, numRuns: 5000, markInterruptAsFailure: false },
+    );
+  });
+
+  it('says what became of an own message, from sending to its end', () => {
+    const stateOf = (state: State) => messagesInOrder(state)[0]?.state;
+    let state = reduce(emptyConversation, unsent);
+    expect(stateOf(state)).toBe('sending');
+    state = reduce(state, { kind: 'frame', frame: { type: 'ack', id: 'own', state: 'accepted' } });
+    expect(stateOf(state)).toBe('accepted');
+    state = reduce(state, { kind: 'frame', frame: own('taken') });
+    expect([stateOf(state), isWorking(state)]).toEqual(['taken', true]);
+    state = reduce(state, { kind: 'frame', frame: own('answered') });
+    expect([stateOf(state), isWorking(state)]).toEqual(['answered', false]);
+  });
+
+  it('keeps a command ahead of its answer and of what is said later', () => {
+    const answer = {
+      ...stored.items[0],
+      messageId: 'answer',
+      author: { kind: 'notice' },
+      position: 2,
+    } as const;
+    const later = { ...stored.items[0], messageId: 'later', position: 3 } as const;
+    const begun = reduce(after(own('answered')), {
+      kind: 'unsent',
+      frame: { type: 'send', id: 'command', text: '/help' },
+      at: 2,
+    });
+    const frames: readonly ServerFrame[] = [
+      { type: 'ack', id: 'command', state: 'command', reason: 'help' },
+      { type: 'items', items: [answer] },
+      { type: 'items', items: [later] },
+    ];
+    const ended = frames.reduce((state, frame) => reduce(state, { kind: 'frame', frame }), begun);
+    expect(messagesInOrder(ended).map(({ id }) => id)).toEqual(['own', 'command', 'answer', 'later']);
+  });
+
+  it('lets the answer take the place of its preview', () => {
+    const preview: ServerFrame = { type: 'preview', text: 'hel', spans: [] };
+    expect(after(preview).preview).toEqual({ text: 'hel', spans: [] });
+    expect(after(preview, part).preview).toBeUndefined();
+    expect(after(preview, stored).preview).toBeUndefined();
+  });
+
+  it('takes away the preview of an answer that was never said', () => {
+    const ended: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'ended' } };
+    const state = after({ type: 'preview', text: 'NO', spans: [] }, ended);
+    expect(reduce(state, { kind: 'preview-settled' }).preview).toBeUndefined();
+  });
+
+  it('prefers the formatted preview to the plain one', () => {
+    const plain: ServerFrame = { type: 'event', event: { kind: 'preview', runId: 'r', text: '**a' } };
+    const state = after({ type: 'preview', text: 'a', spans: [] }, plain);
+    expect(state.preview).toEqual({ text: 'a', spans: [] });
+  });
+});

@@ -1,0 +1,71 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import { pageModule } from './page-module.ts';
+
+const { readMarkdown } = await pageModule<{ readMarkdown(source: string): FormattedText }>('markdown.js');
+
+const marked = (source: string) => {
+  const { text, spans } = readMarkdown(source);
+  return spans.map((span) => [span.kind, text.slice(span.start, span.start + span.length)]);
+};
+
+describe('markdown of the page', () => {
+  it('marks what it knows', () => {
+    expect(marked('a **b *c* d** `e` ~~f~~')).toEqual([
+      ['italic', 'c'],
+      ['bold', 'b c d'],
+      ['code', 'e'],
+      ['strikethrough', 'f'],
+    ]);
+    expect(marked('```js\nlet a;\n```\n> q')).toEqual([
+      ['code-block', 'let a;'],
+      ['quote', 'q'],
+    ]);
+    expect(readMarkdown('see [this](https://example.org)').spans).toEqual([
+      { kind: 'link', start: 4, length: 4, url: 'https://example.org' },
+    ]);
+  });
+
+  it('leaves what it does not know as it was written', () => {
+    for (const text of [
+      '2 * 3 * 4',
+      'a ** b',
+      'snake_case_name',
+      '[x]',
+      '[](y)',
+      '`open',
+      '****',
+      '<b>x</b>',
+    ]) {
+      expect(readMarkdown(text)).toEqual({ text, spans: [] });
+    }
+  });
+
+  it('marks only inside the text, and loses no word', () => {
+    fc.assert(
+      fc.property(
+        fc.string({
+          unit: fc.constantFrom('a', ' ', '*', '`', '_', '~', '[', ']', '(', ')', '\n', '>', '#', '-'),
+        }),
+        (source) => {
+          const { text, spans } = readMarkdown(source);
+          for (const { start, length } of spans) {
+            expect(start).toBeGreaterThanOrEqual(0);
+            expect(length).toBeGreaterThan(0);
+            expect(start + length).toBeLessThanOrEqual(text.length);
+          }
+        },
+      ),
+      { interruptAfterTimeLimit: 1000, numRuns: 20_000, markInterruptAsFailure: false },
+    );
+  });
+
+  it('reads the worst text in time', () => {
+    for (const unit of ['*', '**a', '[', '[a](', '`', '> ', '_*', '**a *b ']) {
+      const before = performance.now();
+      readMarkdown(unit.repeat(30_000));
+      expect(performance.now() - before).toBeLessThan(1000);
+    }
+  });
+});
