@@ -1,0 +1,170 @@
+/**
+ * `npm run chat`: talks to the running gateway. On a screen it is a conversation with the answer
+ * growing in place; in a pipe it sends each line, prints the answers, and ends when all have ended.
+ */
+import { randomUUID } from 'node:crypto';
+import { createInterface, type Interface } from 'node:readline';
+import type { ServerFrame } from '#contracts/client-frames.ts';
+import { type Clock, systemClock } from '#contracts/clock.ts';
+import { type ChatLink, createChatLink } from './chat-link.ts';
+import { type ChatOutput, type ChatScreen, createStreamScreen, createTtyScreen } from './chat-screen.ts';
+import { type ChatTranscript, emptyTranscript, received, sent } from './chat-transcript.ts';
+
+export type ChatOptions = {
+  /** Where the gateway listens; a pointer file beside it is followed. */
+  readonly socketPath: string;
+  readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
+  readonly output: ChatOutput & { readonly isTTY?: boolean };
+  readonly errors: NodeJS.WritableStream;
+  readonly conversation?: string;
+  readonly clock?: Clock;
+  /** Ends the chat. */
+  readonly signal?: AbortSignal;
+  /** In a pipe: how long to wait for the gateway before giving up, ms. */
+  readonly patienceMs?: number;
+};
+
+const defaultPatienceMs = 10_000;
+/** A second Ctrl-C within this time quits. */
+const quitWindowMs = 2000;
+const notRunning = 'Parley does not answer. Start it with: npm start';
+
+/** Resolves with the exit code: 0, or 1 when a pipe found no gateway. */
+export function runChat(options: ChatOptions): Promise<number> {
+  return new Promise((resolve) => {
+    const isTty = options.input.isTTY === true && options.output.isTTY === true;
+    const clock = options.clock ?? systemClock;
+    const reader = createInterface({
+      input: options.input,
+      ...(isTty ? { output: options.output, prompt: '› ' } : {}),
+      terminal: isTty,
+    });
+    const screen = isTty
+      ? createTtyScreen(options.output, reader)
+      : createStreamScreen(options.output, options.errors);
+    const finish = (code: number) => {
+      link.close();
+      reader.close();
+      ended.abort();
+      resolve(code);
+    };
+    const ended = new AbortController();
+    const chat = createChat({ isTty, screen, finish, link: () => link });
+    const link = createChatLink({
+      socketPath: options.socketPath,
+      conversation: options.conversation ?? 'main',
+      clock,
+      position: chat.position,
+      onFrame: chat.receive,
+      onState: chat.linkChanged,
+    });
+    reader.on('line', chat.typed);
+    options.signal?.addEventListener('abort', () => finish(0), { once: true });
+    if (isTty) watchKeys(reader, { chat, screen, clock, finish });
+    else {
+      reader.once('close', chat.inputEnded);
+      const patienceMs = options.patienceMs ?? defaultPatienceMs;
+      void giveUpLater({ clock, patienceMs, chat, screen, finish, signal: ended.signal });
+    }
+  });
+}
+
+type Chat = {
+  readonly position: () => number;
+  readonly wasConnected: () => boolean;
+  receive(frame: ServerFrame): void;
+  linkChanged(state: 'open' | 'lost'): void;
+  typed(line: string): void;
+  inputEnded(): void;
+  stop(): void;
+};
+
+type ChatParts = {
+  readonly isTty: boolean;
+  readonly screen: ChatScreen;
+  readonly link: () => ChatLink;
+  readonly finish: (code: number) => void;
+};
+
+function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
+  let transcript: ChatTranscript = emptyTranscript;
+  let isInputOver = false;
+  let wasConnected = false;
+  let isLost = false;
+  /** All own messages have ended; one more read brings what was stored with the last end. */
+  let isLastRead = false;
+
+  const endIfDone = () => {
+    if (!isInputOver || isLastRead || transcript.waiting.size > 0 || !wasConnected) return;
+    isLastRead = true;
+    link().sync();
+  };
+  return {
+    position: () => transcript.position,
+    wasConnected: () => wasConnected,
+    receive: (frame) => {
+      const step = received(transcript, frame, { withHistory: isTty });
+      transcript = step.transcript;
+      for (const line of step.lines) screen.show(line);
+      if (isLastRead && frame.type === 'items') return finish(0);
+      endIfDone();
+    },
+    linkChanged: (state) => {
+      // The read that was asked for went with the connection; the next one asks again.
+      isLastRead = false;
+      if (state === 'open') wasConnected = true;
+      else if (isTty && !isLost) {
+        screen.show({ kind: 'notice', text: wasConnected ? 'reconnecting…' : notRunning });
+      }
+      isLost = state === 'lost';
+    },
+    typed: (text) => {
+      if (text.trim() === '') return;
+      const id = randomUUID();
+      transcript = sent(transcript, id);
+      link().submit({ type: 'send', id, text });
+    },
+    inputEnded: () => {
+      isInputOver = true;
+      endIfDone();
+    },
+    stop: () => link().submit({ type: 'stop', id: randomUUID() }),
+  };
+}
+
+/** Ctrl-C once asks the agent to stop, twice leaves; Ctrl-D leaves. */
+function watchKeys(
+  reader: Interface,
+  parts: {
+    readonly chat: Chat;
+    readonly screen: ChatScreen;
+    readonly clock: Clock;
+    readonly finish: (code: number) => void;
+  },
+): void {
+  let lastInterrupt = Number.NEGATIVE_INFINITY;
+  reader.prompt();
+  reader.on('line', () => reader.prompt());
+  reader.once('close', () => parts.finish(0));
+  reader.on('SIGINT', () => {
+    const now = parts.clock.now();
+    if (now - lastInterrupt < quitWindowMs) return parts.finish(0);
+    lastInterrupt = now;
+    parts.chat.stop();
+    parts.screen.show({ kind: 'notice', text: 'asked to stop; Ctrl-C again to leave' });
+  });
+}
+
+async function giveUpLater(parts: {
+  readonly clock: Clock;
+  readonly patienceMs: number;
+  readonly chat: Chat;
+  readonly screen: ChatScreen;
+  readonly finish: (code: number) => void;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  await parts.clock.wait(parts.patienceMs, parts.signal);
+  if (parts.signal.aborted || parts.chat.wasConnected()) return;
+  parts.screen.show({ kind: 'problem', text: notRunning });
+  parts.finish(1);
+}

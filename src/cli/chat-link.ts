@@ -1,0 +1,129 @@
+/**
+ * The client's end of the gateway's socket: connects, connects again when it ends, asks for what was
+ * missed, and sends every line until it is acknowledged. The same id makes sending twice harmless.
+ */
+import { readFile } from 'node:fs/promises';
+import { createConnection, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import {
+  type ClientFrame,
+  type EffectFrame,
+  type ServerFrame,
+  serverFrameSchema,
+  socketPointerSuffix,
+} from '#contracts/client-frames.ts';
+import type { Clock } from '#contracts/clock.ts';
+
+export type ChatLink = {
+  /** Kept until acknowledged, over any number of connections. */
+  submit(frame: EffectFrame): void;
+  /** Asks for what came after the newest known position; `items` follows, empty or not. */
+  sync(): void;
+  close(): void;
+};
+
+export type ChatLinkOptions = {
+  readonly socketPath: string;
+  readonly conversation: string;
+  readonly clock: Clock;
+  /** The newest position this client has seen. */
+  readonly position: () => number;
+  readonly onFrame: (frame: ServerFrame) => void;
+  readonly onState: (state: 'open' | 'lost') => void;
+};
+
+const firstDelayMs = 200;
+const maxDelayMs = 3000;
+
+export function createChatLink(options: ChatLinkOptions): ChatLink {
+  const ended = new AbortController();
+  const kept = new Map<string, EffectFrame>();
+  let socket: Socket | undefined;
+
+  const write = (frame: ClientFrame) => void socket?.write(`${JSON.stringify(frame)}\n`);
+  const sync = () => {
+    const after = options.position();
+    write({ type: 'hello', conversation: options.conversation, ...(after > 0 ? { after } : {}) });
+  };
+  const receive = (line: string) => {
+    const frame = serverFrameSchema.parse(JSON.parse(line));
+    if (frame.type === 'ack' || (frame.type === 'problem' && !frame.retry)) kept.delete(frame.id ?? '');
+    options.onFrame(frame);
+  };
+  const onOpen = (opened: Socket) => {
+    socket = opened;
+    sync();
+    for (const frame of kept.values()) write(frame);
+    options.onState('open');
+  };
+  const onLost = () => {
+    socket = undefined;
+    if (!ended.signal.aborted) options.onState('lost');
+  };
+
+  void keepConnected(options, { onOpen, onLine: receive, onLost }, ended.signal);
+  return {
+    submit: (frame) => {
+      kept.set(frame.id, frame);
+      write(frame);
+    },
+    sync,
+    close: () => {
+      ended.abort();
+      socket?.destroy();
+    },
+  };
+}
+
+type LinkEvents = {
+  readonly onOpen: (socket: Socket) => void;
+  readonly onLine: (line: string) => void;
+  readonly onLost: () => void;
+};
+
+async function keepConnected(
+  options: ChatLinkOptions,
+  events: LinkEvents,
+  signal: AbortSignal,
+): Promise<void> {
+  let delayMs = firstDelayMs;
+  while (!signal.aborted) {
+    const wasOpen = await connectOnce(await resolveSocket(options.socketPath), events, signal);
+    delayMs = wasOpen ? firstDelayMs : Math.min(delayMs * 2, maxDelayMs);
+    if (!signal.aborted) await options.clock.wait(delayMs, signal);
+  }
+}
+
+/** Resolves when the connection ended, with whether there was one. */
+function connectOnce(path: string, events: LinkEvents, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    let wasOpen = false;
+    const socket = createConnection({ path });
+    const lines = createInterface({ input: socket });
+    const abort = () => socket.destroy();
+    signal.addEventListener('abort', abort, { once: true });
+    // Both only say that there is no connection, which `close` says as well.
+    socket.on('error', () => undefined);
+    lines.on('error', () => undefined);
+    lines.on('line', events.onLine);
+    socket.once('connect', () => {
+      wasOpen = true;
+      events.onOpen(socket);
+    });
+    socket.once('close', () => {
+      signal.removeEventListener('abort', abort);
+      events.onLost();
+      resolve(wasOpen);
+    });
+  });
+}
+
+/** Where a path is too long for the system, the gateway leaves a file beside it that names the real one. */
+async function resolveSocket(path: string): Promise<string> {
+  try {
+    return (await readFile(`${path}${socketPointerSuffix}`, 'utf8')).trim();
+  } catch {
+    // No pointer: the socket is where it should be.
+    return path;
+  }
+}

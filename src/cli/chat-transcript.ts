@@ -1,0 +1,175 @@
+/**
+ * What a chat client has shown and what it still waits for, as a pure function over frames. Each
+ * message is shown once, whether it came live or was read; own lines are not repeated.
+ */
+import type { ServerFrame } from '#contracts/client-frames.ts';
+import type { TimelineItem } from '#contracts/timeline.ts';
+
+export type ChatLine =
+  | { readonly kind: 'person' | 'agent' | 'notice' | 'problem' | 'tool'; readonly text: string }
+  /** The answer so far; replaces the one before, and goes when it is undefined. */
+  | { readonly kind: 'preview'; readonly text: string | undefined };
+
+export type ChatTranscript = {
+  readonly shown: ReadonlySet<string>;
+  /** The newest position seen. */
+  readonly position: number;
+  /** Own messages without an end, by id. */
+  readonly waiting: ReadonlyMap<string, WaitingState>;
+  readonly isLoaded: boolean;
+  /** Formatted previews come for this answer: the plain ones are left alone. */
+  readonly hasDraft: boolean;
+};
+
+type WaitingState = 'sent' | 'stored';
+
+export type ChatStep = { readonly transcript: ChatTranscript; readonly lines: readonly ChatLine[] };
+
+export const emptyTranscript: ChatTranscript = {
+  shown: new Set(),
+  position: 0,
+  waiting: new Map(),
+  isLoaded: false,
+  hasDraft: false,
+};
+
+/** How much of the past is shown at the start. */
+const historyLength = 20;
+const openStates: ReadonlySet<string> = new Set(['held', 'waiting', 'taken']);
+
+export function sent(transcript: ChatTranscript, id: string): ChatTranscript {
+  return {
+    ...transcript,
+    shown: new Set(transcript.shown).add(id),
+    waiting: new Map(transcript.waiting).set(id, 'sent'),
+  };
+}
+
+/** `withHistory: false` shows nothing of what was said before the first own message. */
+export function received(
+  transcript: ChatTranscript,
+  frame: ServerFrame,
+  options: { readonly withHistory: boolean },
+): ChatStep {
+  switch (frame.type) {
+    case 'ack':
+      return onAck(transcript, frame);
+    case 'items':
+      return onItems(transcript, frame.items, options.withHistory);
+    case 'message':
+      return onMessage(transcript, frame.messageId, frame.text);
+    case 'edited':
+      return { transcript, lines: [{ kind: 'agent', text: `(corrected) ${frame.text}` }] };
+    case 'preview':
+      return {
+        transcript: { ...transcript, hasDraft: true },
+        lines: [{ kind: 'preview', text: frame.text }],
+      };
+    case 'event':
+      return onEvent(transcript, frame.event);
+    case 'problem':
+      return onProblem(transcript, frame);
+    case 'deleted':
+      return { transcript, lines: [] };
+    default:
+      return frame satisfies never;
+  }
+}
+
+function onAck(transcript: ChatTranscript, frame: Extract<ServerFrame, { type: 'ack' }>): ChatStep {
+  if (frame.state === 'ignored' || frame.state === 'refused') {
+    const text = `${frame.state}${frame.reason === undefined ? '' : `: ${frame.reason}`}`;
+    return { transcript: settle(transcript, frame.id), lines: [{ kind: 'problem', text }] };
+  }
+  // What a command answers is in the timeline by now; the message itself may not be.
+  if (frame.state === 'command' || frame.state === 'noted') {
+    return { transcript: settle(transcript, frame.id), lines: [] };
+  }
+  if (!transcript.waiting.has(frame.id)) return { transcript, lines: [] };
+  const waiting = new Map(transcript.waiting).set(frame.id, 'stored');
+  return { transcript: { ...transcript, waiting }, lines: [] };
+}
+
+function onItems(transcript: ChatTranscript, items: readonly TimelineItem[], withHistory: boolean): ChatStep {
+  const own = items.filter((item) => transcript.waiting.has(item.messageId));
+  const firstOwn = Math.min(...own.map((item) => item.position));
+  const isPast = (item: TimelineItem) => !transcript.isLoaded && item.position < firstOwn;
+  const fresh = items.filter((item) => !transcript.shown.has(item.messageId));
+  const past = fresh.filter(isPast);
+  const visible = [
+    ...(withHistory ? past.slice(-historyLength) : []),
+    ...fresh.filter((item) => !isPast(item)),
+  ];
+  const waiting = new Map(transcript.waiting);
+  for (const item of own) if (!openStates.has(item.state)) waiting.delete(item.messageId);
+  const clearing: readonly ChatLine[] = visible.length > 0 ? [{ kind: 'preview', text: undefined }] : [];
+  return {
+    transcript: {
+      ...transcript,
+      waiting,
+      shown: new Set([...transcript.shown, ...items.map((item) => item.messageId)]),
+      position: items.reduce((newest, item) => Math.max(newest, item.position), transcript.position),
+      isLoaded: true,
+    },
+    lines: [...clearing, ...visible.map(lineOf), ...own.flatMap(endLine)],
+  };
+}
+
+function lineOf(item: TimelineItem): ChatLine {
+  return { kind: item.author.kind, text: item.text };
+}
+
+/** An end that shows nothing by itself is said. */
+function endLine(item: TimelineItem): readonly ChatLine[] {
+  if (item.state === 'cancelled' || item.state === 'failed' || item.state === 'refused') {
+    return [{ kind: 'problem', text: item.state }];
+  }
+  return item.state === 'silent' ? [{ kind: 'notice', text: 'read; no answer needed' }] : [];
+}
+
+function onMessage(transcript: ChatTranscript, id: string, text: string): ChatStep {
+  if (transcript.shown.has(id)) return { transcript, lines: [] };
+  return {
+    transcript: { ...transcript, shown: new Set(transcript.shown).add(id), hasDraft: false },
+    lines: [
+      { kind: 'preview', text: undefined },
+      { kind: 'agent', text },
+    ],
+  };
+}
+
+function onEvent(
+  transcript: ChatTranscript,
+  event: Extract<ServerFrame, { type: 'event' }>['event'],
+): ChatStep {
+  switch (event.kind) {
+    case 'preview':
+      return { transcript, lines: transcript.hasDraft ? [] : [{ kind: 'preview', text: event.text }] };
+    case 'tool':
+      return { transcript, lines: event.state === 'started' ? [{ kind: 'tool', text: event.name }] : [] };
+    case 'run':
+      if (event.state !== 'ended') return { transcript, lines: [] };
+      return {
+        transcript: { ...transcript, hasDraft: false },
+        lines: [{ kind: 'preview', text: undefined }],
+      };
+    case 'changed':
+      return { transcript, lines: [] };
+    default:
+      return event satisfies never;
+  }
+}
+
+function onProblem(transcript: ChatTranscript, frame: Extract<ServerFrame, { type: 'problem' }>): ChatStep {
+  if (frame.retry) return { transcript, lines: [] };
+  return {
+    transcript: settle(transcript, frame.id ?? ''),
+    lines: [{ kind: 'problem', text: frame.message }],
+  };
+}
+
+function settle(transcript: ChatTranscript, id: string): ChatTranscript {
+  const waiting = new Map(transcript.waiting);
+  waiting.delete(id);
+  return { ...transcript, waiting };
+}

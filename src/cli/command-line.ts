@@ -1,0 +1,112 @@
+import { Command } from 'commander';
+import { ParleyError } from '#contracts/errors.ts';
+import type { ConfiguredParts } from './config-check.ts';
+import type { ExitCode } from './exit-code.ts';
+import { readVersion } from './version.ts';
+
+/** What only the process entry can do: it alone knows the gateway and its parts. */
+export type EntryCommands = {
+  start(): Promise<ExitCode>;
+  /** Where the local chat listens, in the data folder. */
+  readonly chatSocket: string;
+  readonly parts: ConfiguredParts;
+};
+
+type Finish = (running: Promise<ExitCode>) => Promise<void>;
+
+/** Runs one command of `parley`; resolves with the exit code. Problems are one sentence on stderr. */
+export async function runCommandLine(args: readonly string[], entry: EntryCommands): Promise<ExitCode> {
+  let code: ExitCode = 0;
+  const finish: Finish = async (running) => {
+    code = await running;
+  };
+  const program = new Command('parley')
+    .description('A self-hosted chat gateway for AI agents.')
+    .version(await readVersion())
+    .exitOverride()
+    .configureOutput({ writeErr: (text) => process.stderr.write(text) });
+  addGatewayCommands(program, entry, finish);
+  addOutboxCommands(program.command('outbox').description('look after what could not be delivered'), finish);
+  addConfigCommands(program.command('config').description('look at the configuration'), entry, finish);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return code;
+  } catch (error) {
+    return report(error);
+  }
+}
+
+function addGatewayCommands(program: Command, entry: EntryCommands, finish: Finish): void {
+  program
+    .command('start')
+    .description('run the gateway')
+    .action(() => finish(entry.start()));
+  program
+    .command('chat')
+    .description('talk to the running gateway in this terminal')
+    .action(async () => {
+      const { runChatCommand } = await import('./chat.ts');
+      await finish(runChatCommand(entry.chatSocket));
+    });
+  program
+    .command('status')
+    .description('show the state of the running gateway')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { runStatus } = await import('./status.ts');
+      await finish(runStatus({ asJson: json }));
+    });
+}
+
+function addOutboxCommands(outbox: Command, finish: Finish): void {
+  outbox
+    .command('list')
+    .description('show what is not delivered')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { runOutboxList } = await import('./outbox.ts');
+      await finish(runOutboxList({ asJson: json }));
+    });
+  outbox
+    .command('retry <part>')
+    .description('send an unknown or failed part once more; it may then stand there twice')
+    .action(async (part: string) => {
+      const { runOutboxRetry } = await import('./outbox.ts');
+      await finish(runOutboxRetry(part));
+    });
+  outbox
+    .command('drop <part>')
+    .description('give up a part that waits or is unknown')
+    .action(async (part: string) => {
+      const { runOutboxDrop } = await import('./outbox.ts');
+      await finish(runOutboxDrop(part));
+    });
+}
+
+function addConfigCommands(config: Command, { parts }: EntryCommands, finish: Finish): void {
+  config
+    .command('check')
+    .description('say what is wrong with the configuration, if anything')
+    .action(async () => {
+      const { runConfigCheck } = await import('./config-check.ts');
+      await finish(runConfigCheck(parts));
+    });
+  config
+    .command('schema')
+    .description('print the JSON Schema of parley.config.json')
+    .action(async () => {
+      const { configJsonSchema } = await import('../config/json-schema.ts');
+      process.stdout.write(`${JSON.stringify(configJsonSchema(), undefined, 2)}\n`);
+    });
+}
+
+/** Commander has printed its own problems; ours are sentences that say what to do. */
+function report(error: unknown): ExitCode {
+  if (error instanceof Error && 'exitCode' in error) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof ParleyError && error.code !== 'internal') {
+    process.stderr.write(`${error.message}\n`);
+    return 1;
+  }
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  return 1;
+}

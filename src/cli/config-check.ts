@@ -1,0 +1,51 @@
+import type { z } from 'zod';
+import type { ChannelEntry } from '#contracts/channel.ts';
+import type { PluginDefinition } from '#contracts/plugin.ts';
+import type { Config } from '../config/config.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { configError, type Problem } from '../config/problem.ts';
+import { revealSettings } from '../config/secret.ts';
+import type { ExitCode } from './exit-code.ts';
+
+/** What has settings of its own, which only its own schema knows. */
+export type ConfiguredParts = {
+  readonly channels: readonly ChannelEntry[];
+  readonly plugins: readonly { readonly id: string; load(): Promise<PluginDefinition> }[];
+};
+
+/** Throws ParleyError `config_invalid` that names every problem, those of channels and plugins included. */
+export async function runConfigCheck(parts: ConfiguredParts): Promise<ExitCode> {
+  const config = loadConfig();
+  const problems = await findPartProblems(config, parts);
+  if (problems.length > 0) throw configError(problems);
+  const { configPath } = config;
+  process.stdout.write(`The configuration is fine${configPath === undefined ? '' : ` (${configPath})`}.\n`);
+  return 0;
+}
+
+async function findPartProblems(
+  config: Config,
+  { channels, plugins }: ConfiguredParts,
+): Promise<readonly Problem[]> {
+  const ofChannels = channels.map(({ id, load }) => {
+    const settings = new Map(Object.entries(config.channels)).get(id);
+    return settings?.enabled ? check(`channels.${id}`, revealSettings(settings), load) : [];
+  });
+  const ofPlugins = plugins.map(({ id, load }) =>
+    check(`plugins.${id}`, new Map(Object.entries(config.plugins)).get(id) ?? {}, load),
+  );
+  return (await Promise.all([...ofChannels, ...ofPlugins])).flat();
+}
+
+async function check(
+  where: string,
+  settings: unknown,
+  load: () => Promise<{ readonly configSchema: z.ZodType }>,
+): Promise<readonly Problem[]> {
+  const { configSchema } = await load();
+  const { error } = configSchema.safeParse(settings);
+  return (error?.issues ?? []).map((issue) => ({
+    where: [where, ...issue.path.map(String)].join('.'),
+    what: issue.message,
+  }));
+}

@@ -1,0 +1,97 @@
+import { flushCompileCache } from 'node:module';
+import type { ChannelEntry } from '#contracts/channel.ts';
+import type { Log } from '#contracts/log.ts';
+import type { PluginDefinition } from '#contracts/plugin.ts';
+import type { Config } from '../config/config.ts';
+import { isInteractive } from '../config/environment.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { secretsOf } from '../config/secrets-of.ts';
+import { createLogger } from '../logging/logger.ts';
+import type { ExitCode } from './exit-code.ts';
+import { renderStatusTable, type StatusTable } from './status-table.ts';
+import { readVersion } from './version.ts';
+
+export type StartDeps = {
+  readonly channels: readonly ChannelEntry[];
+  readonly plugins: readonly { readonly id: string; load(): Promise<PluginDefinition> }[];
+  startGateway(options: {
+    readonly config: Config;
+    readonly log: Log;
+    readonly version: string;
+    readonly channels: readonly ChannelEntry[];
+    readonly plugins: readonly { readonly definition: PluginDefinition; readonly config: unknown }[];
+    onSecret(value: string): void;
+  }): Promise<RunningGateway>;
+};
+
+/** What the process has to know of a gateway that runs. */
+export interface RunningGateway extends StatusTable {
+  signInLink(): string;
+  readonly settled: Promise<void>;
+  readonly broken: Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Runs the gateway until SIGINT or SIGTERM; resolves with the exit code when everything is released. */
+export async function runStart({ channels, plugins, startGateway }: StartDeps): Promise<ExitCode> {
+  const config = loadConfig();
+  const logger = await createLogger({ level: config.logLevel, isPretty: isInteractive() });
+  for (const secret of secretsOf(config)) logger.redactor.add(secret);
+  const { log } = logger;
+  const stopped = waitForStop();
+  try {
+    const gateway = await startGateway({
+      config,
+      log,
+      version: await readVersion(),
+      channels,
+      plugins: await loadPlugins(plugins, config),
+      onSecret: (value) => logger.redactor.add(value),
+    });
+    await Promise.race([gateway.settled, stopped]);
+    process.stdout.write(renderStatusTable(gateway, gateway.signInLink()));
+    keepCompiledCode();
+    const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
+    log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stopping');
+    await stopWithin(gateway, config.shutdownMs, log);
+    // Whoever watches the process is to start it again.
+    return cause === 'store-broken' ? 1 : 0;
+  } finally {
+    await logger.close();
+  }
+}
+
+/**
+ * Node.js itself would write it at a regular end only, and a gateway may never have one. Twice: by the
+ * second time the first answers have loaded what they needed (the model's SDK, the Markdown parser).
+ */
+function keepCompiledCode(): void {
+  flushCompileCache();
+  setTimeout(flushCompileCache, 60_000).unref();
+}
+
+function waitForStop(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    process.once('SIGINT', resolve);
+    process.once('SIGTERM', resolve);
+  });
+}
+
+/** What could not be released in time is found and continued by the next start. */
+async function stopWithin(gateway: RunningGateway, deadlineMs: number, log: Log): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<'late'>((resolve) => {
+    timer = setTimeout(() => resolve('late'), deadlineMs);
+  });
+  const ended = await Promise.race([gateway.stop().then(() => 'stopped' as const), deadline]);
+  clearTimeout(timer);
+  log.info({ ended }, 'gateway.stopped');
+  if (ended === 'late') setImmediate(() => process.exit());
+}
+
+async function loadPlugins(plugins: StartDeps['plugins'], config: Config) {
+  const settings = new Map<string, unknown>(Object.entries(config.plugins));
+  return Promise.all(
+    plugins.map(async ({ id, load }) => ({ definition: await load(), config: settings.get(id) ?? {} })),
+  );
+}

@@ -1,0 +1,40 @@
+export type StatusTable = {
+  readonly url: string;
+  readonly model: { readonly name: string; readonly isDemo: boolean };
+  channels(): readonly {
+    readonly id: string;
+    readonly state: { readonly kind: string; readonly account?: string; readonly reason?: string };
+  }[];
+  readonly plugins: readonly { readonly kind: string; readonly plugin: string; readonly problem?: string }[];
+};
+
+/** What a person sees after `npm start`: where the page is, which channels are on and why, which model answers. */
+export function renderStatusTable(status: StatusTable, signInLink: string): string {
+  const rows: readonly (readonly [string, string])[] = [
+    ['page', status.url],
+    ['sign in', `${signInLink} (once, within 15 minutes)`],
+    ['chat', 'npm run chat'],
+    [
+      'model',
+      status.model.isDemo
+        ? 'demo (a script that answers without a key; set ANTHROPIC_API_KEY for a real one)'
+        : status.model.name,
+    ],
+    ...status.channels().map(({ id, state }) => [id, describe(state)] as const),
+    ...status.plugins.flatMap((plugin) =>
+      plugin.kind === 'failed' ? [[`plugin ${plugin.plugin}`, plugin.problem ?? 'failed'] as const] : [],
+    ),
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  const lines = rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`);
+  return `\n  Parley is running.\n\n${lines.join('\n')}\n\n`;
+}
+
+function describe(state: {
+  readonly kind: string;
+  readonly account?: string;
+  readonly reason?: string;
+}): string {
+  const detail = state.account ?? state.reason;
+  return detail === undefined ? state.kind : `${state.kind} (${detail})`;
+}

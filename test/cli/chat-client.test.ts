@@ -1,0 +1,171 @@
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ChannelAdapter } from '#contracts/channel.ts';
+import { plainText } from '#contracts/formatted-text.ts';
+import { partKey } from '#contracts/ids.ts';
+import { terminalRoute } from '../../channels/terminal/ids.ts';
+import { runChat } from '../../src/cli/chat-client.ts';
+import { aTerminalHost } from '../channels/terminal/terminal-setup.ts';
+import { createSessionDouble, type SessionDouble } from '../support/session-double.ts';
+
+const route = terminalRoute('main');
+
+describe('the chat client', () => {
+  let session: SessionDouble;
+  let host: Awaited<ReturnType<typeof aTerminalHost>>;
+  let adapter: ChannelAdapter;
+  beforeEach(async () => {
+    session = createSessionDouble();
+    host = await aTerminalHost(session.timeline);
+    adapter = host.newAdapter();
+    session.onStored = ({ event }) => {
+      if (event.kind !== 'message') return;
+      session.say(route, { text: `you said ${event.text}` });
+      session.setState(event.messageId, 'answered');
+    };
+  });
+  afterEach(async () => {
+    await adapter.stop();
+    await host.close();
+  });
+
+  describe('in a pipe', () => {
+    const start = (options: { patienceMs?: number } = {}) => {
+      const input = new PassThrough();
+      const output = collector();
+      const errors = collector();
+      const code = runChat({
+        socketPath: host.socketPath,
+        input,
+        output: output.stream,
+        errors: errors.stream,
+        ...options,
+      });
+      return { input, output, errors, code };
+    };
+
+    it('sends each line, prints the answers and ends', async () => {
+      await adapter.start(session.intake);
+      session.say(route, { text: 'from yesterday' });
+      const chat = start();
+      chat.input.end('one\n\ntwo\n');
+      expect(await chat.code).toBe(0);
+      expect(chat.output.text()).toBe('you said one\nyou said two\n');
+    });
+
+    it('waits for the gateway, and for the end of each message', async () => {
+      session.onStored = ({ event }) => {
+        if (event.kind !== 'message') return;
+        session.setState(event.messageId, 'taken');
+        setTimeout(() => {
+          session.say(route, { text: 'after a while' });
+          session.setState(event.messageId, 'answered');
+        }, 150);
+      };
+      const chat = start();
+      chat.input.end('slow\n');
+      await adapter.start(session.intake);
+      expect(await chat.code).toBe(0);
+      expect(chat.output.text()).toBe('after a while\n');
+    });
+
+    it('sends a line once although the store was away and the connection ended', async () => {
+      session.isAway = true;
+      await adapter.start(session.intake);
+      const chat = start();
+      chat.input.end('keep me\n');
+      setTimeout(() => {
+        session.isAway = false;
+      }, 300);
+      expect(await chat.code).toBe(0);
+      expect(chat.output.text()).toBe('you said keep me\n');
+      expect(session.stored).toHaveLength(1);
+    });
+
+    it('prints no control characters of a message', async () => {
+      session.onStored = ({ event }) => {
+        if (event.kind !== 'message') return;
+        session.say(route, { text: 'a\u001b[2Jb\u001b]0;title\u0007c\u202ed\be' });
+        session.setState(event.messageId, 'answered');
+      };
+      await adapter.start(session.intake);
+      const chat = start();
+      chat.input.end('x\n');
+      await chat.code;
+      expect(chat.output.text()).toBe('abcde\n');
+    });
+
+    it('says how a message ended that got no answer', async () => {
+      session.onStored = ({ event }) => {
+        if (event.kind === 'message') session.setState(event.messageId, 'failed');
+      };
+      await adapter.start(session.intake);
+      const chat = start();
+      chat.input.end('x\n');
+      expect(await chat.code).toBe(0);
+      expect(chat.errors.text()).toBe('failed\n');
+    });
+
+    it('gives up with a way out when no gateway runs', async () => {
+      const chat = start({ patienceMs: 50 });
+      chat.input.end('x\n');
+      expect(await chat.code).toBe(1);
+      expect(chat.errors.text()).toContain('npm start');
+    });
+  });
+
+  describe('on a screen', () => {
+    const start = () => {
+      const input = Object.assign(new PassThrough(), { isTTY: true as const });
+      const output = collector();
+      const stream = Object.assign(output.stream, { isTTY: true as const, columns: 40, rows: 20 });
+      const code = runChat({ socketPath: host.socketPath, input, output: stream, errors: output.stream });
+      return { input, output, code };
+    };
+    const shows = (chat: ReturnType<typeof start>, text: string) =>
+      expect.poll(() => chat.output.text(), { timeout: 5000 }).toContain(text);
+
+    it('shows what was said before, tools, the growing answer and the answer once', async () => {
+      session.say(route, { text: 'from yesterday' });
+      session.onStored = () => undefined;
+      await adapter.start(session.intake);
+      const chat = start();
+      await shows(chat, 'from yesterday');
+      chat.input.write('hello\r');
+      await expect.poll(() => session.stored.length).toBe(1);
+      session.emit(route, { kind: 'tool', runId: 'r', name: 'glob', state: 'started' });
+      await shows(chat, '⋯ glob');
+      session.emit(route, { kind: 'preview', runId: 'r', text: 'growing' });
+      await shows(chat, 'growing');
+      await adapter.send(
+        { key: partKey('p1'), route, content: { kind: 'text', text: plainText('the answer') } },
+        AbortSignal.timeout(1000),
+      );
+      session.say(route, { text: 'the answer', messageId: 'p1' });
+      session.say(route, { text: 'and more' });
+      await shows(chat, 'and more');
+      expect(chat.output.text().split('the answer')).toHaveLength(2);
+      chat.input.end();
+      expect(await chat.code).toBe(0);
+    });
+
+    it('asks to stop on the first Ctrl-C and leaves on the second', async () => {
+      await adapter.start(session.intake);
+      const chat = start();
+      await expect.poll(() => session.watching()).toBe(1);
+      chat.input.write('\u0003');
+      await expect.poll(() => session.stored.map(({ event }) => event.kind)).toEqual(['stop']);
+      chat.input.write('\u0003');
+      expect(await chat.code).toBe(0);
+    });
+  });
+});
+
+function collector() {
+  const stream = new PassThrough();
+  let text = '';
+  stream.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  return { stream, text: () => text };
+}

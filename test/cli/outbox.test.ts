@@ -1,0 +1,11 @@
+import { spawnSync } from 'node:child_process';
+import { expect, it } from 'vitest';
+
+it('says so when Parley has never run on this data folder', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['src/main.ts', 'outbox', 'list'], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, PARLEY_DATA_DIR: '/nowhere' },
+  });
+  expect(stderr).toMatch(/^There is no database in \/nowhere yet: .*PARLEY_DATA_DIR.*\n$/);
+  expect(status).toBe(1);
+});
