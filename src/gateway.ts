@@ -1,0 +1,381 @@
+/**
+ * Joins the stages, in the order in which a message flows through them: intake, queue, runs, outbox,
+ * page. The only place that knows them all.
+ */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ChannelEntry, HostedChannel } from '#contracts/channel.ts';
+import { type Clock, systemClock } from '#contracts/clock.ts';
+import { type Closers, createClosers } from '#contracts/closers.ts';
+import { peerId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import { noProbe, type Probe } from '#contracts/probe.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { type ChannelHost, createChannelHost } from './channel-host/channel-host.ts';
+import { createTimelines, type Timelines } from './channel-host/timeline.ts';
+import type { Config } from './config/config.ts';
+import { revealSettings } from './config/secret.ts';
+import { createIntake } from './inbound/accept.ts';
+import { createCommandDesk } from './inbound/command-desk.ts';
+import { nativeCommands } from './inbound/command-table.ts';
+import { createFetcher } from './inbound/fetcher.ts';
+import { type FreeSpace, watchFreeSpace } from './inbound/free-space.ts';
+import { createGate, type Gate } from './inbound/gate.ts';
+import { type ConfiguredModel, configuredModel } from './models/configured-model.ts';
+import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
+import { createPost, type Post } from './outbox/post.ts';
+import { createPluginHost, type PluginEntry, type PluginReport } from './plugin-host/plugin-host.ts';
+import { startLaneWorkers } from './queue/lane-workers.ts';
+import { createMotion, type Motion } from './queue/motion.ts';
+import { startSweeper } from './queue/sweeper.ts';
+import { createWakes, type Wakes } from './queue/wakes.ts';
+import { type RunningRedis, startRedis } from './redis/start-redis.ts';
+import { type Notices, noticesFor } from './replies/notices.ts';
+import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
+import { createAgents } from './runs/agents.ts';
+import { createLaneDriver } from './runs/drive-lane.ts';
+import { executeRun, type RunDeps } from './runs/execute-run.ts';
+import { runSettingsFrom } from './runs/run-settings.ts';
+import { accessToken } from './server/access-token.ts';
+import { channelStatus } from './server/channel-status.ts';
+import { createHttpServer, type HttpServer } from './server/http-server.ts';
+import { sessionKeyOf } from './sessions/session-key-of.ts';
+import { beginBoot } from './store/accounts.ts';
+import type { Store } from './store/command.ts';
+import { lockDataFolder } from './store/folder-lock.ts';
+import { openStore } from './store/open-store.ts';
+import { readSessions } from './store/sessions/read-sessions.ts';
+import { corePlugin } from './tools/core-tools.ts';
+
+export type GatewayOptions = {
+  readonly config: Config;
+  readonly log: Log;
+  readonly version: string;
+  readonly channels: readonly ChannelEntry[];
+  readonly plugins: readonly PluginEntry[];
+  readonly clock?: Clock;
+  readonly probe?: Probe;
+  /** Called with each secret made at run time, so that it never reaches a log. */
+  onSecret?(value: string): void;
+};
+
+export interface Gateway {
+  readonly url: string;
+  /** Signs one browser in, once. */
+  signInLink(): string;
+  channels(): ReturnType<ChannelHost['states']>;
+  readonly model: Pick<ConfiguredModel, 'name' | 'isDemo'>;
+  readonly plugins: readonly PluginReport[];
+  /** Resolves when every channel's first attempt to connect has ended. */
+  readonly settled: Promise<void>;
+  /** Resolves when the store is lost for good: only a new process can go on. */
+  readonly broken: Promise<void>;
+  /** Stops intake, hands over what runs, and releases everything. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Throws ParleyError: `data_folder_locked`, `config_invalid`, `redis_unavailable`, `store_unavailable`. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { config, log, clock = systemClock } = options;
+  const closers = createClosers(log);
+  try {
+    const lock = await lockDataFolder(config.dataDir);
+    closers.add('folder lock', async () => lock.release());
+    const { folderId } = lock;
+    const [redis, { store, holder }] = await openBoth(
+      openRedisFor({ config, log, clock, folderId, closers }),
+      openStoreFor({ config, folderId, closers }),
+    );
+    const base: Base = {
+      ...options,
+      clock,
+      probe: options.probe ?? noProbe,
+      closers,
+      redis,
+      store,
+      holder,
+      notices: noticesFor('en'),
+      motion: createMotion(),
+      timelines: createTimelines({ store, log }),
+      model: configuredModel(config.model, clock),
+    };
+    return await joinStages(base);
+  } catch (error) {
+    await closers.close();
+    throw error;
+  }
+}
+
+/** When one fails the other is waited for all the same, so that it is closed and not left open. */
+async function openBoth<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<[One, Other]> {
+  await Promise.allSettled([one, other]);
+  return Promise.all([one, other]);
+}
+
+type Opening = { readonly config: Config; readonly folderId: string; readonly closers: Closers };
+
+async function openRedisFor({
+  config,
+  log,
+  clock,
+  folderId,
+  closers,
+}: Opening & { log: Log; clock: Clock }): Promise<RunningRedis> {
+  const redis = await startRedis({ config, log, clock, folderId });
+  closers.add('redis', redis.stop);
+  return redis;
+}
+
+async function openStoreFor({
+  config,
+  folderId,
+  closers,
+}: Opening): Promise<{ store: Store; holder: string }> {
+  const { databaseUrl, dataDir } = config;
+  const store = await openStore(
+    databaseUrl ? { kind: 'postgres', url: databaseUrl.reveal() } : { kind: 'sqlite', dataDir },
+  );
+  closers.add('store', store.close);
+  const holder = `${folderId}/${crypto.randomUUID()}`;
+  await store.write(beginBoot, { id: holder, folder: folderId });
+  return { store, holder };
+}
+
+/** What every stage may use. */
+type Base = GatewayOptions & {
+  readonly clock: Clock;
+  readonly probe: Probe;
+  readonly closers: Closers;
+  readonly redis: RunningRedis;
+  readonly store: Store;
+  /** Names this process as the holder of leases. */
+  readonly holder: string;
+  readonly notices: Notices;
+  readonly motion: Motion;
+  readonly timelines: Timelines;
+  readonly model: ConfiguredModel;
+};
+
+/** Opened from the inside out, so that closing goes from the door inwards. */
+async function joinStages(base: Base): Promise<Gateway> {
+  const { config, log, clock, closers, redis, store, motion, timelines, model } = base;
+  const space = watchFreeSpace({ folder: config.dataDir, clock, log });
+  closers.add('disk watch', space.stop);
+  const wakes = createWakes({ redis: redis.connections, keys: redis.keys, log });
+  closers.add('wakes', wakes.close);
+  const active = createActiveRuns({ ...base, ...config.lanes });
+  closers.add('leases', active.close);
+
+  const gate = createGate(config, base.notices);
+  const host = joinIntake(base, { gate, space });
+  const fetcher = createFetcher({
+    ...base,
+    mediaDir: join(config.dataDir, 'media'),
+    maxBytes: config.media.maxMb * 1e6,
+    channelFor: host.find,
+    start: motion.start,
+  });
+  closers.add('media', fetcher.stop);
+  const { deliverer, post } = joinOutbox(base, host);
+  const changed = (laneKey: string) => timelines.publish(laneKey, { kind: 'changed' });
+  motion.connect({
+    cancel: active.cancel,
+    wake: wakes.wake,
+    deliver: deliverer.deliver,
+    fetch: fetcher.fetch,
+    changed,
+  });
+
+  const server = await openServer(base, { host, space });
+  const plugins = await joinRuns(base, { host, post, active, wakes });
+  const { contextLimit } = config.groups;
+  const sweeper = startSweeper({
+    store,
+    wakes,
+    clock,
+    log,
+    contextLimit,
+    deliver: deliverer.deliver,
+    fetch: fetcher.fetch,
+  });
+  closers.add('sweeper', sweeper.stop);
+  closers.add('intake', host.stopReceiving);
+
+  const { url } = await server.listen();
+  const settled = openChannels(base, { host, gate, server });
+  return {
+    url,
+    signInLink: server.signInLink,
+    channels: host.states,
+    model,
+    plugins,
+    settled,
+    broken: store.broken,
+    stop: closers.close,
+  };
+}
+
+/** Steps 1 to 4: what the channels hand over is stored. */
+function joinIntake(base: Base, { gate, space }: { gate: Gate; space: FreeSpace }): ChannelHost {
+  const { store, log, motion, holder, model } = base;
+  const agentName = (id: string) => base.config.agents.find((agent) => agent.id === id)?.name ?? id;
+  const commands = createCommandDesk({ store, gate, modelName: model.name, agentName });
+  const deps = { ...base, gate, commands, start: motion.start, hasSpace: space.isEnough };
+  return createChannelHost({
+    ...base,
+    intakeFor: ({ account }, { account: key, epoch }) =>
+      createIntake(deps, { account: key, epoch, holder, botName: account.name }),
+    onSendable: (channel) => registerCommands(channel, log),
+  });
+}
+
+/** Off the critical path: the network's own command menu is a convenience. */
+function registerCommands({ adapter, account }: HostedChannel, log: Log): void {
+  adapter.commands
+    ?.register(nativeCommands, AbortSignal.timeout(30_000))
+    .catch((error: unknown) => log.warn({ account: account.id, error }, 'commands.not-registered'));
+}
+
+/** Step 9: what was stored is delivered. */
+function joinOutbox(base: Base, host: ChannelHost): { readonly deliverer: Deliverer; readonly post: Post } {
+  const { config, closers, timelines } = base;
+  const post = createPost({ ...base, deliver: (conversationKey) => deliverer.deliver(conversationKey) });
+  const deliverer = createDeliverer({
+    ...base,
+    settings: config.outbox,
+    adapterFor: (route) => host.find(route),
+    onSettled: ({ laneKey }) => {
+      post.settled();
+      if (laneKey !== undefined) timelines.publish(laneKey, { kind: 'changed' });
+    },
+  });
+  closers.add('outbox', deliverer.stop);
+  return { deliverer, post };
+}
+
+type RunParts = {
+  readonly host: ChannelHost;
+  readonly post: Post;
+  readonly active: ActiveRuns;
+  readonly wakes: Wakes;
+};
+
+/** Steps 5 to 8: lanes are worked, one run each. */
+async function joinRuns(
+  base: Base,
+  { host, post, active, wakes }: RunParts,
+): Promise<readonly PluginReport[]> {
+  const { config, log, closers, store, redis, motion, timelines, clock } = base;
+  const plugins = createPluginHost({ log });
+  closers.add('plugins', plugins.close);
+  const capabilitiesFor = (run: { readonly route: ReplyRoute }) =>
+    host.find(run.route)?.definition.capabilities;
+  const core = { definition: corePlugin({ store, post, capabilitiesFor }), config: {} };
+  const reports = await plugins.load([core, ...base.plugins]);
+
+  const agents = createAgents(config);
+  const runDeps: RunDeps = {
+    ...base,
+    model: base.model.provider,
+    active,
+    settings: runSettingsFrom(config),
+    agent: agents.settingsOf,
+    systemFor: (run, scene) => agents.promptFor(run, { ...scene, now: clock.now() }),
+    toolsFor: plugins.toolsFor,
+    channelFor: host.find,
+    start: motion.start,
+    publish: timelines.publish,
+  };
+  const drive = createLaneDriver({
+    ...base,
+    wakes,
+    leaseMs: config.lanes.leaseMs,
+    maxTries: config.run.maxTries,
+    maxRuns: config.lanes.maxRunsPerTurn,
+    maxHoldMs: config.lanes.maxHoldMs,
+    start: motion.start,
+    execute: (run, options) => executeRun(runDeps, run, options),
+  });
+  const { main } = config.lanes.concurrency;
+  const workers = startLaneWorkers({
+    redis: redis.connections,
+    keys: redis.keys,
+    log,
+    concurrency: { main },
+    drive,
+  });
+  closers.add('workers', workers.close);
+  return reports;
+}
+
+async function openServer(
+  base: Base,
+  { host, space }: { host: ChannelHost; space: FreeSpace },
+): Promise<HttpServer> {
+  const { config, clock, redis, version, model, closers } = base;
+  const token = config.token?.reveal() ?? (await accessToken(config.dataDir));
+  base.onSecret?.(token);
+  const startedAt = clock.now();
+  const { name, isDemo } = model;
+  const server = createHttpServer({
+    ...base,
+    host: config.host,
+    port: config.port,
+    token,
+    allowedHosts: config.allowedHosts,
+    readiness: async () => ({
+      missing: [
+        ...((await isReadable(base.store)) ? [] : ['store']),
+        ...(redis.connections.isReady() ? [] : ['redis']),
+        ...(space.isEnough() ? [] : ['disk space']),
+      ],
+    }),
+    status: async () => ({
+      version,
+      startedAt,
+      model: { name, isDemo },
+      channels: host.states().map(channelStatus),
+    }),
+  });
+  closers.add('http server', server.close);
+  return server;
+}
+
+async function isReadable(store: Store): Promise<boolean> {
+  try {
+    await store.read(readSessions, { limit: 1 });
+    return true;
+  } catch {
+    // The log has the reason, from whoever needed the store.
+    return false;
+  }
+}
+
+type ChannelParts = { readonly host: ChannelHost; readonly gate: Gate; readonly server: HttpServer };
+
+async function openChannels(base: Base, { host, gate, server }: ChannelParts): Promise<void> {
+  const { config, timelines } = base;
+  const open = async ({ id, load, localPeer, needs }: ChannelEntry): Promise<void> => {
+    const settings = Object.entries(config.channels).find(([name]) => name === id)?.[1];
+    if (!settings?.enabled) {
+      const isMissing = needs !== undefined && settings?.token === undefined;
+      return host.setOff(id, isMissing ? `set ${needs} to have it` : `channels.${id}.enabled is false`);
+    }
+    const dataDir = join(config.dataDir, 'channels', id);
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    const timeline =
+      localPeer === undefined
+        ? {}
+        : { timeline: timelines.readerFor((route) => laneKeyOf(gate, route, localPeer)) };
+    const deps = { dataDir, routes: server.routesFor(id), ...timeline };
+    await host.run({ id, load, settings: revealSettings(settings), deps });
+  };
+  await Promise.all(base.channels.map(open));
+}
+
+/** The session of the person who sits at a channel of this machine. */
+function laneKeyOf(gate: Gate, route: ReplyRoute, peer: string): string {
+  const event = { route, chat: { kind: 'dm' }, sender: { id: peerId(peer) } } as const;
+  const { defaultAgent: agent, dmScope, identityLinks } = gate;
+  return sessionKeyOf(event, { agent, dmScope, identityLinks });
+}

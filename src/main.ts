@@ -1,0 +1,44 @@
+/** Process entry: the lists of channels and plugins, and the command line. */
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
+import type { ChannelEntry } from '#contracts/channel.ts';
+import { channelId } from '#contracts/ids.ts';
+import type { PluginDefinition } from '#contracts/plugin.ts';
+
+// Saves parsing and type stripping on every start but the first.
+enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/parley'));
+
+const channels: readonly ChannelEntry[] = [
+  {
+    id: channelId('web'),
+    localPeer: 'owner',
+    load: async () => (await import('../channels/web/index.ts')).channel,
+  },
+  {
+    id: channelId('terminal'),
+    localPeer: 'owner',
+    load: async () => (await import('../channels/terminal/index.ts')).channel,
+  },
+  {
+    id: channelId('telegram'),
+    needs: 'TELEGRAM_BOT_TOKEN',
+    load: async () => (await import('../channels/telegram/index.ts')).channel,
+  },
+];
+
+const plugins: readonly { readonly id: string; load(): Promise<PluginDefinition> }[] = [
+  { id: 'files', load: async () => (await import('../plugins/files/index.ts')).plugin as PluginDefinition },
+];
+
+const { runCommandLine } = await import('./cli/command-line.ts');
+process.exitCode = await runCommandLine(process.argv.slice(2), {
+  chatSocket: 'channels/terminal/terminal.sock',
+  parts: { channels, plugins },
+  start: async () => {
+    const [{ runStart }, { startGateway }] = await Promise.all([
+      import('./cli/start.ts'),
+      import('./gateway.ts'),
+    ]);
+    return runStart({ channels, plugins, startGateway });
+  },
+});
