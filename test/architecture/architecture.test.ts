@@ -1,0 +1,130 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import * as rules from './rules.ts';
+import { readSourceTree, type SourceTree } from './source-tree.ts';
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true });
+});
+
+/** A small project that breaks every rule once, to see that each rule can fail. */
+function brokenTree(): SourceTree {
+  const root = mkdtempSync(join(tmpdir(), 'parley-architecture-'));
+  folders.push(root);
+  const files: Record<string, string> = {
+    'tsconfig.json': '{ "compilerOptions": { "allowImportingTsExtensions": true, "noEmit": true } }',
+    'src/contracts/noun.ts': "import type { Up } from '../config/up.ts';\nexport type Noun = Up;\n",
+    'src/config/up.ts': "export type Up = import('../contracts/noun.ts').Noun;\n",
+    'src/store/row.ts': "import '../server/page.ts';\nimport '../redis/down.ts';\nimport './gone.ts';\n",
+    'src/redis/down.ts': "export const late = () => import('../store/row.ts');\n",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a file
+    'src/server/page.ts': "export const names = ['teleport', `teleport:${1}`, 'teleporter'];\n",
+    'src/helpers/thing.ts': "import '../redis/down.ts';\nimport '../../channels/teleport/index.ts';\n",
+    'src/agent/odd.ts':
+      'export let state = 1;\nexport default state;\nexport enum Kind { A }\nexport const size = (x: any) => x!.y + process.env.HOME;\n// @ts-ignore\n',
+    'src/agent/long.ts': `export function long() {\n${'  void 0;\n'.repeat(60)}}\n`,
+    'src/agent/huge.ts': `${'export {};\n'.repeat(401)}`,
+    'channels/teleport/index.ts': "import '../../src/store/row.ts';\nimport '../other/index.ts';\n",
+    'channels/other/index.ts': "import 'node:fs';\nimport '#contracts/noun.ts';\n",
+    'test/mocked.test.ts': "vi.mock('x');\n",
+    'README.md': 'See `src/store/row.ts`, `src/nowhere.ts`, [there](docs/gone.md) and `npm test`.\n',
+  };
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  return readSourceTree(root);
+}
+
+const real = readSourceTree(process.cwd());
+const broken = brokenTree();
+
+const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
+  [
+    'imports only go down, in the order of the layers',
+    rules.importsGoDown,
+    [
+      /contracts\/noun\.ts imports src\/config\/up\.ts, which stands above/,
+      /config\/up\.ts imports \.\.\/contracts\/noun\.ts; write #contracts/,
+      /store\/row\.ts imports src\/server\/page\.ts, which stands above/,
+      /store\/row\.ts imports \.\/gone\.ts, which is not there/,
+      /redis\/down\.ts imports src\/store\/row\.ts, which stands above/,
+      /helpers\/thing\.ts lies in no known layer/,
+      /helpers\/thing\.ts imports channels\/teleport\/index\.ts, which lies outside/,
+    ],
+  ],
+  [
+    'no import goes in a circle, types included',
+    rules.noCycles,
+    [
+      /noun\.ts → src\/config\/up\.ts → src\/contracts\/noun\.ts/,
+      /src\/redis\/down\.ts → src\/store\/row\.ts/,
+    ],
+  ],
+  [
+    'channels and plugins import the contracts and themselves only',
+    rules.channelsAndPluginsStandAlone,
+    [/teleport\/index\.ts imports src\/store/, /teleport\/index\.ts imports channels\/other/],
+  ],
+  [
+    "no channel's name is written in src",
+    rules.channelNamesStayOut,
+    [/page\.ts names the channel "teleport"/, /page\.ts names the channel "teleport:"/],
+  ],
+  [
+    'no file is longer than 400 lines, no test longer than 600',
+    rules.filesAreShort,
+    [/huge\.ts has 401 lines/],
+  ],
+  ['no function is longer than 60 lines', rules.functionsAreShort, [/long\.ts:1 long has 62 lines/]],
+  [
+    'every channel folder has the same shape',
+    rules.adaptersHaveOneShape,
+    [/teleport\/adapter\.ts is missing/, /teleport\/README\.md is missing/],
+  ],
+  [
+    'nothing uses default exports, any, enums, module-level let, ignored errors, module mocks or the environment',
+    rules.noOddConstructs,
+    [
+      /odd\.ts:1: a module-level let/,
+      /odd\.ts:2: a default export/,
+      /odd\.ts:3: an enum/,
+      /odd\.ts:4: any/,
+      /odd\.ts:4: a non-null assertion/,
+      /odd\.ts:4: process\.env/,
+      /odd\.ts:5: @ts-ignore/,
+      /mocked\.test\.ts:1: vi\.mock/,
+    ],
+  ],
+  [
+    'every path that a document names exists',
+    rules.documentedPathsExist,
+    [/names src\/nowhere\.ts/, /names docs\/gone\.md/],
+  ],
+];
+
+describe('the source tree', () => {
+  it('is seen whole', () => {
+    const paths = real.modules.map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining(['src/contracts/ids.ts', 'test/architecture/rules.ts']));
+  });
+
+  it.each(cases)('keeps the rule that %s', (_name, rule) => {
+    expect(rule(real)).toEqual([]);
+  });
+});
+
+describe('a tree that breaks the rules', () => {
+  it.each(cases)('is caught by the rule that %s', (_name, rule, expected) => {
+    const found = rule(broken);
+    for (const pattern of expected)
+      expect(
+        found.some((line) => pattern.test(line)),
+        String(pattern),
+      ).toBe(true);
+    expect(found.join('\n')).not.toMatch(/teleporter|names src\/store/);
+  });
+});

@@ -1,0 +1,180 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Module, SourceTree } from './source-tree.ts';
+
+/** Looks at a tree and names what breaks the rule, one line each. */
+export type Rule = (tree: SourceTree) => readonly string[];
+
+/** `src/` from the ground up. An import may only go to what stands before, or stay in its folder. */
+const order = [
+  ['contracts'],
+  ['config', 'logging', 'redis', 'store'],
+  ['sessions', 'agent', 'models', 'replies'],
+  ['queue', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
+  ['server', 'cli'],
+  ['gateway.ts', 'main.ts'],
+].flat();
+
+export const importsGoDown: Rule = (tree) =>
+  tree.modules.filter(isIn('src')).flatMap((module) =>
+    module.imports.flatMap(({ specifier, target }) => {
+      const from = placeOf(module.path);
+      if (target === undefined) {
+        return specifier.startsWith('.') ? [`${module.path} imports ${specifier}, which is not there`] : [];
+      }
+      if (!target.startsWith('src/')) {
+        return module.path === 'src/main.ts'
+          ? []
+          : [`${module.path} imports ${target}, which lies outside src`];
+      }
+      const to = placeOf(target);
+      if (from === to) return [];
+      if (to === 'contracts' && !specifier.startsWith('#contracts/')) {
+        return [`${module.path} imports ${specifier}; write #contracts/…`];
+      }
+      const fromRank = order.indexOf(from);
+      const toRank = order.indexOf(to);
+      if (fromRank === -1) return [`${module.path} lies in no known layer`];
+      return toRank === -1 || toRank > fromRank
+        ? [`${module.path} imports ${target}, which stands above it`]
+        : [];
+    }),
+  );
+
+function placeOf(path: string): string {
+  return path.split('/')[1] ?? path;
+}
+
+/** Type imports count: what cannot be understood one by one cannot be changed one by one. */
+export const noCycles: Rule = (tree) => {
+  const targets = new Map(
+    tree.modules.map((module) => [module.path, module.imports.flatMap(({ target }) => target ?? [])]),
+  );
+  const state = new Map<string, 'open' | 'done'>();
+  const cycles: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (state.get(path) === 'done') return;
+    if (state.get(path) === 'open') {
+      cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+      return;
+    }
+    state.set(path, 'open');
+    for (const target of targets.get(path) ?? []) visit(target, [...trail, path]);
+    state.set(path, 'done');
+  };
+  for (const path of targets.keys()) visit(path, []);
+  return cycles;
+};
+
+export const channelsAndPluginsStandAlone: Rule = (tree) =>
+  tree.modules.filter(isIn('channels', 'plugins')).flatMap((module) => {
+    const own = module.path.split('/').slice(0, 2).join('/');
+    return module.imports
+      .filter(({ target }) => target !== undefined && !target.startsWith(`${own}/`))
+      .filter(({ specifier }) => !specifier.startsWith('#contracts/'))
+      .map(({ target }) => `${module.path} imports ${target}`);
+  });
+
+/** Names that are also ordinary words count only as `name:…` or where the value names a channel. */
+export const channelNamesStayOut: Rule = (tree) => {
+  const names = foldersOf(tree, 'channels');
+  const isAllowed = (path: string) => path === 'src/main.ts' || path.startsWith('src/config/');
+  return tree.modules
+    .filter(isIn('src'))
+    .filter(({ path }) => !isAllowed(path))
+    .flatMap((module) =>
+      module.strings
+        .filter((text) => names.some((name) => text === name || text.startsWith(`${name}:`)))
+        .map((text) => `${module.path} names the channel "${text}"`),
+    );
+};
+
+export const filesAreShort: Rule = (tree) =>
+  tree.modules
+    .filter(({ path, lineCount }) => lineCount > (path.startsWith('test/') ? 600 : 400))
+    .map(({ path, lineCount }) => `${path} has ${lineCount} lines`);
+
+export const functionsAreShort: Rule = (tree) =>
+  tree.modules
+    .filter(isIn('src', 'channels', 'plugins'))
+    .flatMap((module) =>
+      module.functions
+        .filter(({ lineCount }) => lineCount > 60)
+        .map(({ name, line, lineCount }) => `${module.path}:${line} ${name} has ${lineCount} lines`),
+    );
+
+const adapterFiles = ['index', 'adapter', 'inbound', 'outbound', 'ids', 'capabilities', 'config'];
+
+export const adaptersHaveOneShape: Rule = (tree) =>
+  foldersOf(tree, 'channels').flatMap((name) => {
+    const wanted = [...adapterFiles.map((file) => `${file}.ts`), 'README.md'];
+    return wanted
+      .filter((file) => !existsSync(join(tree.root, 'channels', name, file)))
+      .map((file) => `channels/${name}/${file} is missing`);
+  });
+
+/** The environment has one reader; tests may set it, and may keep state between their hooks. */
+export const noOddConstructs: Rule = (tree) =>
+  tree.modules.flatMap((module) =>
+    module.oddities
+      .filter((oddity) => !isOddityAllowed(module.path, oddity))
+      .map((oddity) => `${module.path}:${oddity}`),
+  );
+
+function isOddityAllowed(path: string, oddity: string): boolean {
+  const isProduct = /^(?:src|channels|plugins)\//.test(path);
+  if (oddity.endsWith('process.env')) return !isProduct || path === 'src/config/environment.ts';
+  return oddity.endsWith('a module-level let') && !isProduct;
+}
+
+/** Every path a document names in backticks or links to. */
+export const documentedPathsExist: Rule = (tree) =>
+  documentsOf(tree.root).flatMap((document) => {
+    const text = readFileSync(join(tree.root, document), 'utf8').replace(/```[\s\S]*?```/g, '');
+    return [...namedPaths(text), ...linkedPaths(text)]
+      .filter(
+        (path) => !existsSync(join(tree.root, path)) && !existsSync(join(tree.root, dirname(document), path)),
+      )
+      .map((path) => `${document} names ${path}, which is not there`);
+  });
+
+function documentsOf(root: string): readonly string[] {
+  const inFolder = (folder: string) =>
+    existsSync(join(root, folder))
+      ? readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+          .filter((name) => name.endsWith('.md'))
+          .map((name) => join(folder, name))
+      : [];
+  const atRoot = readdirSync(root).filter((name) => name.endsWith('.md'));
+  return [
+    ...atRoot,
+    ...inFolder('docs'),
+    ...inFolder('channels'),
+    ...inFolder('plugins'),
+    ...inFolder('bench'),
+  ];
+}
+
+const knownTops = /^(?:src|channels|plugins|test|scripts|bench|docs|bin|\.ci)\/[\w./-]*$/;
+
+function namedPaths(text: string): readonly string[] {
+  return [...text.matchAll(/`([^`\s]+)`/g)].flatMap(([, code = '']) => (knownTops.test(code) ? [code] : []));
+}
+
+function linkedPaths(text: string): readonly string[] {
+  return [...text.matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)].flatMap(([, link = '']) =>
+    /^[a-z]+:/i.test(link) ? [] : [link],
+  );
+}
+
+function isIn(...tops: readonly string[]) {
+  return (module: Module) => tops.some((top) => module.path.startsWith(`${top}/`));
+}
+
+function foldersOf(tree: SourceTree, top: string): readonly string[] {
+  const folder = join(tree.root, top);
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name);
+}

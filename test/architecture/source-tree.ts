@@ -1,0 +1,168 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
+import * as is from 'typescript/unstable/ast/is';
+import { API } from 'typescript/unstable/sync';
+
+/** What the rules look at: every TypeScript file of a project, as its own parser sees it. */
+export type SourceTree = { readonly root: string; readonly modules: readonly Module[] };
+
+export type Module = {
+  /** Relative to the root, with forward slashes. */
+  readonly path: string;
+  readonly text: string;
+  readonly lineCount: number;
+  readonly imports: readonly Import[];
+  readonly functions: readonly FunctionSize[];
+  /** Text of string literals and template pieces. */
+  readonly strings: readonly string[];
+  /** Constructs this project does not use, each as "line: what". */
+  readonly oddities: readonly string[];
+};
+
+export type Import = {
+  readonly specifier: string;
+  /** The imported file of this project, relative to the root; undefined for packages and node: modules. */
+  readonly target: string | undefined;
+};
+
+export type FunctionSize = { readonly name: string; readonly line: number; readonly lineCount: number };
+
+/** Parses the project of `<root>/tsconfig.json`. */
+export function readSourceTree(root: string): SourceTree {
+  const api = new API({ cwd: root });
+  try {
+    const [project] = api.updateSnapshot({ openProject: join(root, 'tsconfig.json') }).getProjects();
+    if (project === undefined) throw new Error(`no project in ${root}`);
+    const modules: Module[] = [];
+    for (const name of project.program.getSourceFileNames()) {
+      const path = relative(root, name);
+      const file =
+        path.startsWith('..') || path.includes('node_modules')
+          ? undefined
+          : project.program.getSourceFile(name);
+      if (file !== undefined) modules.push(readModule(root, path, file));
+    }
+    return { root, modules };
+  } finally {
+    api.close();
+  }
+}
+
+type Findings = {
+  readonly imports: Import[];
+  readonly functions: FunctionSize[];
+  readonly strings: string[];
+  readonly oddities: string[];
+};
+
+function readModule(root: string, path: string, file: SourceFile): Module {
+  const findings: Findings = { imports: [], functions: [], strings: [], oddities: [] };
+  const lineAt = createLineFinder(file.text);
+  const visit = (node: Node): void => {
+    readImport(node, (specifier) => {
+      findings.imports.push({ specifier, target: resolveImport(root, path, specifier) });
+    });
+    readFunction(node, lineAt, findings);
+    if (is.isStringLiteral(node) || is.isNoSubstitutionTemplateLiteral(node))
+      findings.strings.push(node.text);
+    if (is.isTemplateHead(node)) findings.strings.push(node.text);
+    const oddity = nameOddity(node);
+    if (oddity !== undefined) findings.oddities.push(`${lineAt(node.end)}: ${oddity}`);
+    node.forEachChild(visit);
+  };
+  visit(file);
+  for (const match of file.text.matchAll(/@ts-(?:ignore|nocheck|expect-error)|\bvi\.(?:do)?[mM]ock\(/g)) {
+    // This very rule names what it looks for.
+    if (!path.startsWith('test/architecture/')) findings.oddities.push(`${lineAt(match.index)}: ${match[0]}`);
+  }
+  return { path, text: file.text, lineCount: file.text.trimEnd().split('\n').length, ...findings };
+}
+
+function readImport(node: Node, onImport: (specifier: string) => void): void {
+  if (is.isImportDeclaration(node) || is.isExportDeclaration(node)) {
+    const specifier = node.moduleSpecifier;
+    if (specifier !== undefined && is.isStringLiteral(specifier)) onImport(specifier.text);
+  } else if (is.isImportTypeNode(node)) {
+    const { argument } = node;
+    if (is.isLiteralTypeNode(argument) && is.isStringLiteral(argument.literal))
+      onImport(argument.literal.text);
+  } else if (is.isCallExpression(node) && node.expression.kind === SyntaxKind.ImportKeyword) {
+    const [argument] = node.arguments;
+    if (argument !== undefined && is.isStringLiteral(argument)) onImport(argument.text);
+  }
+}
+
+function resolveImport(root: string, from: string, specifier: string): string | undefined {
+  if (specifier.startsWith('#contracts/')) return `src/contracts/${specifier.slice('#contracts/'.length)}`;
+  if (!specifier.startsWith('.')) return undefined;
+  const path = resolve(root, dirname(from), specifier);
+  return existsSync(path) ? relative(root, path) : undefined;
+}
+
+function readFunction(node: Node, lineAt: (offset: number) => number, findings: Findings): void {
+  const isFunction =
+    is.isFunctionDeclaration(node) ||
+    is.isFunctionExpression(node) ||
+    is.isArrowFunction(node) ||
+    is.isMethodDeclaration(node) ||
+    is.isConstructorDeclaration(node) ||
+    is.isGetAccessorDeclaration(node);
+  if (!isFunction || node.body === undefined) return;
+  const line = lineAt(node.body.pos);
+  const name =
+    'name' in node && node.name !== undefined && is.isIdentifier(node.name) ? node.name.text : 'a function';
+  findings.functions.push({ name, line, lineCount: lineAt(node.body.end) - line + 1 });
+}
+
+function nameOddity(node: Node): string | undefined {
+  switch (node.kind) {
+    case SyntaxKind.AnyKeyword:
+      return 'any';
+    case SyntaxKind.NonNullExpression:
+      return 'a non-null assertion';
+    case SyntaxKind.EnumDeclaration:
+      return 'an enum';
+    case SyntaxKind.ModuleDeclaration:
+      // `declare module 'x'` adds to a library's types; that is not a namespace.
+      return is.isModuleDeclaration(node) && is.isStringLiteral(node.name) ? undefined : 'a namespace';
+    case SyntaxKind.Decorator:
+      return 'a decorator';
+    case SyntaxKind.ExportAssignment:
+    case SyntaxKind.DefaultKeyword:
+      return node.parent?.kind === SyntaxKind.DefaultClause ? undefined : 'a default export';
+    case SyntaxKind.VariableStatement:
+      return isModuleLevelLet(node) ? 'a module-level let' : undefined;
+    case SyntaxKind.PropertyAccessExpression:
+      return isEnvironmentRead(node) ? 'process.env' : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function isModuleLevelLet(node: Node): boolean {
+  if (!is.isVariableStatement(node) || node.parent?.kind !== SyntaxKind.SourceFile) return false;
+  return /^\s*(?:export\s+)?let\b/.test(node.getText());
+}
+
+function isEnvironmentRead(node: Node): boolean {
+  if (!is.isPropertyAccessExpression(node)) return false;
+  const { expression, name } = node;
+  return is.isIdentifier(expression) && expression.text === 'process' && name.text === 'env';
+}
+
+/** Line numbers from 1, by binary search over the line starts. */
+function createLineFinder(text: string): (offset: number) => number {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return (offset) => {
+    let low = 0;
+    let high = starts.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle;
+    }
+    return low + 1;
+  };
+}

@@ -1,0 +1,137 @@
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { launchChromium } from './chromium.ts';
+import { pageContract } from './page-contract.ts';
+import { type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts';
+import { xssStrings } from './xss-strings.ts';
+
+pageContract(
+  'a scripted gateway',
+  {
+    greeting: { text: 'hello', answer: /Hello there/ },
+    longTask: { text: 'long task', preview: /Working on it/ },
+    steer: { text: 'in French please', answer: /changed course: in French please/ },
+  },
+  async () => {
+    const gateway = await startScriptedGateway();
+    return { url: gateway.url, signInLink: async () => gateway.signInLink(), close: () => gateway.close() };
+  },
+);
+
+describe('the page', () => {
+  let browser: Browser;
+  let gateway: ScriptedGateway;
+  beforeAll(async () => {
+    [browser, gateway] = await Promise.all([launchChromium(), startScriptedGateway()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.close();
+  });
+
+  it('keeps a message that Parley could not store, and sends it once it can', async () => {
+    const page = await browser.newPage();
+    await page.goto(gateway.signInLink());
+    await page.locator('.dot.open').first().waitFor();
+    gateway.session.isAway = true;
+    await page.fill('#composer', 'not to be lost');
+    await page.keyboard.press('Enter');
+    await page.locator('article.own[data-state=sending]').waitFor();
+    await page.locator('.dot.lost, .dot.connecting').first().waitFor();
+    await page.reload();
+    await page.getByText('not to be lost').waitFor();
+    gateway.session.isAway = false;
+    await page.locator('article.own[data-state=answered]', { hasText: 'not to be lost' }).waitFor();
+    expect(gateway.session.stored.filter((event) => textOf(event) === 'not to be lost')).toHaveLength(1);
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+    await page.close();
+  });
+
+  it('says that it is down and comes back by itself with everything said meanwhile', async () => {
+    const page = await browser.newPage();
+    await page.goto(gateway.signInLink());
+    await page.locator('.dot.open').first().waitFor();
+    await gateway.restartSockets(() => gateway.session.say(gateway.route, { text: 'said meanwhile' }));
+    await page.getByText('said meanwhile').waitFor();
+    expect(await page.getByText('said meanwhile').count()).toBe(1);
+    await page.close();
+  });
+
+  it('executes none of the strings that try to be markup', async () => {
+    const page = await browser.newPage();
+    const attacks: string[] = [];
+    await page.exposeFunction('pwned', () => attacks.push('pwned'));
+    page.on('dialog', (dialog) => {
+      attacks.push(dialog.message());
+      void dialog.dismiss();
+    });
+    await page.goto(gateway.signInLink());
+    await page.locator('.dot.open').first().waitFor();
+    for (const text of xssStrings) {
+      gateway.session.say(gateway.route, { text });
+      gateway.session.say(gateway.route, { text, author: { kind: 'person', name: text } });
+      gateway.session.say(gateway.route, { text, author: { kind: 'notice' } });
+      gateway.session.say(gateway.route, {
+        text,
+        spans: [{ kind: 'link', start: 0, length: text.length, url: text }],
+      });
+      gateway.session.emit(gateway.route, { kind: 'tool', runId: 'xss', name: text, state: 'started' });
+      gateway.session.emit(gateway.route, { kind: 'preview', runId: 'xss', text });
+    }
+    gateway.session.say(gateway.route, { text: 'the last one' });
+    await page.getByText('the last one').waitFor();
+    const unwanted =
+      '#app :is(script, iframe, object, embed, video, style, base, meta, img:not([src="/page/icon.svg"]))';
+    expect(await page.locator(unwanted).count()).toBe(0);
+    for (const link of await page.locator('#app a').all())
+      expect(await link.getAttribute('href')).toMatch(/^(https?|mailto):/);
+    expect(attacks).toEqual([]);
+    await page.close();
+  });
+
+  it('gives a page of another origin nothing, though the browser is signed in', async () => {
+    const context = await browser.newContext();
+    const own = await context.newPage();
+    await own.goto(gateway.signInLink());
+    await own.locator('.dot.open').first().waitFor();
+    const stored = gateway.session.stored.length;
+    const hostile = await serveHostilePage();
+    const page = await context.newPage();
+    await page.goto(`${hostile.url}/?target=${encodeURIComponent(gateway.url)}`);
+    const result = page.locator('#result[data-done]');
+    await result.waitFor({ state: 'attached' });
+    const got = ((await result.textContent()) ?? '').split('\n');
+    expect(got).toHaveLength(11);
+    expect(got.filter((line) => !line.endsWith('nothing'))).toEqual([]);
+    expect(gateway.session.stored).toHaveLength(stored);
+    // The hostile page's sign-outs changed nothing.
+    await own.reload();
+    await own.locator('.dot.open').first().waitFor();
+    await context.close();
+    await hostile.close();
+  });
+});
+
+/** Another port of the same address: same site, other origin. */
+async function serveHostilePage() {
+  const script = await readFile(new URL('hostile-page.js', import.meta.url), 'utf8');
+  const server = createServer((_request, response) =>
+    response
+      .setHeader('content-type', 'text/html')
+      .end(`<!doctype html><body><pre id="result"></pre><script>${script}</script>`),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => new Promise((resolve) => server.close(resolve)),
+  };
+}
+
+function textOf(envelope: {
+  readonly event: { readonly kind: string; readonly text?: string };
+}): string | undefined {
+  return envelope.event.text;
+}

@@ -1,0 +1,116 @@
+/** The real server and the real channel, with the ports behind them played by a script. */
+import { randomBytes } from 'node:crypto';
+import { systemClock } from '#contracts/clock.ts';
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
+import { accountId, channelId, conversationId, partKey } from '#contracts/ids.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { channel } from '../../channels/web/index.ts';
+import { createHttpServer } from '../../src/server/http-server.ts';
+import { createSessionDouble, quietLog, type SessionDouble } from '../support/session-double.ts';
+
+export type ScriptedGateway = {
+  readonly url: string;
+  readonly session: SessionDouble;
+  readonly route: ReplyRoute;
+  signInLink(): string;
+  /** Cuts every socket off, lets `meanwhile` happen, and takes sockets again. */
+  restartSockets(meanwhile: () => void): Promise<void>;
+  close(): Promise<void>;
+};
+
+export async function startScriptedGateway(): Promise<ScriptedGateway> {
+  const session = createSessionDouble();
+  const server = createHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    token: randomBytes(24).toString('base64url'),
+    log: quietLog,
+    readiness: async () => ({ missing: [] }),
+    status: async () => ({
+      version: '0.1.0',
+      startedAt: 0,
+      model: { name: 'demo-1', isDemo: true },
+      channels: [
+        { id: 'web', state: 'on', detail: 'this page' },
+        { id: 'terminal', state: 'on', detail: 'npm run chat' },
+        { id: 'telegram', state: 'off', detail: 'TELEGRAM_BOT_TOKEN is not set' },
+      ],
+    }),
+  });
+  const adapter = channel.create(
+    {},
+    {
+      log: quietLog,
+      clock: systemClock,
+      dataDir: '/nonexistent',
+      routes: server.routesFor(channelId('web')),
+      timeline: session.timeline,
+    },
+  );
+  await adapter.start(session.intake);
+  const route: ReplyRoute = {
+    channel: channelId('web'),
+    account: accountId('web'),
+    conversation: conversationId('main'),
+  };
+  session.onStored = script(session, async (key, text) => {
+    await adapter.send(
+      { key: partKey(key), route, content: { kind: 'text', text } },
+      AbortSignal.timeout(1000),
+    );
+  });
+  const { url } = await server.listen();
+  return {
+    url,
+    session,
+    route,
+    signInLink: () => server.signInLink(),
+    restartSockets: async (meanwhile) => {
+      await adapter.stop();
+      meanwhile();
+      await adapter.start(session.intake);
+    },
+    close: async () => {
+      await adapter.stop();
+      await server.close();
+    },
+  };
+}
+
+const greeting: FormattedText = {
+  text: 'Hello there. Good to see you.',
+  spans: [{ kind: 'bold', start: 13, length: 4 }],
+};
+
+/** "long task" works until it is steered or stopped; everything else is answered at once. */
+function script(session: SessionDouble, deliver: (key: string, text: FormattedText) => Promise<void>) {
+  let active: { readonly runId: string; readonly messageId: string } | undefined;
+  let runs = 0;
+  const end = async (route: ReplyRoute, text: FormattedText | undefined, answered: readonly string[]) => {
+    const runId = active?.runId ?? '';
+    active = undefined;
+    if (text !== undefined) {
+      await deliver(`${runId}:1`, text);
+      session.say(route, { ...text, messageId: `${runId}:1` });
+    }
+    for (const id of answered) session.setState(id, text === undefined ? 'cancelled' : 'answered');
+    session.emit(route, { kind: 'run', runId, state: 'ended' });
+  };
+  return async ({ event, route }: InboundEnvelope) => {
+    if (event.kind === 'stop' && active !== undefined) return end(route, undefined, [active.messageId]);
+    if (event.kind !== 'message') return;
+    if (active !== undefined) {
+      const { messageId, runId } = active;
+      session.emit(route, { kind: 'run', runId, state: 'steered' });
+      return end(route, plainText(`I changed course: ${event.text}`), [messageId, event.messageId]);
+    }
+    runs += 1;
+    active = { runId: `run-${runs}`, messageId: event.messageId };
+    session.emit(route, { kind: 'run', runId: active.runId, state: 'started' });
+    session.setState(event.messageId, 'taken');
+    if (event.text !== 'long task') return end(route, greeting, [event.messageId]);
+    session.emit(route, { kind: 'tool', runId: active.runId, name: 'web_search', state: 'started' });
+    session.emit(route, { kind: 'preview', runId: active.runId, text: 'Working on it' });
+  };
+}

@@ -1,0 +1,165 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { environmentNames } from '../../src/config/environment.ts';
+
+// The defaults of docker-compose.yml against the list of threat 15: every rule is checked on the file
+// as it is, and on a copy that breaks it.
+
+const service = z.object({
+  image: z.string().optional(),
+  user: z.string().optional(),
+  read_only: z.boolean().optional(),
+  privileged: z.boolean().optional(),
+  network_mode: z.string().optional(),
+  cap_drop: z.array(z.string()).default([]),
+  cap_add: z.array(z.string()).default([]),
+  security_opt: z.array(z.string()).default([]),
+  mem_limit: z.string().optional(),
+  pids_limit: z.number().optional(),
+  ports: z.array(z.string()).default([]),
+  volumes: z.array(z.string()).default([]),
+  networks: z.array(z.string()).default([]),
+  environment: z.record(z.string(), z.string()).default({}),
+  command: z.array(z.string()).default([]),
+  healthcheck: z.object({ test: z.array(z.string()) }).optional(),
+});
+type Service = z.output<typeof service>;
+
+const compose = z.object({
+  services: z.record(z.string(), service),
+  networks: z.record(z.string(), z.object({ internal: z.boolean().optional() }).nullable()),
+});
+type Compose = z.output<typeof compose>;
+
+const original = readFileSync('docker-compose.yml', 'utf8');
+const read = (text: string) => compose.parse(parse(text, { merge: true }));
+
+type ServiceRule = (service: Service, name: string, file: Compose) => boolean;
+
+/** Each rule holds for every service; beside it the edit that must break it. */
+const rules: Record<string, { readonly holds: ServiceRule; readonly mutate: (text: string) => string }> = {
+  'runs as a user that is not root': {
+    holds: ({ user }) => user !== undefined && /^[1-9]\d*:[1-9]\d*$/.test(user),
+    mutate: (text) => text.replace('user: "1000:1000"', 'user: "0:0"'),
+  },
+  'has a read-only root': {
+    holds: (service) => service.read_only === true,
+    mutate: (text) => text.replace('read_only: true', 'read_only: false'),
+  },
+  'drops every capability and adds none': {
+    holds: ({ cap_drop, cap_add }) => cap_drop.includes('ALL') && cap_add.length === 0,
+    mutate: (text) => text.replace('cap_drop: [ALL]', 'cap_drop: [NET_RAW]'),
+  },
+  'cannot gain privileges': {
+    holds: (service) =>
+      service.security_opt.includes('no-new-privileges:true') && service.privileged !== true,
+    mutate: (text) => text.replace('no-new-privileges:true', 'no-new-privileges:false'),
+  },
+  'has a memory limit': {
+    holds: ({ mem_limit }) => mem_limit !== undefined,
+    mutate: (text) => text.replace('    mem_limit: 256m\n', ''),
+  },
+  'has a limit of processes': {
+    holds: ({ pids_limit }) => pids_limit !== undefined && pids_limit > 0,
+    mutate: (text) => text.replace('    pids_limit: 64\n', ''),
+  },
+  "mounts no socket of Docker's and nothing else of the host": {
+    holds: ({ volumes }) => volumes.every((volume) => /^[a-z][a-z-]*:\//.test(volume)),
+    mutate: (text) =>
+      text.replace(
+        '["parley-data:/data"]',
+        '["parley-data:/data", "/var/run/docker.sock:/var/run/docker.sock"]',
+      ),
+  },
+  "publishes ports on the host's loopback only": {
+    holds: ({ ports, network_mode }) =>
+      network_mode === undefined && ports.every((port) => port.startsWith('127.0.0.1:')),
+    mutate: (text) => text.replace('"127.0.0.1:7411:7411"', '"7411:7411"'),
+  },
+  'publishes no port unless it is Parley': {
+    holds: ({ ports }, name) => name === 'parley' || ports.length === 0,
+    mutate: (text) =>
+      text.replace('    user: "999:1000"', '    ports: ["127.0.0.1:6379:6379"]\n    user: "999:1000"'),
+  },
+  'sits on the internal network, databases on that alone': {
+    holds: ({ networks }, name, file) =>
+      networks.includes('inside') &&
+      file.networks.inside?.internal === true &&
+      (name === 'parley' || networks.length === 1),
+    mutate: (text) => text.replace('internal: true', 'internal: false'),
+  },
+  'has no default password': {
+    holds: ({ environment }) =>
+      Object.entries(environment)
+        .filter(([name, value]) => /PASSWORD$/.test(name) || /:\/\/[^/]*:.*@/.test(value))
+        .every(([, value]) => /\$\{[A-Z_]+:\?[^}]+\}/.test(value)),
+    mutate: (text) =>
+      text.replace(/POSTGRES_PASSWORD: \$\{[^}]*\}/, 'POSTGRES_PASSWORD: $' + '{POSTGRES_PASSWORD:-parley}'),
+  },
+  'is pinned to an exact version': {
+    holds: ({ image }) =>
+      image !== undefined && /:\d+\.\d+(?:\.\d+)?(?:-[a-z]+)?(?:@sha256:[0-9a-f]{64})?$/.test(image),
+    mutate: (text) => text.replace('redis:7.4.2-bookworm', 'redis:latest'),
+  },
+  'has a health check': {
+    holds: ({ healthcheck }) => healthcheck !== undefined,
+    mutate: (text) =>
+      text.replace(
+        '    healthcheck:\n      test: ["CMD-SHELL", "pg_isready',
+        '    x-none:\n      test: ["CMD-SHELL", "pg_isready',
+      ),
+  },
+  'never evicts jobs, and asks for a password, if it is Redis': {
+    holds: ({ command }, name) =>
+      name !== 'redis' ||
+      (/policy noeviction/.test(command.join(' ')) && /--requirepass/.test(command.join(' '))),
+    mutate: (text) => text.replace('noeviction', 'allkeys-lru'),
+  },
+  'is given no variable that Parley does not know, if it is Parley': {
+    holds: ({ environment }, name) =>
+      name !== 'parley' ||
+      Object.keys(environment).every((key) => environmentNames.some((known) => known === key)),
+    mutate: (text) => text.replace('PARLEY_OWNERS: $', 'PARLEY_OWNER: $'),
+  },
+};
+
+function offenders(text: string, holds: ServiceRule): readonly string[] {
+  const file = read(text);
+  return Object.entries(file.services)
+    .filter(([name, service]) => !holds(service, name, file))
+    .map(([name]) => name);
+}
+
+describe.each(Object.entries(rules))('in docker-compose.yml every service %s', (_name, { holds, mutate }) => {
+  it('as it is', () => {
+    expect(offenders(original, holds)).toEqual([]);
+  });
+
+  it('and a file that breaks the rule is caught', () => {
+    const mutant = mutate(original);
+    expect(mutant).not.toBe(original);
+    expect(offenders(mutant, holds)).not.toEqual([]);
+  });
+});
+
+describe('the rest of the set-up', () => {
+  it('has the three services that exist', () => {
+    expect(Object.keys(read(original).services)).toEqual(['parley', 'redis', 'postgres']);
+  });
+
+  it('builds an image that runs as a user that is not root, from an exact version', () => {
+    const dockerfile = readFileSync('Dockerfile', 'utf8');
+    expect(dockerfile).toMatch(/^FROM node:24\.\d+\.\d+-/m);
+    expect(dockerfile.match(/^USER .*$/gm)?.at(-1)).toBe('USER 1000:1000');
+    expect(dockerfile).toContain('--ignore-scripts');
+  });
+
+  it('ships an example of the environment that holds no value one could forget to change', () => {
+    const lines = readFileSync('.env.example', 'utf8').split('\n');
+    const set = lines.filter((line) => /^[A-Z_]+=./.test(line));
+    expect(set).toEqual([]);
+    for (const name of ['REDIS_PASSWORD', 'POSTGRES_PASSWORD']) expect(lines).toContain(`${name}=`);
+  });
+});

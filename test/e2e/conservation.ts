@@ -1,0 +1,107 @@
+/**
+ * The conservation law, read from the database file of a gateway, whether it runs or not: every
+ * accepted message has ended with one outcome, nothing waits to be sent, and each stands in the
+ * transcript once.
+ */
+import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+
+type Row = Readonly<Record<string, string | number | null>>;
+
+/** Reads from the file of a data folder, as the gateway of that folder left it. */
+export function readStore(dataDir: string, sql: string, ...values: readonly unknown[]): readonly Row[] {
+  const db = new BetterSqlite3(join(dataDir, 'parley.db'), { readonly: true });
+  try {
+    return db.prepare(sql).all(...values) as Row[];
+  } finally {
+    db.close();
+  }
+}
+
+/** What is still on its way. */
+const unfinished = {
+  'message without an end': `select id, state, outcome from inbox where state <> 'ended' or outcome is null`,
+  'part to be sent': `select key, state, problem from outbox where state in ('pending', 'sending')`,
+  'lane with a run': `select key, runId from lanes where runId is not null`,
+  'ledger row that is held': `select eventKey from ledger where outcome = 'held'`,
+};
+
+/** What may never be, at rest. */
+const unlawful = {
+  'accepted event without its message': `select eventKey from ledger where outcome = 'accepted'
+    and not exists (select 1 from inbox where inbox.id = ledger.inboxId)`,
+  'message without its event': `select id, content from inbox where messageId is not null
+    and not exists (select 1 from ledger where ledger.inboxId = inbox.id)`,
+  'message taken twice': `select transcriptId, count(*) as times from inbox
+    where transcriptId is not null group by transcriptId having times > 1`,
+  'message answered without standing in the transcript': `select id, outcome from inbox
+    where kind = 'message' and outcome in ('answered', 'silent') and not exists
+    (select 1 from transcript where transcript.id = inbox.transcriptId and transcript.role = 'user')`,
+  'user text that came from no message': `select id from transcript where role = 'user'
+    and not exists (select 1 from inbox where inbox.transcriptId = transcript.id)`,
+  'message answered, its reply failed': `select inbox.id from inbox join outbox on outbox.runId = inbox.runId
+    where inbox.outcome = 'answered' and outbox.purpose = 'reply' and outbox.state = 'failed'
+    and not exists (select 1 from outbox as other where other.runId = inbox.runId
+      and other.purpose = 'reply' and other.state = 'sent')`,
+  'unfinished image': `select id, role from transcript where isFinished = 0`,
+  'call without a result': `select callId, state from toolCalls where state <> 'done'`,
+  'run that never ended': `select id from runs where state <> 'finished'`,
+};
+
+function findIn(dataDir: string, checks: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(checks).flatMap(([name, sql]) =>
+    readStore(dataDir, sql).map((row) => `${name}: ${JSON.stringify(row)}`),
+  );
+}
+
+/**
+ * Waits until everything accepted has ended. Rejects after `deadlineMs` with what has not. `events`:
+ * so many platform events have been written down at least.
+ */
+export async function untilAtRest(dataDir: string, events: number, deadlineMs = 15_000): Promise<void> {
+  const deadline = Date.now() + deadlineMs;
+  for (;;) {
+    // In this order: what comes in between the two looks is then seen by the second.
+    const [ledger] = readStore(dataDir, 'select count(*) as events from ledger');
+    const open = findIn(dataDir, unfinished);
+    const known = Number(ledger?.events ?? 0);
+    if (open.length === 0 && known >= events) return;
+    if (Date.now() > deadline) {
+      const late = open.length === 0 ? [`${known} of ${events} events are written down`] : open;
+      throw new Error(`not at rest after ${deadlineMs} ms:\n${late.join('\n')}`);
+    }
+    await look();
+  }
+}
+
+async function untilStored(dataDir: string, sql: string, rows: number, deadlineMs: number): Promise<void> {
+  const deadline = Date.now() + deadlineMs;
+  while (readStore(dataDir, sql).length < rows) {
+    if (Date.now() > deadline) throw new Error(`fewer than ${rows} rows after ${deadlineMs} ms: ${sql}`);
+    await look();
+  }
+}
+
+/** The file tells of no change, so it is looked at again; every caller has a deadline. */
+function look(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 30));
+}
+
+/** Waits until so many platform events have been written down, whatever became of them. */
+export async function untilLedger(dataDir: string, events: number, deadlineMs = 10_000): Promise<void> {
+  await untilStored(dataDir, 'select 1 from ledger', events, deadlineMs);
+}
+
+/** Every breach of the law, in words; empty when it holds. Call it at rest. */
+export function findBreaches(dataDir: string): readonly string[] {
+  return [...findIn(dataDir, unfinished), ...findIn(dataDir, unlawful)];
+}
+
+/** How often each text stands in the transcripts as something a person said. */
+export function countTold(dataDir: string, texts: readonly string[]): readonly number[] {
+  const rows = readStore(dataDir, `select parts from transcript where role = 'user'`);
+  const told = rows.map((row) => String(row.parts));
+  return texts.map(
+    (text) => told.filter((parts) => parts.includes(JSON.stringify(text).slice(1, -1))).length,
+  );
+}

@@ -1,0 +1,36 @@
+/** Tools with an effect that a test can count: one line in the file named by EFFECTS_FILE per execution. */
+import { appendFileSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import type { PluginDefinition } from '../../src/contracts/plugin.ts';
+import { defineTool, type Tool } from '../../src/contracts/tool.ts';
+import { killTree } from './process-tree.ts';
+
+/** `dies`: the process is killed inside the tool until the file has more lines than this. */
+const inputSchema = z.object({ dies: z.int().default(0) });
+
+export const plugin: PluginDefinition<Record<string, never>> = {
+  id: 'effects',
+  configSchema: z.object({}),
+  setup: ({ tools }) => {
+    tools.register('once', () => effect('once', 'never'));
+    tools.register('again', () => effect('again', 'safe'));
+    return () => undefined;
+  },
+};
+
+function effect(name: string, replay: Tool['replay']): Tool {
+  return defineTool<z.infer<typeof inputSchema>>({
+    name,
+    description: 'Leaves a line.',
+    inputSchema,
+    parallelSafe: false,
+    replay,
+    authority: 'guest',
+    execute: async ({ dies }, { callId }) => {
+      const file = process.env.EFFECTS_FILE ?? '';
+      appendFileSync(file, `${name} ${callId}\n`);
+      if (readFileSync(file, 'utf8').trim().split('\n').length <= dies) killTree(process.pid);
+      return { text: 'done' };
+    },
+  });
+}

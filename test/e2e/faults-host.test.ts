@@ -1,0 +1,237 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import BetterSqlite3 from 'better-sqlite3';
+import { describe, test } from 'vitest';
+import { createGate } from '../platforms/anthropic/gate.ts';
+import { lastUserText } from '../platforms/anthropic/wire.ts';
+import { countTold, findBreaches, untilAtRest } from './conservation.ts';
+import { forCrowd, gatherCrowd } from './crowd.ts';
+import { databaseServer, makeDatabase } from './own-database.ts';
+import { makeDoor } from './own-door.ts';
+import { canMount, mountSmallDisk } from './small-disk.ts';
+import { ada, bob, said, startTelegramGateway, telegramState, untilSaid } from './telegram-gateway.ts';
+import { until } from './until.ts';
+
+const config = { lanes: { leaseMs: 1000, renewMs: 300 } };
+
+async function untilLogged(dataDir: string, event: RegExp): Promise<void> {
+  const isLogged = async () => event.test(await readFile(join(dataDir, 'test.log'), 'utf8'));
+  await until(isLogged, { what: `${event} in the log` });
+}
+
+describe.concurrent('a gateway that stands still for longer than its lease', () => {
+  test('answers once when it goes on', async ({ expect, onTestFinished }) => {
+    const { telegram, model, dataDir, parley } = await startTelegramGateway({ config }, onTestFinished);
+    const gate = createGate();
+    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+    telegram.userSends({ from: ada, text: 'One.' });
+    telegram.userSends({ from: bob, text: 'Two.' });
+    await model.waitForRequest(2, 10_000);
+    process.kill(parley().pid, 'SIGSTOP');
+    // The length of the stop is the fault itself.
+    await pause(2500);
+    process.kill(parley().pid, 'SIGCONT');
+    gate.open();
+    await untilAtRest(dataDir, 2);
+    expect([said(telegram, ada.id), said(telegram, bob.id)]).toEqual([
+      ['You said: One.'],
+      ['You said: Two.'],
+    ]);
+    expect(countTold(dataDir, ['One.', 'Two.'])).toEqual([1, 1]);
+    expect(findBreaches(dataDir)).toEqual([]);
+  });
+
+  // Without PARLEY_TEST_DATABASE_URL there is no database that two hosts could share.
+  test.skipIf(databaseServer === undefined)(
+    'loses its runs and its account to the other one, and writes and sends nothing more',
+    { timeout: 60_000 },
+    async ({ expect, onTestFinished }) => {
+      const database = await makeDatabase(onTestFinished);
+      const env = { DATABASE_URL: database.url };
+      const first = await startTelegramGateway({ config, env }, onTestFinished);
+      const { telegram, model } = first;
+      const second = await startTelegramGateway({ config, env, telegram, model }, onTestFinished);
+      const held = createGate();
+      model.script((body, count) => ({
+        text: `You said: ${lastUserText(body)}`,
+        ...(count === 1 && { hold: { gate: held } }),
+      }));
+      telegram.userSends({ from: ada, text: 'One.' });
+      await held.reached;
+      process.kill(first.parley().pid, 'SIGSTOP');
+      await untilSaid(telegram, { chat: ada.id, text: 'You said: One.' }, 20_000);
+      telegram.userSends({ from: bob, text: 'Two.' });
+      await untilSaid(telegram, { chat: bob.id, text: 'You said: Two.' }, 20_000);
+      expect((await telegramState(second.parley().url)).state).toBe('on');
+      process.kill(first.parley().pid, 'SIGCONT');
+      held.open();
+      await untilLogged(first.dataDir, /"(run\.superseded|run\.ended)"/);
+      telegram.userSends({ from: ada, text: 'Three.' });
+      await untilSaid(telegram, { chat: ada.id, text: 'You said: Three.' });
+      const isStandby = async () =>
+        (await telegramState(first.parley().url)).detail.includes('another process');
+      await until(isStandby, { what: 'the first gateway in standby' });
+
+      expect(said(telegram, ada.id)).toEqual(['You said: One.', 'You said: Three.']);
+      expect(said(telegram, bob.id)).toEqual(['You said: Two.']);
+      expect(await database.read('select outcome from inbox order by "createdAt"')).toEqual(
+        Array(3).fill({ outcome: 'answered' }),
+      );
+      expect(await database.read('select distinct state from outbox')).toEqual([{ state: 'sent' }]);
+      const told = await database.read(`select parts from transcript where role = 'user'`);
+      expect(told).toHaveLength(3);
+    },
+  );
+});
+
+describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { concurrent: true }, () => {
+  test('cuts every connection again and again answers everybody once', { timeout: 60_000 }, async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const database = await makeDatabase(onTestFinished);
+    const settings = { config: { ...forCrowd, ...config }, env: { DATABASE_URL: database.url } };
+    const { telegram, model } = await startTelegramGateway(settings, onTestFinished);
+    const crowd = gatherCrowd(telegram, 4);
+    model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], chunkDelayMs: 100 }));
+    const cut = `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`;
+    for (let times = 1; times <= 3; times++) {
+      crowd.speaks();
+      await model.waitForRequest((times - 1) * 4 + 1, 20_000);
+      await database.read(cut);
+      await telegram.waitFor(() => crowd.answered() >= times * 4, 20_000);
+    }
+    const open = `select id from inbox where state <> 'ended'
+      union all select key from outbox where state in ('pending', 'sending')`;
+    await until(async () => (await database.read(open)).length === 0, { what: 'the end of everything' });
+    expect(await database.read('select outcome, count(*)::int as times from inbox group by outcome')).toEqual(
+      [{ outcome: 'answered', times: 12 }],
+    );
+    expect(await database.read('select distinct state from outbox')).toEqual([{ state: 'sent' }]);
+    expect(telegram.calls.filter(({ method }) => method === 'sendMessage')).toHaveLength(12);
+  });
+
+  test('is away for three seconds shows it, and answers everybody once when it is back', {
+    timeout: 60_000,
+  }, async ({ expect, onTestFinished }) => {
+    const database = await makeDatabase(onTestFinished);
+    const url = new URL(database.url);
+    const door = await makeDoor({ host: url.hostname, port: Number(url.port) }, onTestFinished);
+    url.port = String(door.port);
+    const settings = { config: { ...forCrowd, ...config }, env: { DATABASE_URL: url.href } };
+    const { telegram, model, parley } = await startTelegramGateway(settings, onTestFinished);
+    const crowd = gatherCrowd(telegram, 4);
+    const gate = createGate();
+    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+    crowd.speaks();
+    await model.waitForRequest(4, 10_000);
+    door.shut();
+    gate.open();
+    crowd.speaks();
+    await until(async () => (await readiness(parley().url)).includes('store'), { what: 'the lack on show' });
+    // How long it is away is the fault itself.
+    await pause(3000);
+    expect(crowd.answered()).toBe(0);
+    door.open();
+    await telegram.waitFor(() => crowd.answered() === 8, 20_000);
+    const open = `select id from inbox where state <> 'ended'
+      union all select key from outbox where state in ('pending', 'sending')`;
+    await until(async () => (await database.read(open)).length === 0, { what: 'the end of everything' });
+    expect(await database.read('select distinct outcome from inbox')).toEqual([{ outcome: 'answered' }]);
+    expect(telegram.calls.filter(({ method }) => method === 'sendMessage')).toHaveLength(8);
+    expect(await readiness(parley().url)).toContain('"ready"');
+  });
+});
+
+describe.concurrent('a gateway whose SQLite file', () => {
+  test('is locked by another program for seven seconds answers everybody once', { timeout: 60_000 }, async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const settings = { config: { ...forCrowd, ...config } };
+    const { telegram, model, dataDir } = await startTelegramGateway(settings, onTestFinished);
+    const crowd = gatherCrowd(telegram, 3);
+    const gate = createGate();
+    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+    crowd.speaks();
+    await model.waitForRequest(3, 10_000);
+    const intruder = new BetterSqlite3(join(dataDir, 'parley.db'), { timeout: 5000 });
+    intruder.exec('BEGIN IMMEDIATE');
+    gate.open();
+    crowd.speaks();
+    // Longer than the five seconds that a write waits for.
+    await pause(7000);
+    expect(crowd.answered()).toBe(0);
+    intruder.close();
+    await telegram.waitFor(() => crowd.answered() === 6, 20_000);
+    await untilAtRest(dataDir, 6);
+    expect(crowd.breaches(dataDir)).toEqual([]);
+  });
+});
+
+// A disk of its own takes the right to mount one, which an ordinary user does not have.
+describe.skipIf(!canMount())(
+  'Parley loses nothing and doubles nothing when its disk',
+  { concurrent: true },
+  () => {
+    test('has less than 200 MB left: it shows it, takes nothing in, and ends what it has begun', {
+      timeout: 60_000,
+    }, async ({ expect, onTestFinished }) => {
+      const disk = await mountSmallDisk(400, onTestFinished);
+      const settings = { config: { ...forCrowd, ...config }, dataDir: disk.dataDir };
+      const { telegram, model, dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
+      const crowd = gatherCrowd(telegram, 3);
+      const gate = createGate();
+      model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+      crowd.speaks();
+      await model.waitForRequest(3);
+      await disk.fill(250);
+      await until(async () => (await readiness(parley().url)).includes('disk space'), {
+        what: 'the lack on show',
+      });
+      crowd.speaks();
+      gate.open();
+      await telegram.waitFor(() => crowd.answered() === 3, 10_000);
+      expect(telegram.updates.pending).toHaveLength(3);
+      await disk.free();
+      await telegram.waitFor(() => crowd.answered() === 6, 20_000);
+      await untilAtRest(dataDir, 6);
+      expect(await readiness(parley().url)).toContain('"ready"');
+      expect(crowd.breaches(dataDir)).toEqual([]);
+    });
+
+    test('is full to the last byte while it works', { timeout: 60_000 }, async ({
+      expect,
+      onTestFinished,
+    }) => {
+      const disk = await mountSmallDisk(400, onTestFinished);
+      const settings = { config: { ...forCrowd, ...config }, dataDir: disk.dataDir };
+      const { telegram, model, dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
+      const crowd = gatherCrowd(telegram, 3);
+      const gate = createGate();
+      model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+      crowd.speaks();
+      await model.waitForRequest(3);
+      await disk.fill();
+      gate.open();
+      crowd.speaks();
+      await until(async () => (await telegramState(parley().url)).state === 'trouble', {
+        what: 'the lack on show',
+      });
+      expect((await telegramState(parley().url)).detail).toMatch(/The disk that holds .* is full/);
+      expect(crowd.answered()).toBe(0);
+      expect(telegram.updates.pending).toHaveLength(3);
+      await disk.free();
+      await telegram.waitFor(() => crowd.answered() === 6, 30_000);
+      await untilAtRest(dataDir, 6);
+      expect(crowd.breaches(dataDir)).toEqual([]);
+    });
+  },
+);
+
+/** What `/readyz` says. */
+async function readiness(url: string): Promise<string> {
+  return (await fetch(`${url}/readyz`)).text();
+}

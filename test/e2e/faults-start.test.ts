@@ -1,0 +1,128 @@
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { describe, test } from 'vitest';
+import { type Attempt, tryToStart } from './start-attempt.ts';
+import { startTelegramGateway } from './telegram-gateway.ts';
+
+type Mistake = Attempt & { readonly what: string; readonly says: RegExp };
+
+const mistakes: readonly Mistake[] = [
+  {
+    what: 'a token that is the word undefined',
+    env: { TELEGRAM_BOT_TOKEN: 'undefined' },
+    says: /TELEGRAM_BOT_TOKEN.*placeholder.*@BotFather/,
+  },
+  {
+    what: 'a key that was never filled in',
+    env: { ANTHROPIC_API_KEY: 'your-api-key-here' },
+    says: /ANTHROPIC_API_KEY.*placeholder.*demo model/,
+  },
+  {
+    what: 'a weak access token',
+    env: { PARLEY_TOKEN: '1234' },
+    says: /PARLEY_TOKEN.*22 characters.*leave it out/,
+  },
+  {
+    what: 'a port that is a word',
+    env: { PARLEY_PORT: 'eighty' },
+    says: /PARLEY_PORT.*"eighty".*write a number/,
+  },
+  {
+    what: 'a misspelt policy',
+    env: { PARLEY_DM_POLICY: 'opne' },
+    says: /PARLEY_DM_POLICY.*"opne".*Did you mean "open"\?/,
+  },
+  {
+    what: 'a misspelt variable',
+    env: { PARLEY_OWNER: 'telegram:1' },
+    says: /PARLEY_OWNER.*Did you mean PARLEY_OWNERS\?/,
+  },
+  {
+    what: 'an owner by name',
+    env: { PARLEY_OWNERS: 'telegram:@ada' },
+    says: /PARLEY_OWNERS.*can change hands.*id/,
+  },
+  {
+    what: 'a file that is not JSON',
+    files: { 'parley.config.json': '{ "port": 1,\n  oops }' },
+    says: /parley\.config\.json: is not valid JSON at line 2.*mend it/,
+  },
+  {
+    what: 'several mistakes in the file, all told at once',
+    files: {
+      'parley.config.json':
+        '{ "prot": 1, "run": { "turns": "many" }, "channels": { "telegram": { "token": "123:abc" } } }',
+    },
+    says: /3 problems:[\s\S]*channels\.telegram\.token.*TELEGRAM_BOT_TOKEN[\s\S]*run\.turns in .*"many" is not a number[\s\S]*"prot".*Did you mean "port"/,
+  },
+  {
+    what: 'a file that is not there',
+    env: { PARLEY_CONFIG: 'nowhere.json' },
+    says: /nowhere\.json: there is no such file.*PARLEY_CONFIG/,
+  },
+  {
+    what: 'a database of another kind',
+    env: { DATABASE_URL: 'mysql://a@b/c' },
+    says: /DATABASE_URL.*not a PostgreSQL.*postgres:\/\//,
+  },
+  {
+    what: 'a PostgreSQL that is not there',
+    env: { DATABASE_URL: 'postgres://me:wH2kd8s0aQ@127.0.0.1:1/parley' },
+    says: /PostgreSQL.*ECONNREFUSED.*DATABASE_URL/,
+  },
+  {
+    what: 'a Redis that is not there',
+    env: { REDIS_URL: 'redis://127.0.0.1:1' },
+    says: /Redis.*ECONNREFUSED.*REDIS_URL/,
+  },
+  {
+    what: 'no Redis to start',
+    env: { PATH: '/nowhere' },
+    says: /redis-server is not installed.*[\s\S]*REDIS_URL/,
+  },
+  {
+    what: 'a data folder that is a file',
+    env: { PARLEY_DATA_DIR: './a-file' },
+    files: { 'a-file': 'x' },
+    says: /a-file.*PARLEY_DATA_DIR/,
+  },
+  {
+    what: 'a database file that is none',
+    files: { 'parley.db': 'this is a shopping list, and not at all a database' },
+    says: /parley\.db.*not a database/,
+  },
+];
+
+describe.concurrent('a start with', () => {
+  test.for(mistakes)('$what ends at once and says what to do', async ({ says, ...attempt }, { expect }) => {
+    const { code, words } = await tryToStart(attempt);
+    expect(words).toMatch(says);
+    expect(code).toBe(1);
+    expect(words).not.toMatch(/\n\s+at |wH2kd8s0aQ/);
+  });
+
+  test('a port that is taken ends at once and says what to do', async ({ expect, onTestFinished }) => {
+    const squatter = createServer();
+    await new Promise<void>((resolve) => squatter.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => new Promise<void>((resolve) => squatter.close(() => resolve())));
+    const { port } = squatter.address() as AddressInfo;
+    const { code, words } = await tryToStart({ env: { PARLEY_PORT: String(port) } });
+    expect(words).toMatch(new RegExp(`${port}.*PARLEY_PORT`));
+    expect(code).toBe(1);
+  });
+
+  test('a data folder that another Parley uses ends at once and names that process', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { dataDir, parley } = await startTelegramGateway({}, onTestFinished);
+    const { code, words } = await tryToStart({ env: { PARLEY_DATA_DIR: dataDir } });
+    expect(words).toContain(`${dataDir} is in use by process ${parley().pid}.`);
+    expect(words).toContain('PARLEY_DATA_DIR');
+    expect(code).toBe(1);
+    process.kill(parley().pid, 'SIGSTOP');
+    const beside = await tryToStart({ env: { PARLEY_DATA_DIR: dataDir } });
+    process.kill(parley().pid, 'SIGCONT');
+    expect([beside.code, beside.words]).toEqual([1, words]);
+  });
+});

@@ -1,0 +1,227 @@
+/**
+ * The promise under load: many conversations at once, and kills at moments nobody chose. One start of a
+ * gateway after the other on one data folder, in which everything comes to its one end.
+ * `PARLEY_LONG=1` kills ten times as often.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import type { KillPoint } from '../../src/contracts/probe.ts';
+import type { Reply } from '../platforms/anthropic/turn.ts';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { inSeconds, isReported, writeSection } from './matrix-report.ts';
+import type { Person } from './person.ts';
+import { answerQuestion, answerTo, questionOf, shownTwice } from './questions.ts';
+import { createRandom } from './random.ts';
+import { openStage, type Stage } from './stage.ts';
+import { until } from './until.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+/** What was measured, a line each. */
+const measured: string[] = [];
+
+afterAll(async () => {
+  if (isReported()) await writeSection('Under load', measured);
+});
+
+test('answers each of 20 messages that were in flight, within 5 s of readiness', async () => {
+  const stage = await anyStage({});
+  stage.model.script((body) => ({ ...answerQuestion(body), delayMs: 3000 }));
+  const people = Array.from({ length: 20 }, (_, index) => stage.person('telegram', 601 + index));
+  const asked = people.map((person, index) => ({ person, question: `question-${numbered(index)}` }));
+  const first = await stage.start();
+  for (const { person, question } of asked) person.says(question);
+  await stage.model.waitForRequest(asked.length, 10_000);
+  await first.kill();
+
+  const second = await stage.start();
+  const readyAt = performance.now();
+  const isAnswered = ({ person }: { readonly person: Person }) => person.standing().length > 0;
+  await until(() => asked.every(isAnswered), { what: '20 answers' });
+  const lastMs = performance.now() - readyAt;
+  await untilAtRest(stage.dataDir, asked.length);
+  await second.stop();
+
+  expect(asked.map(({ person }) => person.standing())).toEqual(
+    asked.map(({ question }) => [answerTo(question)]),
+  );
+  expectLawful(
+    stage,
+    asked.map(({ question }) => question),
+  );
+  expect(lastMs).toBeLessThan(5000);
+  measured.push(
+    `- Killed with 20 messages in flight on a model that takes 3 s: 20 of 20 answered, none twice, the last ${inSeconds(lastMs)} after readiness.`,
+  );
+}, 30_000);
+
+test('comes up after a kill at any moment of its start, the very first one included', async () => {
+  const stage = await anyStage({});
+  const stepMs = isLong ? 10 : 90;
+  let kills = 0;
+  for (let killAfterMs = 60; killAfterMs <= 700; killAfterMs += stepMs) {
+    kills += 1;
+    const parley = await stage.start({ killAfterMs });
+    await parley.ended;
+  }
+  const last = await stage.start();
+  const person = stage.person('telegram');
+  person.says('question-001');
+  await until(() => person.standing().length > 0, { what: 'the answer' });
+  await untilAtRest(stage.dataDir, 1);
+  await last.stop();
+  expect(person.standing()).toEqual([answerTo('question-001')]);
+  expectLawful(stage, ['question-001']);
+  measured.push(
+    `- Killed ${kills} times between 60 and 700 ms after its start, the first start of the folder included: it comes up and answers.`,
+  );
+}, 120_000);
+
+/** Where the random kills fall, beside moments between any two points. */
+const points: readonly KillPoint[] = [
+  'received',
+  'accepted',
+  'woken',
+  'claimed',
+  'taken',
+  'model-called',
+  'streaming',
+  'tool-started',
+  'tool-finished',
+  'steered',
+  'turn-committed',
+  'finished',
+  'sending',
+  'sent-not-marked',
+  'marked',
+];
+
+test('loses and doubles nothing in ten chats under random kills', async () => {
+  const seed = Number(process.env.SOAK_SEED ?? (isLong ? Date.now() % 1e9 : 20_261_120));
+  const random = createRandom(seed);
+  const chats = Array.from({ length: 10 }, (_, index) => 601 + index);
+  const stage = await anyStage(soakConfig(chats.filter(isFollowup)));
+  stage.model.script(soakReply);
+  const talking = new AbortController();
+  const talks = chats.map((chat) => talk(stage, { chat, random, signal: talking.signal }));
+  const kills = isLong ? 60 : 6;
+  for (let kill = 0; kill < kills; kill++) await liveAndDie(stage, random);
+  talking.abort();
+  const asked = (await Promise.all(talks)).flat();
+
+  const last = await stage.start();
+  await until(() => stage.telegram.updates.pending.length === 0, { what: 'all is taken in' });
+  await untilAtRest(stage.dataDir, asked.length, 60_000);
+  await last.stop();
+
+  expect(asked.length, `seed ${seed}`).toBeGreaterThan(kills * 3);
+  expectLawful(
+    stage,
+    asked.map(({ question }) => question),
+  );
+  const lost = findUnanswered(stage, asked);
+  expect(lost.wrong, `seed ${seed}`).toEqual([]);
+  const executed = stage.effects();
+  expect(new Set(executed).size, 'a tool that must not repeat was executed once per call').toBe(
+    executed.length,
+  );
+  measured.push(
+    `- ${kills} kills at random in ten chats (seed ${seed}): ${asked.length} messages, none lost, none doubled; ${lost.unknown} sends were cut off and are said to be \`unknown\`.`,
+  );
+}, 300_000);
+
+/** Of one length, so that no question is the beginning of another. */
+function numbered(index: number): string {
+  return String(index + 1).padStart(3, '0');
+}
+
+async function anyStage(config: Readonly<Record<string, unknown>>): Promise<Stage> {
+  const stage = await openStage(config);
+  stage.model.script(answerQuestion);
+  onTestFinished(({ task }) => stage.close({ isKept: task.result?.state === 'fail' }), 20_000);
+  return stage;
+}
+
+/** Half of the chats take each message as a run of its own, half steer what runs. */
+function isFollowup(chat: number): boolean {
+  return chat % 2 === 0;
+}
+
+function soakConfig(followups: readonly number[]) {
+  const followup = followups.map((chat) => [`telegram:${chat}`, { mode: 'followup' }]);
+  return {
+    run: { maxTries: 20 },
+    rateLimit: { perSenderPerMinute: 1000 },
+    queue: { dm: { mode: 'steer', cap: 1000 }, conversations: Object.fromEntries(followup) },
+  };
+}
+
+/** Every other question of the chats that follow up needs a tool first. */
+function soakReply(body: WireBody): Reply {
+  const question = questionOf(body);
+  const hasResult = blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' }).some(
+    ({ type }) => type === 'tool_result',
+  );
+  if (question.endsWith('-tool') && !hasResult) return { toolCalls: [{ name: 'once' }], delayMs: 50 };
+  return { chunks: answerTo(question).match(/.{1,4}/g) ?? [], chunkDelayMs: 20 };
+}
+
+type Asked = { readonly chat: number; readonly person: Person; readonly question: string };
+type Talk = { readonly chat: number; readonly random: () => number; readonly signal: AbortSignal };
+
+/** Says one thing after the other, whether Parley is there or not. */
+async function talk(stage: Stage, { chat, random, signal }: Talk): Promise<readonly Asked[]> {
+  const person = stage.person('telegram', chat);
+  const asked: Asked[] = [];
+  while (!signal.aborted) {
+    const suffix = isFollowup(chat) && random() < 0.5 ? '-tool' : '';
+    const question = `question-${chat}-${numbered(asked.length)}${suffix}`;
+    asked.push({ chat, person, question });
+    person.says(question);
+    await pause(300 + random() * 900, undefined, { signal }).catch(() => undefined);
+  }
+  return asked;
+}
+
+/** A start that ends at a random point, or at a random moment. */
+async function liveAndDie(stage: Stage, random: () => number): Promise<void> {
+  const point = points[Math.floor(random() * points.length)];
+  const isAtPoint = random() < 0.6;
+  const killAt = `${point}:${1 + Math.floor(random() * 6)}`;
+  const parley = await stage.start(isAtPoint ? { killAt } : {});
+  await Promise.race([parley.ended, pause(200 + random() * 1500)]);
+  await parley.kill();
+}
+
+function expectLawful(stage: Stage, questions: readonly string[]): void {
+  expect(findBreaches(stage.dataDir)).toEqual([]);
+  expect(shownTwice(stage.model)).toEqual([]);
+  expect(stage.model.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+  const told = countTold(stage.dataDir, questions);
+  expect(questions.filter((_, index) => told[index] !== 1)).toEqual([]);
+}
+
+/**
+ * Each answer stands once; one whose send was cut off, and of which that is said, at most once. A
+ * message that steered may have been answered together with its neighbour, by the same run.
+ */
+function findUnanswered(stage: Stage, asked: readonly Asked[]) {
+  const unknown = contentsOf(stage, `select content from outbox where state = 'unknown'`);
+  const together = contentsOf(stage, answeredByTheirRun);
+  const wrong = asked.flatMap(({ person, chat, question }) => {
+    const answer = answerTo(question);
+    const times = person.standing().filter((text) => text === answer).length;
+    const isExcused = unknown.includes(answer) || (!isFollowup(chat) && together.includes(question));
+    return times === 1 || (times === 0 && isExcused) ? [] : [`${question}: answered ${times} times`];
+  });
+  return { wrong, unknown: unknown.split('\n').length - 1 };
+}
+
+const answeredByTheirRun = `select inbox.content from inbox
+  where outcome = 'answered' and exists (select 1 from outbox where outbox.runId = inbox.runId
+    and purpose = 'reply' and outbox.state in ('sent', 'unknown'))`;
+
+/** One line each, behind an empty one. */
+function contentsOf({ dataDir }: Stage, sql: string): string {
+  return ['', ...readStore(dataDir, sql).map(({ content }) => String(content))].join('\n');
+}

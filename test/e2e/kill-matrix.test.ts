@@ -1,0 +1,56 @@
+/**
+ * The promise, at every point where a crash could break it: `kill -9` of the gateway and its Redis,
+ * a start on the same folder, and then one message in the transcript, one answer, nothing lost,
+ * nothing doubled. `npm run kill-matrix` writes the measured table to docs/kill-matrix.md.
+ */
+import { afterAll, describe, expect, test } from 'vitest';
+import { type Scenario, scenarios } from './kill-scenarios.ts';
+import { isReported, type MatrixRow, writeMatrix } from './matrix-report.ts';
+import { playScenario } from './play-scenario.ts';
+import type { ChannelName } from './stage.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const withinMs = 10_000;
+const rows: MatrixRow[] = [];
+
+const cases = scenarios.flatMap((scenario) =>
+  [...scenario.channels, ...(isLong ? (scenario.longChannels ?? []) : [])].map((channel) => ({
+    scenario,
+    channel,
+    name: nameOf(scenario, channel),
+  })),
+);
+
+function nameOf({ kills, title }: Scenario, channel: ChannelName): string {
+  return `${kills.map((kill) => kill.replace(/:1$/, '')).join(', ')} on ${channel} (${title})`;
+}
+
+describe.concurrent('loses and doubles nothing when killed at', () => {
+  // Not test.each: it cuts long names off.
+  for (const { scenario, channel, name } of cases)
+    test(name, { timeout: 60_000 }, async () => {
+      const played = await playScenario(scenario, channel);
+      expect(played.breaches).toEqual([]);
+      expect(played.errors).toEqual([]);
+      expect(played.refusals).toEqual([]);
+      expect(played.shownTwice).toEqual([]);
+      expect(played.standing).toEqual(scenario.expected);
+      expect(played.told).toEqual(scenario.questions.map(() => 1));
+      expect(played.unknown).toEqual(scenario.unknown ? [unknownPart(scenario)] : []);
+      if (scenario.effects !== undefined) expect(played.effects).toBe(scenario.effects);
+      expect(played.answeredMs).toBeLessThan(withinMs);
+      const { kills, title, unknown } = scenario;
+      const { answeredMs, readyMs } = played;
+      rows.push({ kills, title, channel, unknown, answeredMs, readyMs });
+    });
+});
+
+/** A send that was cut off is said to be unknown, and no other is. */
+function unknownPart({ unknownPurpose: purpose = 'reply' }: Scenario) {
+  const outcomeReason = purpose === 'reply' ? 'delivery unknown' : null;
+  return { purpose, problem: 'interrupted while sending', outcomeReason };
+}
+
+afterAll(async () => {
+  if (isReported() && rows.length === cases.length) await writeMatrix(rows);
+});

@@ -1,0 +1,433 @@
+/** Per kill point: what people do until Parley dies there, and what must stand once it is back. */
+import type { KillPoint } from '../../src/contracts/probe.ts';
+import { noticesFor } from '../../src/replies/notices.ts';
+import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
+import type { Reply, ScriptedCall } from '../platforms/anthropic/turn.ts';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import type { ParleyProcess } from './parley-process.ts';
+import type { Person } from './person.ts';
+import { answerQuestion, answerTo, questionOf } from './questions.ts';
+import type { ChannelName, Stage } from './stage.ts';
+import { until } from './until.ts';
+
+export type Acting = { readonly stage: Stage; readonly person: Person; readonly parley: ParleyProcess };
+
+export type Scenario = {
+  readonly title: string;
+  /**
+   * Where each start but the last is killed: `<point>:<nth time>`. What is no point of the probe is
+   * killed by the scenario itself: inside a tool, in the middle of a download.
+   */
+  readonly kills: readonly `${KillPoint | 'tool' | 'download'}:${number}`[];
+  readonly channels: readonly ChannelName[];
+  /** Where it is played too when there is time. */
+  readonly longChannels?: readonly ChannelName[];
+  /** The questions of which each must stand once in the transcript and in every request. */
+  readonly questions: readonly string[];
+  /** What parley.config.json says. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** What must stand in the conversation in the end, and nothing else, in this order. */
+  readonly expected: readonly string[];
+  /** The send was interrupted: `lost` = nothing arrived, `arrived` = it did; the store must say unknown. */
+  readonly unknown?: 'lost' | 'arrived';
+  /** What that send was: the answer itself, unless said otherwise. */
+  readonly unknownPurpose?: 'reply' | 'tool';
+  /** How often a tool must have had its effect. */
+  readonly effects?: number;
+  /** Made anew for each playing of the scenario. */
+  prepare(): Play;
+};
+
+export type Play = {
+  reply(body: WireBody, count: number): Reply;
+  act(acting: Acting): Promise<void> | void;
+  standing?(acting: Acting): readonly string[];
+  /** What happens between the last death and the last start. */
+  whileAway?(acting: Acting): void;
+};
+
+const telegram = { channels: ['telegram'] } as const;
+const inLongRuns = { channels: [], longChannels: ['telegram'] } as const;
+const telegramFirst = { channels: ['telegram'], longChannels: ['web', 'terminal'] } as const;
+const notices = noticesFor('en');
+const question = 'question-1';
+const answer = answerTo(question);
+
+const asks = { reply: answerQuestion, act: ({ person }: Acting) => person.says(question) } satisfies Play;
+const plain = { title: 'a question', questions: [question], expected: [answer], prepare: () => asks };
+
+const paced: Play = {
+  ...asks,
+  reply: (body) => ({ chunks: [...answerTo(questionOf(body))], chunkDelayMs: 40 }),
+};
+
+/** First the calls, then the answer. */
+function callsFirst(...toolCalls: readonly ScriptedCall[]): Play {
+  const hasResult = (body: WireBody) =>
+    body.messages.flatMap(blocksOf).some((block) => block.type === 'tool_result');
+  return { ...asks, reply: (body) => (hasResult(body) ? answerQuestion(body) : { toolCalls }) };
+}
+
+/** Telegram takes 4096 characters a message. */
+const longAnswer = ['a', 'b'].map((letter) => `${question} ${letter.repeat(3000)}`);
+const long: Play = { ...asks, reply: () => ({ text: longAnswer.join('\n\n') }) };
+
+const once = callsFirst({ name: 'once' });
+const again = callsFirst({ name: 'again' });
+const sends = callsFirst({ name: 'message', input: { text: 'I am on it.' } });
+
+export const scenarios: readonly Scenario[] = [
+  ...(['received', 'woken', 'claimed', 'taken', 'model-called', 'finished', 'marked'] as const).map(
+    (point): Scenario => ({ ...plain, ...telegramFirst, kills: [`${point}:1`] }),
+  ),
+  { ...plain, kills: ['accepted:1'], channels: ['telegram', 'web'], longChannels: ['terminal'] },
+  { ...plain, kills: ['turn-committed:1'], channels: ['telegram', 'terminal'], longChannels: ['web'] },
+  { ...plain, ...telegramFirst, title: 'mid-answer', kills: ['streaming:8'], prepare: () => paced },
+  // Claiming and marking are one commit, so from there on nobody can know whether the call was made.
+  { ...plain, ...telegram, kills: ['outbox-claimed:1'], unknown: 'lost', expected: [] },
+  { ...plain, kills: ['outbox-claimed:1'], channels: [], longChannels: ['web', 'terminal'] },
+  { ...plain, ...telegram, kills: ['sending:1'], unknown: 'lost', expected: [] },
+  { ...plain, kills: ['sending:1'], channels: ['web'], longChannels: ['terminal'] },
+  { ...plain, ...telegram, kills: ['sent-not-marked:1'], unknown: 'arrived' },
+  { ...plain, kills: ['sent-not-marked:1'], channels: ['terminal'], longChannels: ['web'] },
+  {
+    ...plain,
+    title: 'a photo',
+    kills: ['fetched:1'],
+    ...telegram,
+    prepare: () => ({ ...asks, act: sendsPhoto }),
+  },
+  {
+    ...plain,
+    title: 'preview in a group',
+    kills: ['preview-sent:1'],
+    ...telegram,
+    prepare: () => inGroup(),
+  },
+  {
+    ...plain,
+    title: 'preview in a group, and the network answers late',
+    kills: ['preview-sent:1'],
+    ...telegram,
+    prepare: () => ({ ...inGroup(), whileAway: answersLate }),
+  },
+  // An edit that was cut off is made again: it ends in the same text, however often it is made.
+  ...(['sending', 'sent-not-marked'] as const).map(
+    (point): Scenario => ({
+      ...plain,
+      title: 'the answer that replaces a preview',
+      kills: [`${point}:1`],
+      ...telegram,
+      prepare: () => inGroup(),
+    }),
+  ),
+  {
+    title: 'an album in a group',
+    kills: ['accepted:1'],
+    ...telegram,
+    questions: [question],
+    expected: [answer],
+    prepare: () => inGroup(sendsAlbum),
+  },
+  {
+    ...plain,
+    title: 'an answer of two parts, the first cut off',
+    kills: ['sent-not-marked:1'],
+    ...telegram,
+    unknown: 'arrived',
+    expected: longAnswer,
+    prepare: () => long,
+  },
+  {
+    ...plain,
+    title: 'an answer of two parts, between them',
+    kills: ['marked:1'],
+    ...inLongRuns,
+    unknown: 'lost',
+    expected: longAnswer.slice(0, 1),
+    prepare: () => long,
+  },
+  {
+    ...plain,
+    title: 'a photo, in the middle of its download',
+    kills: ['download:1'],
+    ...telegram,
+    prepare: () => downloads(),
+  },
+  {
+    ...plain,
+    title: 'inside a tool that must not repeat',
+    kills: ['tool:1'],
+    ...telegram,
+    effects: 1,
+    prepare: () => callsFirst({ name: 'once', input: { dies: 1 } }),
+  },
+  {
+    ...plain,
+    title: 'inside a tool that must not repeat, which the recovery began',
+    kills: ['turn-committed:1', 'tool:1'],
+    ...telegram,
+    effects: 1,
+    prepare: () => callsFirst({ name: 'once', input: { dies: 1 } }),
+  },
+  {
+    ...plain,
+    title: 'inside a tool that may repeat',
+    kills: ['tool:1'],
+    ...telegram,
+    effects: 2,
+    prepare: () => callsFirst({ name: 'again', input: { dies: 1 } }),
+  },
+  ...(['turn-committed', 'tool-started', 'tool-finished'] as const).map(
+    (point): Scenario => ({
+      ...plain,
+      ...telegramFirst,
+      title: 'a tool that must not repeat',
+      kills: [`${point}:1`],
+      // Started and without a result: whether it had its effect is unknown, so it is not run again.
+      effects: point === 'tool-started' ? 0 : 1,
+      prepare: () => once,
+    }),
+  ),
+  {
+    ...plain,
+    title: 'a tool that may repeat',
+    kills: ['tool-started:1'],
+    ...inLongRuns,
+    effects: 1,
+    prepare: () => again,
+  },
+  ...(['tool-started', 'finished'] as const).map(
+    (point): Scenario => ({
+      ...plain,
+      title: 'the message tool',
+      kills: [`${point}:1`],
+      ...inLongRuns,
+      expected: ['I am on it.', answer],
+      prepare: () => sends,
+    }),
+  ),
+  {
+    ...plain,
+    title: 'the message tool, its send',
+    kills: ['sent-not-marked:1'],
+    ...telegram,
+    unknown: 'arrived',
+    unknownPurpose: 'tool',
+    expected: ['I am on it.', answer],
+    prepare: () => sends,
+  },
+  {
+    title: 'a second message behind the answer',
+    kills: ['steered:1'],
+    channels: ['telegram', 'web'],
+    longChannels: ['terminal'],
+    questions: ['question-1', 'question-2'],
+    expected: [answerTo('question-1'), answerTo('question-2')],
+    prepare: () => steers((gate) => ({ text: answer, hold: { gate } })),
+  },
+  {
+    title: 'a second message while a tool is called',
+    kills: ['steered:1'],
+    ...telegramFirst,
+    questions: ['question-1', 'question-2'],
+    expected: [answerTo('question-2')],
+    effects: 1,
+    prepare: () => steers((gate) => ({ toolCalls: [{ name: 'once' }], hold: { gate } })),
+  },
+  {
+    title: '/stop',
+    kills: ['command-applied:1'],
+    channels: ['telegram', 'terminal'],
+    longChannels: ['web'],
+    questions: [question],
+    expected: [notices.stopped],
+    prepare: () => meanwhile((person) => person.says('/stop')),
+  },
+  {
+    title: '/queue',
+    kills: ['command-applied:1'],
+    ...telegram,
+    questions: [],
+    expected: ['Queue: followup debounce:0ms quiet:1000ms cap:20 drop:summarize'],
+    prepare: () => ({ ...asks, act: ({ person }) => person.says('/queue followup') }),
+  },
+  {
+    title: '/new behind an active run',
+    kills: ['accepted:2'],
+    ...telegramFirst,
+    questions: [question],
+    expected: [notices.newSession],
+    prepare: () => meanwhile((person) => person.says('/new')),
+  },
+  {
+    title: 'a message that interrupts',
+    kills: ['accepted:2'],
+    ...telegramFirst,
+    config: { queue: { dm: { mode: 'interrupt' } } },
+    questions: ['question-1', 'question-2'],
+    expected: [answerTo('question-2')],
+    prepare: () => meanwhile((person) => person.says('question-2')),
+  },
+  {
+    title: 'a correction of the message that runs',
+    kills: ['accepted:2'],
+    ...telegram,
+    questions: ['question-1', 'question-2'],
+    expected: [answerTo('question-2')],
+    prepare: () =>
+      meanwhile((_, telegram) => {
+        const messageId = telegram.messages(ada.id)[0]?.messageId ?? 0;
+        telegram.people.edits({ chat: ada.id, messageId, text: 'question-2' });
+      }),
+  },
+  {
+    ...plain,
+    title: 'SIGTERM, and killed while it hands over',
+    kills: ['handing-over:1'],
+    channels: ['telegram', 'web'],
+    longChannels: ['terminal'],
+    prepare: () => handsOver(),
+  },
+  {
+    ...plain,
+    title: 'killed twice in a row',
+    kills: ['streaming:8', 'streaming:8'],
+    ...telegram,
+    prepare: () => paced,
+  },
+  {
+    title: 'killed in every try',
+    kills: ['model-called:1', 'model-called:1', 'model-called:1'],
+    ...inLongRuns,
+    questions: [question],
+    expected: [notices.restartGaveUp],
+    prepare: () => asks,
+  },
+  {
+    title: 'killed in every try, at last with an open call',
+    kills: ['model-called:1', 'model-called:1', 'tool-started:1'],
+    ...telegram,
+    questions: [question],
+    expected: [notices.restartGaveUp],
+    prepare: () => once,
+  },
+  {
+    title: 'killed in every try, at last in the middle of an answer',
+    kills: ['model-called:1', 'model-called:1', 'preview-sent:1'],
+    ...telegram,
+    questions: [question],
+    expected: [notices.restartGaveUp],
+    prepare: () => inGroup(),
+  },
+];
+
+const ada = { id: 501, is_bot: false, first_name: 'Ada' } as const;
+
+// The smallest PNG there is: one transparent point.
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+function aPhoto({ telegram }: Stage) {
+  return telegram.world.addFile({ name: 'dot.png', mimeType: 'image/png', bytes: png });
+}
+
+function sendsPhoto({ stage }: Acting): void {
+  stage.telegram.people.sends({ from: ada, text: question, photo: aPhoto(stage) });
+}
+
+/** Its first download is still open when the process dies; the next one goes through. */
+function downloads(): Play {
+  let tries = 0;
+  return {
+    ...asks,
+    act: async ({ stage: { telegram }, parley }) => {
+      const begun = Promise.withResolvers<void>();
+      const bytes = async function* () {
+        tries += 1;
+        yield png.subarray(0, 20);
+        if (tries === 1) {
+          begun.resolve();
+          await parley.ended;
+        }
+        yield png.subarray(20);
+      };
+      const file = { name: 'dot.png', mimeType: 'image/png', sizeBytes: png.length, bytes };
+      telegram.people.sends({ from: ada, text: question, photo: telegram.world.addFile(file) });
+      await begun.promise;
+      await parley.kill();
+    },
+  };
+}
+
+function inGroup(says: (acting: Acting, chat: number) => void = mentions): Play {
+  const chats: number[] = [];
+  return {
+    reply: paced.reply,
+    act: (acting) => {
+      const { chat } = acting.stage.telegram.world.addSupergroup('friends');
+      chats.push(chat.id);
+      says(acting, chat.id);
+    },
+    standing: ({ stage }) =>
+      chats.flatMap((chat) => stage.telegram.botMessages(chat).map((message) => message.text)),
+  };
+}
+
+function mentions({ stage: { telegram } }: Acting, chat: number): void {
+  telegram.people.sends({ chat, from: ada, text: `@${telegram.bot.username} ${question}` });
+}
+
+/** Only the caption of the first photo mentions the bot; the second belongs to it. */
+function sendsAlbum({ stage }: Acting, chat: number): void {
+  const { people, bot } = stage.telegram;
+  const photos = [aPhoto(stage), aPhoto(stage)];
+  people.sendsAlbum({ chat, from: ada, text: `@${bot.username} ${question}` }, photos);
+}
+
+/** The run is resumed before its channel knows who it is. */
+function answersLate({ stage }: Acting): void {
+  stage.telegram.fault({ kind: 'slow', ms: 1500 }, { method: 'getMe' });
+}
+
+/** The second message is stored while the first model call stands at the gate. */
+function steers(first: (gate: Gate) => Reply): Play {
+  const gate = createGate();
+  return {
+    reply: (body, count) => (count === 1 ? first(gate) : answerQuestion(body)),
+    act: async ({ person }) => {
+      person.says('question-1');
+      await gate.reached;
+      person.says('question-2');
+      await until(person.isHeard, { what: 'the second message is taken in' });
+      gate.open();
+    },
+  };
+}
+
+/** Something happens while the model call of the first question stands at the gate. */
+function meanwhile(happens: (person: Person, telegram: Stage['telegram']) => void): Play {
+  const gate = createGate();
+  return {
+    reply: (body, count) => (count === 1 ? { text: answer, hold: { gate } } : answerQuestion(body)),
+    act: async ({ person, stage }) => {
+      person.says(question);
+      await gate.reached;
+      happens(person, stage.telegram);
+    },
+  };
+}
+
+function handsOver(): Play {
+  const gate = createGate();
+  return {
+    reply: (body, count) => (count === 1 ? { text: answer, hold: { gate } } : answerQuestion(body)),
+    act: async ({ person, parley }) => {
+      person.says(question);
+      await gate.reached;
+      void parley.stop();
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** A door on loopback in front of a server, which the test can shut: what passed through is cut. */
+export type OwnDoor = { readonly port: number; shut(): void; open(): void };
+
+/** Shut means that a new connection ends at once and unanswered. */
+export async function makeDoor(
+  behind: { readonly host: string; readonly port: number },
+  atEnd: (end: () => Promise<void>) => void,
+): Promise<OwnDoor> {
+  const passing = new Set<Socket>();
+  let isOpen = true;
+  const door = createServer((outside) => {
+    if (!isOpen) return outside.destroy();
+    const inside = connect(behind.port, behind.host);
+    for (const [one, other] of [
+      [outside, inside],
+      [inside, outside],
+    ] as const) {
+      passing.add(one);
+      // The end of one side is the end of the other; why does not matter here.
+      one.on('error', () => undefined);
+      one.once('close', () => {
+        passing.delete(one);
+        other.destroy();
+      });
+      one.pipe(other);
+    }
+    return undefined;
+  });
+  door.listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  const shut = () => {
+    isOpen = false;
+    for (const socket of passing) socket.destroy();
+  };
+  atEnd(async () => {
+    shut();
+    door.close();
+    await once(door, 'close');
+  });
+  return {
+    port: (door.address() as AddressInfo).port,
+    shut,
+    open: () => {
+      isOpen = true;
+    },
+  };
+}

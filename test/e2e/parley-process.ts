@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { killTree } from './process-tree.ts';
+
+/** A real gateway process. Its data folder outlives it, so that the next start finds what it left. */
+export type ParleyProcess = {
+  readonly url: string;
+  readonly signInLink: string;
+  readonly pid: number;
+  /** `kill -9` of the process group: gateway and private Redis at once. */
+  kill(): Promise<void>;
+  /** SIGTERM, and the wait for its end. */
+  stop(): Promise<void>;
+  /** Resolves when it has ended, however that was. */
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+};
+
+export type ParleyOptions = {
+  readonly dataDir: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** `<kill point>:<nth time>`. */
+  readonly killAt?: string;
+  /** So long after its start it is killed, ready or not, ms. */
+  readonly killAfterMs?: number;
+  readonly readyMs?: number;
+};
+
+const entry = join(import.meta.dirname, 'parley-under-test.ts');
+const compileCache = join(import.meta.dirname, '../../node_modules/.cache/parley');
+
+/** Starts the gateway; resolves when it is ready, or when it was killed at its point before that. */
+export async function startParley(options: ParleyOptions): Promise<ParleyProcess> {
+  const child = spawn(process.execPath, [entry], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      // Saves parsing and type stripping on every start but the first, as main.ts does.
+      NODE_COMPILE_CACHE: compileCache,
+      PARLEY_DATA_DIR: options.dataDir,
+      PARLEY_PORT: '0',
+      PARLEY_LOG_LEVEL: 'debug',
+      ...options.env,
+      ...(options.killAt !== undefined && { KILL_AT: options.killAt }),
+    },
+  });
+  if (options.killAfterMs !== undefined) setTimeout(() => killTree(child.pid ?? 0), options.killAfterMs);
+  const log = createWriteStream(join(options.dataDir, 'test.log'), { flags: 'a' });
+  child.stdout?.pipe(log, { end: false });
+  child.stderr?.pipe(log, { end: false });
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  const ready = await readiness(child, { ended, options });
+  const pid = child.pid ?? 0;
+  return {
+    ...ready,
+    pid,
+    ended,
+    kill: async () => {
+      killTree(pid);
+      await ended;
+    },
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+type Ready = { readonly url: string; readonly signInLink: string };
+
+function readiness(
+  child: ChildProcess,
+  { ended, options }: { ended: ParleyProcess['ended']; options: ParleyOptions },
+): Promise<Ready> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`Parley was not ready in time; see ${options.dataDir}/test.log`));
+    }, options.readyMs ?? 15_000);
+    child.once('message', (message) => {
+      clearTimeout(timer);
+      const { url, link } = message as { url: string; link: string };
+      resolve({ url, signInLink: link });
+    });
+    void ended.then(async ({ code, signal }) => {
+      clearTimeout(timer);
+      const isKilled = options.killAt !== undefined || options.killAfterMs !== undefined;
+      if (signal === 'SIGKILL' && isKilled) return resolve({ url: '', signInLink: '' });
+      const log = await readFile(join(options.dataDir, 'test.log'), 'utf8').catch(() => '');
+      reject(new Error(`Parley ended with ${code ?? signal} before it was ready:\n${log.slice(-2000)}`));
+    });
+  });
+}
+
+/** A data folder of the test's own, and its removal. */
+export async function aDataFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'parley-e2e-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+}

@@ -1,0 +1,66 @@
+/**
+ * The gateway as a process of its own, with a probe that kills it: `kill -9` of it and its
+ * Redis when the point named in KILL_AT (`<point>:<nth time>`) is reached.
+ */
+
+import { loadConfig } from '../../src/config/load-config.ts';
+import { secretsOf } from '../../src/config/secrets-of.ts';
+import { channelId } from '../../src/contracts/ids.ts';
+import type { PluginDefinition } from '../../src/contracts/plugin.ts';
+import type { Probe } from '../../src/contracts/probe.ts';
+import { startGateway } from '../../src/gateway.ts';
+import { createLogger } from '../../src/logging/logger.ts';
+import { killTree } from './process-tree.ts';
+
+function killer(order: string | undefined): Probe {
+  if (order === undefined) return { reach: () => undefined };
+  const [point, nth = '1'] = order.split(':');
+  let left = Number(nth);
+  return {
+    reach: (reached) => {
+      if (reached !== point) return;
+      left -= 1;
+      if (left === 0) killTree(process.pid);
+    },
+  };
+}
+
+const config = loadConfig();
+const logger = await createLogger({ level: config.logLevel, isPretty: false });
+for (const secret of secretsOf(config)) logger.redactor.add(secret);
+const files = (await import('../../plugins/files/index.ts')).plugin as PluginDefinition;
+const extra =
+  process.env.TEST_PLUGIN === undefined
+    ? []
+    : [((await import(process.env.TEST_PLUGIN)) as { plugin: PluginDefinition }).plugin];
+const gateway = await startGateway({
+  config,
+  log: logger.log,
+  version: '0.0.0-test',
+  probe: killer(process.env.KILL_AT),
+  channels: [
+    {
+      id: channelId('web'),
+      localPeer: 'owner',
+      load: async () => (await import('../../channels/web/index.ts')).channel,
+    },
+    {
+      id: channelId('terminal'),
+      localPeer: 'owner',
+      load: async () => (await import('../../channels/terminal/index.ts')).channel,
+    },
+    {
+      id: channelId('telegram'),
+      load: async () => (await import('../../channels/telegram/index.ts')).channel,
+    },
+  ],
+  plugins: [files, ...extra].map((definition) => ({ definition, config: {} })),
+  onSecret: (value) => logger.redactor.add(value),
+});
+await gateway.settled;
+process.send?.({ kind: 'ready', url: gateway.url, link: gateway.signInLink() });
+process.once('SIGTERM', async () => {
+  await gateway.stop();
+  await logger.close();
+  process.exit(0);
+});

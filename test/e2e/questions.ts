@@ -1,0 +1,32 @@
+/** What people ask in the crash tests, and how the model answers, so that each answer names its question. */
+import type { AnthropicServer } from '../platforms/anthropic/server.ts';
+import type { Turn } from '../platforms/anthropic/turn.ts';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+
+const pattern = /question-[\w-]*\w/g;
+
+export function answerTo(question: string): string {
+  return `The answer to ${question}.`;
+}
+
+/** The newest question that the request shows. */
+export function questionOf(body: WireBody): string {
+  return questionsIn(body).at(-1) ?? 'nothing';
+}
+
+export function answerQuestion(body: WireBody): Turn {
+  return { text: answerTo(questionOf(body)) };
+}
+
+/** The questions that any one request showed more than once. */
+export function shownTwice(model: AnthropicServer): readonly string[] {
+  return model.requests.flatMap(({ body }) => {
+    const questions = questionsIn(body);
+    return questions.filter((question, index) => questions.indexOf(question) !== index);
+  });
+}
+
+function questionsIn(body: WireBody): readonly string[] {
+  const said = body.messages.filter((message) => message.role === 'user').flatMap(blocksOf);
+  return said.flatMap((block) => block.text?.match(pattern) ?? []);
+}

@@ -1,0 +1,86 @@
+/** The platforms, a data folder and the gateway on them, which may be killed and started again. */
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
+import { aDataFolder, type ParleyOptions, type ParleyProcess, startParley } from './parley-process.ts';
+import { type Person, telegramPerson, terminalPerson, webPerson } from './person.ts';
+
+export type ChannelName = 'telegram' | 'web' | 'terminal';
+
+export type Stage = {
+  readonly telegram: TelegramServer;
+  readonly model: AnthropicServer;
+  readonly dataDir: string;
+  /** Starts the gateway. */
+  start(kill?: Pick<ParleyOptions, 'killAt' | 'killAfterMs'>): Promise<ParleyProcess>;
+  person(channel: ChannelName, id?: number): Person;
+  /** The executions of the effect plugin's tools, oldest first. */
+  effects(): readonly string[];
+  /** Ends what still runs and removes the folder; with `isKept` the folder stays for inspection. */
+  close(options?: { readonly isKept: boolean }): Promise<void>;
+};
+
+/** `config`: what parley.config.json says. */
+export async function openStage(config: Readonly<Record<string, unknown>> = {}): Promise<Stage> {
+  const [telegram, model, folder] = await Promise.all([
+    startTelegramServer(),
+    startAnthropicServer(),
+    aDataFolder(),
+  ]);
+  const people: Person[] = [];
+  const effectsFile = join(folder.path, 'effects');
+  const configFile = join(folder.path, 'parley.config.json');
+  await writeFile(configFile, JSON.stringify(config));
+  let running: ParleyProcess | undefined;
+  return {
+    telegram,
+    model,
+    dataDir: folder.path,
+    start: async (kill = {}) => {
+      running = await startParley({
+        dataDir: folder.path,
+        env: { ...environmentFor({ telegram, model }), EFFECTS_FILE: effectsFile, PARLEY_CONFIG: configFile },
+        ...kill,
+      });
+      return running;
+    },
+    person: (channel, id = 501) => {
+      const person = {
+        telegram: () => telegramPerson(telegram, id),
+        web: () => webPerson(() => running),
+        terminal: () => terminalPerson(folder.path),
+      }[channel]();
+      people.push(person);
+      return person;
+    },
+    effects: () => readLines(effectsFile),
+    close: async ({ isKept } = { isKept: false }) => {
+      for (const person of people) person.close();
+      await running?.kill();
+      await Promise.all([telegram.close(), model.close(), isKept ? undefined : folder.remove()]);
+    },
+  };
+}
+
+function environmentFor({ telegram, model }: Pick<Stage, 'telegram' | 'model'>) {
+  return {
+    TELEGRAM_BOT_TOKEN: telegram.token,
+    TELEGRAM_API_ROOT: telegram.apiRoot,
+    ANTHROPIC_API_KEY: 'test-key',
+    ANTHROPIC_BASE_URL: model.url,
+    PARLEY_DM_POLICY: 'open',
+    PARLEY_GROUP_POLICY: 'open',
+    TEST_PLUGIN: join(import.meta.dirname, 'effect-plugin.ts'),
+  };
+}
+
+function readLines(path: string): readonly string[] {
+  try {
+    return readFileSync(path, 'utf8').trim().split('\n');
+  } catch {
+    // Nothing was executed yet.
+    return [];
+  }
+}

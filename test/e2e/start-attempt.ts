@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export type Attempt = {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Files to lay into the folder first, by their path. */
+  readonly files?: Readonly<Record<string, string>>;
+};
+
+export type Failure = {
+  readonly code: number | null;
+  /** What was said to the person: both outputs together. */
+  readonly words: string;
+};
+
+/** The longest a start may take to say what is wrong. */
+const deadlineMs = 15_000;
+
+/** Runs `parley start` in a folder of its own, to its end; `code` is null when it had to be killed. */
+export async function tryToStart({ env = {}, files = {} }: Attempt): Promise<Failure> {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-start-'));
+  try {
+    for (const [path, text] of Object.entries(files)) await writeFile(join(folder, path), text);
+    return await run(folder, env);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function run(cwd: string, env: NonNullable<Attempt['env']>): Promise<Failure> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../src/main.ts'), 'start'], {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, HOME: cwd, PARLEY_PORT: '0', PARLEY_DATA_DIR: '.', ...env },
+  });
+  let words = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8');
+    stream.on('data', (text: string) => {
+      words += text;
+    });
+  }
+  const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+  const code = await new Promise<number | null>((resolve) =>
+    child.once('close', (status) => resolve(status)),
+  );
+  clearTimeout(timer);
+  return { code, words };
+}

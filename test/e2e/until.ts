@@ -1,0 +1,15 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+export type Waiting = { readonly what: string; readonly deadlineMs?: number };
+
+/** Resolves when the state has come; rejects at the deadline, saying what never came. */
+export async function until(
+  isSo: () => boolean | Promise<boolean>,
+  { what, deadlineMs = 10_000 }: Waiting,
+): Promise<void> {
+  const deadline = performance.now() + deadlineMs;
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error(`${what}: not within ${deadlineMs} ms`);
+    await pause(20);
+  }
+}

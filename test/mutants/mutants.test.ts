@@ -1,0 +1,61 @@
+/**
+ * For each invariant a deliberately broken variant that the tests have to notice. A green suite says
+ * something only if it turns red when the code is wrong.
+ */
+import { describe, expect, it } from 'vitest';
+import { type Mutant, mutants } from './mutants.ts';
+import { copyWorkTree, findStale } from './work-tree.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
+const chosen = mutants.filter(
+  ({ isSample, needsPostgres }) => (isLong || isSample) && (hasPostgres || !needsPostgres),
+);
+const inTurn = createTurns(2);
+
+describe('a broken variant', () => {
+  it('fits the code as it is, also where it is not run every time', async () => {
+    expect(await findStale(mutants.flatMap((mutant) => mutant.edits))).toEqual([]);
+  });
+
+  it('starts from code that passes', { timeout: 600_000, concurrent: true }, () =>
+    inTurn(async () => {
+      await using tree = await copyWorkTree({ withPostgres: hasPostgres });
+      const files = [...new Set(chosen.map(({ test }) => test.file))];
+      const verdict = await tree.test({ files, names: chosen.map(({ test }) => test.name) });
+      expect(verdict, verdict.output).toMatchObject({ failed: 0 });
+      expect(verdict.passed).toBeGreaterThanOrEqual(new Set(chosen.map(({ test }) => test.name)).size);
+    }),
+  );
+
+  it.concurrent.each(chosen)('is noticed: $name', { timeout: 600_000 }, (mutant) =>
+    inTurn(async () => {
+      const verdict = await judge(mutant);
+      expect(verdict.failed, `${mutant.invariant}\n${verdict.output}`).toBeGreaterThan(0);
+    }),
+  );
+});
+
+async function judge({ edits, test, needsPostgres = false }: Mutant) {
+  await using tree = await copyWorkTree({ withPostgres: needsPostgres });
+  await tree.edit(edits);
+  return await tree.test({ files: [test.file], names: [test.name] });
+}
+
+/** Lets `slots` tasks work at once: a run of tests is a process of its own and wants a core. */
+function createTurns(slots: number) {
+  let last = Array.from({ length: slots }, () => Promise.resolve());
+  let next = 0;
+  return async <T>(task: () => Promise<T>): Promise<T> => {
+    const slot = next++ % slots;
+    const mine = (last[slot] ?? Promise.resolve()).then(task);
+    last = last.with(
+      slot,
+      mine.then(
+        () => undefined,
+        () => undefined,
+      ),
+    );
+    return mine;
+  };
+}

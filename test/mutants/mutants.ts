@@ -1,0 +1,485 @@
+/** Deliberately broken variants of Parley, each with the test that has to notice. */
+export type Mutant = {
+  readonly name: string;
+  /** What the variant breaks. */
+  readonly invariant: string;
+  readonly edits: readonly Edit[];
+  readonly test: { readonly file: string; readonly name: string };
+  /** Run on every `npm test`; the others with PARLEY_LONG=1. */
+  readonly isSample?: boolean;
+  /** The test that notices runs on PostgreSQL only. */
+  readonly needsPostgres?: boolean;
+};
+
+/** `find` stands in the file exactly once. */
+export type Edit = { readonly file: string; readonly find: string; readonly replace: string };
+
+const lanes = 'test/store/lanes.test.ts';
+
+export const mutants: readonly Mutant[] = [
+  {
+    name: 'cursor saved before the rows',
+    invariant: 'the platform cursor moves in the transaction that stores the events',
+    edits: [
+      {
+        file: 'src/inbound/accept.ts',
+        find: 'const { acceptances, effects } = await deps.store.write(acceptBatch, input);',
+        replace: `await deps.store.write(acceptBatch, { ...input, proposals: [] });
+  const { acceptances, effects } = await deps.store.write(acceptBatch, { account, epoch, holder, proposals });`,
+      },
+    ],
+    test: { file: 'test/inbound/power-cut.test.ts', name: 'never leaves the cursor ahead of the rows' },
+    isSample: true,
+  },
+  {
+    name: 'no unique event key',
+    invariant: 'a redelivered event is a duplicate, for ever',
+    edits: [
+      {
+        file: 'src/store/intake/accept-batch.ts',
+        find: "if (known) return { kind: 'duplicate' };",
+        replace: '',
+      },
+    ],
+    test: { file: lanes, name: 'stores a redelivered event once' },
+  },
+  {
+    name: 'account epoch unchecked',
+    invariant: 'only the holder of the account lease moves its cursor',
+    edits: [
+      {
+        file: 'src/store/intake/accept-batch.ts',
+        find: 'if (row?.epoch === input.epoch && row.holder === input.holder) return;',
+        replace: 'if (row) return;',
+      },
+    ],
+    test: { file: 'test/store/accounts.test.ts', name: 'refuses what a process stores' },
+  },
+  {
+    name: 'transcript and outbox in two transactions',
+    invariant: 'an answer and its reply parts are one commit',
+    edits: [
+      {
+        file: 'src/runs/recorder.ts',
+        find: 'parts: answerParts(plan, { route: this.#run.route, standing }),',
+        replace: 'parts: [],',
+      },
+      {
+        file: 'src/runs/recorder.ts',
+        find: '    start(answered.effects);\n    live.next();',
+        replace: `    start(answered.effects);
+    for (const part of answerParts(plan, { route: this.#run.route, standing }))
+      start(await store.write(sayNotice, { ...this.#held, key: message.id, ...part }));
+    live.next();`,
+      },
+    ],
+    test: {
+      file: 'test/runs/power-cut.test.ts',
+      name: 'leaves one message, one effect at most and one answer',
+    },
+    isSample: true,
+  },
+  {
+    name: 'tool started before its call is on record',
+    invariant: 'recovery knows which calls may have had an effect',
+    edits: [
+      {
+        file: 'src/runs/recorder.ts',
+        find: 'await store.write(markToolStarted, { ...this.#held, messageId, callId: call.id });',
+        replace: '{}',
+      },
+    ],
+    test: {
+      file: 'test/runs/power-cut.test.ts',
+      name: 'leaves one message, one effect at most and one answer',
+    },
+  },
+  {
+    name: 'open calls run again after a crash',
+    invariant: 'what may have had an effect is told as unknown, never repeated',
+    edits: [
+      {
+        file: 'src/runs/recover.ts',
+        find: "const mayRun = tool && (!call.wasStarted || tool.replay !== 'never');",
+        replace: 'const mayRun = tool;',
+      },
+    ],
+    test: {
+      file: 'test/runs/power-cut.test.ts',
+      name: 'leaves one message, one effect at most and one answer',
+    },
+  },
+  {
+    name: 'epoch unchecked',
+    invariant: 'nothing counts that a worker writes whose lane another holds',
+    edits: [
+      {
+        file: 'src/store/lanes/lane-row.ts',
+        find: 'if (lane && lane.epoch === epoch) return lane;',
+        replace: 'if (lane) return lane;',
+      },
+    ],
+    test: { file: lanes, name: 'refuses every write of a worker whose lane was claimed by another' },
+    isSample: true,
+  },
+  {
+    name: 'lane row unlocked',
+    invariant: 'the steps of one lane happen one after the other',
+    edits: [
+      {
+        file: 'src/store/lanes/lane-row.ts',
+        find: "return (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();",
+        replace: 'return query.executeTakeFirst();',
+      },
+    ],
+    test: { file: 'test/store/lane-races.test.ts', name: 'gives the lane to one of them at a time' },
+    needsPostgres: true,
+    isSample: true,
+  },
+  {
+    name: 'lease ignored by a claim',
+    invariant: 'one active run per session in the whole system',
+    edits: [
+      {
+        file: 'src/store/lanes/claim-lane.ts',
+        find: 'if (lane.leaseUntil > tx.now && !isMine)',
+        replace: 'if (false)',
+      },
+    ],
+    test: { file: 'test/store/lane-races.test.ts', name: 'gives the lane to one of them at a time' },
+  },
+  {
+    name: 'take not in one transaction with the transcript',
+    invariant: 'leaving the queue and standing in the transcript are one commit',
+    edits: [
+      {
+        file: 'src/store/postgres/postgres-store.ts',
+        find: 'db.transaction().execute(async (trx) => command.run(await openTx(trx), input))',
+        replace: 'openTx(db).then((tx) => command.run(tx, input))',
+      },
+    ],
+    test: { file: 'test/store/torn-steps.test.ts', name: 'leaves nothing behind' },
+    needsPostgres: true,
+  },
+  {
+    name: 'failed steps not rolled back on SQLite',
+    invariant: 'a step happens whole or not at all',
+    edits: [
+      {
+        file: 'src/store/sqlite/writer-thread.ts',
+        find: "connection.exec('ROLLBACK TO step');",
+        replace: '',
+      },
+    ],
+    test: { file: 'test/store/torn-steps.test.ts', name: 'leaves nothing behind' },
+    isSample: true,
+  },
+  {
+    name: 'finish without looking for steers',
+    invariant: 'a message that arrives while the final text is written extends the run',
+    edits: [
+      {
+        file: 'src/store/lanes/commit-turn.ts',
+        find: 'const { steers } = await steerAt(tx, lane, input);',
+        replace: 'const steers = [] as const;',
+      },
+    ],
+    test: { file: lanes, name: 'takes in a message that arrives while the final text is written' },
+  },
+  {
+    name: 'lane left resting without a look at the queue',
+    invariant: 'close if empty: joins the run that ends or starts the next one, no third case',
+    edits: [
+      {
+        file: 'src/store/lanes/close-run.ts',
+        find: 'const next = await lookAhead(tx, lane.key);',
+        replace: "const next = { kind: 'resting' } as LaneNext;",
+      },
+    ],
+    test: { file: 'test/store/lane-races.test.ts', name: 'joins that run or starts the next one' },
+  },
+  {
+    name: 'steer by another person',
+    invariant: 'a steer joins only a run of the same authority',
+    edits: [
+      {
+        file: 'src/store/lanes/choose-batch.ts',
+        find: '    row.authority === run.authority &&\n',
+        replace: '',
+      },
+    ],
+    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
+  },
+  {
+    name: 'authority ignored in collect',
+    invariant: "nobody's text runs with another's rights",
+    edits: [
+      {
+        file: 'src/store/lanes/choose-batch.ts',
+        find: '    row.authority === head.authority &&\n',
+        replace: '',
+      },
+    ],
+    test: { file: lanes, name: 'collects what waits after a quiet window into one run, apart by authority' },
+    isSample: true,
+  },
+  {
+    name: 'newest first',
+    invariant: 'arrival order per session, whatever the modes',
+    edits: [
+      {
+        file: 'src/store/lanes/waiting-rows.ts',
+        find: "    .orderBy('seq')",
+        replace: "    .orderBy('seq', 'desc')",
+      },
+    ],
+    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
+  },
+  {
+    name: 'overflow in silence',
+    invariant: 'what the cap pushes out is told',
+    edits: [
+      {
+        file: 'src/store/intake/make-room.ts',
+        find: 'await tell(item.overflow.summarized);',
+        replace: '',
+      },
+    ],
+    test: { file: lanes, name: 'keeps the lane under its cap and says what gave way' },
+  },
+  {
+    name: 'drain that depends on how the run ended',
+    invariant: 'a run that is aborted leaves what waits behind it to the next one',
+    edits: [
+      {
+        file: 'src/store/lanes/close-run.ts',
+        find: "    await rows.set({ state: 'ended', outcome, outcomeReason }).execute();",
+        replace: `    await rows.set({ state: 'ended', outcome, outcomeReason }).execute();
+    await tx.db.updateTable('inbox').set({ state: 'ended', outcome, outcomeReason })
+      .where('laneKey', '=', lane.key).where('state', '=', 'waiting').execute();`,
+      },
+    ],
+    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
+  },
+  {
+    name: 'group context shown twice',
+    invariant: 'what a group said is shown to one run, never again',
+    edits: [
+      {
+        file: 'src/store/lanes/take-rows.ts',
+        find: '    .set({ shownInRun: runId })',
+        replace: '    .set({ laneKey })',
+      },
+    ],
+    test: { file: lanes, name: 'shows unmentioned group messages once' },
+  },
+  {
+    name: 'part found in sending repeated blindly',
+    invariant: 'a send whose result is unknown is never repeated by guess',
+    edits: [
+      {
+        file: 'src/store/delivery/deliver.ts',
+        find: 'if (!isRecognised && ',
+        replace: 'if (false && ',
+      },
+    ],
+    test: { file: lanes, name: 'calls a part that was found in sending unknown' },
+    isSample: true,
+  },
+  {
+    name: 'delivery epoch unchecked',
+    invariant: 'only the holder of a conversation says what became of its part',
+    edits: [
+      {
+        file: 'src/store/delivery/deliver.ts',
+        find: 'if (row?.deliveryEpoch !== input.epoch) {',
+        replace: 'if (!row) {',
+      },
+    ],
+    test: { file: lanes, name: 'calls a part that was found in sending unknown' },
+  },
+  {
+    name: 'silent token prefix shown while streaming',
+    invariant: 'no prefix of a silent token is ever shown',
+    edits: [
+      {
+        file: 'src/replies/stream-guard.ts',
+        find: "    if (mayBecomeHead.some((form) => form.test(current))) return '';\n",
+        replace: '',
+      },
+    ],
+    test: {
+      file: 'test/replies/stream-guard.test.ts',
+      name: 'shows only beginnings of what is sent in the end',
+    },
+    isSample: true,
+  },
+  {
+    name: 'access by user name',
+    invariant: 'access is decided by immutable ids',
+    edits: [
+      {
+        file: 'src/inbound/authorise.ts',
+        find: '  const isOwner = names(policy.owners, route.channel, sender.id);',
+        replace:
+          '  const isOwner = names(policy.owners, route.channel, sender.id) || names(policy.owners, route.channel, sender.name);',
+      },
+    ],
+    test: { file: 'test/inbound/authorise.test.ts', name: 'cannot even see a name' },
+    isSample: true,
+  },
+  {
+    name: 'results in completion order',
+    invariant: 'results enter the transcript in the order of their calls',
+    edits: [
+      {
+        file: 'src/agent/tool-batch.ts',
+        find: '  for (const { call } of prepared) {\n    const result = results.get(call.id)',
+        replace: `  const order = [...results.keys()];
+  const done = [...prepared].sort((a, b) => order.indexOf(a.call.id) - order.indexOf(b.call.id));
+  for (const { call } of done) {
+    const result = results.get(call.id)`,
+      },
+    ],
+    test: {
+      file: 'test/agent/tool-batch.test.ts',
+      name: 'puts results into the transcript in source order while end events come in completion order',
+    },
+    isSample: true,
+  },
+  {
+    name: 'path checked, then opened by name',
+    invariant: 'nobody swaps a folder for a link between a check and its use',
+    edits: [
+      {
+        file: 'plugins/files/descriptor.ts',
+        find: 'pathOf(folder)}/',
+        replace: 'readlinkSync(pathOf(folder))}/',
+      },
+      {
+        file: 'plugins/files/descriptor.ts',
+        find: "import { existsSync, constants as flags, type Stats } from 'node:fs';",
+        replace: "import { existsSync, constants as flags, readlinkSync, type Stats } from 'node:fs';",
+      },
+    ],
+    test: { file: 'test/plugins/files/workspace-race.test.ts', name: 'outside' },
+  },
+  {
+    name: 'links followed by the file tools',
+    invariant: 'a link in the workspace leads nowhere',
+    edits: [
+      {
+        file: 'plugins/files/descriptor.ts',
+        find: 'O_PATH | flags.O_NOFOLLOW);',
+        replace: 'O_PATH);',
+      },
+      {
+        file: 'plugins/files/descriptor.ts',
+        find: '    await checkInside(entry, root);\n    return entry;',
+        replace: '    return entry;',
+      },
+    ],
+    test: { file: 'test/plugins/files/workspace-paths.test.ts', name: 'reach nothing outside' },
+  },
+  {
+    name: 'Host check dropped',
+    invariant: 'the page answers to its own names only (DNS rebinding)',
+    edits: [
+      {
+        file: 'src/server/request-guard.ts',
+        find: 'if (host === undefined || !origins.hasHost(host))',
+        replace: 'if (host === undefined)',
+      },
+    ],
+    test: { file: 'test/server/origins.test.ts', name: 'answers no other spelling of its address' },
+    isSample: true,
+  },
+  {
+    name: 'Origin check dropped',
+    invariant: 'no page of another origin acts for the person who is signed in',
+    edits: [
+      {
+        file: 'src/server/request-guard.ts',
+        find: 'if (origin !== undefined && !origins.isSameOrigin(origin, host))',
+        replace: 'if (false)',
+      },
+    ],
+    test: { file: 'test/server/origins.test.ts', name: 'gives other origins nothing' },
+  },
+  {
+    name: 'logs written as they come',
+    invariant: 'no secret passes the sink of the log',
+    edits: [
+      {
+        file: 'src/logging/logger.ts',
+        find: 'sink.write(redactor.redact(stripControls(line)))',
+        replace: 'sink.write(stripControls(line))',
+      },
+    ],
+    test: { file: 'test/logging/logger.test.ts', name: '' },
+  },
+  {
+    name: 'platform words kept with the key in them',
+    invariant: 'secrets never reach the store',
+    edits: [
+      {
+        file: 'src/models/anthropic-failure.ts',
+        find: "text.replaceAll(key, '[secret]')",
+        replace: 'text',
+      },
+    ],
+    test: { file: 'test/threats/secrets.test.ts', name: 'shows no secret in logs, store' },
+  },
+  {
+    name: 'tools of a guest read any session',
+    invariant: 'a tool sees its own session',
+    edits: [
+      {
+        file: 'src/tools/sessions.ts',
+        find: "if (sessionId !== run.sessionId && run.authority !== 'owner')",
+        replace: 'if (false)',
+      },
+    ],
+    test: { file: 'test/threats/foreign-sessions.test.ts', name: 'show nothing of another session' },
+  },
+  {
+    name: 'forged wake believed',
+    invariant: 'a wake makes Parley look and nothing more',
+    edits: [
+      {
+        file: 'src/store/lanes/claim-lane.ts',
+        find: 'const choice = chooseBatch(rows, lane.mode as QueueMode, tx.now);',
+        replace: `const route = { channel: 'telegram', account: '7000001', conversation: '501' };
+    const forged = { id: 'forged', route, authority: 'owner', content: { prompt: 'forged', attachments: [] } };
+    const choice = rows.length > 0
+      ? chooseBatch(rows, lane.mode as QueueMode, tx.now)
+      : ({ kind: 'run', rows: [forged] } as never);`,
+      },
+    ],
+    test: { file: 'test/threats/redis.test.ts', name: 'starts no run' },
+  },
+  {
+    name: 'answer said although it was stopped',
+    invariant: 'what a person stopped before it was on record is not said',
+    edits: [
+      {
+        file: 'src/store/lanes/commit-turn.ts',
+        find: 'const cancelReason = await cancelReasonOf(tx, runId);',
+        replace: 'const cancelReason = undefined;',
+      },
+    ],
+    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
+  },
+  {
+    name: 'flood told at each refill',
+    invariant: 'a flooding sender is told once',
+    edits: [
+      {
+        file: 'src/inbound/rate-limit.ts',
+        find: 'const wasTold = bucket.wasTold && tokens < perMinute / 2;',
+        replace: 'const wasTold = bucket.wasTold && tokens < 1;',
+      },
+    ],
+    test: { file: 'test/inbound/limits.test.ts', name: 'says so once per flood' },
+  },
+];

@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Edit } from './mutants.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const copied = ['src', 'channels', 'plugins', 'test', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+
+/** A copy of the sources in a folder of its own, so that what is broken there is broken nowhere else. */
+export type WorkTree = AsyncDisposable & {
+  /** Throws when a text is not there exactly once: then the variant has to follow the code. */
+  edit(edits: readonly Edit[]): Promise<void>;
+  /** Runs the tests of these files whose names contain one of `names`. */
+  test(tests: { readonly files: readonly string[]; readonly names: readonly string[] }): Promise<Verdict>;
+};
+
+export type Verdict = { readonly passed: number; readonly failed: number; readonly output: string };
+
+export async function copyWorkTree(options: { readonly withPostgres: boolean }): Promise<WorkTree> {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-mutant-'));
+  await Promise.all(copied.map((name) => cp(join(root, name), join(folder, name), { recursive: true })));
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+  return {
+    edit: async (edits) => {
+      for (const one of edits) await editFile(folder, one);
+    },
+    test: (tests) => runTests(folder, { ...tests, ...options }),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
+  };
+}
+
+/** Which edits no longer fit the code as it is, in words. */
+export async function findStale(edits: readonly Edit[]): Promise<readonly string[]> {
+  const found = edits.map(async ({ file, find }) => {
+    const times = (await readFile(join(root, file), 'utf8').catch(() => '')).split(find).length - 1;
+    return times === 1 ? [] : [`${file} holds ${times} times, not once: ${find}`];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+async function editFile(folder: string, { file, find, replace }: Edit): Promise<void> {
+  const path = join(folder, file);
+  const pieces = (await readFile(path, 'utf8')).split(find);
+  if (pieces.length !== 2) throw new Error(`${file} holds ${pieces.length - 1} times, not once: ${find}`);
+  await writeFile(path, pieces.join(replace));
+}
+
+type Order = {
+  readonly files: readonly string[];
+  readonly names: readonly string[];
+  readonly withPostgres: boolean;
+};
+
+async function runTests(folder: string, { files, names, withPostgres }: Order): Promise<Verdict> {
+  const report = join(folder, 'report.json');
+  const pattern = names.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|');
+  const args = [
+    'run',
+    ...files,
+    '--root',
+    folder,
+    '-t',
+    pattern,
+    '--reporter=json',
+    `--outputFile=${report}`,
+  ];
+  const output = await run(folder, { args, withPostgres });
+  const { numPassedTests, numFailedTests } = JSON.parse(await readFile(report, 'utf8').catch(() => '{}')) as {
+    readonly numPassedTests?: number;
+    readonly numFailedTests?: number;
+  };
+  return { passed: numPassedTests ?? 0, failed: numFailedTests ?? 0, output };
+}
+
+/** Resolves with what the tests printed, however they ended. */
+function run(
+  folder: string,
+  { args, withPostgres }: { args: readonly string[]; withPostgres: boolean },
+): Promise<string> {
+  const database = withPostgres ? process.env.PARLEY_TEST_DATABASE_URL : undefined;
+  const child = spawn(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 180_000,
+    killSignal: 'SIGKILL',
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      CI: '1',
+      ...(database !== undefined && { PARLEY_TEST_DATABASE_URL: database }),
+    },
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8');
+    stream.on('data', (chunk: string) => {
+      output = (output + chunk).slice(-8_000);
+    });
+  }
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', () => resolve(output));
+  });
+}

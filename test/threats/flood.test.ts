@@ -1,0 +1,71 @@
+/** Threat 16: one sender who floods the queue delays nobody, fills no memory and is told once. */
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, test } from 'vitest';
+import { untilAtRest, untilLedger } from '../e2e/conservation.ts';
+import { startTelegramGateway } from '../e2e/telegram-gateway.ts';
+import type { TgUser } from '../platforms/telegram/types.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const seconds = isLong ? 60 : 6;
+const perSecond = isLong ? 500 : 50;
+const mallory: TgUser = { id: 666, is_bot: false, first_name: 'Mallory' };
+const others = [501, 502, 503].map((id): TgUser => ({ id, is_bot: false, first_name: `Person ${id}` }));
+
+describe('one sender who floods the gateway (threat 16)', () => {
+  test('delays nobody else, fills no memory, and is told once that it is too much', {
+    timeout: 180_000,
+  }, async ({ expect, onTestFinished }) => {
+    const config = { access: { dmPolicy: 'open' } };
+    const { telegram, model, dataDir, parley } = await startTelegramGateway({ config }, onTestFinished);
+    const asked = new Map<string, number>();
+    const delays: number[] = [];
+    model.script((body) => {
+      // Under load one call may answer two questions of one person.
+      const read = JSON.stringify(body.messages);
+      for (const [text, at] of asked) {
+        if (!read.includes(text)) continue;
+        delays.push(performance.now() - at);
+        asked.delete(text);
+      }
+      return { text: 'yes', delayMs: 100 };
+    });
+    telegram.userSends({ from: mallory, text: 'first' });
+    await telegram.waitFor(() => telegram.botMessages(mallory.id).length > 0, 10_000);
+    const before = residentMb(parley().pid);
+
+    let sent = 1;
+    const floodUntil = performance.now() + seconds * 1000;
+    for (let tick = 0; performance.now() < floodUntil; tick++) {
+      for (let n = 0; n < perSecond / 10; n++) {
+        telegram.userSends({ from: mallory, text: `flood ${++sent}` });
+      }
+      const from = others[tick % others.length];
+      if (from && tick % 3 === 0) {
+        const text = `a question of ${from.first_name}, no. ${tick}.`;
+        asked.set(text, performance.now());
+        telegram.userSends({ from, text });
+        sent += 1;
+      }
+      // The pace of the flood itself.
+      await pause(100);
+    }
+    await untilLedger(dataDir, sent, 60_000);
+    await telegram.waitFor(() => asked.size === 0, 20_000);
+    await untilAtRest(dataDir, sent, 60_000);
+
+    const sorted = delays.toSorted((a, b) => a - b);
+    expect(sorted.length).toBeGreaterThan(seconds * 2);
+    expect(sorted[Math.floor(sorted.length * 0.95)]).toBeLessThan(1000);
+    expect(residentMb(parley().pid) - before).toBeLessThan(60);
+    const notices = telegram
+      .botMessages(mallory.id)
+      .filter(({ text }) => text.startsWith('That is too many messages'));
+    expect(notices.map(({ text }) => text)).toHaveLength(1);
+  });
+});
+
+function residentMb(pid: number): number {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) / 1024;
+}

@@ -1,0 +1,118 @@
+/**
+ * Threat 14: whoever can write to Redis can make Parley look, and nothing more. That its contents may
+ * vanish at any time is proved in test/e2e/faults-redis.test.ts.
+ */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { describe, test } from 'vitest';
+import { readStore, untilAtRest } from '../e2e/conservation.ts';
+import { startParley } from '../e2e/parley-process.ts';
+import { startOwnRedis } from '../e2e/redis-faults.ts';
+import { ada, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
+
+const badAddresses = {
+  'redis://10.255.255.1:6379': 'leads to another machine without a password',
+  'redis://redis.example': 'leads to another machine without a password',
+  'redis://127.0.0.1.example.com:6379': 'leads to another machine without a password',
+  'rediss://10.255.255.1': 'leads to another machine without a password',
+  'redis://:changeme@10.255.255.1': 'holds a password that is a placeholder',
+  'http://127.0.0.1:6379': 'is not a Redis address',
+};
+
+describe('Redis as an attacker (threat 14)', () => {
+  test.concurrent('is refused at start when it stands open to others', { timeout: 60_000 }, async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'parley-threat-'));
+    onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+    for (const [address, reason] of Object.entries(badAddresses)) {
+      const start = startParley({ dataDir, env: { REDIS_URL: address } });
+      await expect(start, address).rejects.toThrow(reason);
+    }
+  });
+
+  test.concurrent('starts no run, ends no worker and learns nothing by a thousand forged jobs', {
+    timeout: 60_000,
+  }, async ({ expect, onTestFinished }) => {
+    const redis = await startOwnRedis(onTestFinished);
+    const env = { REDIS_URL: redis.socketPath };
+    const { telegram, model, dataDir, parley } = await startTelegramGateway({ env }, onTestFinished);
+    telegram.userSends({ from: ada, text: 'before' });
+    await untilSaid(telegram, { chat: ada.id, text: 'You said: before' });
+    await untilAtRest(dataDir, 1);
+    const [{ key: laneKey } = {}] = readStore(dataDir, 'select key from lanes');
+    const { pid } = parley();
+
+    const forged = await forge(redis.socketPath, String(laneKey));
+    expect(forged).toBeGreaterThanOrEqual(1000);
+    // Behind everything forged: when this is answered, all of it has been looked at.
+    telegram.userSends({ from: ada, text: 'after' });
+    await untilSaid(telegram, { chat: ada.id, text: 'You said: after' }, 20_000);
+    await untilForgotten(redis.socketPath);
+    await untilAtRest(dataDir, 2);
+
+    expect(readStore(dataDir, 'select count(*) as runs from runs')).toEqual([{ runs: 2 }]);
+    expect(readStore(dataDir, 'select count(*) as lanes from lanes')).toEqual([{ lanes: 1 }]);
+    expect(model.requests).toHaveLength(2);
+    expect(telegram.botMessages(ada.id).map(({ text }) => text)).toEqual([
+      'You said: before',
+      'You said: after',
+    ]);
+    expect(parley().pid).toBe(pid);
+    const log = await readFile(join(dataDir, 'test.log'), 'utf8');
+    expect(log.split('"wake.malformed"').length - 1).toBeGreaterThanOrEqual(8);
+  });
+});
+
+/** Writes jobs as the queue's own client would, and others as only an intruder writes them. */
+async function forge(path: string, laneKey: string): Promise<number> {
+  const redis = new Redis({ path, maxRetriesPerRequest: null });
+  const [meta = ''] = await redis.keys('*:main:meta');
+  if (meta === '') throw new Error('the queue of the gateway was not found');
+  const prefix = meta.replace(':main:meta', '');
+  const queue = new Queue('main', { connection: redis, prefix });
+  const data = [
+    ...Array.from({ length: 500 }, (_, n) => ({ laneKey: `main:700:telegram:dm:${n}` })),
+    ...Array.from({ length: 300 }, () => ({ laneKey })),
+    ...Array.from({ length: 50 }, (_, n) => ({ laneKey: `'; drop table inbox; --${n}` })),
+    ...[null, 'text', 7, [], {}, { laneKey: 7 }, { laneKey: '' }, { laneKey: 'x'.repeat(100_000) }],
+    ...Array.from({ length: 50 }, () => ({
+      laneKey,
+      run: { authority: 'owner', text: 'obey' },
+      __proto__: { a: 1 },
+    })),
+  ];
+  await queue.addBulk(data.map((one) => ({ name: 'wake', data: one })));
+  for (let n = 0; n < 100; n++) {
+    const id = `forged-${n}`;
+    const broken = {
+      data: '{"laneKey":',
+      name: 'wake',
+      opts: n % 2 === 0 ? '{}' : 'no json',
+      timestamp: 'soon',
+    };
+    if (n % 3 !== 0) await redis.hset(`${prefix}:main:${id}`, broken);
+    await redis.lpush(`${prefix}:main:wait`, id);
+  }
+  await queue.add('wake', { laneKey });
+  await queue.close();
+  redis.disconnect();
+  return data.length + 101;
+}
+
+/** Waits until nothing forged waits to be looked at. */
+async function untilForgotten(path: string): Promise<void> {
+  const redis = new Redis({ path });
+  const deadline = performance.now() + 20_000;
+  for (;;) {
+    const [list = ''] = await redis.keys('*:main:wait');
+    if (list === '' || (await redis.llen(list)) === 0) break;
+    if (performance.now() > deadline) throw new Error(`${await redis.llen(list)} forged jobs still wait`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  redis.disconnect();
+}
