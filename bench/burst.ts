@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Figure } from './figure.ts';
+import type { Bench } from './pair.ts';
+import { type ModelCall, now, withDeadline } from './platforms.ts';
+import { cpuMs } from './process-figures.ts';
+import { median } from './statistics.ts';
+
+const chats = 200;
+const perChat = 3;
+const deadlineMs = 120_000;
+
+/** (4) 600 messages over 200 chats at once. Throws when one is lost, doubled or out of order. */
+export async function measureBurst(
+  [floor, parley]: readonly [Bench, Bench],
+  { repeats, name }: { readonly repeats: number; readonly name: string },
+): Promise<readonly Figure[]> {
+  const of = { floor: [await oneBurst(floor, 0)], parley: [await oneBurst(parley, 0)] };
+  // The first burst of each is warm-up: a gateway lives for weeks.
+  of.floor.pop();
+  of.parley.pop();
+  for (let repeat = 1; repeat <= repeats; repeat++) {
+    of.floor.push(await oneBurst(floor, repeat));
+    of.parley.push(await oneBurst(parley, repeat));
+  }
+  const middle = (key: keyof Burst) => ({
+    floor: median(of.floor.map((one) => one[key])),
+    parley: median(of.parley.map((one) => one[key])),
+  });
+  const redis = median(of.parley.map((one) => one.redisMs));
+  return [
+    { name: `${name}: messages per second`, unit: '/s', ...middle('perSecond'), target: '≥ 0.5 × floor' },
+    { name: `${name}: processor time per message`, unit: 'ms', ...middle('cpuMs'), target: '≤ 2.3 × floor' },
+    { name: `${name}: the private Redis, per message`, unit: 'ms', parley: redis, target: '' },
+    {
+      name: `${name}: model calls per message`,
+      unit: '',
+      ...middle('calls'),
+      target: 'steering joins messages',
+    },
+  ];
+}
+
+type Burst = {
+  readonly perSecond: number;
+  readonly cpuMs: number;
+  readonly redisMs: number;
+  readonly calls: number;
+};
+
+async function oneBurst({ subject, platforms }: Bench, number: number): Promise<Burst> {
+  const first = 100_000 + number * chats;
+  const requests: ModelCall[] = [];
+  platforms.answerWith((call) => {
+    requests.push(call);
+    return { text: `Heard: ${call.texts.at(-1)}` };
+  });
+  await platforms.untilPolled();
+  await sleep(500);
+  const cpuBefore = cpuMs(subject.pid);
+  const redisBefore = subject.redisPid === undefined ? 0 : cpuMs(subject.redisPid);
+  const answered = untilAnswered({ subject, platforms }, first);
+  const begin = now();
+  for (let message = 1; message <= perChat; message++) {
+    for (let chat = first; chat < first + chats; chat++) platforms.say(chat, textOf(chat, message));
+  }
+  const end = await answered;
+  // The last commits follow the last answer.
+  await sleep(300);
+  const count = chats * perChat;
+  checkRequests(requests, first);
+  checkAnswers({ subject, platforms }, first);
+  return {
+    perSecond: (count / (end - begin)) * 1000,
+    cpuMs: (cpuMs(subject.pid) - cpuBefore) / count,
+    redisMs: subject.redisPid === undefined ? 0 : (cpuMs(subject.redisPid) - redisBefore) / count,
+    calls: requests.length / count,
+  };
+}
+
+function textOf(chat: number, message: number): string {
+  return `chat ${chat} message ${message}.`;
+}
+
+function untilAnswered({ platforms }: Bench, first: number): Promise<number> {
+  const { telegram } = platforms;
+  const open = new Set(Array.from({ length: chats }, (_, index) => first + index));
+  let seen = telegram.calls.length;
+  return withDeadline(deadlineMs, 'the burst was not answered', (resolve) => {
+    void telegram.waitFor(() => {
+      for (; seen < telegram.calls.length; seen++) {
+        const call = telegram.calls[seen];
+        if (call?.method === 'getUpdates') continue;
+        if (call === undefined || call.status === 0) return undefined;
+        const chat = Number(call.params.chat_id);
+        if (call.method === 'sendMessage' && String(call.params.text).includes(textOf(chat, perChat)))
+          open.delete(chat);
+      }
+      if (open.size > 0) return undefined;
+      resolve(now());
+      return true;
+    }, deadlineMs);
+  });
+}
+
+/** Each request holds the messages of its chat from the first on, in order, none twice, none missing. */
+function checkRequests(requests: readonly ModelCall[], first: number): void {
+  const heard = new Map<number, number>();
+  for (const { texts } of requests) {
+    const joined = texts.join('\n');
+    const said = [...joined.matchAll(/chat (\d+) message (\d+)\./g)].map(
+      ([, chat, message]) => [Number(chat), Number(message)] as const,
+    );
+    const [chat = 0] = said[0] ?? [];
+    const isWhole = said.every(([from, message], index) => from === chat && message === index + 1);
+    if (!isWhole) throw new Error(`a turn does not see its chat in order:\n${joined}`);
+    heard.set(chat, Math.max(heard.get(chat) ?? 0, said.length));
+  }
+  for (let chat = first; chat < first + chats; chat++) {
+    if (heard.get(chat) !== perChat) throw new Error(`chat ${chat}: ${heard.get(chat)} of ${perChat} heard`);
+  }
+}
+
+/** No answer twice, and the answers of a chat in the order of its messages. */
+function checkAnswers({ subject, platforms }: Bench, first: number): void {
+  for (let chat = first; chat < first + chats; chat++) {
+    const answers = platforms.telegram.botMessages(chat).map(({ text }) => text);
+    const isInOrder = answers.every((text, index) => index === 0 || text > (answers[index - 1] ?? ''));
+    if (!isInOrder || answers.length === 0 || answers.length > perChat)
+      throw new Error(`${subject.name}, chat ${chat}: ${JSON.stringify(answers)}`);
+  }
+}

@@ -1,0 +1,39 @@
+import { rm } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Figure } from './figure.ts';
+import { startPlatforms } from './platforms.ts';
+import { aHome, startParley } from './subject.ts';
+
+const inFlight = 20;
+const modelMs = 3000;
+
+/** (8) `kill -9` with 20 turns at a model of 3 s: the last answer after the next start is ready. */
+export async function measureCrash(): Promise<readonly Figure[]> {
+  const platforms = await startPlatforms();
+  const home = await aHome();
+  try {
+    platforms.answerWith(({ texts }) => ({ text: `Heard: ${texts.at(-1)}`, delayMs: modelMs }));
+    const first = await startParley(platforms, { home });
+    const asked = Array.from({ length: inFlight }, (_, index) => `question ${index}.`);
+    const heard = asked.map((text) => platforms.modelHears(text));
+    for (const [index, text] of asked.entries()) platforms.say(50_000 + index, text);
+    await Promise.all(heard);
+    await sleep(500);
+    const answers = asked.map((text, index) => platforms.botSays(50_000 + index, text, 40_000));
+    await first.kill();
+    const second = await startParley(platforms, { home });
+    const arrivals = (await Promise.all(answers)).map(({ at }) => at - second.readyAt);
+    await second.end();
+    return [
+      {
+        name: 'kill -9 with 20 in flight: last answer after readiness',
+        unit: 'ms',
+        parley: Math.max(...arrivals),
+        target: '≤ 5000 ms, the model takes 3000',
+      },
+    ];
+  } finally {
+    await platforms.close();
+    await rm(home, { recursive: true, force: true, maxRetries: 5 });
+  }
+}

@@ -1,0 +1,159 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { now, type Platforms, withDeadline } from './platforms.ts';
+import { childNamed } from './process-figures.ts';
+
+/** A system under measurement, in a process of its own. */
+export type Subject = {
+  readonly name: 'floor' | 'Parley';
+  readonly pid: number;
+  /** Its private Redis, where it has one. */
+  readonly redisPid: number | undefined;
+  /** When the process was started and when it said that it is ready, ms. */
+  readonly startedAt: number;
+  readonly readyAt: number;
+  /** The folder with its settings and its data; the floor has none. */
+  readonly home: string;
+  /** `kill -9` of everything it has started; its files stay. */
+  kill(): Promise<void>;
+  /** Ends it and removes its files. */
+  end(): Promise<void>;
+};
+
+export type SubjectOptions = {
+  /** Kept over a kill, so that the next start finds it. */
+  readonly home?: string;
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Starts src/main.ts itself with these flags for Node.js, for profiles. */
+  readonly nodeFlags?: readonly string[];
+  /** Through `npm start`, as a person does. */
+  readonly isByNpm?: boolean;
+};
+
+const root = join(import.meta.dirname, '..');
+
+export async function startFloor(platforms: Platforms, options: SubjectOptions = {}): Promise<Subject> {
+  const args = [...(options.nodeFlags ?? []), join(import.meta.dirname, 'floor.ts')];
+  const started = await launch(process.execPath, args, { platforms, cwd: root, readyText: 'ready' });
+  return { name: 'floor', home: '', redisPid: undefined, ...started, end: started.kill };
+}
+
+/** Everybody may write, as often as the measurement wants; all else is Parley's default. */
+const openDoor = { access: { dmPolicy: 'open' }, rateLimit: { perSenderPerMinute: 100_000 } };
+
+export async function startParley(platforms: Platforms, options: SubjectOptions = {}): Promise<Subject> {
+  const home = options.home ?? (await aHome());
+  await mkdir(join(home, 'data'), { recursive: true });
+  await writeFile(
+    join(home, 'parley.config.json'),
+    JSON.stringify({ port: 0, dataDir: 'data', ...openDoor, ...options.settings }),
+  );
+  const environment = {
+    PARLEY_CONFIG: join(home, 'parley.config.json'),
+  };
+  const [program, args] = options.isByNpm
+    ? ['npm', ['start', '--silent']]
+    : options.nodeFlags
+      ? [process.execPath, [...options.nodeFlags, join(root, 'src/main.ts'), 'start']]
+      : [process.execPath, [join(root, 'bin/parley.mjs'), 'start']];
+  const started = await launch(program, args, {
+    platforms,
+    cwd: root,
+    readyText: 'Parley is running',
+    environment,
+    logFile: join(home, 'parley.log'),
+  });
+  const pid = options.isByNpm ? gatewayUnder(started.pid) : started.pid;
+  return {
+    name: 'Parley',
+    home,
+    ...started,
+    pid,
+    redisPid: childNamed(pid, 'redis-server'),
+    end: async () => {
+      await started.kill();
+      await rm(home, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+export function aHome(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'parley-bench-'));
+}
+
+/** npm starts a shell that starts Node.js, or Node.js itself. */
+function gatewayUnder(pid: number): number {
+  for (let at = pid; ; ) {
+    if (childNamed(at, 'redis-server') !== undefined) return at;
+    const below = childNamed(at, 'sh') ?? childNamed(at, 'MainThread') ?? childNamed(at, 'node');
+    if (below === undefined) throw new Error(`no gateway runs under process ${pid}`);
+    at = below;
+  }
+}
+
+type Launch = {
+  readonly platforms: Platforms;
+  readonly cwd: string;
+  readonly readyText: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly logFile?: string;
+};
+
+type Launched = Pick<Subject, 'pid' | 'startedAt' | 'readyAt' | 'kill'>;
+
+async function launch(program: string, args: readonly string[], options: Launch): Promise<Launched> {
+  const startedAt = now();
+  const child = spawn(program, args, {
+    cwd: options.cwd,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      ...options.platforms.environment,
+      ...options.environment,
+    },
+  });
+  const output = collect(child, options.logFile);
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const kill = async () => {
+    // Negative: the whole group. What is gone already cannot be killed, and need not be.
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+      process.kill(-child.pid, 'SIGKILL');
+    await gone;
+  };
+  try {
+    const ready = withDeadline<void>(20_000, `${program} ${args.join(' ')} was not ready`, (resolve) => {
+      output.onText(options.readyText, resolve);
+    });
+    await Promise.race([ready, gone.then(() => Promise.reject(new Error(`${program} ended`)))]);
+  } catch (error) {
+    await kill();
+    throw new Error(`${error instanceof Error ? error.message : String(error)}\n${output.text()}`);
+  }
+  return { pid: child.pid ?? 0, startedAt, readyAt: now(), kill };
+}
+
+function collect(child: ChildProcess, logFile: string | undefined) {
+  let text = '';
+  let waiting: { readonly text: string; readonly resolve: () => void } | undefined;
+  const log = logFile === undefined ? undefined : createWriteStream(logFile, { flags: 'a' });
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8');
+    stream?.on('data', (chunk: string) => {
+      log?.write(chunk);
+      text = (text + chunk).slice(-20_000);
+      if (waiting && text.includes(waiting.text)) waiting.resolve();
+    });
+  }
+  return {
+    text: () => text,
+    onText: (wanted: string, resolve: () => void) => {
+      waiting = { text: wanted, resolve };
+      if (text.includes(wanted)) resolve();
+    },
+  };
+}
