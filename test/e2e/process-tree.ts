@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * `kill -9` of a process and of everything it started, at once, as in a power cut. The children go
- * first and by their own ids: Parley's Redis is no member of its process group.
+ * `kill -9` of a process and of everything it started, at once, as in a power cut. The children go by
+ * their own ids: Parley's Redis is no member of its process group. Another process goes before its
+ * children, or it would live to log their death; one that kills itself can only go last.
  */
 export function killTree(pid: number): void {
   const children = childrenOf(pid);
-  for (const target of [...children, -pid]) {
+  for (const target of pid === process.pid ? [...children, -pid] : [-pid, ...children]) {
     try {
       process.kill(target, 'SIGKILL');
     } catch {
