@@ -1,16 +1,13 @@
 import { stat } from 'node:fs/promises';
 import type { AttachmentRef } from '#contracts/attachment.ts';
+import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
-  BotAccount,
-  ChannelAdapter,
-  ChannelDeps,
   CommandsAbility,
-  Intake,
   MediaAbility,
   NativeCommand,
   PreviewAbility,
   TypingAbility,
-} from '#contracts/channel.ts';
+} from '#contracts/channel-abilities.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { messageId } from '#contracts/ids.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';

@@ -5,6 +5,7 @@
 import type {
   ChannelDefinition,
   ChannelDeps,
+  ChannelGap,
   ChannelTrouble,
   HostedChannel,
   Intake,
@@ -187,7 +188,8 @@ async function receive(
     setState(problem ? { kind: 'trouble', reason: problem.detail } : isOn);
     if (problem?.kind === 'unauthorised') lost.abort(new ParleyError('channel_unauthorised', problem.detail));
   };
-  await hosted.adapter.start({ cursor, accept, trouble });
+  const gap = (one: ChannelGap) => deps.log.warn({ channel: channel.id, ...one }, 'channel.gap');
+  await hosted.adapter.start({ cursor, anchors: new Map(), accept, trouble, gap });
   setState(isOn);
   try {
     const until = AbortSignal.any([signal, lost.signal]);

@@ -1,14 +1,19 @@
 import type { z } from 'zod';
 import type { Acceptance } from './acceptance.ts';
-import type { AttachmentRef } from './attachment.ts';
 import type { Capabilities } from './capabilities.ts';
+import type {
+  ChecksAbility,
+  CommandsAbility,
+  LoginAbility,
+  MediaAbility,
+  PreviewAbility,
+  TypingAbility,
+} from './channel-abilities.ts';
 import type { Clock } from './clock.ts';
 import type { InboundEnvelope } from './envelope.ts';
-import type { FormattedText } from './formatted-text.ts';
-import type { AccountId, ChannelId, EventKey } from './ids.ts';
+import type { AccountId, ChannelId, ConversationId, EventKey } from './ids.ts';
 import type { Log } from './log.ts';
 import type { Outbound, SendResult } from './outbound.ts';
-import type { ReplyRoute } from './route.ts';
 import type { RouteHost } from './route-host.ts';
 import type { TimelineReader } from './timeline.ts';
 
@@ -56,6 +61,8 @@ export interface ChannelAdapter {
   readonly preview?: PreviewAbility;
   readonly media?: MediaAbility;
   readonly commands?: CommandsAbility;
+  readonly login?: LoginAbility;
+  readonly checks?: ChecksAbility;
 }
 
 /** A channel as main.ts lists it. */
@@ -83,6 +90,11 @@ export interface Intake {
   /** The cursor stored with the last accepted batch; undefined on the first start. */
   readonly cursor: string | undefined;
   /**
+   * Per conversation, the last event that was accepted with no gap before it. For networks whose
+   * history is read conversation by conversation.
+   */
+  readonly anchors: ReadonlyMap<ConversationId, string>;
+  /**
    * Stores every event and the cursor in one transaction and resolves after its commit: only then
    * may the platform be acknowledged. Rejects with ParleyError `store_unavailable`, `store_full`
    * (keep the cursor, try again) or `stale_epoch` (another process has the account: stop).
@@ -90,7 +102,17 @@ export interface Intake {
   accept(batch: InboundBatch): Promise<readonly Acceptance[]>;
   /** Says how receiving goes: undefined when all is well. Shown in the log, the page and `/status`. */
   trouble(problem: ChannelTrouble | undefined): void;
+  /** Says that messages may have been missed and cannot be fetched. Logged, and told to the owner. */
+  gap(gap: ChannelGap): void;
 }
+
+export type ChannelGap = {
+  /** The whole account when absent. */
+  readonly conversation?: ConversationId;
+  /** When the gap began, ms since the epoch, as far as it is known. */
+  readonly since?: number;
+  readonly reason: string;
+};
 
 export type InboundBatch = {
   readonly events: readonly InboundEnvelope[];
@@ -102,32 +124,11 @@ export type InboundBatch = {
   }[];
   /** Where the platform stands after this batch; kept as it is when absent. */
   readonly cursor?: string;
+  /** Anchors that move in the same transaction. Each only forward, and only over what was accepted. */
+  readonly anchors?: ReadonlyMap<ConversationId, string>;
 };
 
 export type ChannelTrouble =
   | { readonly kind: 'unreachable'; readonly detail: string }
   | { readonly kind: 'unauthorised'; readonly detail: string }
   | { readonly kind: 'conflict'; readonly detail: string };
-
-export interface TypingAbility {
-  readonly refreshMs: number;
-  /** Shows "typing" once; best effort. */
-  show(route: ReplyRoute, signal: AbortSignal): Promise<void>;
-}
-
-/** The network's own ephemeral preview (Telegram's drafts). Best effort; nothing to clean up. */
-export interface PreviewAbility {
-  draft(route: ReplyRoute, draftId: number, text: FormattedText, signal: AbortSignal): Promise<void>;
-}
-
-export interface MediaAbility {
-  /** Streams the bytes. Throws ParleyError `media_too_large` or `media_unavailable`. */
-  fetch(ref: AttachmentRef, maxBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
-}
-
-export interface CommandsAbility {
-  /** Registers the commands natively; called off the critical path and only when they changed. */
-  register(commands: readonly NativeCommand[], signal: AbortSignal): Promise<void>;
-}
-
-export type NativeCommand = { readonly name: string; readonly description: string };

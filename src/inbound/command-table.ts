@@ -1,4 +1,4 @@
-import type { NativeCommand } from '#contracts/channel.ts';
+import type { NativeCommand } from '#contracts/channel-abilities.ts';
 
 export type CommandName =
   | 'start'

@@ -1,10 +1,15 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
-import type { ChannelTrouble, InboundBatch, Intake } from '#contracts/channel.ts';
+import type { ChannelGap, ChannelTrouble, InboundBatch, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { type ErrorCode, ParleyError } from '#contracts/errors.ts';
-import { inboxId, type SessionKey } from '#contracts/ids.ts';
+import { type ConversationId, inboxId, type SessionKey } from '#contracts/ids.ts';
 
-type Stored = { readonly events: InboundEnvelope[]; readonly keys: Set<string>; cursor: string | undefined };
+type Stored = {
+  readonly events: InboundEnvelope[];
+  readonly keys: Set<string>;
+  readonly anchors: Map<ConversationId, string>;
+  cursor: string | undefined;
+};
 
 /**
  * The gateway's door as an adapter sees it, keeping what it is given: each event key once, the cursor
@@ -14,17 +19,22 @@ export class RecordingIntake implements Intake {
   readonly #stored: Stored;
   readonly batches: InboundBatch[] = [];
   readonly troubles: (ChannelTrouble | undefined)[] = [];
+  readonly gaps: ChannelGap[] = [];
   readonly #faults: ErrorCode[] = [];
   readonly #waiters = new Set<() => void>();
   #gate: Promise<void> | undefined;
   attempts = 0;
 
-  constructor(stored: Stored = { events: [], keys: new Set(), cursor: undefined }) {
+  constructor(stored: Stored = { events: [], keys: new Set(), anchors: new Map(), cursor: undefined }) {
     this.#stored = stored;
   }
 
   get cursor(): string | undefined {
     return this.#stored.cursor;
+  }
+
+  get anchors(): ReadonlyMap<ConversationId, string> {
+    return new Map(this.#stored.anchors);
   }
 
   /** Stored events, each once, in order. */
@@ -48,6 +58,7 @@ export class RecordingIntake implements Intake {
     if (fault !== undefined) throw new ParleyError(fault, `the intake is told to fail: ${fault}`);
     this.batches.push(batch);
     if (batch.cursor !== undefined) this.#stored.cursor = batch.cursor;
+    for (const [conversation, anchor] of batch.anchors ?? []) this.#stored.anchors.set(conversation, anchor);
     const answers = batch.events.map((envelope) => this.#store(envelope));
     this.#changed();
     return answers;
@@ -55,6 +66,11 @@ export class RecordingIntake implements Intake {
 
   trouble(problem: ChannelTrouble | undefined): void {
     this.troubles.push(problem);
+    this.#changed();
+  }
+
+  gap(gap: ChannelGap): void {
+    this.gaps.push(gap);
     this.#changed();
   }
 

@@ -48,7 +48,9 @@ export function createSessionDouble(): SessionDouble {
     watching: () => watchers.size,
     intake: {
       cursor: undefined,
+      anchors: new Map(),
       trouble: () => undefined,
+      gap: () => undefined,
       accept: async ({ events }) => {
         await new Promise(setImmediate);
         if (double.isAway) throw new ParleyError('store_unavailable', 'The store is away.');
