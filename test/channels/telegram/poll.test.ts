@@ -74,7 +74,12 @@ describe('the offset', () => {
   });
 
   it('of another bot is not used, because it would hide every update', async () => {
-    intake = new RecordingIntake({ events: [], keys: new Set(), cursor: '999:999999999' });
+    intake = new RecordingIntake({
+      events: [],
+      keys: new Set(),
+      anchors: new Map(),
+      cursor: '999:999999999',
+    });
     says('for the new bot');
     await begin();
     await intake.waitFor(() => intake.texts.length === 1);
