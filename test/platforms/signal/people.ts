@@ -1,0 +1,265 @@
+import {
+  contentFields,
+  dataMessage,
+  destination,
+  groupInfo,
+  notification,
+  type Payload,
+  reactionField,
+} from './envelopes.ts';
+import type {
+  Account,
+  Group,
+  MentionRange,
+  Notification,
+  Person,
+  Place,
+  StandingMessage,
+  StoredAttachment,
+  StyleRange,
+} from './types.ts';
+import type { World } from './world.ts';
+
+/** What a person writes. `from` an account: its owner writes, on another device. */
+export type Writing = {
+  readonly from: Person;
+  /** A group, or whom a direct message goes to. Left out: the first account; for its owner, oneself. */
+  readonly to?: Group | Person;
+  readonly text?: string;
+  /** `@name` of these in the text becomes a mention. */
+  readonly mentioning?: readonly Person[];
+  readonly quoting?: StandingMessage;
+  readonly styles?: readonly StyleRange[];
+  readonly attachments?: readonly StoredAttachment[];
+  /** `pack:id`. */
+  readonly sticker?: string;
+  readonly timestamp?: number;
+  readonly device?: number;
+  /** Further fields of the data message: previews, contacts, viewOnce, pollCreate … */
+  readonly fields?: Readonly<Record<string, unknown>>;
+};
+
+type PeopleDeps = {
+  readonly world: World;
+  readonly emit: (notification: Notification) => void;
+};
+
+/** What people do on Signal: each act changes the conversation and tells the accounts that are in it. */
+export class People {
+  readonly #deps: PeopleDeps;
+
+  constructor(deps: PeopleDeps) {
+    this.#deps = deps;
+  }
+
+  writes(writing: Writing): StandingMessage {
+    const { world } = this.#deps;
+    const { account, place } = this.#whereOf(writing.from, writing.to);
+    const { text, mentions } = withMentions(writing.text ?? '', writing.mentioning ?? []);
+    const { quoting, styles, attachments, sticker, timestamp } = writing;
+    const message = world.add(account, place, {
+      from: writing.from,
+      text,
+      mentions,
+      ...(styles === undefined ? {} : { styles }),
+      ...(attachments === undefined ? {} : { attachments }),
+      ...(sticker === undefined ? {} : { sticker }),
+      ...(timestamp === undefined ? {} : { timestamp }),
+      ...(quoting === undefined
+        ? {}
+        : {
+            quote: { timestamp: quoting.timestamp, authorUuid: quoting.from.uuid, text: quoting.text },
+          }),
+    });
+    const fields = { ...this.#content(message, quoting), ...writing.fields };
+    this.#say(message, message.timestamp, fields, writing.device);
+    return message;
+  }
+
+  /** Returns the timestamp of the edit. */
+  edits(message: StandingMessage, text: string, mentioning: readonly Person[] = []): number {
+    const { world } = this.#deps;
+    const at = world.nextTimestamp();
+    world.edit(message, { ...withMentions(text, mentioning), styles: [] }, at);
+    const data = dataMessage(message.place, at, message.expiresInSeconds, this.#content(message));
+    const editMessage = { targetSentTimestamp: message.timestamp, dataMessage: data };
+    this.#tell(message.from, message, at, { editMessage }, { editMessage });
+    return at;
+  }
+
+  /** For everyone. */
+  deletes(message: StandingMessage): void {
+    message.isDeleted = true;
+    const at = this.#deps.world.nextTimestamp();
+    this.#sayAs(message.from, message, at, { remoteDelete: { timestamp: message.timestamp } });
+  }
+
+  /** `emoji` undefined takes the reaction back. */
+  reacts(from: Person, message: StandingMessage, emoji: string | undefined): void {
+    const before = message.reactions.get(from.uuid) ?? '👍';
+    if (emoji === undefined) message.reactions.delete(from.uuid);
+    else message.reactions.set(from.uuid, emoji);
+    const at = this.#deps.world.nextTimestamp();
+    this.#sayAs(from, message, at, reactionField(emoji ?? before, message, emoji === undefined));
+  }
+
+  /** Receipts come from the reader to the author alone. */
+  receives(from: Person, message: StandingMessage, kind: 'delivery' | 'read' | 'viewed'): void {
+    const account = this.#deps.world.accounts.find(({ uuid }) => uuid === message.from.uuid);
+    if (account === undefined) throw new Error('test error: a receipt goes to an account of this server');
+    if (kind !== 'delivery') message.readBy.add(from.uuid);
+    const at = this.#deps.world.nextTimestamp();
+    const receiptMessage = {
+      when: at,
+      isDelivery: kind === 'delivery',
+      isRead: kind === 'read',
+      isViewed: kind === 'viewed',
+      timestamps: [message.timestamp],
+    };
+    this.#deps.emit(notification(account, { person: from, device: 1 }, at, { receiptMessage }));
+  }
+
+  types(from: Person, to?: Group | Person, action: 'STARTED' | 'STOPPED' = 'STARTED'): void {
+    const { account, place } = this.#whereOf(from, to);
+    const at = this.#deps.world.nextTimestamp();
+    const group = 'group' in place ? { groupId: place.group.internalId } : {};
+    const typingMessage = { action, timestamp: at, ...group };
+    for (const one of this.#audience(account, place, from))
+      this.#deps.emit(notification(one, { person: from, device: 1 }, at, { typingMessage }));
+  }
+
+  /** Messages here vanish after `seconds`; 0: never. */
+  setsTimer(from: Person, seconds: number, to?: Group | Person): void {
+    const { account, place } = this.#whereOf(from, to);
+    this.#deps.world.setTimer(account, place, seconds);
+    const at = this.#deps.world.nextTimestamp();
+    // In a group it is a change of the group; between two it is a message of its own kind.
+    if ('group' in place) this.#updates(from, account, place);
+    else this.#sayAs(from, { account, place, expiresInSeconds: seconds }, at, { isExpirationUpdate: true });
+  }
+
+  /** A change of a group: `change` is applied, everybody in it before or after is told, without words. */
+  changesGroup(from: Person, group: Group, change: (group: Group) => void): void {
+    const before = [...group.members];
+    change(group);
+    group.revision += 1;
+    const { account, place } = this.#whereOf(from, group);
+    this.#updates(from, account, place, before);
+  }
+
+  /** Something arrived that signal-cli could not read. */
+  sendsUnreadable(from: Person, exception?: Notification['exception'], to?: Person): void {
+    const { account } = this.#whereOf(from, to);
+    const at = this.#deps.world.nextTimestamp();
+    this.#deps.emit({
+      exception: exception ?? {
+        message: 'org.signal.libsignal.protocol.InvalidMessageException: invalid message',
+        type: 'ProtocolInvalidMessageException',
+      },
+      ...notification(account, { person: from, device: 1 }, at, {}),
+    });
+  }
+
+  /** Any other payload: callMessage, storyMessage, syncMessage … */
+  sendsPayload(from: Person, payload: Payload, to?: Person, device = 1): void {
+    const { account } = this.#whereOf(from, to);
+    const at = this.#deps.world.nextTimestamp();
+    this.#deps.emit(notification(account, { person: from, device }, at, payload));
+  }
+
+  /** What an account of this server sent, as its other accounts in the same place receive it. */
+  relays(message: StandingMessage, at: number, fields: Readonly<Record<string, unknown>>): void {
+    const { account, place, expiresInSeconds } = message;
+    const data = dataMessage(place, at, expiresInSeconds, fields);
+    for (const one of this.#audience(account, place, account))
+      if (one.uuid !== account.uuid)
+        this.#deps.emit(notification(one, { person: account, device: 1 }, at, { dataMessage: data }));
+  }
+
+  /** The fields of a data message that say what `message` says. */
+  content(message: StandingMessage): Readonly<Record<string, unknown>> {
+    return this.#content(message);
+  }
+
+  #content(message: StandingMessage, quoted?: StandingMessage) {
+    return contentFields(message, (uuid) => this.#deps.world.person(uuid), quoted);
+  }
+
+  #updates(from: Person, account: Account, place: Place, before: readonly Person[] = []): void {
+    const at = this.#deps.world.nextTimestamp();
+    const seconds = this.#deps.world.timer(account, place);
+    const data = { ...dataMessage(place, at, seconds, {}), ...groupInfo(place, 'UPDATE') };
+    this.#tell(from, { account, place }, at, { dataMessage: data }, data, before);
+  }
+
+  #say(message: StandingMessage, at: number, fields: Readonly<Record<string, unknown>>, device?: number) {
+    this.#sayAs(message.from, message, at, fields, device);
+  }
+
+  #sayAs(
+    from: Person,
+    where: Pick<StandingMessage, 'account' | 'place' | 'expiresInSeconds'>,
+    at: number,
+    fields: Readonly<Record<string, unknown>>,
+    device?: number,
+  ): void {
+    const data = dataMessage(where.place, at, where.expiresInSeconds, fields);
+    this.#tell(from, where, at, { dataMessage: data }, data, [], device);
+  }
+
+  /** Tells every account in the place: as news, or as what its own other device did. */
+  #tell(
+    from: Person,
+    where: Pick<StandingMessage, 'account' | 'place'>,
+    at: number,
+    payload: Payload,
+    ownFields: Readonly<Record<string, unknown>>,
+    also: readonly Person[] = [],
+    device?: number,
+  ): void {
+    for (const account of this.#audience(where.account, where.place, from, also)) {
+      const isOwn = account.uuid === from.uuid;
+      const sender = { person: from, device: device ?? (isOwn ? 2 : 1) };
+      const sentMessage = { ...destination(where.place), ...ownFields };
+      const news = isOwn ? { syncMessage: { sentMessage } } : payload;
+      this.#deps.emit(notification(account, sender, at, news));
+    }
+  }
+
+  #audience(account: Account, place: Place, from: Person, also: readonly Person[] = []): readonly Account[] {
+    const { accounts } = this.#deps.world;
+    const people = 'group' in place ? [...place.group.members, ...also] : [account, place.person, from];
+    return accounts.filter(({ uuid }) => people.some((person) => person.uuid === uuid));
+  }
+
+  /** The place as the account sees it that has a part in it. */
+  #whereOf(from: Person, to: Group | Person | undefined): { account: Account; place: Place } {
+    const { accounts } = this.#deps.world;
+    const [first] = accounts;
+    if (first === undefined) throw new Error('test error: the server has no account');
+    const own = accounts.find(({ uuid }) => uuid === from.uuid);
+    if (to !== undefined && 'internalId' in to) {
+      const member = accounts.find(({ uuid }) => to.members.some((person) => person.uuid === uuid));
+      return { account: own ?? member ?? first, place: { group: to } };
+    }
+    if (own !== undefined) return { account: own, place: { person: to ?? own } };
+    const account = accounts.find(({ uuid }) => uuid === to?.uuid) ?? first;
+    return { account, place: { person: from } };
+  }
+}
+
+/** As a client writes mentions: one U+FFFC for each, and where it stands. */
+function withMentions(text: string, people: readonly Person[]) {
+  const mentions: MentionRange[] = [];
+  let written = text;
+  for (;;) {
+    const found = people
+      .map((person) => ({ person, at: written.indexOf(`@${person.name}`) }))
+      .filter(({ at }) => at >= 0)
+      .sort((a, b) => a.at - b.at)[0];
+    if (found === undefined) return { text: written, mentions };
+    const { person, at } = found;
+    written = `${written.slice(0, at)}\uFFFC${written.slice(at + person.name.length + 1)}`;
+    mentions.push({ uuid: person.uuid, start: at, length: 1 });
+  }
+}

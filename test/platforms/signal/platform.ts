@@ -1,0 +1,56 @@
+import type { People } from './people.ts';
+import type { Account, Mode, Person, Place } from './types.ts';
+import type { World } from './world.ts';
+
+/** A typing sign that was set or taken back by a call. */
+export type TypingSign = { readonly place: Place; readonly isOn: boolean; readonly at: number };
+
+/** What the calls read and write. */
+export type Platform = {
+  readonly mode: Mode;
+  readonly release: '0.100' | 'head';
+  readonly version: string;
+  readonly world: World;
+  readonly people: People;
+  readonly now: () => number;
+  readonly typing: TypingSign[];
+  /** Sends of the account are refused with these tokens until a captcha is solved for one of them. */
+  readonly challenges: Map<string, readonly string[]>;
+  readonly captchas: { readonly token: string; readonly captcha: string }[];
+  readonly links: { readonly uri: string; readonly deviceName: string; isUsed: boolean }[];
+  /** Uuids of people without an account any more. */
+  readonly unregistered: Set<string>;
+  /** People answer sends with delivery receipts, as their devices do. */
+  readonly hasDeliveryReceipts: boolean;
+  logLevel: string;
+  /** Notes that a call was accepted and yet cannot mean what its caller wants. */
+  readonly note: (why: string) => void;
+};
+
+/** One call, as a handler sees it. */
+export type Incoming = {
+  readonly body: unknown;
+  readonly query: Readonly<Record<string, string>>;
+  /** The parts of the path behind its name, decoded. */
+  readonly parts: readonly string[];
+  readonly number: string;
+  /** Recipients, by uuid or number, that the test wants to fail. */
+  readonly failing: Readonly<Record<string, string>>;
+};
+
+/** `body` undefined: none. Bytes are sent as they are. */
+export type Reply = {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly bytes?: Uint8Array;
+  readonly type?: string;
+  readonly timestamp?: number;
+};
+
+export type Handler = (platform: Platform, call: Incoming) => Reply;
+
+/** Who a message to a place goes to, the account itself aside. */
+export function recipientsIn(place: Place, account: Account): readonly Person[] {
+  const people = 'group' in place ? place.group.members : [place.person];
+  return people.filter(({ uuid }) => uuid !== account.uuid);
+}
