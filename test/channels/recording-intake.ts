@@ -22,11 +22,17 @@ export class RecordingIntake implements Intake {
   readonly gaps: ChannelGap[] = [];
   readonly #faults: ErrorCode[] = [];
   readonly #waiters = new Set<() => void>();
+  readonly #patienceMs: number;
   #gate: Promise<void> | undefined;
   attempts = 0;
 
-  constructor(stored: Stored = { events: [], keys: new Set(), anchors: new Map(), cursor: undefined }) {
+  /** `patienceMs`: how long `waitFor` waits. */
+  constructor(
+    stored: Stored = { events: [], keys: new Set(), anchors: new Map(), cursor: undefined },
+    patienceMs = 15_000,
+  ) {
     this.#stored = stored;
+    this.#patienceMs = patienceMs;
   }
 
   get cursor(): string | undefined {
@@ -90,11 +96,11 @@ export class RecordingIntake implements Intake {
 
   /** What a new process finds: the same rows and cursor, none of the faults. */
   restarted(): RecordingIntake {
-    return new RecordingIntake(this.#stored);
+    return new RecordingIntake(this.#stored, this.#patienceMs);
   }
 
   /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
-  waitFor<T>(probe: () => T | undefined | false, deadlineMs = 5000): Promise<T> {
+  waitFor<T>(probe: () => T | undefined | false, deadlineMs = this.#patienceMs): Promise<T> {
     return new Promise((resolve, reject) => {
       const check = () => {
         const value = probe();

@@ -8,13 +8,22 @@ channelContract('telegram', async () => {
   const server = await startTelegramServer();
   server.world.addPrivateChat(ada);
   const group = server.world.addSupergroup('Forum', { isForum: true });
+  let latest = 0;
   return {
     capabilities,
     account: String(server.bot.id),
     route: routeTo(server, ada.id),
     newAdapter: () => newAdapter(server),
     strangerAdapter: () => newAdapter(server, { token: '7000001:AAnot-the-right-token' }),
-    personSays: async (text) => void server.userSends({ from: ada, text }),
+    personSays: async (text) => {
+      latest = server.userSends({ from: ada, text }).message.message_id;
+    },
+    personEdits: async (text) => void server.people.edits({ chat: ada.id, messageId: latest, text }),
+    personReacts: async (emoji, change) => {
+      const messageId = latest;
+      const states = change === 'put' ? { emoji } : { before: emoji };
+      server.people.reacts({ chat: ada.id, from: ada, messageId, ...states });
+    },
     personSaysInThread: async (text) => {
       const topic = server.world.addTopic(group.chat.id, 'Plans', ada);
       server.userSends({ chat: group.chat.id, from: ada, text, threadId: topic });
@@ -34,6 +43,10 @@ channelContract('telegram', async () => {
           text,
           spans: spansOf(entities),
         })),
+    receivingAway: async () => {
+      await server.goAway();
+      return () => server.comeBack();
+    },
     close: () => server.close(),
     faults: {
       rateLimited: (afterMs) =>

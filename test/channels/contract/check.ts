@@ -1,0 +1,45 @@
+import type { ChannelHarness } from './harness.ts';
+import { NotPlayed, Trial } from './trial.ts';
+
+/** One rule that every channel must keep. `name` is unique among the checks and says the rule. */
+export type ContractCheck = {
+  readonly group: string;
+  readonly name: string;
+  /** Rejects when the rule is broken. */
+  readonly run: (trial: Trial) => Promise<void>;
+};
+
+/** The rules of one group, each a sentence and what has to hold. */
+export function checksOf(
+  group: string,
+  rules: Readonly<Record<string, ContractCheck['run']>>,
+): readonly ContractCheck[] {
+  return Object.entries(rules).map(([name, run]) => ({ group, name, run }));
+}
+
+export type Verdict =
+  | { readonly kind: 'kept' }
+  | { readonly kind: 'broken'; readonly error: unknown }
+  /** The platform cannot play what the rule is about. */
+  | { readonly kind: 'not-played' };
+
+/** Generous: a loaded machine may take its time, and a channel that keeps the rule never needs it. */
+const defaultPatienceMs = 15_000;
+
+/** Tries one rule on a fresh platform and cleans up after it. */
+export async function tryCheck(
+  check: ContractCheck,
+  setup: () => Promise<ChannelHarness>,
+  patienceMs = defaultPatienceMs,
+): Promise<Verdict> {
+  const trial = new Trial(await setup(), patienceMs);
+  try {
+    await check.run(trial);
+    return { kind: 'kept' };
+  } catch (error) {
+    return error instanceof NotPlayed ? { kind: 'not-played' } : { kind: 'broken', error };
+  } finally {
+    await trial.adapter.stop();
+    await trial.harness.close();
+  }
+}

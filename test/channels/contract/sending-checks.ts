@@ -1,0 +1,146 @@
+import { expect } from 'vitest';
+import { type ContractCheck, checksOf } from './check.ts';
+import type { Trial } from './trial.ts';
+
+/** Sends where a person has written: some networks let a bot speak only there. */
+function afterAGreeting(run: ContractCheck['run']): ContractCheck['run'] {
+  return async (trial) => {
+    await trial.begin();
+    await trial.harness.personSays('hi');
+    await trial.untilTexts(1);
+    await run(trial);
+  };
+}
+
+function inConversation(rules: Readonly<Record<string, ContractCheck['run']>>): readonly ContractCheck[] {
+  return checksOf(
+    'sending',
+    Object.fromEntries(Object.entries(rules).map(([name, run]) => [name, afterAGreeting(run)])),
+  );
+}
+
+const textChecks = inConversation({
+  'returns the ids of what stands there': async (trial) => {
+    const receipt = trial.receiptOf(await trial.sendText('an answer'));
+    expect(await trial.harness.standing()).toMatchObject([{ messageId: receipt, text: 'an answer' }]);
+  },
+
+  'sends a text that fills the limit whole': async (trial) => {
+    const { maxLength } = trial.harness.capabilities.text;
+    const text = `${'limit '.repeat(maxLength / 6 + 1).slice(0, maxLength - 1)}!`;
+    trial.receiptOf(await trial.sendText(text));
+    expect(await trial.standingTexts()).toEqual([text]);
+  },
+
+  'sends nothing of a text beyond the limit': async (trial) => {
+    const result = await trial.sendText('x'.repeat(trial.harness.capabilities.text.maxLength + 1));
+    expect(result).toMatchObject({ kind: 'failed', failure: { kind: 'rejected' } });
+    expect(await trial.harness.standing()).toEqual([]);
+  },
+
+  'shows formatting over the characters it was asked for': async (trial) => {
+    const text = 'Grüße 👋🏽 bold and code';
+    const at = (part: string) => ({ start: text.indexOf(part), length: part.length });
+    const spans = [
+      { kind: 'bold', ...at('bold') },
+      { kind: 'code', ...at('code') },
+    ] as const;
+    trial.receiptOf(await trial.sendText({ text, spans }));
+    const [shown] = await trial.harness.standing();
+    expect(shown?.text).toBe(text);
+    expect(shown?.spans).toEqual(spans);
+  },
+
+  'shows markup characters of the text as they are': async (trial) => {
+    const text = '*not bold* _nor this_ <b>nor</b> `that` [a](b) \\ & ~';
+    trial.receiptOf(await trial.sendText(text));
+    expect(await trial.harness.standing()).toMatchObject([{ text, spans: [] }]);
+  },
+
+  'recognises a send that is repeated under its key': async (trial) => {
+    trial.only(trial.harness.capabilities.repeatSafeMs > 0);
+    const receipt = trial.receiptOf(await trial.sendText('only once'));
+    expect(trial.receiptOf(await trial.sendText('only once'))).toBe(receipt);
+    expect(await trial.standingTexts()).toEqual(['only once']);
+  },
+});
+
+const changeOwnChecks = inConversation({
+  'edits what it sent, and edits it again to the same': async (trial) => {
+    trial.only(trial.harness.capabilities.canEdit);
+    const messageId = trial.receiptOf(await trial.sendText('first'));
+    const edit = { kind: 'edit', messageId, text: { text: 'second', spans: [] } } as const;
+    expect((await trial.send(edit)).kind).toBe('sent');
+    expect(await trial.send(edit)).toEqual({ kind: 'sent', receipts: [messageId] });
+    expect(await trial.harness.standing()).toMatchObject([{ messageId, text: 'second' }]);
+  },
+
+  'deletes what it sent, and deletes it again': async (trial) => {
+    trial.only(trial.harness.capabilities.canDelete);
+    const messageId = trial.receiptOf(await trial.sendText('gone soon'));
+    expect((await trial.send({ kind: 'delete', messageId })).kind).toBe('sent');
+    expect((await trial.send({ kind: 'delete', messageId })).kind).toBe('sent');
+    expect(await trial.harness.standing()).toEqual([]);
+  },
+
+  'puts a reaction on what a person wrote': async (trial) => {
+    trial.only(trial.harness.capabilities.canReact);
+    const { messageId } = (await trial.first('message')).event;
+    expect((await trial.send({ kind: 'reaction', messageId, emoji: '👍' })).kind).toBe('sent');
+    expect((await trial.send({ kind: 'reaction', messageId, emoji: '👍' })).kind).toBe('sent');
+  },
+});
+
+const failureChecks = inConversation({
+  'says how long to wait when there is a rate limit': async (trial) => {
+    faultOf(trial, 'rateLimited')(7000);
+    expect(await trial.sendText('soon')).toMatchObject({ kind: 'retry', afterMs: 7000 });
+    expect(await trial.harness.standing()).toEqual([]);
+  },
+
+  'says when the conversation cannot be reached': async (trial) => {
+    faultOf(trial, 'unreachable')();
+    expect(await trial.sendText('hello?')).toMatchObject({
+      kind: 'failed',
+      failure: { kind: 'unreachable' },
+    });
+  },
+
+  'says when the markup was not understood': async (trial) => {
+    faultOf(trial, 'unreadableMarkup')();
+    expect(await trial.sendText('odd')).toMatchObject({ kind: 'failed', failure: { kind: 'markup' } });
+  },
+
+  'calls a send whose answer was lost unknown and does not repeat it': async (trial) => {
+    faultOf(trial, 'answerLost')();
+    expect((await trial.sendText('once')).kind).toBe('unknown');
+    expect(await trial.standingTexts()).toEqual(['once']);
+  },
+
+  'calls a send that was aborted in flight unknown': async (trial) => {
+    const taken = faultOf(trial, 'answerHangs')();
+    const aborting = new AbortController();
+    const result = trial.sendText('on its way', aborting.signal);
+    await taken;
+    aborting.abort();
+    expect((await result).kind).toBe('unknown');
+  },
+
+  'asks to try again when nothing was there to take the message': async (trial) => {
+    const comeBack = await faultOf(trial, 'away')();
+    expect((await trial.sendText('later')).kind).toBe('retry');
+    await comeBack();
+    expect(await trial.harness.standing()).toEqual([]);
+    trial.receiptOf(await trial.sendText('later'));
+  },
+});
+
+type Faults = NonNullable<Trial['harness']['faults']>;
+
+function faultOf<Name extends keyof Faults>(trial: Trial, name: Name): NonNullable<Faults[Name]> {
+  const faults: Faults = trial.need(trial.harness.faults);
+  // Each hand stands on its own: none uses `this`.
+  return trial.need(faults[name]) as NonNullable<Faults[Name]>;
+}
+
+export const sendingChecks = [...textChecks, ...changeOwnChecks, ...failureChecks];

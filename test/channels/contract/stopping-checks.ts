@@ -1,0 +1,40 @@
+import { expect } from 'vitest';
+import { checksOf } from './check.ts';
+
+export const stoppingChecks = checksOf('stopping', {
+  'hands over nothing after stop, which may be called twice': async (trial) => {
+    const { harness, intake } = trial;
+    await trial.begin();
+    await harness.personSays('heard');
+    await trial.untilTexts(1);
+    await trial.adapter.stop();
+    await trial.adapter.stop();
+    const { attempts } = intake;
+    await harness.personSays('unheard');
+    await trial.staysTrue(() => intake.attempts === attempts);
+  },
+
+  'may be stopped before it was started': async ({ adapter }) => {
+    await expect(adapter.stop()).resolves.toBeUndefined();
+  },
+
+  'receives again when it is started again': async (trial) => {
+    const { harness, intake } = trial;
+    await trial.begin();
+    await harness.personSays('first');
+    await trial.untilTexts(1);
+    await trial.adapter.stop();
+    await trial.adapter.start(intake);
+    await harness.personSays('second');
+    await intake.waitFor(() => intake.texts.includes('second'));
+    expect(intake.texts).toEqual(['first', 'second']);
+  },
+
+  'goes on sending after it stopped receiving': async (trial) => {
+    await trial.begin();
+    await trial.harness.personSays('hi');
+    await trial.untilTexts(1);
+    await trial.adapter.stop();
+    trial.receiptOf(await trial.sendText('still here'));
+  },
+});
