@@ -81,10 +81,13 @@ export const remoteDelete: Handler = (platform, call) => {
   const { account, place } = target(platform, call, request.recipient);
   const message =
     place === undefined ? undefined : platform.world.find(account, place, request.timestamp, account);
+  const timestamp = platform.world.nextTimestamp();
   if (message === undefined)
     platform.note(`delete of ${request.timestamp}, which is no message of ${account.number} there`);
-  else message.isDeleted = true;
-  const timestamp = platform.world.nextTimestamp();
+  else {
+    message.isDeleted = true;
+    platform.afterwards.push(() => platform.people.relaysDelete(message, timestamp));
+  }
   return { status: 201, body: { timestamp: String(timestamp) }, timestamp };
 };
 

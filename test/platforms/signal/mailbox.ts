@@ -29,7 +29,10 @@ export class Mailbox {
     return mine;
   }
 
-  /** Takes what is there; waits until nothing came for `timeoutMs`, or until there are `max` (0: no limit). */
+  /**
+   * Takes what is there; waits until nothing came for `timeoutMs` (below 0: for ever), or until there
+   * are `max` (0: no limit).
+   */
   fetch({ max, timeoutMs }: Poll): Promise<readonly Notification[]> {
     return this.alone(async () => {
       const taken: Notification[] = [];
@@ -52,7 +55,7 @@ export class Mailbox {
         this.#wake = undefined;
         resolve(hasCome);
       };
-      const timer = setTimeout(() => finish(false), ms);
+      const timer = ms < 0 ? undefined : setTimeout(() => finish(false), ms);
       this.#wake = () => finish(true);
     });
   }

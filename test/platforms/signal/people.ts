@@ -81,7 +81,7 @@ export class People {
     const { world } = this.#deps;
     const at = world.nextTimestamp();
     world.edit(message, { ...withMentions(text, mentioning), styles: [] }, at);
-    const data = dataMessage(message.place, at, message.expiresInSeconds, this.#content(message));
+    const data = this.#data(message, at);
     const editMessage = { targetSentTimestamp: message.timestamp, dataMessage: data };
     this.#tell(message.from, message, at, { editMessage }, { editMessage });
     return at;
@@ -168,17 +168,37 @@ export class People {
   }
 
   /** What an account of this server sent, as its other accounts in the same place receive it. */
-  relays(message: StandingMessage, at: number, fields: Readonly<Record<string, unknown>>): void {
-    const { account, place, expiresInSeconds } = message;
-    const data = dataMessage(place, at, expiresInSeconds, fields);
-    for (const one of this.#audience(account, place, account))
-      if (one.uuid !== account.uuid)
-        this.#deps.emit(notification(one, { person: account, device: 1 }, at, { dataMessage: data }));
+  relays(message: StandingMessage): void {
+    const { world } = this.#deps;
+    const data = this.#data(message, message.timestamp);
+    const others = this.#othersThan(message);
+    if (others.length > 0) for (const file of message.attachments) world.attachments.set(file.id, file);
+    this.#relay(others, message, message.timestamp, { dataMessage: data });
   }
 
-  /** The fields of a data message that say what `message` says. */
-  content(message: StandingMessage): Readonly<Record<string, unknown>> {
-    return this.#content(message);
+  relaysEdit(message: StandingMessage, at: number): void {
+    const dataMessage = this.#data(message, at);
+    const editMessage = { targetSentTimestamp: message.timestamp, dataMessage };
+    this.#relay(this.#othersThan(message), message, at, { editMessage });
+  }
+
+  relaysDelete(message: StandingMessage, at: number): void {
+    const remoteDelete = { timestamp: message.timestamp };
+    const data = dataMessage(message.place, at, message.expiresInSeconds, { remoteDelete });
+    this.#relay(this.#othersThan(message), message, at, { dataMessage: data });
+  }
+
+  #relay(to: readonly Account[], message: StandingMessage, at: number, payload: Payload): void {
+    for (const one of to)
+      this.#deps.emit(notification(one, { person: message.account, device: 1 }, at, payload));
+  }
+
+  #othersThan({ account, place }: StandingMessage): readonly Account[] {
+    return this.#audience(account, place, account).filter(({ uuid }) => uuid !== account.uuid);
+  }
+
+  #data(message: StandingMessage, at: number) {
+    return dataMessage(message.place, at, message.expiresInSeconds, this.#content(message));
   }
 
   #content(message: StandingMessage, quoted?: StandingMessage) {
@@ -219,7 +239,7 @@ export class People {
   ): void {
     for (const account of this.#audience(where.account, where.place, from, also)) {
       const isOwn = account.uuid === from.uuid;
-      const sender = { person: from, device: device ?? (isOwn ? 2 : 1) };
+      const sender = { person: from, device: device ?? 1 };
       const sentMessage = { ...destination(where.place), ...ownFields };
       const news = isOwn ? { syncMessage: { sentMessage } } : payload;
       this.#deps.emit(notification(account, sender, at, news));

@@ -22,6 +22,8 @@ export type Platform = {
   readonly unregistered: Set<string>;
   /** People answer sends with delivery receipts, as their devices do. */
   readonly hasDeliveryReceipts: boolean;
+  /** What happens on Signal once the answer of the call is on its way. */
+  readonly afterwards: (() => void)[];
   logLevel: string;
   /** Notes that a call was accepted and yet cannot mean what its caller wants. */
   readonly note: (why: string) => void;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type Bound, bindBody, type MentionInput, type Shape } from './bind.ts';
 import { type Handler, type Incoming, type Platform, type Reply, recipientsIn } from './platform.ts';
 import { decodeBase64, placeOf, type RecipientKind, readRecipients } from './recipients.ts';
@@ -110,7 +111,7 @@ function readAttachment(platform: Platform, text: string): StoredAttachment {
   if (bytes === undefined) throw badRequest('illegal base64 data at input byte 0');
   if (bytes.length === 0) platform.note('an attachment is empty');
   return {
-    id: '',
+    id: randomUUID(),
     contentType: form?.[1] || 'application/octet-stream',
     fileName: form?.[2] ?? null,
     bytes,
@@ -180,12 +181,14 @@ function deliver(platform: Platform, delivery: Delivery): void {
     ...(request.sticker ? { sticker: request.sticker } : {}),
     ...(quote === undefined ? {} : { quote }),
   });
-  people.relays(message, timestamp, people.content(message));
-  confirm(platform, message);
+  platform.afterwards.push(() => {
+    people.relays(message);
+    confirm(platform, message);
+  });
 }
 
 function editMessage(platform: Platform, delivery: Delivery, target: number): void {
-  const { world } = platform;
+  const { world, people } = platform;
   const { account, place, content, timestamp } = delivery;
   const message = world.find(account, place, target, account);
   if (message === undefined || message.isDeleted) {
@@ -193,6 +196,7 @@ function editMessage(platform: Platform, delivery: Delivery, target: number): vo
     return;
   }
   world.edit(message, content, timestamp);
+  platform.afterwards.push(() => people.relaysEdit(message, timestamp));
 }
 
 function readQuote(platform: Platform, { request, account, place }: Delivery) {

@@ -38,6 +38,11 @@ export class Sockets {
     for (const socket of this.#open) socket.freeze();
   }
 
+  /** Cuts the connections, without a word (1006). */
+  cut(): void {
+    for (const socket of this.#open) socket.cut();
+  }
+
   /** An error instead of a message. */
   sendError(error: string): void {
     for (const socket of this.#open) socket.send(JSON.stringify({ error }));
@@ -92,6 +97,10 @@ class ReceiveSocket implements Listener {
 
   ping(): void {
     if (!this.#isFrozen) this.#ws.ping();
+  }
+
+  cut(): void {
+    this.#tcp.destroy();
   }
 
   freeze(): void {

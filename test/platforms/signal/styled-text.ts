@@ -22,7 +22,8 @@ const boldItalic: Marker = { sign: '***', styles: ['BOLD', 'ITALIC'] };
 /**
  * Reads `text_mode: styled` as signal-cli-rest-api does, its oddities included: a marker closes only
  * the marker opened last, there is no rule about what stands beside it, code is not literal, and a
- * backslash makes the whole marker behind it literal (`\**` is `**`). `head` knows `***` as well.
+ * backslash makes the whole marker behind it literal (`\**` is `**`). `head` knows `***` as well (as a
+ * marker of its own: seen for a whole `***text***`, assumed for the rest).
  */
 export function readStyledText(message: string, release: '0.100' | 'head'): StyledText {
   const known = release === 'head' ? [boldItalic, ...markers] : markers;

@@ -100,22 +100,33 @@ export type Call = {
 };
 
 /**
- * A call that is wrong: refused by the server, or accepted (2xx) while something else comes of it than
- * the caller can have meant.
+ * A call that is wrong: refused, or accepted (`status` 2xx) while something else comes of it than its
+ * caller can have meant. `call` undefined: something wrong was sent on a socket.
  */
 export type Refusal = { readonly call: Call | undefined; readonly status: number; readonly why: string };
 
-/** A refusal as the server words it. `isPlain`: JSON, sent as text/plain (a body that does not fit). */
+/** A refusal as the server words it. */
 export class ApiError extends Error {
   readonly status: number;
+  /** JSON that is called text/plain. */
   readonly isPlain: boolean;
+  /** Not JSON at all: the message alone. */
+  readonly isPage: boolean;
+  /** What stands before the JSON. */
+  readonly prefix: string;
   readonly fields: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, message: string, options: Partial<Pick<ApiError, 'isPlain' | 'fields'>> = {}) {
+  constructor(
+    status: number,
+    message: string,
+    options: Partial<Pick<ApiError, 'isPlain' | 'isPage' | 'prefix' | 'fields'>> = {},
+  ) {
     super(message);
     this.name = 'ApiError';
     this.status = status;
     this.isPlain = options.isPlain ?? false;
+    this.isPage = options.isPage ?? false;
+    this.prefix = options.prefix ?? '';
     this.fields = options.fields ?? {};
   }
 }

@@ -1,0 +1,47 @@
+import type { IncomingMessage } from 'node:http';
+import type { Reply } from './platform.ts';
+import { ApiError } from './types.ts';
+
+const json = 'application/json; charset=utf-8';
+const plain = 'text/plain; charset=utf-8';
+
+export function readUrl(request: IncomingMessage): {
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+} {
+  const url = new URL(request.url ?? '/', 'http://signal');
+  return { path: url.pathname, query: Object.fromEntries(url.searchParams) };
+}
+
+/** JSON if it is any, else the text. */
+export function readBody(body: Buffer): unknown {
+  const text = body.toString();
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text === '' ? undefined : text;
+  }
+}
+
+export function refusal(error: unknown): Reply {
+  if (!(error instanceof ApiError)) {
+    // A fault of this server must not look like the platform's: it says so and fails the test.
+    const what = error instanceof Error ? error.stack : String(error);
+    return { status: 500, body: { error: `test server fault: ${what}` } };
+  }
+  const { status, isPage, isPlain, prefix, fields, message } = error;
+  if (isPage) return { status, bytes: Buffer.from(message), type: 'text/plain' };
+  const text = JSON.stringify({ error: message, ...fields });
+  return { status, bytes: Buffer.from(prefix + text), type: isPlain ? plain : json };
+}
+
+/** What a proxy in between answers. */
+export function page(status: number): Reply {
+  const text = `<html><head><title>${status} Bad Gateway</title></head><body>nginx/1.18.0</body></html>`;
+  return { status, bytes: Buffer.from(text), type: 'text/html' };
+}
+
+export function encode(reply: Reply): { readonly payload: Buffer; readonly type: string } {
+  const payload = Buffer.from(reply.bytes ?? (reply.body === undefined ? '' : JSON.stringify(reply.body)));
+  return { payload, type: reply.type ?? json };
+}
