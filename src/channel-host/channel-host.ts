@@ -18,6 +18,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { claimAccount, releaseAccount } from '../store/accounts.ts';
 import type { Store } from '../store/command.ts';
 import { accountKeyOf } from '../store/conversation-key.ts';
+import { readAnchors } from '../store/intake/anchors.ts';
 
 export type ChannelState =
   | { readonly kind: 'off'; readonly reason: string }
@@ -188,8 +189,9 @@ async function receive(
     setState(problem ? { kind: 'trouble', reason: problem.detail } : isOn);
     if (problem?.kind === 'unauthorised') lost.abort(new ParleyError('channel_unauthorised', problem.detail));
   };
+  const anchors = new Map(await deps.store.read(readAnchors, { account }));
   const gap = (one: ChannelGap) => deps.log.warn({ channel: channel.id, ...one }, 'channel.gap');
-  await hosted.adapter.start({ cursor, anchors: new Map(), accept, trouble, gap });
+  await hosted.adapter.start({ cursor, anchors, accept, trouble, gap });
   setState(isOn);
   try {
     const until = AbortSignal.any([signal, lost.signal]);

@@ -91,7 +91,7 @@ export interface Intake {
   readonly cursor: string | undefined;
   /**
    * Per conversation, the last event that was accepted with no gap before it. For networks whose
-   * history is read conversation by conversation.
+   * history is read conversation by conversation. Decimal numbers as text: the longer one is later.
    */
   readonly anchors: ReadonlyMap<ConversationId, string>;
   /**

@@ -60,8 +60,8 @@ export function createIntake(deps: InboundDeps, receiving: Receiving): Pick<Inta
         const unreadable = isLast
           ? (batch.unreadable ?? []).map((one) => unreadableProposal(receiving, one))
           : [];
-        const cursor = isLast ? batch.cursor : undefined;
-        acceptances.push(...(await acceptSlice(deps, { receiving, events, unreadable, cursor })));
+        const progress = isLast ? progressOf(batch) : {};
+        acceptances.push(...(await acceptSlice(deps, { receiving, events, unreadable, progress })));
       }
       deps.probe.reach('accepted');
       return acceptances;
@@ -87,13 +87,18 @@ type Slice = {
   readonly receiving: Receiving;
   readonly events: readonly InboundEnvelope[];
   readonly unreadable: readonly Proposal[];
-  readonly cursor: string | undefined;
+  /** Where the platform stands once the whole batch is stored; empty for all slices but the last. */
+  readonly progress: Pick<AcceptInput, 'cursor' | 'anchors'>;
 };
 
 async function acceptSlice(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
   try {
     const proposals = await proposeAll(deps, slice);
     return await store(deps, slice, [...proposals, ...slice.unreadable]);
+function progressOf({ cursor, anchors }: InboundBatch): Slice['progress'] {
+  return { ...(cursor !== undefined && { cursor }), ...(anchors && { anchors: [...anchors] }) };
+}
+
   } catch (error) {
     // Trouble of the surroundings is the caller's to wait out; anything else is one bad event.
     if (!hasCode(error, 'internal') && error instanceof ParleyError) throw error;
@@ -127,9 +132,9 @@ async function store(
   slice: Slice,
   proposals: readonly Proposal[],
 ): Promise<readonly Acceptance[]> {
-  const { receiving, cursor } = slice;
+  const { receiving, progress } = slice;
   const { account, epoch, holder } = receiving;
-  const input: AcceptInput = { account, epoch, holder, proposals, ...(cursor !== undefined && { cursor }) };
+  const input: AcceptInput = { account, epoch, holder, proposals, ...progress };
   const { acceptances, effects } = await deps.store.write(acceptBatch, input);
   if (proposals.some((proposal) => proposal.decision.kind === 'command')) deps.probe.reach('command-applied');
   deps.start(effects);
@@ -140,7 +145,7 @@ async function store(
 async function acceptOneByOne(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
   const acceptances: Acceptance[] = [];
   for (const envelope of slice.events) {
-    const one: Slice = { ...slice, events: [envelope], unreadable: [], cursor: undefined };
+    const one: Slice = { ...slice, events: [envelope], unreadable: [], progress: {} };
     acceptances.push(...(await acceptStubborn(deps, one, envelope)));
   }
   acceptances.push(...(await store(deps, slice, slice.unreadable)));

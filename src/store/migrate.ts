@@ -2,9 +2,10 @@ import type { Kysely } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { ParleyError } from '#contracts/errors.ts';
 import * as initial from './migrations/0001-initial.ts';
+import * as anchors from './migrations/0002-anchors.ts';
 import type { Tables } from './tables.ts';
 
-const migrations: Record<string, Migration> = { '0001-initial': initial };
+const migrations: Record<string, Migration> = { '0001-initial': initial, '0002-anchors': anchors };
 
 /** Brings the schema up to date, under the migrator's own lock. Throws `store_unavailable`. */
 export async function migrate(db: Kysely<Tables>): Promise<void> {

@@ -17,6 +17,7 @@ export type Tables = {
   modelCalls: ModelCallsTable;
   outbox: OutboxTable;
   receipts: ReceiptsTable;
+  anchors: AnchorsTable;
 };
 
 /** A process that has opened the store. */
@@ -237,3 +238,6 @@ export type OutboxTable = {
 
 /** From a platform message id back to the part that made it. */
 export type ReceiptsTable = { conversationKey: string; messageId: string; partKey: string };
+
+/** How far a conversation was accepted without a gap, on networks whose history is read by conversation. */
+export type AnchorsTable = { account: string; conversation: string; anchor: string };

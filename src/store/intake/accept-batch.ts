@@ -7,11 +7,12 @@ import type { Accepting } from './accepting.ts';
 import { applyDelete, applyEdit, applyReaction } from './apply-change.ts';
 import { applyCommand } from './apply-command.ts';
 import { changeMembership, markReachable, migrateConversation } from './change-conversation.ts';
+import { moveAnchors } from './anchors.ts';
 import { type AcceptInput, type AcceptOutput, noEffects } from './proposal.ts';
 
 /**
  * Step 1, accept: one transaction writes a ledger row per event whatever its outcome, the inbox row or
- * the command's effect, and the platform cursor. Only after its commit may the platform be
+ * the command's effect, and the platform cursor and anchors. Only after its commit may the platform be
  * acknowledged. Safe to repeat: an event key is stored once per account. Throws `stale_epoch` when
  * another process receives for the account.
  */
@@ -35,6 +36,7 @@ export const acceptBatch: StoreCommand<AcceptInput, AcceptOutput> = {
 };
 
 async function lockAccountAt(tx: Tx, input: AcceptInput): Promise<void> {
+    await moveAnchors(tx, input.account, input.anchors ?? []);
   const query = tx.db.selectFrom('accounts').select(['epoch', 'holder']).where('key', '=', input.account);
   const row = await (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
   if (row?.epoch === input.epoch && row.holder === input.holder) return;

@@ -6,6 +6,8 @@ import type { InboxContent } from '../json.ts';
 
 /** One platform event with what the gate decided about it, ready to be stored. */
 export type Proposal = {
+import type { LinkStep } from '../links/link-step.ts';
+import type { Anchor } from './anchors.ts';
   readonly eventKey: string;
   readonly kind: string;
   readonly conversationKey: string;
@@ -117,3 +119,4 @@ export type AcceptOutput = { readonly acceptances: readonly Acceptance[]; readon
 export function noEffects(): Effects {
   return { wakes: [], arrivals: [], cancels: [], deliveries: [], fetches: [] };
 }
+  readonly anchors?: readonly Anchor[];

@@ -1,0 +1,35 @@
+import { sql } from 'kysely';
+import type { ConversationId } from '#contracts/ids.ts';
+import type { StoreQuery, Tx } from '../command.ts';
+
+/** Conversation and anchor. */
+export type Anchor = readonly [conversation: ConversationId, anchor: string];
+
+/**
+ * Moves anchors, each only forward: a batch that is stored once more, or late, changes nothing. Anchors
+ * are decimal numbers as text, so that the longer one is the later.
+ */
+export async function moveAnchors(tx: Tx, account: string, anchors: readonly Anchor[]): Promise<void> {
+  for (const [conversation, anchor] of anchors) {
+    await tx.db
+      .insertInto('anchors')
+      .values({ account, conversation, anchor })
+      .onConflict((c) => c.columns(['account', 'conversation']).doUpdateSet({ anchor }).where(isLater))
+      .execute();
+  }
+}
+
+const isLater = sql<boolean>`(length(excluded."anchor"), excluded."anchor") > (length("anchors"."anchor"), "anchors"."anchor")`;
+
+/** Where each conversation of the account stands; asked by the process that has just claimed it. */
+export const readAnchors: StoreQuery<{ readonly account: string }, readonly Anchor[]> = {
+  query: 'readAnchors',
+  run: async (tx, { account }) => {
+    const rows = await tx.db
+      .selectFrom('anchors')
+      .select(['conversation', 'anchor'])
+      .where('account', '=', account)
+      .execute();
+    return rows.map((row): Anchor => [row.conversation as ConversationId, row.anchor]);
+  },
+};
