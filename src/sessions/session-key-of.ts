@@ -25,7 +25,7 @@ export type Addressed = {
 export type SessionKeySettings = {
   readonly agent: AgentId;
   readonly dmScope: DmScope;
-  readonly identityLinks: IdentityLinks;
+  readonly identityLinks: Pick<IdentityLinks, 'get'>;
 };
 
 /** Total and deterministic for ids that are not empty; throws ParleyError `invalid_input` for those. */

@@ -1,0 +1,224 @@
+/**
+ * `/link`: proof from both sides makes two accounts one person. A code that was asked for from one
+ * account and typed from the other links both, in the transaction that uses the code up. Nothing of
+ * either conversation is moved: the session key of the person leads to the lane of the account that
+ * asked, where its transcript, its run and what waits go on; what waits in the other conversation's lane
+ * is answered there, and its transcript stays readable. Rights are not touched here: they hang on the
+ * accounts (`src/inbound/authorise.ts`).
+ */
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { Tx } from '../command.ts';
+import { insertPart } from '../delivery/insert-part.ts';
+import type { Accepting } from '../intake/accepting.ts';
+import type { LaneSpec } from '../intake/proposal.ts';
+import { ensureLane, lockLane, takeSeq } from '../lanes/lane-row.ts';
+import { countGuess, lockLinks, mayGuess } from './guess-limit.ts';
+import type { Asked, AskForCode, JoinByCode, LinkStep, RemoveAccount, VoidCode } from './link-step.ts';
+
+export type Linking = {
+  readonly step: LinkStep;
+  readonly lane: LaneSpec;
+  readonly route: ReplyRoute;
+};
+
+/** Safe to repeat as every event is: by its key in the ledger. */
+export async function changeLinks(tx: Tx, accepting: Accepting, linking: Linking): Promise<void> {
+  await lockLinks(tx);
+  await blankExpired(tx);
+  const answer = (text: string) =>
+    say(tx, accepting, { name: 'answer', text, ...linking, laneKey: linking.lane.key });
+  const { step } = linking;
+  switch (step.kind) {
+    case 'ask':
+      await ensureLane(tx, linking.lane);
+      await ask(tx, accepting, { step, linking });
+      return answer(step.texts.asked);
+    case 'join':
+      return join(tx, accepting, { step, linking, answer });
+    case 'remove':
+      return remove(tx, accepting, { step, linking, answer });
+    case 'void':
+      await ensureLane(tx, linking.lane);
+      await voidCode(tx, step);
+      return answer(step.text);
+    default:
+      return step satisfies never;
+  }
+}
+
+async function ask(
+  tx: Tx,
+  { input, proposal }: Accepting,
+  { step, linking }: { step: AskForCode; linking: Linking },
+): Promise<void> {
+  const { peer, authority, identity, newIdentity, alias, codeHash, ttlMs, texts } = step;
+  await takeCode(tx, { peer });
+  const asked: Asked = {
+    ...{ peer, authority, newIdentity, route: linking.route, laneKey: linking.lane.key, used: texts.used },
+    ...(identity !== undefined && { identity }),
+    ...(alias && { alias }),
+  };
+  const answerKey = keyOf({ input, proposal }, 'answer');
+  const expiresAt = tx.now + ttlMs;
+  await tx.db
+    .insertInto('linkCodes')
+    .values({ peer, codeHash, asked: JSON.stringify(asked), answerKey, expiresAt })
+    .execute();
+}
+
+type Answering<Step> = {
+  readonly step: Step;
+  readonly linking: Linking;
+  answer(text: string): Promise<void>;
+};
+
+async function join(
+  tx: Tx,
+  accepting: Accepting,
+  { step, linking, answer }: Answering<JoinByCode>,
+): Promise<void> {
+  const { peer, texts } = step;
+  const isTried = await mayGuess(tx, peer);
+  const asked = isTried ? await takeCode(tx, { codeHash: step.codeHash }) : undefined;
+  await lockBoth(tx, { lane: linking.lane, otherKey: asked?.laneKey });
+  if (isTried) await countGuess(tx, { peer, isWrong: asked === undefined });
+  if (!isTried) return answer(texts.tooMany);
+  if (!asked) return answer(texts.wrong);
+  if (asked.peer === peer) return answer(texts.self);
+  const named = (text: string) => text.replaceAll('{other}', () => asked.peer);
+  const mine = step.identity ?? (await identityOf(tx, peer));
+  const theirs = asked.identity ?? (await identityOf(tx, asked.peer));
+  if (mine !== undefined && theirs !== undefined)
+    return answer(named(mine === theirs ? texts.already : texts.elsewhere));
+  const identity = theirs ?? mine ?? asked.newIdentity;
+  if (step.identity === undefined) await enter(tx, { peer, identity, route: linking.route });
+  if (asked.identity === undefined) await enter(tx, { peer: asked.peer, identity, route: asked.route });
+  if (theirs === undefined && mine === undefined && asked.alias) {
+    await tx.db
+      .insertInto('laneAliases')
+      .values({ ...asked.alias, identity, peer: asked.peer })
+      .execute();
+  }
+  const lowered = step.authority === asked.authority ? '' : `\n${texts.lowered}`;
+  const told = { name: 'told', route: asked.route, laneKey: asked.laneKey };
+  await say(tx, accepting, { ...told, text: texts.told + lowered });
+  return answer(named(texts.linked) + lowered);
+}
+
+/**
+ * An account whose lane the others go on in must not come back to that lane: whoever has it now would
+ * read what they say. It begins anew in an identity of its own. Any other account finds its own
+ * conversation as it was before the link.
+ */
+async function remove(
+  tx: Tx,
+  accepting: Accepting,
+  { step, linking, answer }: Answering<RemoveAccount>,
+): Promise<void> {
+  const { peer, target, texts } = step;
+  await ensureLane(tx, linking.lane);
+  const mine = step.identity ?? (await identityOf(tx, peer));
+  const link = await tx.db.selectFrom('links').selectAll().where('peer', '=', target).executeTakeFirst();
+  if (!link || link.identity !== mine) return answer(texts.notLinked);
+  const lent = await tx.db
+    .selectFrom('laneAliases')
+    .select('key')
+    .where('peer', '=', target)
+    .executeTakeFirst();
+  await (lent
+    ? tx.db.updateTable('links').set({ identity: step.newIdentity }).where('peer', '=', target).execute()
+    : tx.db.deleteFrom('links').where('peer', '=', target).execute());
+  await takeCode(tx, { peer: target });
+  if (target !== peer) {
+    const route = JSON.parse(link.route) as ReplyRoute;
+    await say(tx, accepting, { name: 'told', route, text: texts.told });
+  }
+  return answer(texts.removed);
+}
+
+async function voidCode(tx: Tx, { codeHash }: VoidCode): Promise<void> {
+  if (codeHash !== undefined) await takeCode(tx, { codeHash });
+}
+
+/** In key order, as everybody locks several lanes. */
+async function lockBoth(
+  tx: Tx,
+  { lane, otherKey }: { lane: LaneSpec; otherKey: string | undefined },
+): Promise<void> {
+  if (otherKey !== undefined && otherKey < lane.key) await lockLane(tx, otherKey);
+  await ensureLane(tx, lane);
+  if (otherKey !== undefined && otherKey > lane.key) await lockLane(tx, otherKey);
+}
+
+/** Uses up the code of this hash, or the one that this account has asked for. */
+async function takeCode(
+  tx: Tx,
+  which: { readonly codeHash: string } | { readonly peer: string },
+): Promise<Asked | undefined> {
+  const query = tx.db.deleteFrom('linkCodes').where('expiresAt', '>', tx.now);
+  const one =
+    'peer' in which ? query.where('peer', '=', which.peer) : query.where('codeHash', '=', which.codeHash);
+  const row = await one.returning(['asked', 'answerKey']).executeTakeFirst();
+  if (!row) return undefined;
+  const asked = JSON.parse(row.asked) as Asked;
+  await blank(tx, { answerKey: row.answerKey, text: asked.used });
+  return asked;
+}
+
+async function blankExpired(tx: Tx): Promise<void> {
+  const expired = await tx.db
+    .deleteFrom('linkCodes')
+    .where('expiresAt', '<=', tx.now)
+    .returning(['asked', 'answerKey'])
+    .execute();
+  for (const { asked, answerKey } of expired)
+    await blank(tx, { answerKey, text: (JSON.parse(asked) as Asked).used });
+}
+
+/** The text that showed the code; one that is still to be sent says at once that the code is void. */
+async function blank(tx: Tx, { answerKey, text }: { answerKey: string; text: string }): Promise<void> {
+  const content = JSON.stringify({ kind: 'text', text: { text, spans: [] } });
+  await tx.db.updateTable('outbox').set({ content }).where('key', '=', answerKey).execute();
+}
+
+async function identityOf(tx: Tx, peer: string): Promise<string | undefined> {
+  const row = await tx.db.selectFrom('links').select('identity').where('peer', '=', peer).executeTakeFirst();
+  return row?.identity;
+}
+
+type Entry = { readonly peer: string; readonly identity: string; readonly route: ReplyRoute };
+
+/** An account that is in the identity already stays as it is. */
+async function enter(tx: Tx, { peer, identity, route }: Entry): Promise<void> {
+  const { replyTo: _, ...place } = route;
+  await tx.db
+    .insertInto('links')
+    .values({ peer, identity, route: JSON.stringify(place), linkedAt: tx.now })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+type Saying = {
+  readonly name: string;
+  readonly route: ReplyRoute;
+  readonly text: string;
+  /** The timeline it stands in; its lane is locked. */
+  readonly laneKey?: string;
+};
+
+async function say(tx: Tx, accepting: Accepting, { name, route, text, laneKey }: Saying): Promise<void> {
+  const timeline = laneKey === undefined ? undefined : { laneKey, seq: await takeSeq(tx, laneKey) };
+  const content = { kind: 'text', text: { text, spans: [] } } as const;
+  const part = {
+    key: keyOf(accepting, name),
+    route,
+    content,
+    purpose: 'notice',
+    ...(timeline && { timeline }),
+  } as const;
+  accepting.effects.deliveries.push(await insertPart(tx, part));
+}
+
+function keyOf({ input, proposal }: Pick<Accepting, 'input' | 'proposal'>, name: string): string {
+  return `${input.account}:${proposal.eventKey}:${name}`;
+}

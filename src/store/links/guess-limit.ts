@@ -1,0 +1,63 @@
+import type { Tx } from '../command.ts';
+
+/*
+ * A counter starts anew after its window has passed without a try, so that no window of that length,
+ * wherever it begins, holds more tries than this.
+ */
+
+/** Wrong codes of one account; the window is the life of a code. */
+const perPeer = { count: 5, windowMs: 600_000 };
+/** Codes that are looked up at all, whoever tries. */
+const forAll = { count: 10, windowMs: 60_000 };
+const everybody = '*';
+
+/**
+ * Locks all guessing (and with it every change of links) until the transaction ends, and says whether
+ * this account may try a code now. The counters are rows, so neither a restart nor a second process
+ * resets them.
+ */
+export async function mayGuess(tx: Tx, peer: string): Promise<boolean> {
+  const together = await readCount(tx, everybody, forAll.windowMs);
+  if (together >= forAll.count) return false;
+  return (await readCount(tx, peer, perPeer.windowMs)) < perPeer.count;
+}
+
+/** Counts a code that was looked up; only a wrong one counts against the account. */
+export async function countGuess(
+  tx: Tx,
+  { peer, isWrong }: { peer: string; isWrong: boolean },
+): Promise<void> {
+  await add(tx, everybody, forAll.windowMs);
+  if (isWrong) await add(tx, peer, perPeer.windowMs);
+}
+
+/** Takes the row that every change of links takes first. */
+export async function lockLinks(tx: Tx): Promise<void> {
+  await readCount(tx, everybody, forAll.windowMs);
+}
+
+async function readCount(tx: Tx, peer: string, windowMs: number): Promise<number> {
+  await tx.db
+    .insertInto('linkGuesses')
+    .values({ peer, since: tx.now, count: 0 })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const query = tx.db.selectFrom('linkGuesses').select(['since', 'count']).where('peer', '=', peer);
+  const row = await (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
+  return row.since + windowMs > tx.now ? row.count : 0;
+}
+
+async function add(tx: Tx, peer: string, windowMs: number): Promise<void> {
+  const count = await readCount(tx, peer, windowMs);
+  await tx.db
+    .updateTable('linkGuesses')
+    .set({ since: tx.now, count: count + 1 })
+    .where('peer', '=', peer)
+    .execute();
+  const forgotten = tx.now - Math.max(perPeer.windowMs, forAll.windowMs);
+  await tx.db
+    .deleteFrom('linkGuesses')
+    .where('since', '<=', forgotten)
+    .where('peer', '<>', everybody)
+    .execute();
+}

@@ -1,0 +1,62 @@
+import type { Authority } from '#contracts/outcome.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+
+/** What `/link` asks for. Accounts are named `<channel>:<peer>`; every text is for a person. */
+export type LinkStep = AskForCode | JoinByCode | RemoveAccount | VoidCode;
+
+export type AskForCode = {
+  readonly kind: 'ask';
+  readonly peer: string;
+  readonly authority: Authority;
+  /** Where the configuration has put the account. */
+  readonly identity?: string;
+  readonly codeHash: string;
+  readonly ttlMs: number;
+  /** The name of the identity, should one begin. */
+  readonly newIdentity: string;
+  /** Leads that identity's session key to the lane in which the conversation has stood so far. */
+  readonly alias?: { readonly key: string; readonly laneKey: string };
+  /** `used` takes the place of the text that shows the code, once the code is worth nothing. */
+  readonly texts: { readonly asked: string; readonly used: string };
+};
+
+/** `{other}` in a text stands for the account that asked. */
+export type JoinByCode = {
+  readonly kind: 'join';
+  readonly peer: string;
+  readonly authority: Authority;
+  readonly identity?: string;
+  readonly codeHash: string;
+  readonly texts: {
+    readonly linked: string;
+    /** For the conversation in which the code was asked for. */
+    readonly told: string;
+    /** Put behind both when the accounts have different rights. */
+    readonly lowered: string;
+    readonly wrong: string;
+    readonly tooMany: string;
+    readonly self: string;
+    readonly already: string;
+    readonly elsewhere: string;
+  };
+};
+
+export type RemoveAccount = {
+  readonly kind: 'remove';
+  readonly peer: string;
+  readonly identity?: string;
+  readonly target: string;
+  /** The identity in which the account is alone, should it need one. */
+  readonly newIdentity: string;
+  readonly texts: { readonly removed: string; readonly told: string; readonly notLinked: string };
+};
+
+/** A code that was shown to a group is nobody's proof any more. */
+export type VoidCode = { readonly kind: 'void'; readonly codeHash?: string; readonly text: string };
+
+/** What is kept of who asked, until the code is used. */
+export type Asked = Pick<AskForCode, 'peer' | 'authority' | 'identity' | 'newIdentity' | 'alias'> & {
+  readonly route: ReplyRoute;
+  readonly laneKey: string;
+  readonly used: string;
+};
