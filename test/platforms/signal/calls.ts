@@ -134,11 +134,29 @@ export const updateProfile: Handler = (platform, call) => {
   return done;
 };
 
-export const listContacts: Handler = (platform, call) => {
-  platform.world.account(call.number);
+/** Oneself is among them: signal-cli trusts its own keys (ACI and PNI) like those of others. */
+export const listIdentities: Handler = (platform, call) => {
+  const account = platform.world.account(call.number);
   return {
     status: 200,
-    body: platform.world.people.map(({ name, number, uuid, username }) => ({
+    body: [account, account, ...platform.world.people].map(({ number, uuid }) => ({
+      number: number ?? '',
+      status: 'TRUSTED_UNVERIFIED',
+      added: '1700000000000',
+      fingerprint: '05 00',
+      safety_number: '00000 11111',
+      uuid,
+    })),
+  };
+};
+
+/** `all_recipients=true` lists everybody signal-cli knows, the account itself included. */
+export const listContacts: Handler = (platform, call) => {
+  const account = platform.world.account(call.number);
+  const own = call.query.all_recipients === 'true' ? [account] : [];
+  return {
+    status: 200,
+    body: [...platform.world.people, ...own].map(({ name, number, uuid, username }) => ({
       number: number ?? '',
       uuid,
       name: '',

@@ -45,6 +45,7 @@ export const routes: readonly Route[] = [
   asking('GET', '/v1/groups/:number/:groupid', files.getGroup),
   asking('PUT', '/v1/profiles/:number', calls.updateProfile),
   asking('GET', '/v1/contacts/:number', calls.listContacts),
+  asking('GET', '/v1/identities/:number', calls.listIdentities),
   asking('PUT', '/v1/contacts/:number', calls.updateContact),
   asking('GET', '/v1/qrcodelink', calls.linkPicture),
   asking('GET', '/v1/qrcodelink/raw', calls.linkUri),
