@@ -93,6 +93,7 @@ it('edits, reactions and deletes name the message they change', () => {
   const message = server.people.writes({ from: ada, to: team, text: 'one' });
   const { timestamp } = message;
   const edited = server.people.edits(message, 'two');
+  expect(edited).toBeGreaterThan(timestamp);
   server.people.reacts(bob, message, '👍');
   server.people.reacts(bob, message, undefined);
   server.people.deletes(message);

@@ -1,6 +1,8 @@
 /** The faults that tests inject, as a caller meets them. */
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import { againstSwagger } from './fairness.ts';
 import type { Fault } from './faults.ts';
 import { type SignalServer, startSignalServer } from './server.ts';
@@ -74,6 +76,19 @@ it('meets the calls it is meant for, as often as it says', async () => {
   server.fault({ kind: 'cut' });
   server.clearFaults();
   expect(await health()).toBe(204);
+});
+
+it('handshakes fail where the fault names their path', async () => {
+  server.fault({ kind: 'page', status: 502 });
+  server.fault({ kind: 'page', status: 503 }, { path: '/v1/receive' });
+  server.fault({ kind: 'cut' }, { path: '/v1/receive' });
+  const url = `${server.url.replace('http', 'ws')}/v1/receive/${server.number}`;
+  const failure = async () => String((await once(new WebSocket(url), 'error'))[0]);
+  expect(await failure()).toContain('Unexpected server response: 503');
+  expect(await failure()).toContain('socket hang up');
+  const socket = new WebSocket(url);
+  await once(socket, 'open');
+  socket.terminate();
 });
 
 it('part of a group is not reached', async () => {

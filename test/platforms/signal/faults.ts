@@ -23,7 +23,10 @@ export type Fault =
       readonly failed: Readonly<Record<string, string>>;
     };
 
-/** Which calls a fault meets: by method and by the beginning of the path. */
+/**
+ * Which calls a fault meets: by method and by the beginning of the path. Handshakes of sockets are met
+ * only where the path is given; `cut`, `page` and `refuse` work on them.
+ */
 export type FaultMatch = { readonly method?: string; readonly path?: string; readonly times?: number };
 
 type Waiting = { readonly fault: Fault; readonly match: FaultMatch; left: number };
@@ -40,10 +43,12 @@ export class Faults {
     this.#waiting = [];
   }
 
-  take(method: string, path: string): Fault | undefined {
+  take(method: string, path: string, isHandshake = false): Fault | undefined {
     const next = this.#waiting.find(
       ({ match }) =>
-        (match.method === undefined || match.method === method) && path.startsWith(match.path ?? ''),
+        (match.method === undefined || match.method === method) &&
+        path.startsWith(match.path ?? '') &&
+        !(isHandshake && match.path === undefined),
     );
     if (next === undefined) return undefined;
     next.left -= 1;

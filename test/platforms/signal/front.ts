@@ -74,10 +74,8 @@ export class Front {
     const { sockets, journal, platform, faults } = this.#deps;
     const call = this.#begin(request, Buffer.alloc(0));
     const number = matchPath(receivePath, readUrl(request).path)?.[0];
-    if (faults.take(call.method, call.path) !== undefined) {
-      tcp.destroy();
-      return;
-    }
+    const fault = faults.take(call.method, call.path, true);
+    if (fault !== undefined) return this.#failHandshake(call, tcp, fault);
     if (number !== undefined && platform.mode === 'json-rpc') {
       call.status = 101;
       call.answered = true;
@@ -87,10 +85,24 @@ export class Front {
     // No socket here: the handshake is a GET like any other, and it consumes.
     const reply = await this.#answerOf(call, request);
     if (number !== undefined) journal.refuse(call, 'a socket was asked for where there is none');
+    this.#finishRaw(call, tcp, reply);
+  }
+
+  #failHandshake(call: Call, tcp: Duplex, fault: Fault): void {
+    call.fault = fault.kind;
+    if (fault.kind === 'page') this.#finishRaw(call, tcp, page(fault.status));
+    else if (fault.kind === 'refuse')
+      this.#finishRaw(call, tcp, refusal(new ApiError(fault.status, fault.error)));
+    else tcp.destroy();
+  }
+
+  /** Answers a handshake like any other request. */
+  #finishRaw(call: Call, tcp: Duplex, reply: Reply): void {
     const { payload, type } = encode(reply);
     const lines = [`HTTP/1.1 ${reply.status} OK`, `Content-Type: ${type}`, 'Connection: close'];
     tcp.write(`${lines.join('\r\n')}\r\nContent-Length: ${payload.length}\r\n\r\n`);
     tcp.end(payload);
+    call.answered = true;
     this.#close(call, reply, payload);
   }
 

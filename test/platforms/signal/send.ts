@@ -177,6 +177,7 @@ function deliver(platform: Platform, delivery: Delivery): void {
   const message = world.add(account, place, {
     from: account,
     ...content,
+    isByCall: true,
     timestamp,
     ...(request.sticker ? { sticker: request.sticker } : {}),
     ...(quote === undefined ? {} : { quote }),

@@ -150,9 +150,9 @@ export class SignalServer {
     return this.messages(where).map((one) => `${one.from.name}: ${shown(this.world, one)}`);
   }
 
-  /** What stands there and was written by the account. */
+  /** What stands there and was sent by calls. */
   botMessages(where: Group | Person): readonly StandingMessage[] {
-    return this.messages(where).filter(({ from }) => from.uuid === this.account.uuid);
+    return this.messages(where).filter(({ isByCall }) => isByCall);
   }
 
   /** What waits on Signal's server to be fetched (normal, native). */

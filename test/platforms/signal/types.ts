@@ -56,6 +56,8 @@ export type StandingMessage = {
   /** Milliseconds; with `from` it is the message's identity. Edits keep it. */
   readonly timestamp: number;
   readonly from: Person;
+  /** By a call of this server; what the owner writes on another device is not. */
+  readonly isByCall: boolean;
   text: string;
   styles: readonly StyleRange[];
   mentions: readonly MentionRange[];

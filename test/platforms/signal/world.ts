@@ -21,6 +21,7 @@ export type NewMessage = {
   readonly attachments?: readonly StoredAttachment[];
   readonly sticker?: string;
   readonly timestamp?: number;
+  readonly isByCall?: boolean;
 };
 
 /** People, groups, conversations and files as they stand. Knows nothing of HTTP or envelopes. */
@@ -127,6 +128,7 @@ export class World {
       place,
       timestamp: message.timestamp ?? this.nextTimestamp(),
       from: message.from,
+      isByCall: message.isByCall ?? false,
       text: message.text ?? '',
       styles: message.styles ?? [],
       mentions: message.mentions ?? [],
