@@ -66,6 +66,7 @@ export const acknowledgingChecks = checksOf('acknowledging', {
     await harness.personSays('not for me');
     await intake.waitFor(() => intake.attempts === 1);
     await harness.personSays('nor this');
+    await trial.staysTrue(() => intake.attempts === 1);
     await trial.adapter.stop();
     expect(intake.attempts).toBe(1);
     expect(unacknowledged()).toBe(2);
@@ -106,10 +107,11 @@ export const gapChecks = checksOf('what is missed', {
     await trial.begin();
     await harness.personSays('known');
     await trial.untilTexts(1);
-    const release = history.hold();
+    const held = history.hold();
     const restarted = trial.restart(() => harness.personSays('missed'));
+    await held.asked;
     await harness.personSays('new');
-    release();
+    held.release();
     await restarted;
     await trial.untilTexts(3);
     expect(trial.intake.texts).toEqual(['known', 'missed', 'new']);

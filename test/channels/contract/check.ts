@@ -33,13 +33,22 @@ export async function tryCheck(
   patienceMs = defaultPatienceMs,
 ): Promise<Verdict> {
   const trial = new Trial(await setup(), patienceMs);
+  const verdict = await judge(check, trial);
+  try {
+    await trial.adapter.stop();
+  } catch (error) {
+    return { kind: 'broken', error };
+  } finally {
+    await trial.harness.close();
+  }
+  return verdict;
+}
+
+async function judge(check: ContractCheck, trial: Trial): Promise<Verdict> {
   try {
     await check.run(trial);
     return { kind: 'kept' };
   } catch (error) {
     return error instanceof NotPlayed ? { kind: 'not-played' } : { kind: 'broken', error };
-  } finally {
-    await trial.adapter.stop();
-    await trial.harness.close();
   }
 }

@@ -53,8 +53,8 @@ export type ChannelHarness = {
 export type StandingText = FormattedText & { readonly messageId: string };
 
 export type HistoryHands = {
-  /** Lets every answer with history wait until the returned function is called. */
-  hold(): () => void;
+  /** Lets every answer with history wait until it is released; `asked` resolves with the first question. */
+  hold(): { readonly asked: Promise<void>; release(): void };
   /** The platform refuses the history of the conversation from now on. */
   refuse(): void;
   /**

@@ -1,0 +1,14 @@
+import type { Capabilities } from '#contracts/capabilities.ts';
+
+export const exampleCapabilities: Capabilities = {
+  text: { maxLength: 500 },
+  canEdit: true,
+  canDelete: true,
+  canReact: true,
+  preview: { dm: 'edit', group: 'edit' },
+  previewIntervalMs: { dm: 1000, group: 1000 },
+  isSessionBound: false,
+  // The network has no key for sends: one whose answer is lost stays unknown.
+  repeatSafeMs: 0,
+  whileAway: 'Kept and delivered later (pull, hook), or read from the history of each room (push).',
+};

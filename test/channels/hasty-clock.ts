@@ -1,0 +1,7 @@
+import { type Clock, systemClock } from '#contracts/clock.ts';
+
+/** Real time, but pauses last 10 ms at most, so that backing off does not slow the tests. */
+export const hastyClock: Clock = {
+  now: systemClock.now,
+  wait: (ms, signal) => systemClock.wait(Math.min(ms, 10), signal),
+};
