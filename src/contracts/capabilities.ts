@@ -22,8 +22,8 @@ export type Capabilities = {
    */
   readonly isSessionBound: boolean;
   /**
-   * How long the platform recognises a repeated send by its key. 0: never, so an ambiguous send
-   * stays `unknown`.
+   * How long the platform recognises a repeated send by its key, ms: an ambiguous send is repeated for so
+   * long, then looked for (the channel's `lookup` ability). 0: never, so it stays `unknown`.
    */
   readonly repeatSafeMs: number;
   /** How intake behaves while Parley is away, in words for `doctor`, page and README. */

@@ -1,5 +1,7 @@
 import type { AttachmentRef } from './attachment.ts';
 import type { FormattedText } from './formatted-text.ts';
+import type { MessageId } from './ids.ts';
+import type { Outbound } from './outbound.ts';
 import type { ReplyRoute } from './route.ts';
 
 export interface TypingAbility {
@@ -29,6 +31,23 @@ export type NativeCommand = {
   /** What may stand behind the name, in words; absent for a command without arguments. */
   readonly argument?: string;
 };
+
+export interface LookupAbility {
+  /**
+   * Looks on the network whether a message whose send was cut off stands there. `since`: when it was
+   * tried first, ms since the epoch. Asked about texts and media only, and only when repeating them is
+   * no longer safe. Never throws for what the network answers.
+   */
+  find(outbound: Outbound, since: number, signal: AbortSignal): Promise<Found>;
+}
+
+export type Found =
+  /** What the bot has said since then that reads the same, oldest first; none: it certainly never arrived. */
+  | { readonly kind: 'candidates'; readonly messageIds: readonly MessageId[] }
+  /** Not now. `isOutage`: the network could not be reached at all, so that looking never ends by time. */
+  | { readonly kind: 'later'; readonly afterMs: number; readonly reason: string; readonly isOutage?: boolean }
+  /** It cannot be told. */
+  | { readonly kind: 'unknown'; readonly reason: string };
 
 export interface LoginAbility {
   /** Links this machine to the person's account. Ends after `done`; throws ParleyError when it fails. */

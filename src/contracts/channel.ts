@@ -5,6 +5,7 @@ import type {
   ChecksAbility,
   CommandsAbility,
   LoginAbility,
+  LookupAbility,
   MediaAbility,
   PreviewAbility,
   TypingAbility,
@@ -62,6 +63,7 @@ export interface ChannelAdapter {
   readonly media?: MediaAbility;
   readonly commands?: CommandsAbility;
   readonly login?: LoginAbility;
+  readonly lookup?: LookupAbility;
   readonly checks?: ChecksAbility;
 }
 

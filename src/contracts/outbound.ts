@@ -34,7 +34,10 @@ export type SendResult =
    * by count.
    */
   | { readonly kind: 'retry'; readonly afterMs: number; readonly reason: string; readonly isOutage?: boolean }
-  /** The connection ended before the answer: it may or may not stand there. */
+  /**
+   * The connection ended before the answer: it may or may not stand there. Core repeats it only for as
+   * long as the platform recognises the repeat (`capabilities.repeatSafeMs`).
+   */
   | { readonly kind: 'unknown'; readonly reason: string }
   /** Certainly not delivered, and repeating it would not help. */
   | { readonly kind: 'failed'; readonly failure: SendFailure; readonly reason: string };

@@ -1,4 +1,5 @@
 import type { HostedChannel } from '#contracts/channel.ts';
+import type { Found } from '#contracts/channel-abilities.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
@@ -111,24 +112,37 @@ async function deliverWaiting(
     holder: deps.holder,
     leaseMs,
     repeatSafeMs: channel.definition.capabilities.repeatSafeMs,
+    canLookUp: channel.adapter.lookup !== undefined,
     resendUnknown: deps.settings.resendUnknown,
   };
   let delivery: Delivery = await store.write(claimDelivery, { ...policy, conversationKey });
   while (delivery.kind === 'part') {
-    const { part, epoch, tries, laneKey } = delivery;
+    const { part, epoch, laneKey, mayStandSince } = delivery;
     probe.reach('outbox-claimed');
-    probe.reach('sending');
-    const result = await send(channel, part, deps.log);
-    probe.reach('sent-not-marked');
-    const settled = settledOf(result, tries, deps.settings);
-    const { key: partKey } = part;
-    const settling = { ...policy, conversationKey, epoch, partKey, result: settled };
+    const settled = await carryOut(deps, channel, delivery);
+    const settling = { ...policy, conversationKey, epoch, partKey: part.key, mayStandSince, result: settled };
     delivery = await settle(deps, { ...settling, claimsNext: !stopping.aborted }, stopping);
     probe.reach('marked');
     if (settled.kind !== 'sent') deps.log.warn({ part: part.key, result: settled }, 'delivery.trouble');
     deps.onSettled({ part, laneKey });
   }
   return delivery.kind === 'empty' ? undefined : delivery.delayMs;
+}
+
+type ClaimedPart = Extract<Delivery, { kind: 'part' }>;
+
+async function carryOut(
+  { probe, log, settings }: DelivererDeps,
+  channel: HostedChannel,
+  { part, tries, step, mayStandSince }: ClaimedPart,
+): Promise<Settled> {
+  if (step === 'look-up') {
+    return { kind: 'looked-up', found: await lookUp(channel, { part, since: mayStandSince ?? 0, log }) };
+  }
+  probe.reach('sending');
+  const result = await send(channel, part, log);
+  probe.reach('sent-not-marked');
+  return settledOf(result, tries, settings);
 }
 
 const settleAgainMs = 500;
@@ -160,6 +174,19 @@ async function send({ adapter }: HostedChannel, part: Outbound, log: Log): Promi
   } catch (error) {
     // A fault in the adapter itself: nobody can say whether the platform has it.
     log.error({ part: part.key, error }, 'delivery.fault');
+    return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function lookUp(
+  { adapter }: HostedChannel,
+  { part, since, log }: { readonly part: Outbound; readonly since: number; readonly log: Log },
+): Promise<Found> {
+  try {
+    const found = await adapter.lookup?.find(part, since, AbortSignal.timeout(sendTimeoutMs));
+    return found ?? { kind: 'unknown', reason: 'interrupted while sending' };
+  } catch (error) {
+    log.error({ part: part.key, error }, 'delivery.lookup-fault');
     return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -4,13 +4,16 @@ import type { Outbound } from '#contracts/outbound.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { json } from '../json.ts';
 import { isOpenPart } from '../open-rows.ts';
-import { endPart, type Settled, settlePart } from './settle-part.ts';
+import { endPart } from './end-part.ts';
+import { type Settled, settlePart } from './settle-part.ts';
 
 export type DeliveryPolicy = {
   readonly holder: string;
   readonly leaseMs: number;
   /** How long the platform recognises a repeat by its key; 0 = never. */
   readonly repeatSafeMs: number;
+  /** The platform can be asked whether a message stands there. */
+  readonly canLookUp?: boolean;
   /** The owner's choice to repeat sends whose result is unknown. */
   readonly resendUnknown: boolean;
 };
@@ -24,6 +27,10 @@ export type Delivery =
       readonly purpose: string;
       /** The session whose timeline it stands in. */
       readonly laneKey: string | undefined;
+      /** An earlier try may stand on the platform: when that began. */
+      readonly mayStandSince: number | undefined;
+      /** Whether to send it, or to look first whether that earlier try stands there. */
+      readonly step: 'send' | 'look-up';
     }
   | { readonly kind: 'busy'; readonly delayMs: number }
   | { readonly kind: 'later'; readonly delayMs: number }
@@ -33,9 +40,10 @@ export type DeliveryClaim = DeliveryPolicy & { readonly conversationKey: string 
 
 /**
  * Step 10, deliver: claims the conversation's head part under a lease and marks it `sending`, all
- * committed before the platform is called. A part found in `sending` belongs to a holder that is gone:
- * it becomes `unknown`, or is repeated where that is safe: the platform recognises the repeat, or the
- * part only changes a message that stands.
+ * committed before the platform is called. A part found in `sending` belongs to a holder that is gone,
+ * and one that waits with a `sendingAt` was cut off: either may stand on the platform since then. It is
+ * repeated where that is safe (the platform recognises the repeat, or the part only changes a message
+ * that stands), else looked for, else `unknown`.
  */
 export const claimDelivery: StoreCommand<DeliveryClaim, Delivery> = {
   name: 'claimDelivery',
@@ -52,6 +60,8 @@ export type Settling = DeliveryPolicy & {
   readonly conversationKey: string;
   readonly epoch: number;
   readonly partKey: string;
+  /** As it was claimed: an earlier try may stand on the platform. */
+  readonly mayStandSince?: number | undefined;
   readonly result: Settled;
   /** False when the holder is about to stop: the conversation is left to the next one. */
   readonly claimsNext: boolean;
@@ -87,7 +97,8 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
   while (true) {
     const part = await tx.db
       .selectFrom('outbox')
-      .select(['key', 'state', 'route', 'content', 'tries', 'dueAt', 'sendingAt', 'purpose', 'laneKey'])
+      .select(['key', 'state', 'route', 'content', 'tries', 'dueAt', 'sendingAt'])
+      .select(['purpose', 'laneKey', 'problem'])
       .where('conversationKey', '=', head.conversationKey)
       .where(isOpenPart())
       .where('purpose', '<>', 'preview')
@@ -95,32 +106,54 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
       .limit(1)
       .executeTakeFirst();
     if (!part) return leave(tx, head, { kind: 'empty' });
-    const content = json.outbound(part.content);
-    if (part.state === 'sending') {
-      const isRecognised = part.sendingAt !== null && tx.now - part.sendingAt < head.repeatSafeMs;
-      if (!isRecognised && !isChange(content) && !head.resendUnknown) {
-        await endPart(tx, { key: part.key, state: 'unknown', problem: 'interrupted while sending' });
-        continue;
-      }
-    } else if (part.dueAt > tx.now) {
+    if (part.state === 'pending' && part.dueAt > tx.now)
       return leave(tx, head, { kind: 'later', delayMs: part.dueAt - tx.now });
+    const content = json.outbound(part.content);
+    const step = stepFor(tx, head, { ...part, content });
+    if (step === 'give-up') {
+      const problem = part.state === 'sending' ? 'interrupted while sending' : part.problem;
+      await endPart(tx, { key: part.key, state: 'unknown', ...(problem !== null && { problem }) });
+      continue;
     }
+    const tries = part.tries + (step === 'send' ? 1 : 0);
     await tx.db
       .updateTable('outbox')
-      .set({ state: 'sending', sendingAt: part.sendingAt ?? tx.now, tries: part.tries + 1 })
+      .set({ state: 'sending', sendingAt: part.sendingAt ?? tx.now, tries })
       .where('key', '=', part.key)
       .execute();
     await hold(tx, head);
-    const outbound: Outbound = { key: part.key as PartKey, route: json.route(part.route), content };
     return {
       kind: 'part',
       epoch: head.epoch,
-      part: outbound,
-      tries: part.tries + 1,
+      part: { key: part.key as PartKey, route: json.route(part.route), content },
+      tries,
       purpose: part.purpose,
       laneKey: part.laneKey ?? undefined,
+      mayStandSince: part.sendingAt ?? undefined,
+      step,
     };
   }
+}
+
+/** However long a platform recognises a repeat, a call that never gets an answer ends. */
+const mostRepeats = 10;
+
+type Candidate = {
+  readonly content: Outbound['content'];
+  readonly sendingAt: number | null;
+  readonly tries: number;
+};
+
+/** What to do with a part that is due. */
+function stepFor(
+  tx: Tx,
+  head: Head,
+  { content, sendingAt, tries }: Candidate,
+): 'send' | 'look-up' | 'give-up' {
+  if (sendingAt === null || isChange(content)) return 'send';
+  if (tx.now - sendingAt < head.repeatSafeMs && tries < mostRepeats) return 'send';
+  if (head.canLookUp) return 'look-up';
+  return head.resendUnknown ? 'send' : 'give-up';
 }
 
 /** What a change leaves behind is the same however often it is made. */

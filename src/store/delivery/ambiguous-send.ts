@@ -1,0 +1,89 @@
+/**
+ * What becomes of a send that was cut off. In this order: it is repeated while the platform recognises
+ * the repeat, then looked for, else it is `unknown` and stays so unless the owner chose otherwise.
+ */
+import type { Found } from '#contracts/channel-abilities.ts';
+import type { Tx } from '../command.ts';
+import { endPart, keepReceipts, repeatPart } from './end-part.ts';
+
+export type Ambiguous = {
+  readonly conversationKey: string;
+  readonly partKey: string;
+  readonly repeatSafeMs: number;
+  readonly canLookUp?: boolean;
+  /** The owner's choice to repeat sends whose result is unknown. */
+  readonly resendUnknown: boolean;
+};
+
+const firstPauseMs = 1_000;
+const longestPauseMs = 15_000;
+/** Looking that fails for other reasons than an outage ends this long after the send. */
+const lookupPatienceMs = 600_000;
+
+export async function settleUnknown(tx: Tx, ambiguous: Ambiguous, problem: string): Promise<void> {
+  const { partKey, repeatSafeMs, canLookUp, resendUnknown } = ambiguous;
+  if (repeatSafeMs > 0 || canLookUp) {
+    const { tries, sendingAt } = await sendingOf(tx, partKey);
+    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
+    return repeatPart(tx, { partKey, dueAt: tx.now + pauseMs, problem, mayStandSince: sendingAt });
+  }
+  if (resendUnknown) return repeatPart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+  return endPart(tx, { key: partKey, state: 'unknown', problem });
+}
+
+export async function settleLookup(tx: Tx, ambiguous: Ambiguous, found: Found): Promise<void> {
+  const { partKey, resendUnknown } = ambiguous;
+  switch (found.kind) {
+    case 'candidates':
+      return settleCandidates(tx, ambiguous, found.messageIds);
+    case 'later': {
+      const { sendingAt } = await sendingOf(tx, partKey);
+      const { reason: problem, afterMs, isOutage } = found;
+      if (!isOutage && tx.now - sendingAt > lookupPatienceMs)
+        return endPart(tx, { key: partKey, state: 'unknown', problem });
+      return repeatPart(tx, { partKey, dueAt: tx.now + afterMs, problem, mayStandSince: sendingAt });
+    }
+    case 'unknown': {
+      const problem = found.reason;
+      if (resendUnknown) return repeatPart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+      return endPart(tx, { key: partKey, state: 'unknown', problem });
+    }
+    default:
+      return found satisfies never;
+  }
+}
+
+/** The first of them that no other part left there is this part; none: it never arrived. */
+async function settleCandidates(
+  tx: Tx,
+  { conversationKey, partKey }: Ambiguous,
+  messageIds: readonly string[],
+): Promise<void> {
+  const others = await tx.db
+    .selectFrom('receipts')
+    .select('messageId')
+    .where('conversationKey', '=', conversationKey)
+    .where('messageId', 'in', [...messageIds, ''])
+    .where('partKey', '<>', partKey)
+    .execute();
+  const taken = new Set(others.map(({ messageId }) => messageId));
+  const own = messageIds.find((id) => !taken.has(id));
+  if (own === undefined) {
+    const problem = 'the send was cut off and had not arrived';
+    return repeatPart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+  }
+  await endPart(tx, { key: partKey, state: 'sent', receipts: [own] });
+  await keepReceipts(tx, { conversationKey, partKey, receipts: [own] });
+}
+
+async function sendingOf(
+  tx: Tx,
+  key: string,
+): Promise<{ readonly tries: number; readonly sendingAt: number }> {
+  const row = await tx.db
+    .selectFrom('outbox')
+    .select(['tries', 'sendingAt'])
+    .where('key', '=', key)
+    .executeTakeFirstOrThrow();
+  return { tries: row.tries, sendingAt: row.sendingAt ?? tx.now };
+}

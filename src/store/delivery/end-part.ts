@@ -1,0 +1,122 @@
+/** How a part ends, or waits to be repeated, and what follows from that for the rest of its answer. */
+import type { Tx } from '../command.ts';
+import { rememberContext } from '../intake/remember-context.ts';
+import { type InboxContent, json } from '../json.ts';
+import { isOpenPart } from '../open-rows.ts';
+import { amendOutcome } from './reply-outcome.ts';
+
+export type Repeat = {
+  readonly partKey: string;
+  readonly dueAt: number;
+  readonly problem: string;
+  /** It may stand on the platform since then; undefined when it certainly does not. */
+  readonly mayStandSince: number | undefined;
+};
+
+export async function repeatPart(tx: Tx, { partKey, dueAt, problem, mayStandSince }: Repeat): Promise<void> {
+  await tx.db
+    .updateTable('outbox')
+    .set({ state: 'pending', sendingAt: mayStandSince ?? null, dueAt, problem })
+    .where('key', '=', partKey)
+    .execute();
+}
+
+/** However long the platform was away, the part has all its tries when it is back. */
+export async function uncountTry(tx: Tx, partKey: string): Promise<void> {
+  await tx.db
+    .updateTable('outbox')
+    .set((eb) => ({ tries: eb('tries', '-', 1) }))
+    .where('key', '=', partKey)
+    .execute();
+}
+
+type End = {
+  readonly key: string;
+  readonly state: 'sent' | 'unknown' | 'failed';
+  readonly problem?: string;
+  readonly receipts?: readonly string[];
+};
+
+export async function endPart(tx: Tx, { key, state, problem, receipts }: End): Promise<void> {
+  const row = await tx.db
+    .updateTable('outbox')
+    .set({
+      state,
+      problem: problem ?? null,
+      receipts: receipts ? JSON.stringify(receipts) : null,
+      endedAt: tx.now,
+    })
+    .where('key', '=', key)
+    .returning(['runId', 'purpose', 'laneKey', 'content'])
+    .executeTakeFirst();
+  // What could not be taken away was said before: no message of the agent's is missing.
+  if (state === 'sent' || !row || isRemoval(row)) return;
+  if (row.runId && row.purpose === 'reply') await amendOutcome(tx, row.runId);
+  if (row.laneKey && row.purpose !== 'preview') await tellAgent(tx, { laneKey: row.laneKey, state, problem });
+}
+
+type Undelivered = {
+  readonly laneKey: string;
+  readonly state: 'unknown' | 'failed';
+  readonly problem: string | undefined;
+};
+
+/** A failed delivery is an event: the agent reads of it at its next turn. */
+async function tellAgent(
+  tx: Tx,
+  { laneKey, state, problem = 'no reason known' }: Undelivered,
+): Promise<void> {
+  const what = state === 'failed' ? 'was not delivered' : 'may or may not have arrived';
+  const prompt = `[Note from the gateway] A message of yours ${what}: ${problem}.`;
+  const content: InboxContent = {
+    text: prompt,
+    prompt,
+    sender: { id: '', name: 'gateway' },
+    sentAt: tx.now,
+    attachments: [],
+  };
+  await rememberContext(tx, { laneKey, account: '', messageId: undefined, content, limit: deliveryNotes });
+}
+
+const deliveryNotes = 50;
+
+/** A permanent failure ends the rest of that answer: its end without its beginning helps nobody. */
+export async function failAnswer(
+  tx: Tx,
+  { partKey, problem }: { partKey: string; problem: string },
+): Promise<void> {
+  await endPart(tx, { key: partKey, state: 'failed', problem });
+  const part = await tx.db
+    .selectFrom('outbox')
+    .select(['answer', 'content'])
+    .where('key', '=', partKey)
+    .executeTakeFirst();
+  if (!part?.answer || isRemoval(part)) return;
+  await tx.db
+    .updateTable('outbox')
+    .set({ state: 'failed', problem: 'an earlier part of the answer failed', endedAt: tx.now })
+    .where('answer', '=', part.answer)
+    .where(isOpenPart())
+    .where('state', '=', 'pending')
+    .execute();
+}
+
+function isRemoval({ content }: { readonly content: string }): boolean {
+  return json.outbound(content).kind === 'delete';
+}
+
+type Receipts = {
+  readonly conversationKey: string;
+  readonly partKey: string;
+  readonly receipts: readonly string[];
+};
+
+export async function keepReceipts(tx: Tx, { conversationKey, partKey, receipts }: Receipts): Promise<void> {
+  for (const messageId of receipts) {
+    await tx.db
+      .insertInto('receipts')
+      .values({ conversationKey, messageId, partKey })
+      .onConflict((c) => c.doNothing())
+      .execute();
+  }
+}
