@@ -167,7 +167,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/sqlite/writer-thread.ts',
-        find: "connection.exec('ROLLBACK TO step');",
+        find: 'control.undoStep();',
         replace: '',
       },
     ],

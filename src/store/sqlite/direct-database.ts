@@ -6,6 +6,7 @@ import {
   type QueryResult,
   type SqliteDatabase,
   SqliteDialect,
+  SqliteQueryCompiler,
 } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Tables } from '../tables.ts';
@@ -28,7 +29,7 @@ class DirectExecutor extends DefaultQueryExecutor {
 
   constructor(dialect: SqliteDialect, database: SqliteDatabase) {
     const noSharing = { provideConnection: () => Promise.reject(notShared()) };
-    super(dialect.createQueryCompiler(), dialect.createAdapter(), noSharing);
+    super(new StableQueryCompiler(), dialect.createAdapter(), noSharing);
     this.#database = database;
   }
 
@@ -38,6 +39,17 @@ class DirectExecutor extends DefaultQueryExecutor {
     if (statement.reader) return { rows: statement.all(parameters) as Row[] };
     const { changes } = statement.run(parameters);
     return { rows: [], numAffectedRows: BigInt(changes) };
+  }
+}
+
+/**
+ * SQLite guesses from the bound values how many rows a condition leaves, and prepares such a statement
+ * anew each time it gets values: that took longer than most of our queries. It does not look behind the
+ * sign, which changes nothing else.
+ */
+class StableQueryCompiler extends SqliteQueryCompiler {
+  protected override getCurrentParameterPlaceholder(): string {
+    return '+?';
   }
 }
 

@@ -22,9 +22,9 @@ const commands = new Map<string, StoreCommand<never, unknown>>(storeCommands.map
 
 // The port's listener is attached only when the database is ready, so early requests wait in the port.
 open()
-  .then(({ connection, db }) => {
+  .then((database) => {
     port.postMessage({ kind: 'ready' } satisfies WriterReport);
-    serve(connection, db);
+    serve(database);
     // Node.js would write it at a regular end of the process only.
     flushCompileCache();
   })
@@ -41,7 +41,23 @@ async function open() {
   connection.pragma('busy_timeout = 5000');
   connection.pragma('cache_size = -4000');
   await migrateWhole(connection);
-  return { connection, db: directDatabase(connection) };
+  return { connection, control: prepareControl(connection), db: directDatabase(connection) };
+}
+
+/** What begins and ends transactions and steps: prepared once, run several times for each message. */
+function prepareControl(connection: BetterSqlite3.Database) {
+  const prepare = (sql: string) => {
+    const statement = connection.prepare(sql);
+    return () => void statement.run();
+  };
+  return {
+    begin: prepare('BEGIN IMMEDIATE'),
+    commit: prepare('COMMIT'),
+    rollback: prepare('ROLLBACK'),
+    beginStep: prepare('SAVEPOINT step'),
+    keepStep: prepare('RELEASE step'),
+    undoStep: prepare('ROLLBACK TO step'),
+  };
 }
 
 /** Kysely takes SQLite's schema changes for not transactional; they are, and a crash must leave no half. */
@@ -57,7 +73,9 @@ async function migrateWhole(connection: BetterSqlite3.Database): Promise<void> {
   }
 }
 
-function serve(connection: BetterSqlite3.Database, db: Kysely<Tables>): void {
+type Database = Awaited<ReturnType<typeof open>>;
+
+function serve(database: Database): void {
   const waiting: WriterRequest[] = [];
   let isBusy = false;
   let isClosing = false;
@@ -68,12 +86,12 @@ function serve(connection: BetterSqlite3.Database, db: Kysely<Tables>): void {
     while (true) {
       drainPort();
       if (!waiting.some((request) => request.id !== undefined) && !(isClosing && waiting.length > 0)) break;
-      const answers = await commitGroup({ connection, db }, waiting.splice(0));
+      const answers = await commitGroup(database, waiting.splice(0));
       port.postMessage({ kind: 'answers', answers } satisfies WriterReport);
     }
     isBusy = false;
     if (isClosing) {
-      connection.close();
+      database.connection.close();
       port.postMessage({ kind: 'closed' } satisfies WriterReport);
       port.close();
     }
@@ -96,46 +114,42 @@ function serve(connection: BetterSqlite3.Database, db: Kysely<Tables>): void {
   });
 }
 
-type Database = { readonly connection: BetterSqlite3.Database; readonly db: Kysely<Tables> };
-
-async function commitGroup(
-  { connection, db }: Database,
-  group: readonly WriterRequest[],
-): Promise<WriterAnswer[]> {
+async function commitGroup(database: Database, group: readonly WriterRequest[]): Promise<WriterAnswer[]> {
+  const { connection, control, db } = database;
   try {
-    connection.exec('BEGIN IMMEDIATE');
+    control.begin();
     const tx: Tx = { db, now: Date.now(), dialect: 'sqlite' };
     const answers: WriterAnswer[] = [];
-    for (const request of group) answers.push(...(await runInSavepoint(connection, tx, request)));
-    connection.exec('COMMIT');
+    for (const request of group) answers.push(...(await runInSavepoint(database, tx, request)));
+    control.commit();
     return answers;
   } catch (error) {
     // The whole group is undone: the disk is full, or the file was lost.
-    if (connection.inTransaction) connection.exec('ROLLBACK');
+    if (connection.inTransaction) control.rollback();
     const fault = faultOf(error);
     return group.flatMap(({ id }) => (id === undefined ? [] : [{ id, kind: 'failed', fault } as const]));
   }
 }
 
 async function runInSavepoint(
-  connection: BetterSqlite3.Database,
+  { connection, control }: Database,
   tx: Tx,
   request: WriterRequest,
 ): Promise<WriterAnswer[]> {
   const { id } = request;
-  connection.exec('SAVEPOINT step');
+  control.beginStep();
   try {
     const command = commands.get(request.command);
     if (!command) throw new ParleyError('internal', `There is no store command named ${request.command}.`);
     // The typed entry point is Store.write; a command's input was checked there.
     const output = await command.run(tx, request.input as never);
-    connection.exec('RELEASE step');
+    control.keepStep();
     return id === undefined ? [] : [{ id, kind: 'done', output }];
   } catch (error) {
     // After SQLITE_FULL and its like SQLite has undone the whole transaction itself.
     if (!connection.inTransaction) throw error;
-    connection.exec('ROLLBACK TO step');
-    connection.exec('RELEASE step');
+    control.undoStep();
+    control.keepStep();
     return id === undefined ? [] : [{ id, kind: 'failed', fault: faultOf(error) }];
   }
 }
