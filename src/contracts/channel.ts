@@ -133,4 +133,6 @@ export type InboundBatch = {
 export type ChannelTrouble =
   | { readonly kind: 'unreachable'; readonly detail: string }
   | { readonly kind: 'unauthorised'; readonly detail: string }
-  | { readonly kind: 'conflict'; readonly detail: string };
+  | { readonly kind: 'conflict'; readonly detail: string }
+  /** The network wants a person to prove that they are one (a captcha). The detail says what to do. */
+  | { readonly kind: 'challenge'; readonly detail: string };

@@ -1,0 +1,58 @@
+/**
+ * What the owner is told of, by one direct message and on the page. The subject says which one: two
+ * troubles of one kind and subject are the same trouble.
+ */
+export type NoticeKind =
+  /** Subject: the channel. Down for longer than a minute. */
+  | 'channel-down'
+  /** Subject: the channel. The network refuses the credentials. */
+  | 'channel-unauthorised'
+  /** Subject: the channel. The network wants a captcha solved. */
+  | 'channel-challenge'
+  /** Subject: the session key of the lane. Something waits in it and nobody works on it. */
+  | 'lane-stuck'
+  /** Subject: the conversation. What was sent there may or may not have arrived. */
+  | 'delivery-unknown'
+  /** Subject: the bot account or the conversation. Messages may have been missed for good. */
+  | 'events-missed'
+  /** Subject: the conversation, under its earlier id. It lives on under another one. */
+  | 'conversation-moved'
+  /** Subject: the conversation. The bot was blocked or removed. */
+  | 'conversation-unreachable';
+
+/** A state that ends by itself, such as a channel that is down; the others are events, which are counted. */
+export function isLasting(kind: NoticeKind): boolean {
+  switch (kind) {
+    case 'channel-down':
+    case 'channel-unauthorised':
+    case 'channel-challenge':
+    case 'lane-stuck':
+    case 'conversation-unreachable':
+      return true;
+    case 'delivery-unknown':
+    case 'events-missed':
+    case 'conversation-moved':
+      return false;
+    default:
+      return kind satisfies never;
+  }
+}
+
+export type Trouble = {
+  readonly kind: NoticeKind;
+  readonly subject: string;
+  /** What the text of the notice is filled in with, for example `reason`. Holds no secret. */
+  readonly values?: Readonly<Record<string, string>>;
+};
+
+/** A notice as the page and the command line show it. */
+export type ShownNotice = {
+  readonly id: string;
+  readonly kind: NoticeKind;
+  readonly text: string;
+  /** How often it has happened since the notice was opened. */
+  readonly count: number;
+  /** When it happened first and last, ms since the epoch. */
+  readonly since: number;
+  readonly lastAt: number;
+};
