@@ -25,6 +25,8 @@ export type IgnoreReason =
 export type RefusalReason =
   | 'dm-disabled'
   | 'dm-not-allowed'
+  | 'dm-not-paired'
+  | 'pairing-full'
   | 'group-disabled'
   | 'group-not-allowed'
   | 'sender-not-allowed'

@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'store_unavailable'
   | 'store_full'
   | 'stale_epoch'
+  | 'access_changed'
   | 'channel_unauthorised'
   | 'channel_unavailable'
   | 'media_too_large'

@@ -1,4 +1,5 @@
 /** Every step of the protocol, by name. The SQLite writer thread runs them from this list. */
+import { approveOnConsole, revokeOnConsole } from './access/operate-access.ts';
 import { beginBoot, claimAccount, releaseAccount } from './accounts.ts';
 import type { StoreCommand } from './command.ts';
 import { claimDelivery, settleDelivery } from './delivery/deliver.ts';
@@ -26,6 +27,7 @@ import { closeBundles } from './lanes/sweep.ts';
 // `never` as input: the list forgets what each takes; Store.write knows it.
 export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   acceptBatch,
+  approveOnConsole,
   beginBoot,
   claimAccount,
   claimDelivery,
@@ -45,6 +47,7 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   releaseLane,
   renewLeases,
   retryPart,
+  revokeOnConsole,
   saveImage,
   sayNotice,
   settleDelivery,

@@ -3,9 +3,16 @@ import { type Migration, Migrator } from 'kysely/migration';
 import { ParleyError } from '#contracts/errors.ts';
 import * as initial from './migrations/0001-initial.ts';
 import * as anchors from './migrations/0002-anchors.ts';
+import * as access from './migrations/0003-access.ts';
+import * as links from './migrations/0004-links.ts';
 import type { Tables } from './tables.ts';
 
-const migrations: Record<string, Migration> = { '0001-initial': initial, '0002-anchors': anchors };
+const migrations: Record<string, Migration> = {
+  '0001-initial': initial,
+  '0002-anchors': anchors,
+  '0003-access': access,
+  '0004-links': links,
+};
 
 /** Brings the schema up to date, under the migrator's own lock. Throws `store_unavailable`. */
 export async function migrate(db: Kysely<Tables>): Promise<void> {

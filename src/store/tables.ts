@@ -17,7 +17,14 @@ export type Tables = {
   modelCalls: ModelCallsTable;
   outbox: OutboxTable;
   receipts: ReceiptsTable;
+  people: PeopleTable;
+  pairings: PairingsTable;
+  pairingTries: PairingTriesTable;
   anchors: AnchorsTable;
+  links: LinksTable;
+  laneAliases: LaneAliasesTable;
+  linkCodes: LinkCodesTable;
+  linkGuesses: LinkGuessesTable;
 };
 
 /** A process that has opened the store. */
@@ -239,5 +246,73 @@ export type OutboxTable = {
 /** From a platform message id back to the part that made it. */
 export type ReceiptsTable = { conversationKey: string; messageId: string; partKey: string };
 
+/** Who was approved, per bot account. What the configuration says of people stands in no table. */
+export type PeopleTable = {
+  account: string;
+  /** The immutable platform id. */
+  peerId: string;
+  /** `<channel>:<peer>`, as an operator names the person. */
+  ref: string;
+  /** For display only. */
+  name: string;
+  role: 'owner' | 'user';
+  approvedAt: number;
+  /** `console`, or the `<channel>:<peer>` of the owner. */
+  approvedBy: string;
+};
+
+/** Who asks to be let in: one row per person and bot account, until it expires. */
+export type PairingsTable = {
+  account: string;
+  peerId: string;
+  id: string;
+  ref: string;
+  name: string;
+  /** Salted with the id; null once an owner has turned the request down. */
+  codeHash: string | null;
+  /** JSON of where the person is told. */
+  route: string;
+  /** The part of the outbox that shows the code, blanked as soon as the code is worth nothing. */
+  noticeKey: string;
+  createdAt: number;
+  expiresAt: number;
+};
+
+/** The times of the last tries to approve a code, JSON. */
+export type PairingTriesTable = { name: string; recent: string };
+
 /** How far a conversation was accepted without a gap, on networks whose history is read by conversation. */
 export type AnchorsTable = { account: string; conversation: string; anchor: string };
+
+/** Accounts that a person has linked in chat. What the configuration links stands in no table. */
+export type LinksTable = {
+  /** `<channel>:<peer>`. */
+  peer: string;
+  identity: string;
+  /** Its direct conversation, JSON: where it is told what becomes of the link. */
+  route: string;
+  linkedAt: number;
+};
+
+/** Session keys that lead to a lane of another key: what was begun before the link goes on under its own. */
+export type LaneAliasesTable = {
+  key: string;
+  laneKey: string;
+  identity: string;
+  /** The account whose own lane it is. */
+  peer: string;
+};
+
+/** At most one per account that asks. The code itself is not stored. */
+export type LinkCodesTable = {
+  peer: string;
+  codeHash: string;
+  /** JSON of who asks, and from where. */
+  asked: string;
+  /** The part of the outbox that shows the code, blanked as soon as the code is worth nothing. */
+  answerKey: string;
+  expiresAt: number;
+};
+
+/** How often a code was tried within a window; the row of the peer `*` counts for all together. */
+export type LinkGuessesTable = { peer: string; since: number; count: number };

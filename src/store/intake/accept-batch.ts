@@ -1,25 +1,30 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import { type PairingRequest, requestPairing } from '../access/request-pairing.ts';
+import { proveStandings } from '../access/standing.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
+import { changeLinks } from '../links/change-links.ts';
 import { acceptItem } from './accept-item.ts';
 import type { Accepting } from './accepting.ts';
+import { moveAnchors } from './anchors.ts';
 import { applyDelete, applyEdit, applyReaction } from './apply-change.ts';
 import { applyCommand } from './apply-command.ts';
 import { changeMembership, markReachable, migrateConversation } from './change-conversation.ts';
-import { moveAnchors } from './anchors.ts';
 import { type AcceptInput, type AcceptOutput, noEffects } from './proposal.ts';
 
 /**
  * Step 1, accept: one transaction writes a ledger row per event whatever its outcome, the inbox row or
  * the command's effect, and the platform cursor and anchors. Only after its commit may the platform be
  * acknowledged. Safe to repeat: an event key is stored once per account. Throws `stale_epoch` when
- * another process receives for the account.
+ * another process receives for the account, and `access_changed` when somebody was approved or revoked
+ * since the door decided.
  */
 export const acceptBatch: StoreCommand<AcceptInput, AcceptOutput> = {
   name: 'acceptBatch',
   run: async (tx, input) => {
     await lockAccountAt(tx, input);
+    await proveStandings(tx, input);
     const effects = noEffects();
     const acceptances: Acceptance[] = [];
     for (const proposal of input.proposals)
@@ -31,12 +36,12 @@ export const acceptBatch: StoreCommand<AcceptInput, AcceptOutput> = {
         .where('key', '=', input.account)
         .execute();
     }
+    await moveAnchors(tx, input.account, input.anchors ?? []);
     return { acceptances, effects };
   },
 };
 
 async function lockAccountAt(tx: Tx, input: AcceptInput): Promise<void> {
-    await moveAnchors(tx, input.account, input.anchors ?? []);
   const query = tx.db.selectFrom('accounts').select(['epoch', 'holder']).where('key', '=', input.account);
   const row = await (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
   if (row?.epoch === input.epoch && row.holder === input.holder) return;
@@ -75,7 +80,7 @@ async function acceptOnce(tx: Tx, accepting: Accepting): Promise<Acceptance> {
 async function carryOut(tx: Tx, accepting: Accepting): Promise<Acceptance> {
   const { proposal, input, effects } = accepting;
   const { decision } = proposal;
-  if (decision.kind === 'accept' || decision.kind === 'command')
+  if (decision.kind === 'accept' || decision.kind === 'command' || decision.kind === 'link')
     await markReachable(tx, proposal.conversationKey);
   switch (decision.kind) {
     case 'accept':
@@ -97,8 +102,13 @@ async function carryOut(tx: Tx, accepting: Accepting): Promise<Acceptance> {
       }
       return { kind: 'refused', reason: decision.reason };
     }
+    case 'pair':
+      return refuseUnpaired(tx, accepting, decision.request);
     case 'command':
       return applyCommand(tx, accepting, decision);
+    case 'link':
+      await changeLinks(tx, accepting, decision);
+      return { kind: 'command', command: 'link' };
     case 'edit':
       return applyEdit(tx, accepting, decision);
     case 'delete':
@@ -112,6 +122,21 @@ async function carryOut(tx: Tx, accepting: Accepting): Promise<Acceptance> {
     default:
       return decision satisfies never;
   }
+}
+
+async function refuseUnpaired(
+  tx: Tx,
+  { input, proposal, effects }: Accepting,
+  request: PairingRequest,
+): Promise<Acceptance> {
+  const requested = await requestPairing(tx, {
+    account: input.account,
+    peerId: proposal.senderId,
+    noticeKey: `${input.account}:${proposal.eventKey}:pairing`,
+    request,
+  });
+  if (requested.kind === 'new') effects.deliveries.push(requested.conversationKey);
+  return { kind: 'refused', reason: requested.kind === 'full' ? 'pairing-full' : 'dm-not-paired' };
 }
 
 function reasonOf(acceptance: Acceptance): string | null {

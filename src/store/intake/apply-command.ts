@@ -1,14 +1,18 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
+import { approvePairing, showRequest } from '../access/approve-pairing.ts';
+import { revokeAccess } from '../access/revoke-access.ts';
 import type { Tx } from '../command.ts';
 import { ensureConversation, insertPart } from '../delivery/insert-part.ts';
 import { ensureLane, type Lane, settingsOf, takeSeq } from '../lanes/lane-row.ts';
-import { isOpenItem } from '../open-rows.ts';
 import type { Accepting } from './accepting.ts';
 import type { CommandEffect, Decision } from './proposal.ts';
+import { stop } from './stop.ts';
 
 type CommandDecision = Extract<Decision, { kind: 'command' }>;
-type Found = 'done' | 'nothing' | 'notPermitted';
+type Found = 'done' | 'nothing' | 'notPermitted' | 'limited';
+/** What an effect found, and whom it concerned. */
+type Finding = Found | { readonly found: Found; readonly who: string };
 
 /** A command that acts at once, past the lane: its effect, its answer and its ledger row are one transaction. */
 export async function applyCommand(
@@ -17,8 +21,9 @@ export async function applyCommand(
   decision: CommandDecision,
 ): Promise<Acceptance> {
   const lane = await ensureLane(tx, decision.lane);
-  const found = await carryOut(tx, lane, { accepting, effect: decision.effect });
-  const text = decision.replies[found];
+  const finding = await carryOut(tx, lane, { accepting, effect: decision.effect });
+  const { found, who } = typeof finding === 'string' ? { found: finding, who: '' } : finding;
+  const text = decision.replies[found]?.replaceAll('{who}', () => who);
   if (text !== undefined) {
     const { proposal, input, effects } = accepting;
     const key = `${input.account}:${proposal.eventKey}:answer`;
@@ -36,7 +41,7 @@ async function carryOut(
   tx: Tx,
   lane: Lane,
   { accepting, effect }: { accepting: Accepting; effect: CommandEffect },
-): Promise<Found> {
+): Promise<Finding> {
   switch (effect.kind) {
     case 'none':
       return 'done';
@@ -55,52 +60,37 @@ async function carryOut(
         .execute();
       return 'done';
     }
+    case 'pair-approve':
+      return approve(tx, { accepting, effect });
+    case 'pair-show': {
+      const shown = await showRequest(tx, effect);
+      if (shown.kind === 'asks') return { found: 'done', who: `${shown.name} (${shown.ref})` };
+      return shown.kind === 'limited' ? 'limited' : 'nothing';
+    }
+    case 'pair-revoke':
+      return revoke(tx, { accepting, effect });
     default:
       return effect satisfies never;
   }
 }
 
-type Stop = Extract<CommandEffect, { kind: 'stop' }>;
+type Applying<Kind> = {
+  readonly accepting: Accepting;
+  readonly effect: Extract<CommandEffect, { kind: Kind }>;
+};
 
-/** Aborts the active run and cancels the sender's waiting messages (`all`: everybody's). */
-async function stop(
-  tx: Tx,
-  lane: Lane,
-  { accepting, effect }: { accepting: Accepting; effect: Stop },
-): Promise<Found> {
-  const { senderId } = accepting.proposal;
-  if (effect.isAll && !effect.isPrivileged) return 'notPermitted';
-  const mayStopRun =
-    effect.isPrivileged || (lane.runId !== null && (await startedBy(tx, lane.runId, senderId)));
-  let waiting = tx.db
-    .updateTable('inbox')
-    .set({ state: 'ended', outcome: 'cancelled', outcomeReason: 'stop' })
-    .where('laneKey', '=', lane.key)
-    .where(isOpenItem())
-    .where('kind', '=', 'message');
-  if (!effect.isAll) waiting = waiting.where('senderId', '=', senderId);
-  const { numUpdatedRows } = await waiting.executeTakeFirst();
-  if (lane.runId === null) return numUpdatedRows > 0n ? 'done' : 'nothing';
-  if (!mayStopRun) return numUpdatedRows > 0n ? 'done' : 'notPermitted';
-  await tx.db
-    .updateTable('runs')
-    .set({ cancelReason: 'stop' })
-    .where('id', '=', lane.runId)
-    .where('cancelReason', 'is', null)
-    .execute();
-  accepting.effects.cancels.push({ runId: lane.runId, reason: 'stop' });
-  return 'done';
+async function approve(tx: Tx, { accepting, effect }: Applying<'pair-approve'>): Promise<Finding> {
+  const approved = await approvePairing(tx, effect.approval);
+  if (approved.kind === 'limited') return 'limited';
+  if (approved.kind === 'unknown') return 'nothing';
+  accepting.effects.deliveries.push(approved.conversationKey);
+  return { found: 'done', who: `${approved.name} (${approved.ref})` };
 }
 
-async function startedBy(tx: Tx, runId: string, senderId: string): Promise<boolean> {
-  const row = await tx.db
-    .selectFrom('inbox')
-    .select('id')
-    .where('runId', '=', runId)
-    .where('senderId', '=', senderId)
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
+async function revoke(tx: Tx, { accepting, effect }: Applying<'pair-revoke'>): Promise<Finding> {
+  const { people, requests, cancels } = await revokeAccess(tx, effect);
+  accepting.effects.cancels.push(...cancels);
+  return { found: people + requests > 0 ? 'done' : 'nothing', who: effect.ref };
 }
 
 async function changeQueue(tx: Tx, lane: Lane, change: Partial<QueueSettings> | 'reset'): Promise<void> {

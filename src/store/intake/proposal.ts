@@ -2,17 +2,25 @@ import type { Acceptance, IgnoreReason, RefusalReason } from '#contracts/accepta
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { Approval } from '../access/approve-pairing.ts';
+import type { PairingRequest } from '../access/request-pairing.ts';
+import type { Standing } from '../access/standing.ts';
 import type { InboxContent } from '../json.ts';
+import type { LinkStep } from '../links/link-step.ts';
+import type { Anchor } from './anchors.ts';
 
 /** One platform event with what the gate decided about it, ready to be stored. */
 export type Proposal = {
-import type { LinkStep } from '../links/link-step.ts';
-import type { Anchor } from './anchors.ts';
   readonly eventKey: string;
   readonly kind: string;
   readonly conversationKey: string;
   readonly messageId?: string;
   readonly senderId: string;
+  /**
+   * What the door knew of the sender when it decided; checked again in the transaction. Absent where
+   * nobody's rights were asked for.
+   */
+  readonly standing?: Standing;
   /** The event as it came, when nobody could read it; kept so that nothing is lost. */
   readonly raw?: string;
   readonly decision: Decision;
@@ -22,6 +30,8 @@ export type Decision =
   | { readonly kind: 'accept'; readonly item: NewItem }
   | { readonly kind: 'ignore'; readonly reason: IgnoreReason }
   | { readonly kind: 'refuse'; readonly reason: RefusalReason; readonly notice?: Notice }
+  /** Refused, and shown a code by which an owner may let the sender in. */
+  | { readonly kind: 'pair'; readonly request: PairingRequest }
   | {
       readonly kind: 'command';
       readonly command: string;
@@ -29,8 +39,22 @@ export type Decision =
       readonly lane: LaneSpec;
       readonly replies: CommandReplies;
     }
-  | { readonly kind: 'edit'; readonly text: string; readonly prompt: string; readonly newId: string }
-  | { readonly kind: 'delete'; readonly offer: Notice }
+  | {
+      readonly kind: 'link';
+      readonly step: LinkStep;
+      readonly lane: LaneSpec;
+      readonly route: ReplyRoute;
+    }
+  | {
+      readonly kind: 'edit';
+      readonly text: string;
+      readonly prompt: string;
+      /** For the transcript, once the message has been answered. */
+      readonly note: string;
+      readonly newId: string;
+    }
+  /** `{message}` in a note stands for the message that it is about. */
+  | { readonly kind: 'delete'; readonly note: string; readonly offer: Notice }
   | { readonly kind: 'reaction'; readonly content: InboxContent; readonly limit: number }
   | { readonly kind: 'migrate'; readonly to: string; readonly toKey: string; readonly from: string }
   | { readonly kind: 'membership'; readonly isMember: boolean };
@@ -83,16 +107,26 @@ export type Notice = {
 
 export type CommandEffect =
   | { readonly kind: 'none' }
-  | { readonly kind: 'stop'; readonly isPrivileged: boolean; readonly isAll: boolean }
+  | {
+      readonly kind: 'stop';
+      readonly isPrivileged: boolean;
+      readonly isAll: boolean;
+      /** Of somebody with linked accounts: all of them, and the lane they wrote in before the link. */
+      readonly linked?: { readonly people: readonly string[]; readonly formerLane: string };
+    }
   | { readonly kind: 'queue'; readonly change: Partial<QueueSettings> | 'reset' }
-  | { readonly kind: 'activation'; readonly value: 'mention' | 'always' };
+  | { readonly kind: 'activation'; readonly value: 'mention' | 'always' }
+  | { readonly kind: 'pair-approve'; readonly approval: Approval }
+  | { readonly kind: 'pair-show'; readonly codeHash: string }
+  | { readonly kind: 'pair-revoke'; readonly ref: string };
 
-/** What to answer, by what the effect found. Absent: nothing is said. */
+/** What to answer, by what the effect found; `{who}` stands for whom it concerned. Absent: nothing is said. */
 export type CommandReplies = {
   readonly route: ReplyRoute;
   readonly done?: string;
   readonly nothing?: string;
   readonly notPermitted?: string;
+  readonly limited?: string;
 };
 
 export type AcceptInput = {
@@ -100,6 +134,7 @@ export type AcceptInput = {
   readonly epoch: number;
   readonly holder: string;
   readonly cursor?: string;
+  readonly anchors?: readonly Anchor[];
   readonly proposals: readonly Proposal[];
 };
 
@@ -119,4 +154,3 @@ export type AcceptOutput = { readonly acceptances: readonly Acceptance[]; readon
 export function noEffects(): Effects {
   return { wakes: [], arrivals: [], cancels: [], deliveries: [], fetches: [] };
 }
-  readonly anchors?: readonly Anchor[];

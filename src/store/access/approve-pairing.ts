@@ -1,0 +1,114 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Tx } from '../command.ts';
+import { insertPart } from '../delivery/insert-part.ts';
+import { json } from '../json.ts';
+import { takeTry } from './limit-tries.ts';
+import { blankNotice } from './request-pairing.ts';
+import { lockAccount, type Role } from './standing.ts';
+
+export type Approval = {
+  readonly codeHash: string;
+  /** Who approves: `console`, or `channel:peer`. */
+  readonly by: string;
+  /** `owner-if-none`: the first person who is approved, as long as no row names an owner. */
+  readonly role: Role | 'owner-if-none';
+  /** Told to the person who was let in. */
+  readonly text: string;
+};
+
+export type Approved =
+  | {
+      readonly kind: 'approved';
+      readonly ref: string;
+      readonly name: string;
+      readonly role: Role;
+      readonly conversationKey: string;
+    }
+  | Unapproved;
+
+type Unapproved =
+  | { readonly kind: 'unknown' }
+  /** Too many codes within a minute: this one was not even looked at. */
+  | { readonly kind: 'limited' };
+
+/**
+ * A code lets in the very person who was shown it, on the account that showed it, once: the row that
+ * holds it is deleted with the approval. Repeating it is a try with an unknown code.
+ */
+export async function approvePairing(tx: Tx, approval: Approval): Promise<Approved> {
+  if ((await takeTry(tx)) === 'limited') return { kind: 'limited' };
+  const found = await findRequest(tx, approval.codeHash);
+  if (!found) return { kind: 'unknown' };
+  const { account, peerId, id, ref, name } = found;
+  await lockAccount(tx, account);
+  const request = await tx.db
+    .deleteFrom('pairings')
+    .where('id', '=', id)
+    .where('codeHash', '=', approval.codeHash)
+    .returning(['route', 'noticeKey'])
+    .executeTakeFirst();
+  // Revoked while this waited for the account.
+  if (!request) return { kind: 'unknown' };
+  await blankNotice(tx, request.noticeKey);
+  const role = await enterPerson(tx, { account, peerId, ref, name }, approval);
+  const conversationKey = await insertPart(tx, {
+    key: `pairing:${id}:approved`,
+    route: json.route(request.route),
+    content: { kind: 'text', text: { text: approval.text, spans: [] } },
+    purpose: 'notice',
+  });
+  return { kind: 'approved', ref, name, role, conversationKey };
+}
+
+/** Who asks with this code; counts as a try like an approval. Changes nothing else. */
+export async function showRequest(
+  tx: Tx,
+  { codeHash }: Pick<Approval, 'codeHash'>,
+): Promise<{ readonly kind: 'asks'; readonly ref: string; readonly name: string } | Unapproved> {
+  if ((await takeTry(tx)) === 'limited') return { kind: 'limited' };
+  const found = await findRequest(tx, codeHash);
+  return found ? { kind: 'asks', ref: found.ref, name: found.name } : { kind: 'unknown' };
+}
+
+async function findRequest(tx: Tx, codeHash: string) {
+  const requests = await tx.db
+    .selectFrom('pairings')
+    .select(['account', 'peerId', 'id', 'ref', 'name', 'codeHash'])
+    .where('expiresAt', '>', tx.now)
+    .execute();
+  // Every request is compared, so that the time tells nothing about which of them came near.
+  const [match] = requests.filter((request) => isSame(request.codeHash ?? '', codeHash));
+  return match;
+}
+
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+type Person = {
+  readonly account: string;
+  readonly peerId: string;
+  readonly ref: string;
+  readonly name: string;
+};
+
+async function enterPerson(tx: Tx, person: Person, { role: wanted, by }: Approval): Promise<Role> {
+  const role = wanted === 'owner-if-none' ? ((await hasOwner(tx)) ? 'user' : 'owner') : wanted;
+  await tx.db
+    .insertInto('people')
+    .values({ ...person, role, approvedAt: tx.now, approvedBy: by })
+    .onConflict((conflict) => conflict.columns(['account', 'peerId']).doUpdateSet({ role }))
+    .execute();
+  return role;
+}
+
+async function hasOwner(tx: Tx): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('people')
+    .select('ref')
+    .where('role', '=', 'owner')
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}

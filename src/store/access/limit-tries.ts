@@ -1,0 +1,30 @@
+import type { Tx } from '../command.ts';
+
+/** Codes that are looked at within any 60 s, whoever tries and in whatever process. */
+export const triesPerMinute = 10;
+const windowMs = 60_000;
+/** All approvals share one row. */
+const name = 'approve';
+
+/**
+ * Takes one try, or says that there is none left; then not even a right code is looked at. The times
+ * of the last tries are a row, so a restart resets nothing, and its lock lets one try in at a time.
+ */
+export async function takeTry(tx: Tx): Promise<'taken' | 'limited'> {
+  await tx.db
+    .insertInto('pairingTries')
+    .values({ name, recent: '[]' })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const query = tx.db.selectFrom('pairingTries').select('recent').where('name', '=', name);
+  const row = await (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
+  // A clock that was set back leaves times in the future: they count until it has caught up.
+  const recent = (JSON.parse(row.recent) as readonly number[]).filter((at) => at > tx.now - windowMs);
+  if (recent.length >= triesPerMinute) return 'limited';
+  await tx.db
+    .updateTable('pairingTries')
+    .set({ recent: JSON.stringify([...recent, tx.now]) })
+    .where('name', '=', name)
+    .execute();
+  return 'taken';
+}

@@ -1,0 +1,62 @@
+import type { StoreCommand, StoreQuery } from '../command.ts';
+import { type Approval, type Approved, approvePairing } from './approve-pairing.ts';
+import { type Revoked, revokeAccess } from './revoke-access.ts';
+import type { Role } from './standing.ts';
+
+/** Approves on the console; a running gateway delivers the notice with its next sweep. */
+export const approveOnConsole: StoreCommand<Approval, Approved> = {
+  name: 'approveOnConsole',
+  run: approvePairing,
+};
+
+/** Revokes on the console; a running gateway stops what runs when it next renews its leases. */
+export const revokeOnConsole: StoreCommand<{ readonly ref: string }, Revoked> = {
+  name: 'revokeOnConsole',
+  run: revokeAccess,
+};
+
+export type AccessList = {
+  readonly requests: readonly PendingRequest[];
+  readonly people: readonly ApprovedPerson[];
+};
+
+export type PendingRequest = {
+  readonly ref: string;
+  /** What they call themselves: says nothing about who they are. */
+  readonly name: string;
+  /** Of the bot that was written to. */
+  readonly account: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+};
+
+export type ApprovedPerson = {
+  readonly ref: string;
+  readonly name: string;
+  readonly account: string;
+  readonly role: Role;
+  readonly approvedAt: number;
+  readonly approvedBy: string;
+};
+
+/** Who asks to be let in and who was; the newest first. Codes are not stored, so they cannot be shown. */
+export const readAccess: StoreQuery<{ readonly limit: number }, AccessList> = {
+  query: 'readAccess',
+  run: async (tx, { limit }) => {
+    const requests = await tx.db
+      .selectFrom('pairings')
+      .select(['ref', 'name', 'account', 'createdAt', 'expiresAt'])
+      .where('codeHash', 'is not', null)
+      .where('expiresAt', '>', tx.now)
+      .orderBy('createdAt', 'desc')
+      .limit(limit)
+      .execute();
+    const people = await tx.db
+      .selectFrom('people')
+      .select(['ref', 'name', 'account', 'role', 'approvedAt', 'approvedBy'])
+      .orderBy('approvedAt', 'desc')
+      .limit(limit)
+      .execute();
+    return { requests, people };
+  },
+};

@@ -1,0 +1,104 @@
+import type { Tx } from '../command.ts';
+import { lockLane } from '../lanes/lane-row.ts';
+import { isOpenItem } from '../open-rows.ts';
+import { blankNotice } from './request-pairing.ts';
+import { lockAccount } from './standing.ts';
+
+export type Revoked = {
+  /** How many approvals ended: one per bot account. */
+  readonly people: number;
+  /** How many requests were turned down. */
+  readonly requests: number;
+  /** Runs that are to stop: their person may not talk to the agent any more. */
+  readonly cancels: readonly { readonly runId: string; readonly reason: string }[];
+};
+
+/**
+ * Takes the approval of `channel:peer` back, on every bot account, and turns their requests down. What
+ * they have waiting ends as refused and what runs for them is stopped, in the same transaction; as it
+ * holds the accounts' rows, nothing they send afterwards is taken in. Repeating it changes nothing.
+ */
+export async function revokeAccess(tx: Tx, { ref }: { readonly ref: string }): Promise<Revoked> {
+  for (const account of await accountsOf(tx, ref)) await lockAccount(tx, account);
+  const people = await tx.db
+    .deleteFrom('people')
+    .where('ref', '=', ref)
+    .returning(['account', 'peerId'])
+    .execute();
+  // The row stays until it expires: whoever was turned down is not shown a new code at once.
+  const requests = await tx.db
+    .updateTable('pairings')
+    .set({ codeHash: null })
+    .where('ref', '=', ref)
+    .where('codeHash', 'is not', null)
+    .returning('noticeKey')
+    .execute();
+  for (const { noticeKey } of requests) await blankNotice(tx, noticeKey);
+  const cancels = [];
+  for (const person of people) {
+    await endWaiting(tx, person);
+    cancels.push(...(await stopRuns(tx, person)));
+  }
+  return { people: people.length, requests: requests.length, cancels };
+}
+
+async function accountsOf(tx: Tx, ref: string): Promise<readonly string[]> {
+  const rows = await tx.db
+    .selectFrom('people')
+    .select('account')
+    .where('ref', '=', ref)
+    .union(tx.db.selectFrom('pairings').select('account').where('ref', '=', ref))
+    .orderBy('account')
+    .execute();
+  return rows.map((row) => row.account);
+}
+
+type Person = { readonly account: string; readonly peerId: string };
+
+async function endWaiting(tx: Tx, { account, peerId }: Person): Promise<void> {
+  const lanes = await tx.db
+    .selectFrom('inbox')
+    .select('laneKey')
+    .distinct()
+    .where(isOpenItem())
+    .where('account', '=', account)
+    .where('senderId', '=', peerId)
+    .orderBy('laneKey')
+    .execute();
+  for (const { laneKey } of lanes) await lockLane(tx, laneKey);
+  const theirs = tx.db
+    .updateTable('inbox')
+    .where(isOpenItem())
+    .where('account', '=', account)
+    .where('senderId', '=', peerId);
+  await theirs
+    .set({ state: 'ended', outcome: 'refused', outcomeReason: 'access-revoked' })
+    .where('state', '=', 'waiting')
+    .execute();
+  // A part of a group's album that waits for its siblings: should one call the agent, it is a guest's.
+  await theirs.set({ authority: 'guest' }).where('state', '=', 'held').execute();
+}
+
+async function stopRuns(tx: Tx, { account, peerId }: Person): Promise<Revoked['cancels']> {
+  const running = await tx.db
+    .selectFrom('lanes')
+    .innerJoin('inbox', 'inbox.runId', 'lanes.runId')
+    .select('lanes.runId')
+    .distinct()
+    .where('lanes.runId', 'is not', null)
+    .where('inbox.account', '=', account)
+    .where('inbox.senderId', '=', peerId)
+    .execute();
+  const cancels: { runId: string; reason: string }[] = [];
+  for (const { runId } of running) {
+    if (runId === null) continue;
+    await tx.db
+      .updateTable('runs')
+      .set({ cancelReason: 'stop' })
+      .where('id', '=', runId)
+      .where('cancelReason', 'is', null)
+      .execute();
+    cancels.push({ runId, reason: 'stop' });
+  }
+  return cancels;
+}

@@ -1,0 +1,62 @@
+import { ParleyError } from '#contracts/errors.ts';
+import type { StoreQuery, Tx } from '../command.ts';
+
+/** What an approval made of a person. */
+export type Role = 'owner' | 'user';
+/** What the store says of a sender; what the configuration says of them comes on top of it. */
+export type Standing = Role | 'none';
+
+type Asking = { readonly account: string; readonly peerIds: readonly string[] };
+
+/** The stored roles of these senders of one bot account, by peer id; one look at an index. */
+export const readStandings: StoreQuery<Asking, ReadonlyMap<string, Role>> = {
+  query: 'readStandings',
+  run: async (tx, { account, peerIds }) => {
+    if (peerIds.length === 0) return new Map();
+    const rows = await tx.db
+      .selectFrom('people')
+      .select(['peerId', 'role'])
+      .where('account', '=', account)
+      .where('peerId', 'in', peerIds)
+      .execute();
+    return new Map(rows.map(({ peerId, role }) => [peerId, role]));
+  },
+};
+
+/** The stored roles of these people (`channel:peer`); of somebody with several, the lesser. */
+export const readRolesOf: StoreQuery<{ readonly refs: readonly string[] }, ReadonlyMap<string, Role>> = {
+  query: 'readRolesOf',
+  run: async (tx, { refs }) => {
+    if (refs.length === 0) return new Map();
+    const rows = await tx.db.selectFrom('people').select(['ref', 'role']).where('ref', 'in', refs).execute();
+    const roles = new Map<string, Role>();
+    for (const { ref, role } of rows) roles.set(ref, roles.get(ref) === 'user' ? 'user' : role);
+    return roles;
+  },
+};
+
+type Judged = { readonly senderId: string; readonly standing?: Standing };
+
+/**
+ * Proves that what the door knew of each sender is still so. The caller holds the account's row, and
+ * so does everybody who approves or revokes: what is committed after a revocation was decided after it.
+ * Throws `access_changed`: decide again.
+ */
+export async function proveStandings(
+  tx: Tx,
+  { account, proposals }: { readonly account: string; readonly proposals: readonly Judged[] },
+): Promise<void> {
+  const judged = proposals.filter(({ standing, senderId }) => standing !== undefined && senderId !== '');
+  const peerIds = [...new Set(judged.map(({ senderId }) => senderId))];
+  const roles = await readStandings.run(tx, { account, peerIds });
+  if (judged.every(({ senderId, standing }) => (roles.get(senderId) ?? 'none') === standing)) return;
+  throw new ParleyError('access_changed', `Somebody who writes to ${account} was approved or revoked.`, {
+    retry: { kind: 'later' },
+  });
+}
+
+/** Whoever changes access to an account takes its row first, as whoever receives for it does. */
+export async function lockAccount(tx: Tx, key: string): Promise<void> {
+  if (tx.dialect !== 'postgres') return;
+  await tx.db.selectFrom('accounts').select('key').where('key', '=', key).forUpdate().execute();
+}
