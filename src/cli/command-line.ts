@@ -27,6 +27,7 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
     .configureOutput({ writeErr: (text) => process.stderr.write(text) });
   addGatewayCommands(program, entry, finish);
   addOutboxCommands(program.command('outbox').description('look after what could not be delivered'), finish);
+  addPairCommands(program.command('pair').description('decide who may write to the bot'), finish);
   addConfigCommands(program.command('config').description('look at the configuration'), entry, finish);
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -80,6 +81,33 @@ function addOutboxCommands(outbox: Command, finish: Finish): void {
     .action(async (part: string) => {
       const { runOutboxDrop } = await import('./outbox.ts');
       await finish(runOutboxDrop(part));
+    });
+}
+
+function addPairCommands(pair: Command, finish: Finish): void {
+  pair
+    .command('list')
+    .description('show who asks to be let in, and who was')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { runPairList } = await import('./pair.ts');
+      await finish(runPairList({ asJson: json }));
+    });
+  pair
+    .command('approve <code>')
+    .description(
+      'let in the person who was shown this code; the first one becomes the owner if there is none',
+    )
+    .action(async (code: string) => {
+      const { runPairApprove } = await import('./pair.ts');
+      await finish(runPairApprove(code));
+    });
+  pair
+    .command('revoke <person>')
+    .description('take an approval back (channel:id), or turn a request down')
+    .action(async (person: string) => {
+      const { runPairRevoke } = await import('./pair.ts');
+      await finish(runPairRevoke(person));
     });
 }
 

@@ -1,9 +1,6 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
-import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
-import type { Store, StoreCommand } from '../store/command.ts';
+import type { StoreCommand } from '../store/command.ts';
 import {
   dropPart,
   type Operated,
@@ -11,27 +8,8 @@ import {
   retryPart,
   type UndeliveredPart,
 } from '../store/delivery/operate.ts';
-import { openStore } from '../store/open-store.ts';
 import type { ExitCode } from './exit-code.ts';
-
-/** Works on the database itself, so it helps whether the gateway runs or not; a running one sees it within a second. */
-async function withStore<T>(use: (store: Store) => Promise<T>): Promise<T> {
-  const { databaseUrl, dataDir } = loadConfig();
-  if (!databaseUrl && !existsSync(join(dataDir, 'parley.db'))) {
-    throw new ParleyError(
-      'store_unavailable',
-      `There is no database in ${dataDir} yet: Parley has not run there. Start it, or set PARLEY_DATA_DIR as it was started with.`,
-    );
-  }
-  const store = await openStore(
-    databaseUrl ? { kind: 'postgres', url: databaseUrl.reveal(), poolSize: 1 } : { kind: 'sqlite', dataDir },
-  );
-  try {
-    return await use(store);
-  } finally {
-    await store.close();
-  }
-}
+import { withStore } from './with-store.ts';
 
 export async function runOutboxList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const parts = await withStore((store) => store.read(readUndelivered, { limit: 200 }));

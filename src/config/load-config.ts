@@ -152,6 +152,11 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
 /** Whoever holds the page's token, or the machine's terminal, is the owner. */
 const localOwners = ['web:owner', 'terminal:owner'] as const;
 
+/** Whether the configuration names an owner beside whoever sits at the machine. */
+export function hasOwner({ owners }: Pick<Config, 'owners'>): boolean {
+  return owners.some((owner) => !localOwners.some((local) => local === owner));
+}
+
 /** Links the page and the terminal as one person, unless the file puts them elsewhere. */
 function withLocalOwner(links: FileSettings['identityLinks']): Record<string, readonly string[]> {
   const placed = new Set(Object.values(links).flat());

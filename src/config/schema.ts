@@ -117,8 +117,21 @@ const access = z
     dmPolicy: z
       .enum(['pairing', 'allowlist', 'open', 'disabled'])
       .default('pairing')
-      .describe('Who may write directly. Until pairing is built, "pairing" admits what "allowlist" admits.'),
-    groupPolicy: z.enum(['allowlist', 'open', 'disabled']).default('allowlist'),
+      .describe(
+        'Who may write directly: whom an owner approved by a code, and allowFrom (pairing), allowFrom alone (allowlist), everybody (open), nobody (disabled). Owners always may.',
+      ),
+    pairing: z
+      .strictObject({
+        validMinutes: z.int().min(1).max(1440).default(60).describe('How long a code holds.'),
+        maxPending: count(3, 100).describe('Requests that may wait at once, per bot account.'),
+      })
+      .prefault({}),
+    groupPolicy: z
+      .enum(['allowlist', 'open', 'disabled'])
+      .default('allowlist')
+      .describe(
+        'Which groups are answered: those in allowGroups and groups (allowlist), all (open), none (disabled).',
+      ),
     allowFrom: z
       .array(peer)
       .default([])

@@ -5,14 +5,15 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
+import { platformRef } from '../sessions/platform-ref.ts';
 import type { Store } from '../store/command.ts';
 import { conversationKeyOf } from '../store/conversation-key.ts';
 import { acceptBatch } from '../store/intake/accept-batch.ts';
-import { readConversationFacts } from '../store/intake/conversation-facts.ts';
+import { readArrivalFacts } from '../store/intake/arrival-facts.ts';
 import type { AcceptInput, Effects, Proposal } from '../store/intake/proposal.ts';
 import type { CommandDesk } from './command-desk.ts';
 import type { Gate } from './gate.ts';
-import { propose } from './propose.ts';
+import { type Arrival, propose } from './propose.ts';
 
 export type InboundDeps = {
   readonly store: Store;
@@ -34,6 +35,9 @@ export type Receiving = {
   readonly holder: string;
   readonly botName: string;
 };
+
+/** A sender who is approved and revoked faster than this holds up the batch until the platform repeats it. */
+const maxDecisions = 5;
 
 /** A raw event is kept up to this length, UTF-16 units. */
 const maxRaw = 65_536;
@@ -91,14 +95,13 @@ type Slice = {
   readonly progress: Pick<AcceptInput, 'cursor' | 'anchors'>;
 };
 
-async function acceptSlice(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
-  try {
-    const proposals = await proposeAll(deps, slice);
-    return await store(deps, slice, [...proposals, ...slice.unreadable]);
 function progressOf({ cursor, anchors }: InboundBatch): Slice['progress'] {
   return { ...(cursor !== undefined && { cursor }), ...(anchors && { anchors: [...anchors] }) };
 }
 
+async function acceptSlice(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
+  try {
+    return await decideAndStore(deps, slice);
   } catch (error) {
     // Trouble of the surroundings is the caller's to wait out; anything else is one bad event.
     if (!hasCode(error, 'internal') && error instanceof ParleyError) throw error;
@@ -107,15 +110,35 @@ function progressOf({ cursor, anchors }: InboundBatch): Slice['progress'] {
   }
 }
 
+/** Somebody may be approved or revoked after the door has looked: then it decides again. */
+async function decideAndStore(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
+  for (let tries = 1; ; tries++) {
+    try {
+      const proposals = await proposeAll(deps, slice);
+      return await store(deps, slice, [...proposals, ...slice.unreadable]);
+    } catch (error) {
+      if (!hasCode(error, 'access_changed') || tries === maxDecisions) throw error;
+    }
+  }
+}
+
 async function proposeAll(deps: InboundDeps, { events, receiving }: Slice): Promise<readonly Proposal[]> {
-  const keys = [...new Set(events.map((envelope) => conversationKeyOf(envelope.route)))];
-  const facts = keys.length === 0 ? [] : await deps.store.read(readConversationFacts, { keys });
-  const byKey = new Map(facts.map((fact) => [fact.key, fact]));
+  const conversations = [...new Set(events.map((envelope) => conversationKeyOf(envelope.route)))];
+  if (conversations.length === 0) return [];
+  const { links, linkedRoles, ...known } = await deps.store.read(readArrivalFacts, {
+    account: receiving.account,
+    conversations,
+    ...peopleOf(deps.gate, events),
+  });
+  const byKey = new Map(known.conversations.map((fact) => [fact.key, fact]));
   const proposals: Proposal[] = [];
   for (const envelope of events) {
-    const arrival = {
+    const arrival: Arrival = {
       envelope,
       facts: byKey.get(conversationKeyOf(envelope.route)),
+      links,
+      linkedRoles,
+      standing: known.roles.get(envelope.sender.id) ?? 'none',
       botName: receiving.botName,
       now: deps.clock.now(),
     };
@@ -127,6 +150,14 @@ async function proposeAll(deps: InboundDeps, { events, receiving }: Slice): Prom
   return proposals;
 }
 
+/** Whose events a batch holds. Where a message goes is decided by the links of those who write directly. */
+function peopleOf({ identityLinks }: Gate, events: readonly InboundEnvelope[]) {
+  const direct = events.filter(({ chat }) => chat.kind === 'dm');
+  const peers = [...new Set(direct.map(({ route, sender }) => platformRef(route.channel, sender.id)))];
+  const identities = peers.flatMap((peer) => identityLinks.get(peer) ?? []);
+  return { peers, identities, senders: [...new Set(events.map(({ sender }) => sender.id))] };
+}
+
 async function store(
   deps: InboundDeps,
   slice: Slice,
@@ -136,7 +167,8 @@ async function store(
   const { account, epoch, holder } = receiving;
   const input: AcceptInput = { account, epoch, holder, proposals, ...progress };
   const { acceptances, effects } = await deps.store.write(acceptBatch, input);
-  if (proposals.some((proposal) => proposal.decision.kind === 'command')) deps.probe.reach('command-applied');
+  if (proposals.some(({ decision }) => decision.kind === 'command' || decision.kind === 'link'))
+    deps.probe.reach('command-applied');
   deps.start(effects);
   return acceptances;
 }
@@ -159,7 +191,7 @@ async function acceptStubborn(
 ): Promise<readonly Acceptance[]> {
   for (let tries = 1; tries <= 3; tries++) {
     try {
-      return await store(deps, one, await proposeAll(deps, one));
+      return await decideAndStore(deps, one);
     } catch (error) {
       if (!hasCode(error, 'internal') && error instanceof ParleyError) throw error;
       deps.log.error({ error, eventKey: envelope.eventKey, tries }, 'accept.event-failed');

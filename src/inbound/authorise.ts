@@ -1,19 +1,21 @@
 /**
  * The one gate for every kind of event, before any download, write, model call or reply. In this
  * order: what the platform itself reports; own and other bots' events; unknown kinds; then the DM
- * policy, or the group policy and the group's members. Only immutable ids are read, and whatever is
- * not allowed by name of a rule is refused.
+ * policy, or the group policy and the group's members. Only immutable ids and the role that is stored
+ * for the sender's are read, and whatever is not allowed by name of a rule is refused.
  */
 import type { IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
 import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
+import type { Role, Standing } from '../store/access/standing.ts';
 import { type AccessPolicy, names } from './access-policy.ts';
 
 export type Access =
   /**
-   * `owner` is named in the configuration; `member` is a person or a group's member named on a list;
-   * `guest` is admitted without being named, by an open policy or by an allowed group.
+   * `owner` is named in the configuration or was approved as one; `member` is a person or a group's
+   * member named on a list, or was approved; `guest` is admitted without any of it, by an open policy
+   * or by an allowed group.
    */
   | { readonly kind: 'allowed'; readonly authority: Authority }
   | { readonly kind: 'refused'; readonly reason: RefusalReason }
@@ -25,6 +27,8 @@ export type AccessRequest = {
   readonly chat: Pick<InboundEnvelope['chat'], 'kind' | 'parent'>;
   readonly sender: Pick<InboundEnvelope['sender'], 'id' | 'isBot' | 'isSelf'>;
   readonly event: { readonly kind: InboundEvent['kind'] };
+  /** What the store says of the sender, by bot account and immutable id. */
+  readonly standing: Standing;
 };
 
 export function authorise(request: AccessRequest, policy: AccessPolicy): Access {
@@ -71,12 +75,16 @@ function eventOrigin(kind: InboundEvent['kind']): 'person' | 'platform' | 'unkno
   }
 }
 
-/** Until pairing is built, `pairing` admits what `allowlist` admits. Owners always may, unless the policy is unknown. */
-function authoriseDirect({ route, sender }: AccessRequest, policy: AccessPolicy): Access {
-  const isOwner = names(policy.owners, route.channel, sender.id);
+/** `pairing` admits whom `allowlist` admits, and who was approved. Owners always may, unless the policy is unknown. */
+function authoriseDirect(request: AccessRequest, policy: AccessPolicy): Access {
+  const { route, sender, standing } = request;
+  const isOwner = isOwnerBy(request, policy);
   const isNamed = names(policy.allowFrom, route.channel, sender.id);
   switch (policy.dmPolicy) {
     case 'pairing':
+      if (isOwner) return allowed('owner');
+      if (isNamed || (standing === 'user' && sender.id !== '')) return allowed('member');
+      return refused(sender.id === '' ? 'dm-not-allowed' : 'dm-not-paired');
     case 'allowlist':
       if (isOwner) return allowed('owner');
       return isNamed ? allowed('member') : refused('dm-not-allowed');
@@ -91,12 +99,30 @@ function authoriseDirect({ route, sender }: AccessRequest, policy: AccessPolicy)
   }
 }
 
+/** An approval as owner is one for the whole account: for direct messages and in groups that are answered. */
+export function isOwnerBy(
+  { route, sender, standing }: Pick<AccessRequest, 'route' | 'sender' | 'standing'>,
+  policy: AccessPolicy,
+): boolean {
+  return names(policy.owners, route.channel, sender.id) || (standing === 'owner' && sender.id !== '');
+}
+
+/**
+ * What an account (`platformRef`) may make the agent do in a direct conversation, were it to write now.
+ * `role`: what an approval made of it.
+ */
+export function authorityOf(ref: string, policy: AccessPolicy, role?: Role): Authority {
+  if (policy.owners.has(ref) || role === 'owner') return 'owner';
+  const isPaired = role === 'user' && policy.dmPolicy === 'pairing';
+  return policy.allowFrom.has(ref) || isPaired ? 'member' : 'guest';
+}
+
 function authoriseMember(request: AccessRequest, policy: AccessPolicy): Access {
   const place = authorisePlace(request, policy);
   if (place.kind !== 'allowed') return place;
   const { route, chat, sender } = request;
   if (sender.id === '') return refused('sender-not-allowed');
-  if (names(policy.owners, route.channel, sender.id)) return allowed('owner');
+  if (isOwnerBy(request, policy)) return allowed('owner');
   // A guild's list holds in its channels too, unless a channel has its own.
   const members =
     policy.groupMembers.get(platformRef(route.channel, route.conversation)) ??

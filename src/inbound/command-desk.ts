@@ -10,8 +10,11 @@ import {
   type SessionSummary,
 } from '../store/sessions/read-sessions.ts';
 import { commandTable } from './command-table.ts';
-import type { Command } from './commands.ts';
+import { type Command, commandRight } from './commands.ts';
 import type { Gate } from './gate.ts';
+import { decideLink, reachOfStop } from './link-command.ts';
+import { readOneTimeCode } from './one-time-code.ts';
+import { type Decided, decidePair, decideStartCode } from './pair-command.ts';
 import { type CommandArrival, laneCommand } from './propose.ts';
 
 export interface CommandDesk {
@@ -56,9 +59,10 @@ async function immediate(deps: CommandDeskDeps, arrival: CommandArrival): Promis
   switch (command.name) {
     case 'stop': {
       const isPrivileged = arrival.right === 'allowed';
+      const linked = reachOfStop(deps.gate, arrival);
       const notPermitted = fillNotice(notices.notPermitted, { who: 'an admin, or whoever started it,' });
       return decision(
-        { kind: 'stop', isPrivileged, isAll: command.target === 'all' },
+        { kind: 'stop', isPrivileged, isAll: command.target === 'all', ...(linked && { linked }) },
         { done: notices.stopped, nothing: notices.nothingToStop, notPermitted },
       );
     }
@@ -71,6 +75,18 @@ async function immediate(deps: CommandDeskDeps, arrival: CommandArrival): Promis
     }
     case 'queue':
       return decideQueue(deps, { command, arrival, decision });
+    case 'link': {
+      const decided = decideLink(deps.gate, arrival, command.request);
+      return decided.kind === 'link' ? decided : decision({ kind: 'none' }, { done: decided.text });
+    }
+    case 'pair': {
+      const { effect, replies } = await decidePair(deps, arrival, command.request);
+      return decision(effect, replies);
+    }
+    case 'start': {
+      const { effect, replies } = decideStart(deps, arrival, command);
+      return decision(effect, replies);
+    }
     default:
       return decision({ kind: 'none' }, { done: await answer(deps, arrival, command) });
   }
@@ -101,23 +117,49 @@ async function decideQueue(
 }
 
 async function answer(deps: CommandDeskDeps, arrival: CommandArrival, command: Command): Promise<string> {
-  const { envelope } = arrival.arrival;
   switch (command.name) {
     case 'help':
-      return commandTable
+      return usableBy(arrival)
         .map(({ name, usage, description }) => `/${name}${usage === '' ? '' : ` ${usage}`}: ${description}`)
         .join('\n');
-    case 'whoami': {
-      const own = platformRef(envelope.route.channel, envelope.sender.id);
-      return `You are ${own}, here as ${arrival.authority}.`;
-    }
-    case 'start':
-      return `Hello! I am ${deps.agentName(arrival.lane.agentId)}, an AI agent. Just write to me; /help shows the commands.`;
+    case 'whoami':
+      return describeSender(arrival);
     case 'status':
       return describeStatus(deps, arrival);
     default:
       return '';
   }
+}
+
+function usableBy({ arrival, authority }: CommandArrival) {
+  const { chat, sender } = arrival.envelope;
+  const asking = { chat: chat.kind, authority, isAdmin: sender.isAdmin };
+  return commandTable.filter((spec) => commandRight({ spec }, asking) !== 'denied');
+}
+
+/** The session key leads to everything that was said under it, so only an owner is shown it. */
+function describeSender({ arrival, authority, lane }: CommandArrival): string {
+  const { route, chat, sender } = arrival.envelope;
+  const isAdmin = chat.kind === 'group' && sender.isAdmin === true;
+  return [
+    `You are ${platformRef(route.channel, sender.id)}, here as ${authority}${isAdmin ? ' and as an administrator of this group' : ''}.`,
+    `Agent: ${lane.agentId}`,
+    ...(authority === 'owner' ? [`Session: ${lane.key}`] : []),
+  ].join('\n');
+}
+
+/** Whoever opens a link has said nothing yet: its code is explained, and does nothing by itself. */
+function decideStart(
+  { gate, agentName }: CommandDeskDeps,
+  { arrival, authority, lane }: CommandArrival,
+  { payload = '' }: Extract<Command, { name: 'start' }>,
+): Decided {
+  const greeting = `Hello! I am ${agentName(lane.agentId)}, an AI agent. Just write to me; /help shows the commands.`;
+  const code = arrival.envelope.chat.kind === 'dm' ? readOneTimeCode(payload) : undefined;
+  if (code === undefined) return { effect: { kind: 'none' }, replies: { done: greeting } };
+  const hinted = `${greeting}\n${fillNotice(gate.notices.startCodeHint, { code })}`;
+  if (authority === 'owner') return decideStartCode(gate.notices, { code, otherwise: hinted });
+  return { effect: { kind: 'none' }, replies: { done: hinted } };
 }
 
 async function describeStatus(

@@ -9,7 +9,9 @@ export type CommandName =
   | 'reset'
   | 'stop'
   | 'queue'
-  | 'activation';
+  | 'activation'
+  | 'link'
+  | 'pair';
 
 export type CommandSpec = {
   readonly name: CommandName;
@@ -23,7 +25,9 @@ export type CommandSpec = {
    * Who may use it in a group: `anyone`; `admin` = an administrator of the group or an owner;
    * `own-run` = those, and anyone for a run that their own message started.
    */
-  readonly inGroups: 'anyone' | 'admin' | 'own-run';
+  readonly inGroups: 'anyone' | 'admin' | 'own-run' | 'nobody';
+  /** Who may use it in a direct conversation, among those who may write there at all. */
+  readonly inDms: 'anyone' | 'owner';
 };
 
 /** Every command of the chat, in the order of `/help`. */
@@ -42,6 +46,15 @@ export const commandTable: readonly CommandSpec[] = [
       '[steer|followup|collect|interrupt|reset] [debounce:2s] [quiet:1s] [cap:25] [drop:summarize|old|new]',
   },
   { ...spec('activation', 'admin', 'In a group: answer when mentioned, or always'), usage: 'mention|always' },
+  {
+    ...spec('link', 'anyone', 'Continue this conversation from another account of yours'),
+    usage: '[code|list|remove channel:id]',
+  },
+  {
+    ...spec('pair', 'nobody', 'For my owner: who may write to me'),
+    usage: '[list|approve code|revoke channel:id]',
+    inDms: 'owner',
+  },
   spec('whoami', 'anyone', 'Show your id on this network and your rights'),
   { ...spec('start', 'anyone', 'Say hello'), usage: '[code]' },
 ];
@@ -53,5 +66,5 @@ export const nativeCommands: readonly NativeCommand[] = commandTable.map(({ name
 }));
 
 function spec(name: CommandName, inGroups: CommandSpec['inGroups'], description: string): CommandSpec {
-  return { name, usage: '', description, scope: 'immediate', inGroups };
+  return { name, usage: '', description, scope: 'immediate', inGroups, inDms: 'anyone' };
 }

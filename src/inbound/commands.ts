@@ -1,6 +1,8 @@
 import type { Authority } from '#contracts/outcome.ts';
 import { type CommandName, type CommandSpec, commandTable } from './command-table.ts';
+import { type LinkRequest, parseLinkRequest } from './link-request.ts';
 import type { Activation } from './mention-gate.ts';
+import { type PairRequest, parsePairRequest } from './pair-request.ts';
 import { parseQueueRequest, type QueueRequest } from './queue-request.ts';
 
 /** A chat command, read from the text of a message. */
@@ -9,7 +11,9 @@ export type Command =
   | { readonly name: 'start' /** A deep link's code. */; readonly payload?: string }
   | { readonly name: 'stop'; readonly target: 'run' | 'all' }
   | { readonly name: 'queue'; readonly request: QueueRequest }
-  | { readonly name: 'activation'; readonly activation: Activation };
+  | { readonly name: 'activation'; readonly activation: Activation }
+  | { readonly name: 'link'; readonly request: LinkRequest }
+  | { readonly name: 'pair'; readonly request: PairRequest };
 
 export type ParsedCommand =
   | { readonly kind: 'command'; readonly command: Command; readonly spec: CommandSpec }
@@ -30,8 +34,9 @@ export function parseCommand(text: string, bot: { readonly name?: string } = {})
 }
 
 /**
- * Whether this sender may use a command here. In a direct conversation everyone who got past access
- * may: it is their own. `own-run`: only upon a run that their own message started, which the caller knows.
+ * Whether this sender may use a command here. A direct conversation is one's own, so that everyone who
+ * got past access may use all but the owner's commands. `own-run`: only upon a run that their own
+ * message started, which the caller knows.
  */
 export function commandRight(
   parsed: { readonly spec: CommandSpec; readonly command?: Command },
@@ -41,8 +46,11 @@ export function commandRight(
     readonly isAdmin?: boolean | undefined;
   },
 ): 'allowed' | 'own-run' | 'denied' {
-  if (sender.chat === 'dm' || sender.authority === 'owner' || sender.isAdmin === true) return 'allowed';
   const { command, spec } = parsed;
+  const isOwner = sender.authority === 'owner';
+  if (sender.chat === 'dm') return spec.inDms === 'anyone' || isOwner ? 'allowed' : 'denied';
+  if (spec.inGroups === 'nobody') return 'denied';
+  if (isOwner || sender.isAdmin === true) return 'allowed';
   if (command?.name === 'stop' && command.target === 'all') return 'denied';
   switch (spec.inGroups) {
     case 'anyone':
@@ -87,6 +95,14 @@ function parseArguments(spec: CommandSpec, rest: string): ParsedCommand {
       return activation === 'mention' || activation === 'always'
         ? asCommand(spec, { name, activation })
         : malformed(spec, 'Use /activation mention or /activation always.');
+    }
+    case 'link': {
+      const request = parseLinkRequest(rest);
+      return typeof request === 'string' ? malformed(spec, request) : asCommand(spec, { name, request });
+    }
+    case 'pair': {
+      const request = parsePairRequest(rest);
+      return typeof request === 'string' ? malformed(spec, request) : asCommand(spec, { name, request });
     }
     default:
       return name satisfies never;

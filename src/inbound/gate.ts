@@ -8,11 +8,13 @@ import type { AgentBinding } from '../sessions/routing.ts';
 import type { DmScope } from '../sessions/session-key-of.ts';
 import { type AccessPolicy, accessPolicyFrom } from './access-policy.ts';
 import type { MentionPattern } from './mention-gate.ts';
+import type { PairingSettings } from './pairing.ts';
 import { createRateLimit, type RateLimit } from './rate-limit.ts';
 
 /** What the door decides by; made once from the configuration. */
 export type Gate = {
   readonly access: AccessPolicy;
+  readonly pairing: PairingSettings;
   readonly bindings: readonly AgentBinding[];
   readonly defaultAgent: AgentId;
   readonly dmScope: DmScope;
@@ -32,6 +34,7 @@ export type Gate = {
 export function createGate(config: Config, notices: Notices): Gate {
   return {
     access: accessPolicyFrom(config),
+    pairing: config.access.pairing,
     bindings: config.bindings,
     defaultAgent: config.defaultAgent,
     dmScope: config.dmScope,

@@ -4,28 +4,37 @@
  * in the transaction that stores it.
  */
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
-import type { Authority } from '#contracts/outcome.ts';
+import { type Authority, leastTrusted } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { fillNotice } from '../replies/notices.ts';
-import { renderInbound } from '../replies/untrusted.ts';
+import { type Identities, joinIdentities } from '../sessions/identities.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import { resetBefore, resetPolicyFor } from '../sessions/reset-policy.ts';
 import { agentFor } from '../sessions/routing.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
+import type { Role, Standing } from '../store/access/standing.ts';
 import { conversationKeyOf } from '../store/conversation-key.ts';
 import { splitTextName } from '../store/intake/accept-item.ts';
 import type { ConversationFacts } from '../store/intake/conversation-facts.ts';
 import type { Bundle, Decision, LaneSpec, NewItem, Proposal } from '../store/intake/proposal.ts';
 import type { InboxContent } from '../store/json.ts';
-import { names } from './access-policy.ts';
-import { authorise } from './authorise.ts';
+import type { ChatLinks } from '../store/links/read-links.ts';
+import { authorise, authorityOf, isOwnerBy } from './authorise.ts';
 import { commandRight, type ParsedCommand, parseCommand } from './commands.ts';
+import { contentOf, deleteOf, editOf, plain, promptOf, reactionOf } from './contents.ts';
 import { type Gate, queueSettingsFor } from './gate.ts';
 import { passesMentionGate } from './mention-gate.ts';
+import { pairingRequest } from './pairing.ts';
 
 export type Arrival = {
   readonly envelope: InboundEnvelope;
   readonly facts: ConversationFacts | undefined;
+  /** What is linked in chat with those who write in this batch. */
+  readonly links: ChatLinks;
+  /** What the store says of the sender. */
+  readonly standing: Standing;
+  /** The same of everybody who is linked with them, by `platformRef`. */
+  readonly linkedRoles: ReadonlyMap<string, Role>;
   /** The bot's name on this network, for `/stop@name`. */
   readonly botName: string;
   readonly now: number;
@@ -47,42 +56,34 @@ export type CommandArrival = {
 };
 
 export function propose(gate: Gate, arrival: Arrival): Proposed {
-  const { envelope, facts } = arrival;
-  const event = eventOf(envelope);
+  const { envelope, facts, standing } = arrival;
+  const event = eventOf(arrival);
   const asProposal = (decision: Decision): Proposed => ({
     kind: 'proposal',
     proposal: { ...event, decision },
   });
 
-  const access = authorise(canonical(envelope, facts), gate.access);
+  const access = authorise({ ...canonical(envelope, facts), standing }, gate.access);
   if (access.kind === 'ignored') return asProposal({ kind: 'ignore', reason: access.reason });
-  if (access.kind === 'refused') return asProposal(refusal(gate, envelope, access.reason));
+  if (access.kind === 'refused') return asProposal(refusal(gate, arrival, access.reason));
   const { authority } = access;
 
   switch (envelope.event.kind) {
     case 'message':
       return proposeMessage(gate, { arrival, event, authority, message: envelope.event });
-    case 'edit': {
-      const { text } = envelope.event;
-      const prompt = promptOf(gate, { envelope, authority, message: { ...plain, text } });
-      return asProposal({ kind: 'edit', text, prompt, newId: crypto.randomUUID() });
-    }
+    case 'edit':
+      return asProposal(editOf({ gate, envelope, authority, event: envelope.event }));
     case 'delete':
-      return asProposal({ kind: 'delete', offer: { route: envelope.route, text: gate.notices.stopOffer } });
-    case 'reaction': {
-      const { emoji, isRemoved, messageId } = envelope.event;
-      const verb = isRemoved ? 'took back the reaction' : 'reacted with';
-      const prompt = `${envelope.sender.name} ${verb} ${emoji} to a message.`;
-      const note = { kind: 'reaction', of: messageId } as const;
-      const content = { ...contentOf(envelope, { ...plain, text: emoji }), prompt, note };
-      return asProposal({ kind: 'reaction', content, limit: gate.groups.contextLimit });
-    }
+      return asProposal(deleteOf({ gate, envelope }));
+    case 'reaction':
+      return asProposal(reactionOf({ gate, envelope, event: envelope.event }));
     case 'stop': {
       const parsed = parseCommand('/stop', { name: arrival.botName });
-      if (!parsed) return asProposal({ kind: 'ignore', reason: 'empty' });
+      const right = parsed && rightOf(parsed, arrival, authority);
+      if (!parsed || !right || right === 'denied') return asProposal({ kind: 'ignore', reason: 'empty' });
       return {
         kind: 'command',
-        command: { parsed, right: 'own-run', lane: laneOf(gate, arrival), authority, arrival, event },
+        command: { parsed, right, lane: laneOf(gate, arrival), authority, arrival, event },
       };
     }
     case 'migrated': {
@@ -109,7 +110,7 @@ type Messaging = {
 
 function proposeMessage(gate: Gate, { arrival, event, authority, message }: Messaging): Proposed {
   const { envelope, botName, now } = arrival;
-  const { route, chat, sender } = envelope;
+  const { route, sender } = envelope;
   const asProposal = (decision: Decision): Proposed => ({
     kind: 'proposal',
     proposal: { ...event, decision },
@@ -132,7 +133,7 @@ function proposeMessage(gate: Gate, { arrival, event, authority, message }: Mess
     });
   }
   const parsed = parseCommand(message.text, { name: botName });
-  const right = parsed && commandRight(parsed, { chat: chat.kind, authority, isAdmin: sender.isAdmin });
+  const right = parsed && rightOf(parsed, arrival, authority);
   if (parsed && right && right !== 'denied') {
     return {
       kind: 'command',
@@ -144,6 +145,11 @@ function proposeMessage(gate: Gate, { arrival, event, authority, message }: Mess
   return asProposal({ kind: 'accept', item: newItem(gate, { arrival, event, authority, message }) });
 }
 
+function rightOf(parsed: ParsedCommand, { envelope }: Arrival, authority: Authority) {
+  const { chat, sender } = envelope;
+  return commandRight(parsed, { chat: chat.kind, authority, isAdmin: sender.isAdmin });
+}
+
 function newItem(gate: Gate, { arrival, authority, message }: Messaging): NewItem {
   const { envelope } = arrival;
   const { notices } = gate;
@@ -153,7 +159,7 @@ function newItem(gate: Gate, { arrival, authority, message }: Messaging): NewIte
     kind: 'message',
     lane: laneOf(gate, arrival),
     route: envelope.route,
-    authority,
+    authority: turnAuthority(gate, arrival, authority),
     content: { ...contentOf(envelope, message), prompt: promptOf(gate, { envelope, authority, message }) },
     ...(bundle && { bundle }),
     isGated: envelope.chat.kind === 'dm' || isCalled(gate, arrival, message),
@@ -208,15 +214,39 @@ function bundleOf(envelope: InboundEnvelope, message: InboundMessage, windowMs: 
   return message.mayContinue ? { name: splitTextName(envelope.sender.id), windowMs } : undefined;
 }
 
-function laneOf(gate: Gate, { envelope, facts, now }: Arrival): LaneSpec {
+/**
+ * In a conversation that accounts share by a link made in chat, each of them has text before the model:
+ * a turn has the rights of the least trusted of them. (A command has those of the account it came from,
+ * and what the configuration links is the owner's word.)
+ */
+function turnAuthority(gate: Gate, arrival: Arrival, own: Authority): Authority {
+  const { chat, route, sender } = arrival.envelope;
+  const identities = identitiesOf(gate, arrival);
+  const identity = chat.kind === 'dm' ? identities.get(platformRef(route.channel, sender.id)) : undefined;
+  if (identity === undefined) return own;
+  const linked = identities.accountsOf(identity).filter(({ source }) => source === 'chat');
+  return linked.reduce(
+    (least, { ref }) => leastTrusted(least, authorityOf(ref, gate.access, arrival.linkedRoles.get(ref))),
+    own,
+  );
+}
+
+export function identitiesOf(gate: Gate, { links }: Pick<Arrival, 'links'>): Identities {
+  return joinIdentities(gate.identityLinks, links);
+}
+
+function laneOf(gate: Gate, arrival: Arrival): LaneSpec {
+  const { envelope, facts, now } = arrival;
   const place = canonical(envelope, facts);
+  const identities = identitiesOf(gate, arrival);
   const { route, chat } = place;
   const agent = agentFor(place, gate.bindings, gate.defaultAgent);
   const type = route.thread === undefined ? chat.kind : 'thread';
   const policy = resetPolicyFor(gate.reset, { type, channel: route.channel });
   const before = resetBefore({ policy, now, timeZone: gate.timeZone });
+  const key = sessionKeyOf(place, { agent, dmScope: gate.dmScope, identityLinks: identities });
   return {
-    key: sessionKeyOf(place, { agent, dmScope: gate.dmScope, identityLinks: gate.identityLinks }),
+    key: identities.laneOf(key),
     class: 'main',
     agentId: agent,
     chatKind: chat.kind,
@@ -239,7 +269,7 @@ function canonical(envelope: InboundEnvelope, facts: ConversationFacts | undefin
 
 function refusal(
   gate: Gate,
-  envelope: InboundEnvelope,
+  { envelope, standing }: Arrival,
   reason: Extract<Decision, { kind: 'refuse' }>['reason'],
 ): Decision {
   const { route, sender, event } = envelope;
@@ -248,59 +278,24 @@ function refusal(
     const text = fillNotice(template, { id });
     return { kind: 'refuse', reason, notice: { route, text, onceKey: `${id}:not-allowed` } };
   };
+  if (reason === 'dm-not-paired') return pairingRequest(gate, envelope);
   if (reason === 'dm-not-allowed' && envelope.chat.kind === 'dm')
     return notice(gate.notices.dmNotAllowed, platformRef(route.channel, sender.id));
   // Only an owner who speaks to the bot is told: to anybody else a group that is not answered is silent.
   const isAsked = event.mentionsBot || event.repliesToBot;
-  if (reason === 'group-not-allowed' && isAsked && names(gate.access.owners, route.channel, sender.id))
+  if (reason === 'group-not-allowed' && isAsked && isOwnerBy({ route, sender, standing }, gate.access))
     return notice(gate.notices.groupNotAllowed, platformRef(route.channel, route.conversation));
   return { kind: 'refuse', reason };
 }
 
-const plain: InboundMessage = {
-  kind: 'message',
-  messageId: '' as InboundMessage['messageId'],
-  text: '',
-  attachments: [],
-  mentionsBot: false,
-  repliesToBot: false,
-};
-
-function contentOf(envelope: InboundEnvelope, message: InboundMessage): InboxContent {
-  const { sender, sentAt } = envelope;
-  return {
-    text: message.text,
-    prompt: message.text,
-    sender: { id: sender.id, name: sender.name },
-    sentAt,
-    ...(message.quote && { quote: message.quote }),
-    ...(message.forwardedFrom !== undefined && { forwardedFrom: message.forwardedFrom }),
-    attachments: message.attachments,
-  };
-}
-
-function promptOf(
-  gate: Gate,
-  {
-    envelope,
-    authority,
-    message,
-  }: { envelope: InboundEnvelope; authority: Authority; message: InboundMessage },
-): string {
-  return renderInbound({
-    text: message.text,
-    sender: { name: envelope.sender.name, authority },
-    sentAt: envelope.sentAt,
-    isGroup: envelope.chat.kind === 'group',
-    ...(message.quote && { quote: message.quote }),
-    ...(message.forwardedFrom !== undefined && { forwardedFrom: message.forwardedFrom }),
-    attachments: [],
-    timeZone: gate.timeZone,
-  });
-}
-
-function eventOf(envelope: InboundEnvelope): Omit<Proposal, 'decision'> {
+function eventOf({ envelope, standing }: Arrival): Omit<Proposal, 'decision'> {
   const { event, route, sender, eventKey } = envelope;
-  const base = { eventKey, kind: event.kind, conversationKey: conversationKeyOf(route), senderId: sender.id };
+  const base = {
+    eventKey,
+    kind: event.kind,
+    conversationKey: conversationKeyOf(route),
+    senderId: sender.id,
+    standing,
+  };
   return 'messageId' in event ? { ...base, messageId: event.messageId } : base;
 }

@@ -36,7 +36,39 @@ const english = {
     'I am not set up for this group. To have me here, add “{id}” to access.allowGroups in parley.config.json and start me again.',
   pairingCode:
     'I do not know you yet. Ask my owner to approve this code: {code} (valid for {minutes} minutes).',
-  pairingApproved: 'You are approved. Hello!',
+  pairingApproved: 'My owner has let you in. Please send me your message again.',
+  pairingDone: '{who} may write to me now.',
+  pairingAsked: '{who} asks to write to me. To let them in, send: /pair approve {code}',
+  startCodeHint: 'Was that code for linking another account of yours? Then send: /link {code}',
+  pairingUnknown: 'Nobody waits with that code. It may have expired; then the person gets a new one.',
+  pairingLimited: 'That were many codes within a minute. Please wait a minute and try again.',
+  pairingRevoked: '{who} may not write to me any more.',
+  pairingNobody: '{who} was not let in by a code.',
+  pairingStillNamed: '{who} is named in the configuration and is let in by it.',
+  linkCode:
+    'Send this from your other account, in a direct message to me, within {minutes} minutes:\n/link {code}\nWhoever sends it goes on in this conversation as you, so show it to nobody.',
+  linkCodeGone: '(A code to link accounts was shown here. It is of no use any more.)',
+  linkDone:
+    'This account is linked with {other}: both are one conversation from now on, and each answer goes where its question came from. What was said here before stays on record. /link list shows the accounts, /link remove takes one out.',
+  linkTold:
+    '{other} is linked with this account: both are one conversation from now on, and each answer goes where its question came from. Was that not you? Send: /link remove {other}',
+  linkLowered:
+    'The two accounts have different rights. What you ask in the conversation they share has the lesser rights of the two; my owner can give both the same in the configuration.',
+  linkWrong: 'That is no code that holds. Ask for one with /link from your other account.',
+  linkTooMany: 'Those were too many codes. Please wait ten minutes and try again.',
+  linkSelf: 'You have asked for that code from this very account. Send it from your other one.',
+  linkAlready: 'This account is linked with {other} already.',
+  linkElsewhere:
+    'Both accounts are linked with others already. Take one of them out with /link remove first.',
+  linkOnlyDirect:
+    'Accounts are linked in a direct conversation with me. A code that was shown here is of no use any more.',
+  linkNone: 'This account is linked with no other. /link gives you a code for that.',
+  linkList: 'These accounts are one person to me:',
+  linkRemoved: '{other} is not linked any more.',
+  linkLeft: 'This account is not linked any more. What you write here is a conversation of its own again.',
+  linkCutOff: '{other} has taken this account out. What you write here is a conversation of its own again.',
+  linkNotLinked: '{other} is not linked with this account.',
+  linkConfigured: 'The configuration links {other}; my owner can change that under identityLinks.',
   notPermitted: 'Only {who} may do that.',
   rateLimited: 'That is too many messages at once. Please wait {seconds} seconds.',
   budgetSpent: 'The budget for {period} is spent, so I cannot answer until it is renewed.',

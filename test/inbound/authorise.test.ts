@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
 import { accountId, channelId, conversationId, eventKey, messageId, peerId } from '#contracts/ids.ts';
 import { type AccessPolicy, accessPolicyFrom } from '../../src/inbound/access-policy.ts';
-import { type Access, type AccessRequest, authorise } from '../../src/inbound/authorise.ts';
+import { type Access, type AccessRequest, authorise, authorityOf } from '../../src/inbound/authorise.ts';
+import type { Standing } from '../../src/store/access/standing.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 const id = messageId('m1');
@@ -35,10 +36,19 @@ const senders = {
   'allowed in DMs': '2',
   'member of the group': '3',
   stranger: '4',
+  approved: '7',
+  'approved as owner': '8',
   bot: '5',
   self: '6',
 };
 type SenderState = keyof typeof senders;
+const standings: { readonly [State in SenderState]?: Standing } = {
+  approved: 'user',
+  'approved as owner': 'owner',
+  // Whatever a row says: a bot and the account itself are nobody's approval.
+  bot: 'user',
+  self: 'owner',
+};
 const senderStates = Object.keys(senders) as readonly SenderState[];
 
 /** `listed` answers everyone in it, `limited` its listed members, `unlisted` is on no list. */
@@ -60,7 +70,9 @@ function aPolicy(changes: Partial<Pick<AccessPolicy, 'dmPolicy' | 'groupPolicy'>
   });
 }
 
-function anEnvelope(kind: InboundEvent['kind'], sender: SenderState, chat: ChatState): InboundEnvelope {
+type Judged = InboundEnvelope & { readonly standing: Standing };
+
+function anEnvelope(kind: InboundEvent['kind'], sender: SenderState, chat: ChatState): Judged {
   return {
     eventKey: eventKey('k'),
     sentAt: 0,
@@ -78,6 +90,7 @@ function anEnvelope(kind: InboundEvent['kind'], sender: SenderState, chat: ChatS
       isAdmin: true,
     },
     event: events[kind],
+    standing: standings[sender] ?? 'none',
   };
 }
 
@@ -90,22 +103,25 @@ function expectedAuthority(
 ): string | undefined {
   if (kind === 'unsupported') return undefined;
   const isPlatform = platformKinds.includes(kind);
+  // What the platform reports is nobody's text; in a direct conversation it counts as the person's.
+  const isOwner = sender === 'owner' || sender === 'approved as owner' || sender === 'self';
   if (!isPlatform && (sender === 'bot' || sender === 'self')) return undefined;
   if (chat === 'dm') {
-    if (sender === 'owner') return 'owner';
+    if (isOwner) return 'owner';
     if (policy === 'disabled') return undefined;
     if (sender === 'allowed in DMs') return 'member';
+    if (policy === 'pairing' && (sender === 'approved' || sender === 'bot')) return 'member';
     return policy === 'open' ? 'guest' : undefined;
   }
   const isAnswered = policy === 'open' || (policy === 'allowlist' && chat !== 'unlisted');
   if (!isAnswered) return undefined;
   if (isPlatform) return 'guest';
-  if (sender === 'owner') return 'owner';
+  if (isOwner) return 'owner';
   if (chat === 'limited') return sender === 'member of the group' ? 'member' : undefined;
   return 'guest';
 }
 
-const authorityOf = (access: Access) => (access.kind === 'allowed' ? access.authority : undefined);
+const grantedBy = (access: Access) => (access.kind === 'allowed' ? access.authority : undefined);
 
 describe('authorise (threat 1)', () => {
   for (const chat of chats) {
@@ -123,7 +139,7 @@ describe('authorise (threat 1)', () => {
         const expected: Record<string, string | undefined> = {};
         for (const kind of eventKinds) {
           for (const sender of senderStates) {
-            actual[cell(kind, sender)] = authorityOf(authorise(anEnvelope(kind, sender, chat), policyData));
+            actual[cell(kind, sender)] = grantedBy(authorise(anEnvelope(kind, sender, chat), policyData));
             expected[cell(kind, sender)] = expectedAuthority(policy, kind, sender, chat);
           }
         }
@@ -133,7 +149,10 @@ describe('authorise (threat 1)', () => {
   }
 
   it.each([
-    ['dm-not-allowed', 'stranger', 'dm', {}],
+    ['dm-not-paired', 'stranger', 'dm', {}],
+    ['dm-not-allowed', 'stranger', 'dm', { dmPolicy: 'allowlist' }],
+    ['dm-not-allowed', 'approved', 'dm', { dmPolicy: 'allowlist' }],
+    ['dm-disabled', 'approved', 'dm', { dmPolicy: 'disabled' }],
     ['dm-disabled', 'stranger', 'dm', { dmPolicy: 'disabled' }],
     ['group-not-allowed', 'owner', 'unlisted', {}],
     ['group-disabled', 'owner', 'listed', { groupPolicy: 'disabled' }],
@@ -145,8 +164,9 @@ describe('authorise (threat 1)', () => {
   });
 
   it('never counts an approval for direct messages in a group (pitfall 53)', () => {
-    for (const chat of ['unlisted', 'limited'] as const) {
-      expect(authorise(anEnvelope('message', 'allowed in DMs', chat), aPolicy()).kind).toBe('refused');
+    for (const sender of ['allowed in DMs', 'approved'] as const) {
+      for (const chat of ['unlisted', 'limited'] as const)
+        expect(authorise(anEnvelope('message', sender, chat), aPolicy()).kind).toBe('refused');
     }
   });
 
@@ -182,7 +202,8 @@ describe('authorise (threat 1)', () => {
     for (const chat of ['dm', 'listed'] as const) {
       const envelope = anEnvelope('message', 'stranger', chat);
       const nobody = { ...envelope, sender: { ...envelope.sender, id: peerId('') } };
-      expect(authorise(nobody, policy).kind).toBe('refused');
+      for (const standing of ['none', 'user', 'owner'] as const)
+        expect(authorise({ ...nobody, standing }, policy).kind).toBe('refused');
     }
   });
 
@@ -208,8 +229,16 @@ describe('authorise (threat 1)', () => {
     expect(authorise(inGuild('stranger'), policy)).toEqual({ kind: 'refused', reason: 'sender-not-allowed' });
   });
 
+  it('gives an account the rights it would have, were it to write', () => {
+    const rights = (ref: string, role?: 'owner' | 'user', dmPolicy: AccessPolicy['dmPolicy'] = 'pairing') =>
+      authorityOf(ref, aPolicy({ dmPolicy }), role);
+    expect([rights('net:1'), rights('net:2'), rights('net:9')]).toEqual(['owner', 'member', 'guest']);
+    expect([rights('net:9', 'owner'), rights('net:9', 'user')]).toEqual(['owner', 'member']);
+    expect(rights('net:9', 'user', 'open')).toBe('guest');
+  });
+
   /** The forbidden gate: it trusts names, as other gateways did. */
-  function authoriseByName(envelope: InboundEnvelope, ownerNames: ReadonlySet<string>): Access['kind'] {
+  function authoriseByName(envelope: Judged, ownerNames: ReadonlySet<string>): Access['kind'] {
     return ownerNames.has(envelope.sender.name.trim().toLowerCase())
       ? 'allowed'
       : authorise(envelope, aPolicy()).kind;
@@ -265,7 +294,7 @@ describe('authorise (threat 1)', () => {
       seed: 53,
     })) {
       const base = anEnvelope(kind, 'stranger', chat);
-      const envelope: InboundEnvelope = {
+      const envelope: Judged = {
         ...base,
         route: { ...base.route, channel: channelId(channel) },
         sender: { id: peerId(sender), name, isBot: false, isSelf: false, isAdmin },
@@ -289,7 +318,7 @@ describe('authorise (threat 1)', () => {
       });
     for (const kind of eventKinds) {
       for (const chat of chats) {
-        authorise(watched(anEnvelope(kind, 'stranger', chat)) as InboundEnvelope, aPolicy());
+        authorise(watched(anEnvelope(kind, 'stranger', chat)) as Judged, aPolicy());
       }
     }
     expect([...seen].sort()).toEqual(
@@ -305,6 +334,7 @@ describe('authorise (threat 1)', () => {
         'parent',
         'route',
         'sender',
+        'standing',
       ].sort(),
     );
   });

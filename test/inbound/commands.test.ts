@@ -43,6 +43,10 @@ describe('chat commands', () => {
         },
       },
     ],
+    ['/pair', { name: 'pair', request: { kind: 'list' } }],
+    ['/pair List', { name: 'pair', request: { kind: 'list' } }],
+    ['/pair approve abcd-2345', { name: 'pair', request: { kind: 'approve', code: 'ABCD2345' } }],
+    ['/pair revoke signal:0f-1', { name: 'pair', request: { kind: 'revoke', ref: 'signal:0f-1' } }],
     ['/queue debounce:500ms', { name: 'queue', request: { kind: 'set', changes: { debounceMs: 500 } } }],
     ['/queue quiet:1.5s', { name: 'queue', request: { kind: 'set', changes: { quietMs: 1500 } } }],
   ])('reads %j', (text, command) => {
@@ -84,6 +88,14 @@ describe('chat commands', () => {
     ['/queue collect steer', '"steer" sets what was set before; keep one of them.'],
     ['/queue cap:5 cap:6', '"cap:6" sets what was set before; keep one of them.'],
     ['/queue reset cap:5', '"reset" is no queue mode; use steer, followup, collect or interrupt, or reset.'],
+    ['/pair approve', 'Use /pair approve and the code of 8 letters and digits that the person was shown.'],
+    [
+      '/pair approve 0IO1',
+      'Use /pair approve and the code of 8 letters and digits that the person was shown.',
+    ],
+    ['/pair revoke ann', 'Use /pair revoke channel:id; /pair list shows them.'],
+    ['/pair list all', 'Use /pair list on its own.'],
+    ['/pair up', 'Use /pair list, /pair approve and the code, or /pair revoke channel:id.'],
     ['/activation', 'Use /activation mention or /activation always.'],
     ['/new what is the weather?', '/new takes no text; send that on its own.'],
   ])('says what is wrong with %j', (text, problem) => {
@@ -133,6 +145,12 @@ describe('chat commands', () => {
       expect([text, right(text, owner, 'group')]).toEqual([text, 'allowed']);
       expect([text, right(text, guest, 'dm')]).toEqual([text, 'allowed']);
     }
+    for (const text of ['/pair', '/pair approve ABCDEFGH', '/pair revoke net:1', '/pair nonsense']) {
+      expect([text, right(text, owner, 'dm')]).toEqual([text, 'allowed']);
+      expect([text, right(text, guest, 'dm')]).toEqual([text, 'denied']);
+      for (const sender of [guest, admin, owner])
+        expect([text, right(text, sender, 'group')]).toEqual([text, 'denied']);
+    }
     expect(right('/stop', guest, 'group')).toBe('own-run');
     expect(right('/status', guest, 'group')).toBe('allowed');
   });
@@ -141,7 +159,9 @@ describe('chat commands', () => {
     expect(nativeCommands.map(({ name }) => name).sort()).toEqual([
       'activation',
       'help',
+      'link',
       'new',
+      'pair',
       'queue',
       'reset',
       'start',

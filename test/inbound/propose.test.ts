@@ -2,17 +2,24 @@ import { expect, it } from 'vitest';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { accountId, channelId, conversationId, eventKey, messageId, peerId } from '#contracts/ids.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { createGate } from '../../src/inbound/gate.ts';
+import { createGate, type Gate } from '../../src/inbound/gate.ts';
+import { hashPairingCode } from '../../src/inbound/pairing.ts';
 import { propose } from '../../src/inbound/propose.ts';
 import { noticesFor } from '../../src/replies/notices.ts';
+import type { Decision } from '../../src/store/intake/proposal.ts';
+import { noLinks } from '../../src/store/links/read-links.ts';
 
-const gate = createGate(
-  loadConfig({ values: { PARLEY_OWNERS: 'net:1' }, unknown: [] }, '/nowhere'),
-  noticesFor('en'),
-);
+const gateOf = (values: Readonly<Record<string, string>>) =>
+  createGate(
+    loadConfig({ values: { PARLEY_OWNERS: 'net:1', ...values }, unknown: [] }, '/nowhere'),
+    noticesFor('en'),
+  );
+const allowlist = gateOf({ PARLEY_DM_POLICY: 'allowlist' });
 
-/** What the door answers somebody whom it does not let in. */
-function noticeFor(said: { sender: string; kind: 'dm' | 'group'; isMention: boolean }) {
+type Said = { readonly sender: string; readonly kind: 'dm' | 'group'; readonly isMention: boolean };
+
+/** What the door decides about a message of somebody whom no approval has let in. */
+function decide(said: Said, gate: Gate): Decision {
   const envelope: InboundEnvelope = {
     eventKey: eventKey('message:1'),
     sentAt: 0,
@@ -32,11 +39,47 @@ function noticeFor(said: { sender: string; kind: 'dm' | 'group'; isMention: bool
       repliesToBot: false,
     },
   };
-  const proposed = propose(gate, { envelope, facts: undefined, botName: 'bot', now: 0 });
-  if (proposed.kind !== 'proposal' || proposed.proposal.decision.kind !== 'refuse')
-    throw new Error(`expected a refusal, not ${JSON.stringify(proposed)}`);
-  return proposed.proposal.decision.notice;
+  const proposed = propose(gate, {
+    envelope,
+    facts: undefined,
+    links: noLinks,
+    standing: 'none',
+    linkedRoles: new Map(),
+    botName: 'bot',
+    now: 0,
+  });
+  if (proposed.kind !== 'proposal') throw new Error(`expected a proposal, not ${JSON.stringify(proposed)}`);
+  return proposed.proposal.decision;
 }
+
+/** What the door answers somebody whom it does not let in. */
+function noticeFor(said: Said) {
+  const decision = decide(said, allowlist);
+  if (decision.kind !== 'refuse') throw new Error(`expected a refusal, not ${JSON.stringify(decision)}`);
+  return decision.notice;
+}
+
+it('draws a new code for every stranger, and hands on nothing of it but its hash and the notice', () => {
+  const pairing = gateOf({});
+  const requests = Array.from({ length: 1000 }, () => {
+    const decision = decide({ sender: '2', kind: 'dm', isMention: false }, pairing);
+    if (decision.kind !== 'pair') throw new Error(`expected a request, not ${JSON.stringify(decision)}`);
+    return decision.request;
+  });
+  const codes = requests.map(({ text }) => /this code: (\S+) \(valid for 60 minutes\)/.exec(text)?.[1] ?? '');
+  for (const [index, code] of codes.entries()) {
+    expect(code).toMatch(/^[ABCDEFGHJKLMNPQRSTUVWXYZ23456789]{8}$/);
+    const { text: _, ...kept } = requests[index] ?? { text: '' };
+    expect(JSON.stringify(kept)).not.toContain(code);
+    expect(kept).toMatchObject({
+      ref: 'net:2',
+      codeHash: hashPairingCode(code),
+      validMs: 3_600_000,
+      maxPending: 3,
+    });
+  }
+  expect(new Set(codes).size).toBe(codes.length);
+});
 
 it('tells a stranger once by which id an owner can let them in', () => {
   const notice = noticeFor({ sender: '2', kind: 'dm', isMention: false });

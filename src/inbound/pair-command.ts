@@ -1,0 +1,98 @@
+/** `/pair`, and a code that came with `/start`: for an owner in a direct conversation. */
+import type { Notices } from '../replies/notices.ts';
+import { fillNotice } from '../replies/notices.ts';
+import { platformRef } from '../sessions/platform-ref.ts';
+import {
+  type AccessList,
+  type ApprovedPerson,
+  type PendingRequest,
+  readAccess,
+} from '../store/access/operate-access.ts';
+import type { Store } from '../store/command.ts';
+import type { CommandEffect, CommandReplies } from '../store/intake/proposal.ts';
+import type { AccessPolicy } from './access-policy.ts';
+import type { PairRequest } from './pair-request.ts';
+import { hashPairingCode } from './pairing.ts';
+import type { CommandArrival } from './propose.ts';
+
+export type PairDeps = {
+  readonly store: Store;
+  readonly gate: { readonly access: AccessPolicy; readonly notices: Notices };
+};
+
+export type Decided = { readonly effect: CommandEffect; readonly replies: Omit<CommandReplies, 'route'> };
+
+/** How many of each `/pair list` shows. */
+const shown = 20;
+
+export async function decidePair(
+  { store, gate }: PairDeps,
+  { arrival }: CommandArrival,
+  request: PairRequest,
+): Promise<Decided> {
+  const { notices } = gate;
+  const { route, sender } = arrival.envelope;
+  switch (request.kind) {
+    case 'list': {
+      const list = await store.read(readAccess, { limit: shown });
+      return { effect: { kind: 'none' }, replies: { done: describeAccess(list, arrival.now) } };
+    }
+    case 'approve': {
+      const approval = {
+        codeHash: hashPairingCode(request.code),
+        by: platformRef(route.channel, sender.id),
+        role: 'user',
+        text: notices.pairingApproved,
+      } as const;
+      return {
+        effect: { kind: 'pair-approve', approval },
+        replies: {
+          done: notices.pairingDone,
+          nothing: notices.pairingUnknown,
+          limited: notices.pairingLimited,
+        },
+      };
+    }
+    case 'revoke': {
+      const { ref } = request;
+      const isNamed = gate.access.owners.has(ref) || gate.access.allowFrom.has(ref);
+      const still = isNamed ? ` ${fillNotice(notices.pairingStillNamed, { who: ref })}` : '';
+      return {
+        effect: { kind: 'pair-revoke', ref },
+        replies: { done: `${notices.pairingRevoked}${still}`, nothing: `${notices.pairingNobody}${still}` },
+      };
+    }
+    default:
+      return request satisfies never;
+  }
+}
+
+/** A code that came with a link approves nobody: an owner is told whom it would let in. */
+export function decideStartCode(
+  notices: Notices,
+  { code, otherwise }: { code: string; otherwise: string },
+): Decided {
+  return {
+    effect: { kind: 'pair-show', codeHash: hashPairingCode(code) },
+    replies: {
+      done: fillNotice(notices.pairingAsked, { code }),
+      nothing: otherwise,
+      limited: notices.pairingLimited,
+    },
+  };
+}
+
+export function describeAccess({ requests, people }: AccessList, now: number): string {
+  const lines = [...requests.map((request) => requestLine(request, now)), ...people.map(personLine)];
+  return lines.length === 0 ? 'Nobody asks to be let in, and nobody was let in by a code.' : lines.join('\n');
+}
+
+function requestLine({ ref, name, account, expiresAt }: PendingRequest, now: number): string {
+  const minutes = Math.max(1, Math.ceil((expiresAt - now) / 60_000));
+  return `asks: ${ref} “${name}” at ${account}, for ${minutes} more minutes`;
+}
+
+function personLine({ ref, name, account, role, approvedAt, approvedBy }: ApprovedPerson): string {
+  const since = new Date(approvedAt).toISOString().slice(0, 10);
+  return `${role}: ${ref} “${name}” at ${account}, since ${since} by ${approvedBy}`;
+}
