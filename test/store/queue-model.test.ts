@@ -97,8 +97,10 @@ function createPair(
     if (!found) return;
     const { message, item } = found;
     const text = `text ${++count}`;
-    const edit = { kind: 'edit', text, prompt: text, newId: crypto.randomUUID() } as const;
-    const removal = { kind: 'delete', offer: { route: aRoute(conversation), text: 'stop?' } } as const;
+    const newId = crypto.randomUUID();
+    const edit = { kind: 'edit', text, prompt: text, note: 'edited', newId } as const;
+    const offer = { route: aRoute(conversation), text: 'stop?' };
+    const removal = { kind: 'delete', note: 'deleted {message}', offer } as const;
     const decision = kind === 'edit' ? edit : removal;
     const expected = item && (kind === 'edit' ? model.edit(item, text) : model.remove(item));
     const acceptance = await accept({ ...message, eventKey: unique(kind), kind, decision });

@@ -16,6 +16,8 @@ export type Item = {
   reason: string | null;
   /** Whether it ever stood in a transcript. */
   wasTold: boolean;
+  /** Of a correction: what it corrects. */
+  readonly corrects: Item | undefined;
 };
 
 type Run = { readonly who: Who; readonly items: Item[]; cancel: string | undefined; tries: number };
@@ -64,17 +66,25 @@ export class QueueModel {
 
   edit(item: Item, text: string): string {
     item.text = text;
-    if (item.state === 'waiting') return 'replaced';
+    if (item.state === 'waiting' || this.#summaries.includes(item)) return 'replaced';
     if (item.state === 'ended') return item.wasTold ? 'after-run' : 'ended';
-    this.#add('correction', item.who, text);
+    const [unread] = this.#corrections(item);
+    if (unread) unread.text = text;
+    else this.#add('correction', item.who, text, item);
     return 'steered';
   }
 
   remove(item: Item): string {
-    if (item.state === 'taken') return 'stop-offered';
-    if (item.state === 'ended') return 'after-run';
-    end(item, ['cancelled', 'deleted']);
-    return 'cancelled';
+    const isSummary = this.#summaries.includes(item);
+    if (item.state === 'ended' && !isSummary) return 'after-run';
+    const gone = item.state === 'taken' ? this.#corrections(item) : [item];
+    for (const one of gone) end(one, ['cancelled', 'deleted']);
+    this.#summaries = this.#summaries.filter((summary) => summary !== item);
+    return item.state === 'taken' ? 'stop-offered' : 'cancelled';
+  }
+
+  #corrections(item: Item): readonly Item[] {
+    return this.waiting.filter((waiting) => waiting.corrects === item);
   }
 
   stop(who: Who): void {
@@ -115,7 +125,7 @@ export class QueueModel {
     const { who } = this.run;
     const fitting = this.#fitting(who);
     const late = this.waiting.filter((item) => item.kind === 'correction' && item.who === who);
-    const steers = this.mode !== 'steer' ? late : delivery === 'all' ? fitting : fitting.slice(0, 1);
+    const steers = this.mode === 'steer' ? steersOf({ fitting, late, delivery }) : late;
     if (steers.length > 0) this.#take(steers);
     return steers;
   }
@@ -175,8 +185,9 @@ export class QueueModel {
     }
   }
 
-  #add(kind: Item['kind'], who: Who, text: string): Item {
-    const item: Item = { kind, who, text, state: 'waiting', outcome: null, reason: null, wasTold: false };
+  #add(kind: Item['kind'], who: Who, text: string, corrects?: Item): Item {
+    const fresh = { state: 'waiting', outcome: null, reason: null, wasTold: false } as const;
+    const item: Item = { kind, who, text, ...fresh, corrects };
     this.items.push(item);
     return item;
   }
@@ -188,4 +199,17 @@ export class QueueModel {
 
 function end(item: Item, [outcome, reason]: readonly [string, string | null]): void {
   Object.assign(item, { state: 'ended', outcome, reason });
+}
+
+type Boundary = {
+  readonly fitting: readonly Item[];
+  readonly late: readonly Item[];
+  readonly delivery: SteerDelivery;
+};
+
+/** In the order of arrival; a correction passes what waits for another run. */
+function steersOf({ fitting, late, delivery }: Boundary): readonly Item[] {
+  if (fitting.length === 0) return late;
+  if (delivery !== 'all') return fitting.slice(0, 1);
+  return [...fitting, ...late.filter((item) => !fitting.includes(item))];
 }

@@ -17,8 +17,8 @@ const fetchWaitMs = 20_000;
 
 export async function acceptItem(tx: Tx, accepting: Accepting, item: NewItem): Promise<Acceptance> {
   const lane = await resetIfDue(tx, await ensureLane(tx, item.lane), item);
-  const { senderId, messageId } = accepting.proposal;
-  const bundle = await joinBundle(tx, lane, { item, senderId });
+  const { messageId } = accepting.proposal;
+  const bundle = await joinBundle(tx, lane, { item, accepting });
   if (!bundle && !item.isGated) {
     const { content, contextLimit: limit } = item;
     await rememberContext(tx, {
@@ -71,11 +71,18 @@ type Joined = { readonly name: string; readonly windowMs: number; readonly isOpe
 async function joinBundle(
   tx: Tx,
   lane: Lane,
-  { item, senderId }: { item: NewItem; senderId: string },
+  { item, accepting }: { item: NewItem; accepting: Accepting },
 ): Promise<Joined | undefined> {
   if (item.kind === 'command') return undefined;
+  const { senderId, conversationKey } = accepting.proposal;
+  // A lane may serve several conversations, and ids of people are alike on several networks.
+  const within = ({ name, windowMs }: Bundle) => ({ name: `${name} ${conversationKey}`, windowMs });
+  const rest = within({ name: splitTextName(senderId), windowMs: 0 });
+  const debounced = debounceOf(lane, { item, senderId });
   const bundle =
-    item.bundle ?? (await openSplitText(tx, lane, senderId)) ?? debounceOf(lane, { item, senderId });
+    (item.bundle && within(item.bundle)) ??
+    (await openSplitText(tx, lane, rest)) ??
+    (debounced && within(debounced));
   if (!bundle) return undefined;
   const siblings = await tx.db
     .selectFrom('inbox')
@@ -101,17 +108,16 @@ async function joinBundle(
 }
 
 /** A text that filled the limit waits for its rest; the next message of the same sender is that rest. */
-async function openSplitText(tx: Tx, lane: Lane, senderId: string): Promise<Bundle | undefined> {
-  const name = splitTextName(senderId);
+async function openSplitText(tx: Tx, lane: Lane, split: Bundle): Promise<Bundle | undefined> {
   const open = await tx.db
     .selectFrom('inbox')
     .select('dueAt')
     .where('laneKey', '=', lane.key)
     .where(isOpenItem())
-    .where('bundle', '=', name)
+    .where('bundle', '=', split.name)
     .where('dueAt', '>', tx.now)
     .executeTakeFirst();
-  return open && { name, windowMs: 0 };
+  return open && split;
 }
 
 export function splitTextName(senderId: string): string {

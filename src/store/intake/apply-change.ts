@@ -1,57 +1,127 @@
 /**
- * Edits, deletes and reactions are input. A waiting message is replaced or cancelled; one that the
- * active run has taken is corrected by a steer, or its deletion offers a stop; after the run they are
- * noted in the transcript and start nothing. Only its own sender changes a message.
+ * Edits, deletes and reactions are input. A waiting message is replaced or cancelled, also as the line
+ * that the cap made of it; one that the active run has taken is corrected by a steer, or its deletion
+ * offers a stop; after the run they are noted in its transcript and start nothing. Only its own sender
+ * edits a message.
  */
+import type { Selectable } from 'kysely';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { json } from '../json.ts';
-import { lockLane, takeSeq } from '../lanes/lane-row.ts';
+import { type InboxContent, json } from '../json.ts';
+import { type Lane, lockLane, takeSeq } from '../lanes/lane-row.ts';
+import { readWaiting, type WaitingRow } from '../lanes/waiting-rows.ts';
+import type { InboxTable } from '../tables.ts';
 import { appendNote } from '../transcript/append.ts';
 import type { Accepting } from './accepting.ts';
+import { oneLine } from './make-room.ts';
 import type { Decision } from './proposal.ts';
 import { rememberContext } from './remember-context.ts';
 
 type EditDecision = Extract<Decision, { kind: 'edit' }>;
 type DeleteDecision = Extract<Decision, { kind: 'delete' }>;
 type ReactionDecision = Extract<Decision, { kind: 'reaction' }>;
+type Found = { readonly row: Selectable<InboxTable>; readonly lane: Lane };
 
-export async function applyEdit(
-  tx: Tx,
-  accepting: Accepting,
-  { text, prompt, newId }: EditDecision,
-): Promise<Acceptance> {
+export async function applyEdit(tx: Tx, accepting: Accepting, edit: EditDecision): Promise<Acceptance> {
+  const { text, prompt } = edit;
   const found = await findMessage(tx, accepting);
   if (!found) return editContext(tx, accepting, { text, prompt });
-  const { row, lane } = found;
+  const { row } = found;
   const content = json.content(row.content);
   if (content.text === text) return { kind: 'ignored', reason: 'unchanged' };
-  const changed = JSON.stringify({ ...content, text, prompt });
-  await tx.db.updateTable('inbox').set({ content: changed }).where('id', '=', row.id).execute();
+  // What is to be done in the lane's order is no text that could read otherwise.
+  if (row.kind === 'command') return { kind: 'noted', effect: 'command-kept' };
+  await tx.db
+    .updateTable('inbox')
+    .set({ content: JSON.stringify({ ...content, text, prompt }) })
+    .where('id', '=', row.id)
+    .execute();
   if (row.state === 'held' || row.state === 'waiting') return { kind: 'noted', effect: 'replaced' };
-  if (row.state === 'taken' && row.runId === lane.runId) {
-    const { proposal, effects } = accepting;
-    const note = { kind: 'correction', of: row.messageId ?? row.id } as const;
-    const { attachments: _, stored: __, ...rest } = content;
+  if (isInActiveRun(found)) {
+    await correct(tx, accepting, { found, content, edit });
+    return { kind: 'noted', effect: 'steered' };
+  }
+  if (await changeSummary(tx, found, oneLine(prompt))) return { kind: 'noted', effect: 'replaced' };
+  if (row.transcriptId === null) return { kind: 'noted', effect: 'ended' };
+  await noteAfterRun(tx, row.transcriptId, edit.note);
+  return { kind: 'noted', effect: 'after-run' };
+}
+
+export async function applyDelete(
+  tx: Tx,
+  accepting: Accepting,
+  deletion: DeleteDecision,
+): Promise<Acceptance> {
+  const found = await findMessage(tx, accepting);
+  if (!found) return deleteContext(tx, accepting);
+  const { row, lane } = found;
+  const cancel = (ids: readonly string[]) =>
+    tx.db
+      .updateTable('inbox')
+      .set({ state: 'ended', outcome: 'cancelled', outcomeReason: 'deleted' })
+      .where('id', 'in', ids)
+      .execute();
+  if (row.state === 'held' || row.state === 'waiting' || (await changeSummary(tx, found, undefined))) {
+    await cancel([row.id]);
+    return { kind: 'noted', effect: 'cancelled' };
+  }
+  if (isInActiveRun(found)) {
+    const corrections = await correctionsOf(tx, found);
+    if (corrections.length > 0) await cancel(corrections.map(({ id }) => id));
+    const { proposal, input, effects } = accepting;
+    const { route, text } = deletion.offer;
+    const key = `${input.account}:${proposal.eventKey}:offer`;
+    const content = { kind: 'text', text: { text, spans: [] } } as const;
+    const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
+    effects.deliveries.push(await insertPart(tx, { key, route, content, purpose: 'notice', timeline }));
+    return { kind: 'noted', effect: 'stop-offered' };
+  }
+  if (row.transcriptId !== null) {
+    const about = `an earlier message: “${oneLine(json.content(row.content).prompt)}”`;
+    await noteAfterRun(
+      tx,
+      row.transcriptId,
+      deletion.note.replaceAll('{message}', () => about),
+    );
+  }
+  return { kind: 'noted', effect: 'after-run' };
+}
+
+function isInActiveRun({ row, lane }: Found): boolean {
+  return row.state === 'taken' && row.runId === lane.runId;
+}
+
+type Correcting = { readonly found: Found; readonly content: InboxContent; readonly edit: EditDecision };
+
+/** The newest wording is what counts: a correction that has not been read yet is replaced, not followed. */
+async function correct(tx: Tx, accepting: Accepting, { found, content, edit }: Correcting): Promise<void> {
+  const { row, lane } = found;
+  const { proposal, effects } = accepting;
+  const { attachments: _, stored: __, ...rest } = content;
+  const corrected = JSON.stringify({
+    ...rest,
+    text: edit.text,
+    prompt: `(Correction of an earlier message.) ${edit.prompt}`,
+    attachments: [],
+    sentAt: tx.now,
+    note: { kind: 'correction', of: row.messageId ?? row.id },
+  });
+  const [unread] = await correctionsOf(tx, found);
+  if (unread) {
+    await tx.db.updateTable('inbox').set({ content: corrected }).where('id', '=', unread.id).execute();
+  } else {
     await tx.db
       .insertInto('inbox')
       .values({
         ...row,
-        id: newId,
+        id: edit.newId,
         seq: await takeSeq(tx, lane.key),
         state: 'waiting',
         bundle: null,
         outcome: null,
         messageId: null,
-        content: JSON.stringify({
-          ...rest,
-          text,
-          prompt: `(Correction of an earlier message.) ${prompt}`,
-          attachments: [],
-          sentAt: tx.now,
-          note,
-        }),
+        content: corrected,
         isFetching: 0,
         dueAt: tx.now,
         runId: null,
@@ -60,46 +130,42 @@ export async function applyEdit(
         senderId: proposal.senderId,
       })
       .execute();
-    effects.arrivals.push(lane.key);
-    effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });
-    return { kind: 'noted', effect: 'steered' };
   }
-  if (row.transcriptId === null) return { kind: 'noted', effect: 'ended' };
-  await appendNote(tx, {
-    sessionId: lane.sessionId,
-    text: `${content.sender.name} edited an earlier message. It now reads: ${text}`,
-  });
-  return { kind: 'noted', effect: 'after-run' };
+  effects.arrivals.push(lane.key);
+  effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });
 }
 
-export async function applyDelete(
-  tx: Tx,
-  accepting: Accepting,
-  { offer }: DeleteDecision,
-): Promise<Acceptance> {
-  const found = await findMessage(tx, accepting);
-  if (!found) return deleteContext(tx, accepting);
-  const { row, lane } = found;
-  if (row.state === 'held' || row.state === 'waiting') {
-    await tx.db
-      .updateTable('inbox')
-      .set({ state: 'ended', outcome: 'cancelled', outcomeReason: 'deleted' })
-      .where('id', '=', row.id)
-      .execute();
-    return { kind: 'noted', effect: 'cancelled' };
-  }
-  if (row.state === 'taken' && row.runId === lane.runId) {
-    const { proposal, input, effects } = accepting;
-    const key = `${input.account}:${proposal.eventKey}:offer`;
-    const content = { kind: 'text', text: { text: offer.text, spans: [] } } as const;
-    effects.deliveries.push(await insertPart(tx, { key, route: offer.route, content, purpose: 'notice' }));
-    return { kind: 'noted', effect: 'stop-offered' };
-  }
-  if (row.transcriptId !== null) {
-    const { sender } = json.content(row.content);
-    await appendNote(tx, { sessionId: lane.sessionId, text: `${sender.name} deleted an earlier message.` });
-  }
-  return { kind: 'noted', effect: 'after-run' };
+/** The corrections of a message that nobody has taken yet. */
+async function correctionsOf(tx: Tx, { row, lane }: Found): Promise<readonly WaitingRow[]> {
+  const of = row.messageId ?? row.id;
+  const waiting = await readWaiting(tx, lane.key);
+  return waiting.filter(
+    ({ isCorrection, content, conversationKey }) =>
+      isCorrection && content.note?.of === of && conversationKey === row.conversationKey,
+  );
+}
+
+/** Of a message that the cap made into one line, which no run has been shown yet. Without a line it goes. */
+async function changeSummary(tx: Tx, { row, lane }: Found, line: string | undefined): Promise<boolean> {
+  const summaries = json.summaries(lane.overflow);
+  if (!summaries.some((summary) => summary.inboxId === row.id)) return false;
+  const changed = summaries.flatMap((summary) => {
+    if (summary.inboxId !== row.id) return [summary];
+    return line === undefined ? [] : [{ ...summary, line }];
+  });
+  const overflow = changed.length === 0 ? null : JSON.stringify(changed);
+  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
+  return true;
+}
+
+/** In the transcript that the message stands in, be it that of an earlier session. */
+async function noteAfterRun(tx: Tx, transcriptId: string, text: string): Promise<void> {
+  const { sessionId } = await tx.db
+    .selectFrom('transcript')
+    .select('sessionId')
+    .where('id', '=', transcriptId)
+    .executeTakeFirstOrThrow();
+  await appendNote(tx, { sessionId, text });
 }
 
 /** A reaction is shown to the agent at its next turn and starts nothing. */
@@ -109,20 +175,49 @@ export async function applyReaction(
   { content, limit }: ReactionDecision,
 ): Promise<Acceptance> {
   const { proposal, input } = accepting;
-  const laneKey = (await findMessage(tx, accepting))?.lane.key ?? (await laneOfReceipt(tx, accepting));
-  if (laneKey === undefined) return { kind: 'ignored', reason: 'unknown-message' };
-  await lockLane(tx, laneKey);
+  const target = await findReacted(tx, accepting);
+  if (!target) return { kind: 'ignored', reason: 'unknown-message' };
+  await lockLane(tx, target.laneKey);
   await rememberContext(tx, {
-    laneKey,
+    laneKey: target.laneKey,
     account: input.account,
     messageId: proposal.messageId,
-    content,
+    content: { ...content, prompt: content.prompt.replaceAll('{message}', () => target.message) },
     limit,
   });
   return { kind: 'noted', effect: 'reaction' };
 }
 
-async function findMessage(tx: Tx, { proposal }: Accepting) {
+type Reacted = { readonly laneKey: string; readonly message: string };
+
+/** Somebody's message, or one of the agent's own. */
+async function findReacted(tx: Tx, accepting: Accepting): Promise<Reacted | undefined> {
+  const found = await findMessage(tx, accepting);
+  if (found) {
+    const { prompt } = json.content(found.row.content);
+    return {
+      laneKey: found.lane.key,
+      message: prompt === '' ? 'a message' : `the message “${oneLine(prompt)}”`,
+    };
+  }
+  const { proposal } = accepting;
+  const part = await tx.db
+    .selectFrom('receipts')
+    .innerJoin('outbox', 'outbox.key', 'receipts.partKey')
+    .select(['outbox.laneKey', 'outbox.content'])
+    .where('receipts.conversationKey', '=', proposal.conversationKey)
+    .where('receipts.messageId', '=', proposal.messageId ?? '')
+    .executeTakeFirst();
+  if (!part || part.laneKey === null) return undefined;
+  const content = json.outbound(part.content);
+  const isText = content.kind === 'text' || content.kind === 'edit';
+  return {
+    laneKey: part.laneKey,
+    message: isText ? `your message “${oneLine(content.text.text)}”` : 'a message of yours',
+  };
+}
+
+async function findMessage(tx: Tx, { proposal }: Accepting): Promise<Found | undefined> {
   const find = () =>
     tx.db
       .selectFrom('inbox')
@@ -140,17 +235,6 @@ async function findMessage(tx: Tx, { proposal }: Accepting) {
   return isReaction || row.senderId === proposal.senderId || proposal.kind === 'delete'
     ? { row, lane }
     : undefined;
-}
-
-async function laneOfReceipt(tx: Tx, { proposal }: Accepting): Promise<string | undefined> {
-  const row = await tx.db
-    .selectFrom('receipts')
-    .innerJoin('outbox', 'outbox.key', 'receipts.partKey')
-    .select('outbox.laneKey')
-    .where('receipts.conversationKey', '=', proposal.conversationKey)
-    .where('receipts.messageId', '=', proposal.messageId ?? '')
-    .executeTakeFirst();
-  return row?.laneKey ?? undefined;
 }
 
 async function editContext(

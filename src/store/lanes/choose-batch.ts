@@ -56,12 +56,14 @@ export function chooseSteers<Row extends Waiting>(
     row.authority === run.authority &&
     isSameRoute(row.route, run.route);
   if (run.delivery === 'none') return [];
-  // A correction of what the run has already read reaches it in every mode.
-  if (run.mode !== 'steer') return rows.filter((row) => row.isCorrection && fits(row));
+  // A correction of what the run has already read reaches it in every mode, past what waits for another run.
+  const corrections = rows.filter((row) => row.isCorrection && fits(row));
+  if (run.mode !== 'steer') return corrections;
   const end = rows.findIndex((row) => !fits(row));
   const fitting = end === -1 ? rows : rows.slice(0, end);
   const head = fitting[0];
-  if (!head || run.delivery === 'all') return fitting;
+  if (!head) return corrections;
+  if (run.delivery === 'all') return rows.filter((row) => fitting.includes(row) || corrections.includes(row));
   return fitting.filter((row) => isTogether(head, row));
 }
 
@@ -70,15 +72,14 @@ function merges(mode: QueueMode): boolean {
 }
 
 function isTogether(head: Waiting, row: Waiting): boolean {
-  return row === head || (head.bundle !== null && row.bundle === head.bundle);
+  return row === head || (head.bundle !== null && row.bundle === head.bundle && isAlike(head, row));
 }
 
-/** One route and one authority: nobody's text runs with another's rights. */
 function isCompatible(head: Waiting, row: Waiting, now: number): boolean {
-  return (
-    row.kind === 'message' &&
-    row.dueAt <= now &&
-    row.authority === head.authority &&
-    isSameRoute(row.route, head.route)
-  );
+  return row.kind === 'message' && row.dueAt <= now && isAlike(head, row);
+}
+
+/** One route and one authority: nobody's text runs with another's rights, or is answered elsewhere. */
+function isAlike(head: Waiting, row: Waiting): boolean {
+  return row.authority === head.authority && isSameRoute(row.route, head.route);
 }

@@ -1,0 +1,97 @@
+/** What is stored of a message, and how the model reads it. */
+import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
+import type { Authority } from '#contracts/outcome.ts';
+import { cleanLabel } from '../replies/clean-untrusted.ts';
+import { newBoundary, renderInbound, wrapUntrusted } from '../replies/untrusted.ts';
+import type { Decision } from '../store/intake/proposal.ts';
+import type { InboxContent } from '../store/json.ts';
+import type { Gate } from './gate.ts';
+
+/** A message with nothing but its text. */
+export const plain: InboundMessage = {
+  kind: 'message',
+  messageId: '' as InboundMessage['messageId'],
+  text: '',
+  attachments: [],
+  mentionsBot: false,
+  repliesToBot: false,
+};
+
+export function contentOf(envelope: InboundEnvelope, message: InboundMessage): InboxContent {
+  const { sender, sentAt } = envelope;
+  return {
+    text: message.text,
+    prompt: message.text,
+    sender: { id: sender.id, name: sender.name },
+    sentAt,
+    ...(message.quote && { quote: message.quote }),
+    ...(message.forwardedFrom !== undefined && { forwardedFrom: message.forwardedFrom }),
+    attachments: message.attachments,
+  };
+}
+
+type Prompting = {
+  readonly envelope: InboundEnvelope;
+  readonly authority: Authority;
+  readonly message: InboundMessage;
+};
+
+export function promptOf(
+  { timeZone }: Pick<Gate, 'timeZone'>,
+  { envelope, authority, message }: Prompting,
+): string {
+  return renderInbound({
+    text: message.text,
+    sender: { name: envelope.sender.name, authority },
+    sentAt: envelope.sentAt,
+    isGroup: envelope.chat.kind === 'group',
+    ...(message.quote && { quote: message.quote }),
+    ...(message.forwardedFrom !== undefined && { forwardedFrom: message.forwardedFrom }),
+    attachments: [],
+    timeZone,
+  });
+}
+
+type Changing<Kind> = {
+  readonly gate: Pick<Gate, 'timeZone' | 'notices' | 'groups'>;
+  readonly envelope: InboundEnvelope;
+  readonly authority: Authority;
+  readonly event: Extract<InboundEnvelope['event'], { kind: Kind }>;
+};
+
+export function editOf({ gate, envelope, authority, event }: Changing<'edit'>): Decision {
+  const { text } = event;
+  const name = nameOf(envelope);
+  return {
+    kind: 'edit',
+    text,
+    prompt: promptOf(gate, { envelope, authority, message: { ...plain, text } }),
+    note: `${name} edited an earlier message. It now reads:\n${wrapUntrusted(text, `edited by ${name}`, newBoundary())}`,
+    newId: crypto.randomUUID(),
+  };
+}
+
+/** Some networks say that a message is gone, and not who took it away. */
+export function deleteOf({ gate, envelope }: Omit<Changing<'delete'>, 'event' | 'authority'>): Decision {
+  return {
+    kind: 'delete',
+    note: `${nameOf(envelope)} deleted {message}.`,
+    offer: { route: envelope.route, text: gate.notices.stopOffer },
+  };
+}
+
+/** Reactions are remembered also where no unmentioned messages are. */
+const leastReactions = 10;
+
+export function reactionOf({ gate, envelope, event }: Omit<Changing<'reaction'>, 'authority'>): Decision {
+  const { emoji, isRemoved, messageId } = event;
+  const verb = isRemoved ? 'took back the reaction' : 'reacted with';
+  const prompt = `${nameOf(envelope)} ${verb} ${cleanLabel(emoji) || 'something'} to {message}.`;
+  const note = { kind: 'reaction', of: messageId } as const;
+  const content = { ...contentOf(envelope, { ...plain, text: emoji }), prompt, note };
+  return { kind: 'reaction', content, limit: Math.max(leastReactions, gate.groups.contextLimit) };
+}
+
+function nameOf({ sender }: InboundEnvelope): string {
+  return cleanLabel(sender.name) || 'Somebody';
+}
