@@ -313,6 +313,67 @@ describeEachDatabase('the lane protocol', (open) => {
         newId: crypto.randomUUID(),
       },
     });
+    expect((await worker.accept(edit('blue'))).acceptances[0]).toEqual({ kind: 'noted', effect: 'replaced' });
+    expect((await worker.accept(edit('blue'))).acceptances[0]).toEqual({
+      kind: 'ignored',
+      reason: 'unchanged',
+    });
+    const run = await worker.claimRun(aLane(conversation).key);
+    expect((await worker.accept(edit('green'))).acceptances[0]).toEqual({ kind: 'noted', effect: 'steered' });
+    const boundary = await open().write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
+    expect(boundary.steers.map((m) => textOf(m.parts))).toEqual([
+      '(Correction of an earlier message.) green',
+    ]);
+    await worker.answer(run, 'ok');
+    expect((await worker.accept(edit('black'))).acceptances[0]).toEqual({
+      kind: 'noted',
+      effect: 'after-run',
+    });
+    expect(await texts(run.sessionId)).toEqual([
+      'user: blue',
+      'user: (Correction of an earlier message.) green',
+      'assistant: ok',
+      'system: it now reads black',
+    ]);
+  });
+
+  it('keeps route-less moves: a migrated group keeps its session and its pending replies', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const moved = unique('super');
+    const message = aMessage({ conversation, text: 'hi' });
+    await worker.accept(message);
+    const run = await worker.claimRun(aLane(conversation).key);
+    const migrate = { kind: 'migrate', from: conversation, to: moved, toKey: `test/bot/${moved}` } as const;
+    await worker.accept({ ...message, eventKey: unique('migrate'), kind: 'migrated', decision: migrate });
+    await worker.answer(run, 'hello');
+    const delivery = await open().write(claimDelivery, { ...policy, conversationKey: `test/bot/${moved}` });
+    expect(delivery.kind === 'part' && delivery.part.route).toEqual({ ...run.route, conversation: moved });
+  });
+
+  it('runs two quick messages of an idle lane in collect mode at once, without a quiet window', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const lane = aLane(conversation, { settings: { ...defaults, mode: 'collect', quietMs: 60_000 } });
+    await worker.accept(aMessage({ conversation, text: 'one', lane }));
+    await worker.accept(aMessage({ conversation, text: 'two', lane }));
+    const run = await worker.claimRun(lane.key);
+    expect(await texts(run.sessionId)).toEqual(['user: one', 'user: two']);
+  });
+
+  it('does not take the preview of an answer that was given for the preview of the next', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    await worker.accept(aMessage({ conversation, text: 'one' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    const key = `${run.runId}:preview:0`;
+    const content = { kind: 'text', text: { text: 'so far', spans: [] } } as const;
+    await open().write(recordPreview, {
+      kind: 'sending',
+      key,
+      runId: run.runId,
+      part: { key: partKey(key), route: run.route, content },
+    });
     await open().write(recordPreview, { kind: 'sent', key, messageId: '77' });
     expect(await open().read(readPreview, { runId: run.runId })).toEqual({ key, messageId: '77' });
     await worker.accept(aMessage({ conversation, text: 'two' }));
