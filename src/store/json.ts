@@ -32,5 +32,6 @@ export const json = {
   parts: (text: string) => JSON.parse(text) as readonly MessagePart[],
   outbound: (text: string) => JSON.parse(text) as OutboundContent,
   summaries: (text: string | null) => (text === null ? [] : (JSON.parse(text) as readonly Summary[])),
+  values: (text: string) => JSON.parse(text) as Readonly<Record<string, string>>,
   strings: (text: string | null) => (text === null ? [] : (JSON.parse(text) as readonly string[])),
 };

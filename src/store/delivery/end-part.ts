@@ -2,6 +2,7 @@
 import type { Tx } from '../command.ts';
 import { rememberContext } from '../intake/remember-context.ts';
 import { type InboxContent, json } from '../json.ts';
+import { noteTrouble, ownerPartPrefix } from '../notices/note-trouble.ts';
 import { isOpenPart } from '../open-rows.ts';
 import { amendOutcome } from './reply-outcome.ts';
 
@@ -47,12 +48,16 @@ export async function endPart(tx: Tx, { key, state, problem, receipts }: End): P
       endedAt: tx.now,
     })
     .where('key', '=', key)
-    .returning(['runId', 'purpose', 'laneKey', 'content'])
+    .returning(['runId', 'purpose', 'laneKey', 'content', 'conversationKey'])
     .executeTakeFirst();
   // What could not be taken away was said before: no message of the agent's is missing.
   if (state === 'sent' || !row || isRemoval(row)) return;
   if (row.runId && row.purpose === 'reply') await amendOutcome(tx, row.runId);
-  if (row.laneKey && row.purpose !== 'preview') await tellAgent(tx, { laneKey: row.laneKey, state, problem });
+  if (row.purpose === 'preview') return;
+  if (row.laneKey) await tellAgent(tx, { laneKey: row.laneKey, state, problem });
+  // A notice to the owner that may not have arrived is no reason for another one.
+  if (state === 'unknown' && !key.startsWith(ownerPartPrefix))
+    await noteTrouble(tx, { kind: 'delivery-unknown', subject: row.conversationKey });
 }
 
 type Undelivered = {

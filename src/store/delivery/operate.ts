@@ -1,5 +1,7 @@
+import { sql } from 'kysely';
 import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
 import { json } from '../json.ts';
+import { endTrouble } from '../notices/note-trouble.ts';
 import { reviseOutcome } from './reply-outcome.ts';
 
 export type UndeliveredPart = {
@@ -52,7 +54,7 @@ export const retryPart: StoreCommand<{ readonly key: string }, Operated> = {
       .where('key', '=', key)
       .where('state', 'in', ['unknown', 'failed'])
       .where('purpose', '<>', 'preview')
-      .returning('runId')
+      .returning(['runId', 'conversationKey'])
       .executeTakeFirst();
     return operated(tx, key, changed);
   },
@@ -67,7 +69,7 @@ export const dropPart: StoreCommand<{ readonly key: string }, Operated> = {
       .set({ state: 'failed', problem: 'dropped by the operator', endedAt: tx.now })
       .where('key', '=', key)
       .where('state', 'in', ['pending', 'unknown'])
-      .returning('runId')
+      .returning(['runId', 'conversationKey'])
       .executeTakeFirst();
     return operated(tx, key, changed);
   },
@@ -76,12 +78,26 @@ export const dropPart: StoreCommand<{ readonly key: string }, Operated> = {
 async function operated(
   tx: Tx,
   key: string,
-  changed: { readonly runId: string | null } | undefined,
+  changed: { readonly runId: string | null; readonly conversationKey: string } | undefined,
 ): Promise<Operated> {
   if (changed) {
     if (changed.runId !== null) await reviseOutcome(tx, changed.runId);
+    await endNoticeIfSettled(tx, changed.conversationKey);
     return 'done';
   }
   const row = await tx.db.selectFrom('outbox').select('key').where('key', '=', key).executeTakeFirst();
   return row ? 'not-possible' : 'not-found';
+}
+
+/** The owner has looked after every part of the conversation whose delivery was unknown. */
+async function endNoticeIfSettled(tx: Tx, conversationKey: string): Promise<void> {
+  const unknown = await tx.db
+    .selectFrom('outbox')
+    .select('key')
+    .where('conversationKey', '=', conversationKey)
+    .where(sql<boolean>`"outbox"."state" = 'unknown'`)
+    .where('purpose', '<>', 'preview')
+    .limit(1)
+    .executeTakeFirst();
+  if (!unknown) await endTrouble(tx, { kind: 'delivery-unknown', subject: conversationKey });
 }

@@ -4,6 +4,7 @@ import { ensureConversation, takePlace } from '../delivery/insert-part.ts';
 import { amendOutcome } from '../delivery/reply-outcome.ts';
 import { json } from '../json.ts';
 import { lockLane } from '../lanes/lane-row.ts';
+import { endTrouble, noteTrouble } from '../notices/note-trouble.ts';
 import { isOpenItem, isOpenPart } from '../open-rows.ts';
 import type { Accepting } from './accepting.ts';
 import type { Decision } from './proposal.ts';
@@ -36,9 +37,11 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
   await ensureConversation(tx, toKey);
   const old = await tx.db
     .selectFrom('conversations')
-    .select(['canonicalId', 'activation'])
+    .select(['canonicalId', 'activation', 'movedTo'])
     .where('key', '=', fromKey)
     .executeTakeFirst();
+  if (old?.movedTo !== to)
+    await noteTrouble(tx, { kind: 'conversation-moved', subject: fromKey, values: { to } });
   await tx.db.updateTable('conversations').set({ movedTo: to }).where('key', '=', fromKey).execute();
   await tx.db
     .updateTable('conversations')
@@ -70,8 +73,7 @@ export async function changeMembership(
 ): Promise<Acceptance> {
   const key = accepting.proposal.conversationKey;
   await ensureConversation(tx, key);
-  if (isMember)
-    await tx.db.updateTable('conversations').set({ unreachableAt: null }).where('key', '=', key).execute();
+  if (isMember) await markReachable(tx, key);
   else await markUnreachable(tx, key);
   return { kind: 'ignored', reason: 'membership' };
 }
@@ -80,6 +82,7 @@ export async function changeMembership(
 export async function markUnreachable(tx: Tx, key: string): Promise<void> {
   await lockLanesOf(tx, key);
   await tx.db.updateTable('conversations').set({ unreachableAt: tx.now }).where('key', '=', key).execute();
+  await noteTrouble(tx, { kind: 'conversation-unreachable', subject: key });
   await tx.db
     .updateTable('inbox')
     .set({ state: 'ended', outcome: 'failed', outcomeReason: 'unreachable' })
@@ -114,10 +117,12 @@ async function lockLanesOf(tx: Tx, key: string): Promise<void> {
 
 /** Who writes can be written to, whatever an earlier failure said. */
 export async function markReachable(tx: Tx, key: string): Promise<void> {
-  await tx.db
+  const row = await tx.db
     .updateTable('conversations')
     .set({ unreachableAt: null })
     .where('key', '=', key)
     .where('unreachableAt', 'is not', null)
-    .execute();
+    .returning('key')
+    .executeTakeFirst();
+  if (row) await endTrouble(tx, { kind: 'conversation-unreachable', subject: key });
 }
