@@ -23,6 +23,8 @@ import { handOver, releaseLane, renewLeases } from './lanes/leases.ts';
 import { recoverRun } from './lanes/recover-run.ts';
 import { takeSteers } from './lanes/steer.ts';
 import { closeBundles } from './lanes/sweep.ts';
+import { dismissNotice, endNotice, raiseNotice } from './notices/note-trouble.ts';
+import { tellOwner } from './notices/tell-owner.ts';
 
 // `never` as input: the list forgets what each takes; Store.write knows it.
 export const storeCommands: readonly StoreCommand<never, unknown>[] = [
@@ -35,12 +37,15 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   closeBundles,
   commitAnswer,
   commitToolTurn,
+  dismissNotice,
   dropPart,
+  endNotice,
   endRun,
   endToolTurn,
   handOver,
   markToolStarted,
   postParts,
+  raiseNotice,
   recordPreview,
   recoverRun,
   releaseAccount,
@@ -54,4 +59,5 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   storeFetched,
   storeToolResults,
   takeSteers,
+  tellOwner,
 ];

@@ -5,6 +5,7 @@ import * as initial from './migrations/0001-initial.ts';
 import * as anchors from './migrations/0002-anchors.ts';
 import * as access from './migrations/0003-access.ts';
 import * as links from './migrations/0004-links.ts';
+import * as ownerNotices from './migrations/0005-owner-notices.ts';
 import type { Tables } from './tables.ts';
 
 const migrations: Record<string, Migration> = {
@@ -12,6 +13,7 @@ const migrations: Record<string, Migration> = {
   '0002-anchors': anchors,
   '0003-access': access,
   '0004-links': links,
+  '0005-owner-notices': ownerNotices,
 };
 
 /** Brings the schema up to date, under the migrator's own lock. Throws `store_unavailable`. */

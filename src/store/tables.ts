@@ -1,3 +1,5 @@
+import type { NoticeKind } from '#contracts/owner-notice.ts';
+
 /**
  * The one schema, for SQLite and PostgreSQL alike. Times are milliseconds since the epoch by the
  * database's clock, booleans 0 or 1, JSON is text. Identifiers are quoted camelCase in both.
@@ -17,6 +19,7 @@ export type Tables = {
   modelCalls: ModelCallsTable;
   outbox: OutboxTable;
   receipts: ReceiptsTable;
+  ownerNotices: OwnerNoticesTable;
   people: PeopleTable;
   pairings: PairingsTable;
   pairingTries: PairingTriesTable;
@@ -38,6 +41,8 @@ export type AccountsTable = {
   holder: string | null;
   leaseUntil: number;
   cursor: string | null;
+  /** Of the list of commands that was last registered with the network. */
+  commandsHash: string | null;
 };
 
 export type ConversationsTable = {
@@ -245,6 +250,26 @@ export type OutboxTable = {
 
 /** From a platform message id back to the part that made it. */
 export type ReceiptsTable = { conversationKey: string; messageId: string; partKey: string };
+
+/** Troubles that the owner is told of; one open row for each kind and subject. */
+export type OwnerNoticesTable = {
+  id: string;
+  kind: NoticeKind;
+  /** The channel, lane, account or conversation that it is about. */
+  subject: string;
+  /** JSON of what fills in its text. */
+  details: string;
+  count: number;
+  raisedAt: number;
+  lastAt: number;
+  /** 1 while the owner has to be told of it, or of its end. */
+  isPending: number;
+  toldAt: number | null;
+  /** The part of the outbox that told the owner; null when there was no way to. */
+  partKey: string | null;
+  dismissedAt: number | null;
+  endedAt: number | null;
+};
 
 /** Who was approved, per bot account. What the configuration says of people stands in no table. */
 export type PeopleTable = {
