@@ -94,7 +94,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       redis,
       store,
       holder,
-      notices: noticesFor('en'),
+      notices: noticesFor(config.language, config.texts),
       motion: createMotion(),
       timelines: createTimelines({ store, log }),
       model: configuredModel(config.model, clock),

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { configError, type Problem } from '../config/problem.ts';
 import { revealSettings } from '../config/secret.ts';
+import { noticesFor } from '../replies/notices.ts';
 import type { ExitCode } from './exit-code.ts';
 
 /** What has settings of its own, which only its own schema knows. */
@@ -16,6 +17,7 @@ export type ConfiguredParts = {
 /** Throws ParleyError `config_invalid` that names every problem, those of channels and plugins included. */
 export async function runConfigCheck(parts: ConfiguredParts): Promise<ExitCode> {
   const config = loadConfig();
+  noticesFor(config.language, config.texts);
   const problems = await findPartProblems(config, parts);
   if (problems.length > 0) throw configError(problems);
   const { configPath } = config;

@@ -27,7 +27,7 @@ export async function runPairApprove(typed: string): Promise<ExitCode> {
     codeHash: hashPairingCode(code),
     by: 'console',
     role: hasOwner(config) ? 'user' : 'owner-if-none',
-    text: noticesFor('en').pairingApproved,
+    text: noticesFor(config.language, config.texts).pairingApproved,
   } as const;
   const approved = await withStore((store) => store.write(approveOnConsole, approval), config);
   switch (approved.kind) {

@@ -284,6 +284,15 @@ export const fileSchema = z.strictObject({
     .refine(isTimeZone, 'is not an IANA time zone, for example Europe/Berlin')
     .exactOptional()
     .describe("Default: the machine's."),
+  language: z
+    .string()
+    .regex(/^[a-z]{2,3}(-[a-z0-9]{1,8})*$/i, 'is not a language tag, for example en or de-AT')
+    .default('en')
+    .describe('Of what Parley itself says; what it has no text for in it is said in English.'),
+  texts: z
+    .record(z.string(), z.string().min(1))
+    .default({})
+    .describe('Replaces single texts of src/replies/notices.ts, by their names there.'),
   allowInsecureRedis: z.boolean().default(false).describe('Accept a remote Redis without a password.'),
   role: z.literal('all').default('all'),
   model,

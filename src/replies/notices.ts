@@ -3,6 +3,8 @@
  * override any of them in the configuration; what a language lacks falls back to English.
  */
 
+import { ParleyError } from '#contracts/errors.ts';
+
 const english = {
   internalFailure: 'Sorry, something went wrong on my side. Please try again.',
   toolFailure: 'Sorry, I could not finish that: {tool} failed.',
@@ -75,6 +77,25 @@ const english = {
   approvalAsked: 'May I run this? {summary}\n/approve {id} or /deny {id}',
   approvalExpired: 'Nobody approved “{summary}” in time, so I did not do it.',
   deliveryUnknown: 'I cannot tell whether my last message arrived.',
+  ownerChannelDown:
+    '{subject} is down: {reason}. What people write there meanwhile waits, as far as the network keeps it.',
+  ownerChannelBack: '{subject} is back.',
+  ownerChannelUnauthorised:
+    '{subject} refuses my credentials: {reason}. Nothing comes or goes there until they are renewed and I am started again.',
+  ownerChannelChallenge: '{subject} wants to know whether I am a person, and takes nothing from me: {reason}',
+  ownerLaneStuck:
+    'Something has waited for {seconds} s in {subject}, and nobody works on it. I keep trying; the log may say why.',
+  ownerLaneMoves: '{subject} goes on.',
+  ownerDeliveryUnknown:
+    'I cannot tell whether a message of mine in {subject} arrived. “parley outbox list” shows it, to be sent again or dropped.',
+  ownerDeliveriesUnknown:
+    'I cannot tell whether {count} messages of mine in {subject} arrived. “parley outbox list” shows them, to be sent again or dropped.',
+  ownerEventsMissed: 'Messages in {subject} may have been missed and cannot be fetched: {reason}.',
+  ownerConversationMoved:
+    '{subject} has a new id, {to}. Its session, its settings and what waited to be sent went along.',
+  ownerConversationUnreachable:
+    'I cannot write in {subject} any more: I was blocked or removed. What waited for it has ended.',
+  ownerRepeated: '{text} ({count} times)',
 } as const;
 
 export type NoticeKey = keyof typeof english;
@@ -99,12 +120,42 @@ const german: Partial<Notices> = {
     'Entschuldigung, ich nehme keine Direktnachrichten von Unbekannten an. Mein Besitzer kann dich mit deiner Kennung zulassen: {id}',
   pairingCode:
     'Ich kenne dich noch nicht. Bitte meinen Besitzer, diesen Code zu bestätigen: {code} (gilt {minutes} Minuten).',
+  ownerChannelDown:
+    '{subject} ist nicht erreichbar: {reason}. Was dort inzwischen geschrieben wird, wartet, soweit das Netz es aufhebt.',
+  ownerChannelBack: '{subject} ist wieder da.',
+  ownerChannelUnauthorised:
+    '{subject} lehnt meine Zugangsdaten ab: {reason}. Dort kommt und geht nichts, bis sie erneuert sind und ich neu gestartet bin.',
+  ownerChannelChallenge:
+    '{subject} will wissen, ob ich ein Mensch bin, und nimmt nichts von mir an: {reason}',
+  ownerLaneStuck:
+    'In {subject} wartet seit {seconds} s etwas, und niemand arbeitet daran. Ich versuche es weiter; der Grund steht vielleicht im Protokoll.',
+  ownerLaneMoves: '{subject} geht weiter.',
+  ownerDeliveryUnknown:
+    'Ich weiß nicht, ob eine Nachricht von mir in {subject} angekommen ist. „parley outbox list“ zeigt sie; dort kann sie noch einmal gesendet oder verworfen werden.',
+  ownerDeliveriesUnknown:
+    'Ich weiß nicht, ob {count} Nachrichten von mir in {subject} angekommen sind. „parley outbox list“ zeigt sie; dort können sie noch einmal gesendet oder verworfen werden.',
+  ownerEventsMissed:
+    'In {subject} sind vielleicht Nachrichten verloren gegangen, die sich nicht nachholen lassen: {reason}.',
+  ownerConversationMoved:
+    '{subject} hat eine neue Kennung, {to}. Sitzung, Einstellungen und Wartendes sind mitgezogen.',
+  ownerConversationUnreachable:
+    'In {subject} kann ich nicht mehr schreiben: Ich wurde gesperrt oder entfernt. Was dort wartete, ist beendet.',
+  ownerRepeated: '{text} ({count} Mal)',
 };
 
 const languages: Readonly<Record<string, Partial<Notices>>> = { en: english, de: german };
 
-/** `language` is a BCP 47 tag; only its first part counts. */
-export function noticesFor(language: string, overrides: Partial<Notices> = {}): Notices {
+/**
+ * `language` is a BCP 47 tag; only its first part counts. Throws `config_invalid` when `overrides` names a
+ * text that there is not.
+ */
+export function noticesFor(language: string, overrides: Readonly<Record<string, string>> = {}): Notices {
+  const unknown = Object.keys(overrides).filter((name) => !Object.hasOwn(english, name));
+  if (unknown.length > 0)
+    throw new ParleyError(
+      'config_invalid',
+      `texts: there is no text named ${unknown.join(', ')}; use one of: ${Object.keys(english).join(', ')}`,
+    );
   const primary = language.toLowerCase().split('-')[0] ?? 'en';
   return { ...english, ...languages[primary], ...overrides };
 }

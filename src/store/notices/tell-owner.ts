@@ -66,7 +66,8 @@ function storedNotice(row: {
 export type Telling = {
   readonly id: string;
   readonly step: 'raised' | 'ended';
-  readonly text: string;
+  /** Absent: nothing is said. */
+  readonly text?: string;
   /** Where the owner is told; absent: nowhere, the page and the log have it. An end goes where its beginning went. */
   readonly route?: ReplyRoute;
 };
@@ -83,21 +84,16 @@ export const tellOwner: StoreCommand<Telling, string | undefined> = {
     const isThisStep = row?.isPending === 1 && (row.endedAt === null) === (step === 'raised');
     if (!row || !isThisStep) return undefined;
     const place = step === 'raised' ? route : await routeOfPart(tx, row.partKey);
+    const said = text !== undefined && place ? { text, route: place } : undefined;
     const key = `${ownerPartPrefix}${id}:${step}`;
-    const conversationKey =
-      place &&
-      (await insertPart(tx, {
-        key,
-        route: place,
-        content: { kind: 'text', text: { text, spans: [] } },
-        purpose: 'notice',
-      }));
     await tx.db
       .updateTable('ownerNotices')
-      .set({ isPending: 0, toldAt: row.toldAt ?? tx.now, partKey: row.partKey ?? (place ? key : null) })
+      .set({ isPending: 0, toldAt: row.toldAt ?? tx.now, partKey: row.partKey ?? (said ? key : null) })
       .where('id', '=', id)
       .execute();
-    return conversationKey;
+    if (!said) return undefined;
+    const content = { kind: 'text', text: { text: said.text, spans: [] } } as const;
+    return insertPart(tx, { key, route: said.route, content, purpose: 'notice' });
   },
 };
 

@@ -1,0 +1,135 @@
+/**
+ * Tells the owner what is wrong: one direct message for each trouble, on the channel where an owner wrote
+ * last and that works. Troubles are rows in the store, noted here or where they happen, so that none is
+ * forgotten by a crash and none is told twice.
+ */
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import { isLasting, type NoticeKind, type Trouble } from '#contracts/owner-notice.ts';
+import type { Notices } from '../replies/notices.ts';
+import { troubleEndText, troubleText } from '../replies/owner-texts.ts';
+import type { Store } from '../store/command.ts';
+import { endNotice, raiseNotice } from '../store/notices/note-trouble.ts';
+import { readOwnerRoute } from '../store/notices/owner-route.ts';
+import { readPendingNotices, type StoredNotice, tellOwner } from '../store/notices/tell-owner.ts';
+
+export type OwnerDeskDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly notices: Notices;
+  /** `<channel>:<peer>`; those who were approved as owners are known to the store. */
+  readonly owners: readonly string[];
+  /** Channels that cannot carry a message to the owner now, and those of this machine. */
+  avoid(): readonly string[];
+  deliver(conversationKey: string): void;
+};
+
+export interface OwnerDesk {
+  /** Notes a trouble; a state that is reported again is the same. Never throws: what the store does not take is tried again. */
+  raise(trouble: Trouble): void;
+  /** Notes that it has ended, if it was noted at all. */
+  end(trouble: { readonly kind: NoticeKind; readonly subject: string }): void;
+  stop(): Promise<void>;
+}
+
+const intervalMs = 5_000;
+/** Events come in groups: the one message waits until it can say how many. */
+const gatherMs = 5_000;
+/** An end is told when it has lasted: until then a trouble that is back goes on as the one that was told. */
+const settleMs = 300_000;
+const atOnce = 50;
+
+type Step = (store: Store) => Promise<void>;
+
+export function createOwnerDesk(deps: OwnerDeskDeps): OwnerDesk {
+  const { store, clock, log } = deps;
+  const stopping = new AbortController();
+  let waiting: Step[] = [];
+  let isFailing = false;
+
+  const work = async (): Promise<void> => {
+    try {
+      while (waiting.length > 0) {
+        await waiting[0]?.(store);
+        waiting = waiting.slice(1);
+      }
+      await tellPending(deps);
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) log.warn({ error }, 'owner.not-told');
+      isFailing = true;
+    }
+  };
+  const loop = async () => {
+    while (!stopping.signal.aborted) {
+      await work();
+      await clock.wait(intervalMs, AbortSignal.any([stopping.signal, asked.signal]));
+      asked = new AbortController();
+    }
+  };
+  let asked = new AbortController();
+  const running = loop();
+  const ask = (step: Step) => {
+    waiting = [...waiting, step];
+    asked.abort();
+  };
+  return {
+    raise: (trouble) =>
+      ask(async (to) => {
+        if (await to.write(raiseNotice, trouble)) log.warn(trouble, 'owner.notice');
+      }),
+    end: ({ kind, subject }) => ask((to) => to.write(endNotice, { kind, subject })),
+    stop: async () => {
+      stopping.abort();
+      await running;
+      // What was raised on the way down is noted all the same.
+      await work();
+    },
+  };
+}
+
+async function tellPending(deps: OwnerDeskDeps): Promise<void> {
+  const now = deps.clock.now();
+  const pending = await deps.store.read(readPendingNotices, { limit: atOnce });
+  for (const notice of pending) if (isDue(notice, now)) await tell(deps, notice);
+}
+
+function isDue({ kind, raisedAt, endedAt }: StoredNotice, now: number): boolean {
+  if (endedAt !== undefined) return endedAt + settleMs <= now;
+  return isLasting(kind) || raisedAt + gatherMs <= now;
+}
+
+async function tell(deps: OwnerDeskDeps, notice: StoredNotice): Promise<void> {
+  const { store, notices, owners, deliver } = deps;
+  const { id, endedAt } = notice;
+  if (endedAt !== undefined) {
+    const text = troubleEndText(notices, notice);
+    const told = await store.write(tellOwner, { id, step: 'ended', ...(text !== undefined && { text }) });
+    if (told !== undefined) deliver(told);
+    return;
+  }
+  const route = await store.read(readOwnerRoute, { owners, ...unusable(deps, notice) });
+  const text = troubleText(notices, notice);
+  const told = await store.write(tellOwner, { id, step: 'raised', text, ...(route && { route }) });
+  if (told !== undefined) deliver(told);
+}
+
+/** A trouble is not told where it is. */
+function unusable({ avoid }: OwnerDeskDeps, { kind, subject }: StoredNotice) {
+  switch (kind) {
+    case 'channel-down':
+    case 'channel-unauthorised':
+    case 'channel-challenge':
+      return { avoid: [...avoid(), subject] };
+    case 'delivery-unknown':
+    case 'conversation-unreachable':
+    case 'conversation-moved':
+      return { avoid: avoid(), notIn: subject };
+    case 'lane-stuck':
+    case 'events-missed':
+      return { avoid: avoid() };
+    default:
+      return kind satisfies never;
+  }
+}

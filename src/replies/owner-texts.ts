@@ -1,0 +1,70 @@
+import type { NoticeKind } from '#contracts/owner-notice.ts';
+import { stripControls } from './control-characters.ts';
+import { fillNotice, type NoticeKey, type Notices } from './notices.ts';
+
+export type TroubleTold = {
+  readonly kind: NoticeKind;
+  readonly subject: string;
+  readonly values: Readonly<Record<string, string>>;
+  readonly count: number;
+};
+
+/** What the owner reads of a trouble. Reasons come from networks, so they are cleaned and kept short. */
+export function troubleText(notices: Notices, trouble: TroubleTold): string {
+  const { kind, count } = trouble;
+  const text = fillNotice(notices[keyOf(trouble)], wordsOf(trouble));
+  const saysCount = kind === 'delivery-unknown';
+  return count === 1 || saysCount ? text : fillNotice(notices.ownerRepeated, { text, count });
+}
+
+/** What the owner reads of its end; undefined where the end is worth no message. */
+export function troubleEndText(notices: Notices, trouble: TroubleTold): string | undefined {
+  switch (trouble.kind) {
+    case 'channel-down':
+    case 'channel-unauthorised':
+    case 'channel-challenge':
+      return fillNotice(notices.ownerChannelBack, wordsOf(trouble));
+    case 'lane-stuck':
+      return fillNotice(notices.ownerLaneMoves, wordsOf(trouble));
+    case 'delivery-unknown':
+    case 'events-missed':
+    case 'conversation-moved':
+    case 'conversation-unreachable':
+      return undefined;
+    default:
+      return trouble.kind satisfies never;
+  }
+}
+
+function keyOf({ kind, count }: TroubleTold): NoticeKey {
+  switch (kind) {
+    case 'channel-down':
+      return 'ownerChannelDown';
+    case 'channel-unauthorised':
+      return 'ownerChannelUnauthorised';
+    case 'channel-challenge':
+      return 'ownerChannelChallenge';
+    case 'lane-stuck':
+      return 'ownerLaneStuck';
+    case 'delivery-unknown':
+      return count === 1 ? 'ownerDeliveryUnknown' : 'ownerDeliveriesUnknown';
+    case 'events-missed':
+      return 'ownerEventsMissed';
+    case 'conversation-moved':
+      return 'ownerConversationMoved';
+    case 'conversation-unreachable':
+      return 'ownerConversationUnreachable';
+    default:
+      return kind satisfies never;
+  }
+}
+
+const longestWords = 300;
+
+function wordsOf({ subject, values, count }: TroubleTold): Readonly<Record<string, string | number>> {
+  const words = Object.entries({ ...values, subject }).map(
+    ([name, value]) =>
+      [name, stripControls(value).replace(/\s+/g, ' ').slice(0, longestWords).toWellFormed()] as const,
+  );
+  return { ...Object.fromEntries(words), count };
+}
