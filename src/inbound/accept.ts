@@ -36,7 +36,7 @@ export type Receiving = {
   readonly botName: string;
 };
 
-/** A sender who is approved and revoked faster than this holds up the batch until the platform repeats it. */
+/** A sender who is approved and revoked more often than this holds up the batch until the platform repeats it. */
 const maxDecisions = 5;
 
 /** A raw event is kept up to this length, UTF-16 units. */
@@ -110,25 +110,29 @@ async function acceptSlice(deps: InboundDeps, slice: Slice): Promise<readonly Ac
   }
 }
 
-/** Somebody may be approved or revoked after the door has looked: then it decides again. */
+/** Somebody may be approved, revoked or linked after the door has looked: then it decides again. */
 async function decideAndStore(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
   for (let tries = 1; ; tries++) {
     try {
-      const proposals = await proposeAll(deps, slice);
-      return await store(deps, slice, [...proposals, ...slice.unreadable]);
+      const { proposals, links } = await proposeAll(deps, slice);
+      return await store(deps, slice, { proposals: [...proposals, ...slice.unreadable], links });
     } catch (error) {
       if (!hasCode(error, 'access_changed') || tries === maxDecisions) throw error;
     }
   }
 }
 
-async function proposeAll(deps: InboundDeps, { events, receiving }: Slice): Promise<readonly Proposal[]> {
+/** `links`: what was linked when the door decided. */
+type Decided = Pick<AcceptInput, 'proposals' | 'links'>;
+
+async function proposeAll(deps: InboundDeps, { events, receiving }: Slice): Promise<Decided> {
   const conversations = [...new Set(events.map((envelope) => conversationKeyOf(envelope.route)))];
-  if (conversations.length === 0) return [];
+  if (conversations.length === 0) return { proposals: [], links: undefined };
+  const people = peopleOf(deps.gate, events);
   const { links, linkedRoles, ...known } = await deps.store.read(readArrivalFacts, {
     account: receiving.account,
     conversations,
-    ...peopleOf(deps.gate, events),
+    ...people,
   });
   const byKey = new Map(known.conversations.map((fact) => [fact.key, fact]));
   const proposals: Proposal[] = [];
@@ -147,7 +151,8 @@ async function proposeAll(deps: InboundDeps, { events, receiving }: Slice): Prom
       proposed.kind === 'proposal' ? proposed.proposal : await deps.commands.decide(proposed.command),
     );
   }
-  return proposals;
+  const { peers, identities } = people;
+  return { proposals, links: { peers, identities, accounts: links.accounts } };
 }
 
 /** Whose events a batch holds. Where a message goes is decided by the links of those who write directly. */
@@ -161,11 +166,11 @@ function peopleOf({ identityLinks }: Gate, events: readonly InboundEnvelope[]) {
 async function store(
   deps: InboundDeps,
   slice: Slice,
-  proposals: readonly Proposal[],
+  { proposals, links }: Decided,
 ): Promise<readonly Acceptance[]> {
   const { receiving, progress } = slice;
   const { account, epoch, holder } = receiving;
-  const input: AcceptInput = { account, epoch, holder, proposals, ...progress };
+  const input: AcceptInput = { account, epoch, holder, proposals, links, ...progress };
   const { acceptances, effects } = await deps.store.write(acceptBatch, input);
   if (proposals.some(({ decision }) => decision.kind === 'command' || decision.kind === 'link'))
     deps.probe.reach('command-applied');
@@ -180,7 +185,7 @@ async function acceptOneByOne(deps: InboundDeps, slice: Slice): Promise<readonly
     const one: Slice = { ...slice, events: [envelope], unreadable: [], progress: {} };
     acceptances.push(...(await acceptStubborn(deps, one, envelope)));
   }
-  acceptances.push(...(await store(deps, slice, slice.unreadable)));
+  acceptances.push(...(await store(deps, slice, { proposals: slice.unreadable, links: undefined })));
   return acceptances;
 }
 
@@ -198,7 +203,8 @@ async function acceptStubborn(
     }
   }
   const raw = JSON.stringify(envelope);
-  return store(deps, one, [unreadableProposal(one.receiving, { eventKey: envelope.eventKey, raw })]);
+  const unreadable = unreadableProposal(one.receiving, { eventKey: envelope.eventKey, raw });
+  return store(deps, one, { proposals: [unreadable], links: undefined });
 }
 
 function unreadableProposal(

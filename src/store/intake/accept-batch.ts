@@ -5,6 +5,7 @@ import { proveStandings } from '../access/standing.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { changeLinks } from '../links/change-links.ts';
+import { proveLinks } from '../links/read-links.ts';
 import { acceptItem } from './accept-item.ts';
 import type { Accepting } from './accepting.ts';
 import { moveAnchors } from './anchors.ts';
@@ -17,7 +18,7 @@ import { type AcceptInput, type AcceptOutput, noEffects } from './proposal.ts';
  * Step 1, accept: one transaction writes a ledger row per event whatever its outcome, the inbox row or
  * the command's effect, and the platform cursor and anchors. Only after its commit may the platform be
  * acknowledged. Safe to repeat: an event key is stored once per account. Throws `stale_epoch` when
- * another process receives for the account, and `access_changed` when somebody was approved or revoked
+ * another process receives for the account, and `access_changed` when somebody was approved, revoked or linked
  * since the door decided.
  */
 export const acceptBatch: StoreCommand<AcceptInput, AcceptOutput> = {
@@ -25,6 +26,7 @@ export const acceptBatch: StoreCommand<AcceptInput, AcceptOutput> = {
   run: async (tx, input) => {
     await lockAccountAt(tx, input);
     await proveStandings(tx, input);
+    if (input.links) await proveLinks(tx, input.links);
     const effects = noEffects();
     const acceptances: Acceptance[] = [];
     for (const proposal of input.proposals)

@@ -7,6 +7,7 @@ import type { PairingRequest } from '../access/request-pairing.ts';
 import type { Standing } from '../access/standing.ts';
 import type { InboxContent } from '../json.ts';
 import type { LinkStep } from '../links/link-step.ts';
+import type { SeenLinks } from '../links/read-links.ts';
 import type { Anchor } from './anchors.ts';
 
 /** One platform event with what the gate decided about it, ready to be stored. */
@@ -136,6 +137,8 @@ export type AcceptInput = {
   readonly cursor?: string;
   readonly anchors?: readonly Anchor[];
   readonly proposals: readonly Proposal[];
+  /** What was linked when the door decided; checked again in the transaction. */
+  readonly links?: SeenLinks | undefined;
 };
 
 /** What the process has to set in motion after the commit; all of it is found by the sweep as well. */

@@ -1,4 +1,5 @@
-import type { StoreQuery } from '../command.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { StoreQuery, Tx } from '../command.ts';
 
 /** What people have linked in chat, as far as it concerns the accounts asked about. */
 export type ChatLinks = {
@@ -40,3 +41,22 @@ export const readLinks: StoreQuery<
     return { accounts, lanes };
   },
 };
+
+/** What was asked about, and what was found. */
+export type SeenLinks = {
+  readonly peers: readonly string[];
+  readonly identities: readonly string[];
+  readonly accounts: ChatLinks['accounts'];
+};
+
+/**
+ * Proves that what decided on lanes and rights is still so. Throws `access_changed`: decide again. A
+ * message that meets a change of links is then either before it or behind it, with all that follows.
+ */
+export async function proveLinks(tx: Tx, seen: SeenLinks): Promise<void> {
+  const { accounts } = await readLinks.run(tx, seen);
+  if (JSON.stringify(accounts) === JSON.stringify(seen.accounts)) return;
+  throw new ParleyError('access_changed', 'Accounts were linked or taken out while a message came in.', {
+    retry: { kind: 'later' },
+  });
+}
