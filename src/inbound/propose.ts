@@ -273,7 +273,8 @@ function refusal(
   reason: Extract<Decision, { kind: 'refuse' }>['reason'],
 ): Decision {
   const { route, sender, event } = envelope;
-  if (event.kind !== 'message') return { kind: 'refuse', reason };
+  // Who has no id cannot be told anything, and nothing could be done for them.
+  if (event.kind !== 'message' || sender.id === '') return { kind: 'refuse', reason };
   const notice = (template: string, id: string): Decision => {
     const text = fillNotice(template, { id });
     return { kind: 'refuse', reason, notice: { route, text, onceKey: `${id}:not-allowed` } };

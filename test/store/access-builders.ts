@@ -3,6 +3,7 @@ import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { hashPairingCode } from '../../src/inbound/pairing.ts';
 import { type Approval, type Approved, approvePairing } from '../../src/store/access/approve-pairing.ts';
 import { approveOnConsole } from '../../src/store/access/operate-access.ts';
+import { type Requested, requestPairing } from '../../src/store/access/request-pairing.ts';
 import type { Standing } from '../../src/store/access/standing.ts';
 import { claimAccount } from '../../src/store/accounts.ts';
 import type { Store, StoreQuery, Tx } from '../../src/store/command.ts';
@@ -45,6 +46,22 @@ export async function aBot(store: Store) {
       return accept([{ ...message, conversationKey: conversationKeyOf(route), standing }]);
     },
   };
+}
+
+/** A request as a step of its own, for a test that has the transaction in hand. */
+export function askIn(
+  tx: Tx,
+  { account, peer, code }: { account: string; peer: string; code: string },
+): Promise<Requested> {
+  const [channel = '', bot = ''] = account.split('/');
+  const route: ReplyRoute = {
+    channel: channel as ChannelId,
+    account: bot as AccountId,
+    conversation: peer as ConversationId,
+  };
+  const { decision, eventKey } = aRequest({ peer, code, route });
+  if (decision.kind !== 'pair') throw new Error('that is no request');
+  return requestPairing(tx, { account, peerId: peer, noticeKey: eventKey, request: decision.request });
 }
 
 type Asking = { readonly peer: string; readonly code: string; readonly route: ReplyRoute };

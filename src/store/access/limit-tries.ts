@@ -11,15 +11,11 @@ const name = 'approve';
  * of the last tries are a row, so a restart resets nothing, and its lock lets one try in at a time.
  */
 export async function takeTry(tx: Tx): Promise<'taken' | 'limited'> {
-  await tx.db
-    .insertInto('pairingTries')
-    .values({ name, recent: '[]' })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-  const query = tx.db.selectFrom('pairingTries').select('recent').where('name', '=', name);
-  const row = await (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
+  const row = (await lockTries(tx)) ?? (await makeTries(tx));
   // A clock that was set back leaves times in the future: they count until it has caught up.
-  const recent = (JSON.parse(row.recent) as readonly number[]).filter((at) => at > tx.now - windowMs);
+  const recent = (JSON.parse(row?.recent ?? '[]') as readonly number[]).filter(
+    (at) => at > tx.now - windowMs,
+  );
   if (recent.length >= triesPerMinute) return 'limited';
   await tx.db
     .updateTable('pairingTries')
@@ -27,4 +23,19 @@ export async function takeTry(tx: Tx): Promise<'taken' | 'limited'> {
     .where('name', '=', name)
     .execute();
   return 'taken';
+}
+
+async function lockTries(tx: Tx): Promise<{ readonly recent: string } | undefined> {
+  const query = tx.db.selectFrom('pairingTries').select('recent').where('name', '=', name);
+  return (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
+}
+
+/** The first try of all; another process may have made the row meanwhile. */
+async function makeTries(tx: Tx): Promise<{ readonly recent: string } | undefined> {
+  await tx.db
+    .insertInto('pairingTries')
+    .values({ name, recent: '[]' })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  return lockTries(tx);
 }

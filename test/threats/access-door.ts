@@ -1,0 +1,108 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import { loadConfig } from '../../src/config/load-config.ts';
+import type { Acceptance } from '../../src/contracts/acceptance.ts';
+import { systemClock } from '../../src/contracts/clock.ts';
+import type { InboundEnvelope } from '../../src/contracts/envelope.ts';
+import { noProbe } from '../../src/contracts/probe.ts';
+import { createIntake } from '../../src/inbound/accept.ts';
+import { createCommandDesk } from '../../src/inbound/command-desk.ts';
+import { createGate } from '../../src/inbound/gate.ts';
+import { noticesFor } from '../../src/replies/notices.ts';
+import { claimAccount } from '../../src/store/accounts.ts';
+import type { Store } from '../../src/store/command.ts';
+import { unique } from '../store/builders.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { type Policies, senders, settingsOf } from './access-cells.ts';
+
+/** The intake of one bot account, with two people approved, and what can be found behind it. */
+export type Door = {
+  readonly bot: string;
+  accept(events: readonly InboundEnvelope[]): Promise<readonly Acceptance[]>;
+  /** Ids of the messages whose files would be downloaded. */
+  readonly fetches: readonly string[];
+  rows(sql: string): readonly Readonly<Record<string, string | number | null>>[];
+};
+
+export async function aDoor(
+  store: Store,
+  { dataDir, network, policies }: { dataDir: string; network: string; policies: Policies },
+): Promise<Door> {
+  const bot = unique('bot');
+  const account = `${network}/${bot}`;
+  const holder = unique('boot');
+  const configPath = join(dataDir, `${bot}.json`);
+  await writeFile(configPath, JSON.stringify(settingsOf(policies, network)));
+  const values = { PARLEY_DATA_DIR: dataDir, PARLEY_CONFIG: configPath };
+  const gate = createGate(loadConfig({ values, unknown: [] }, dataDir), noticesFor('en'));
+  const lease = await store.write(claimAccount, { account, holder, leaseMs: 600_000 });
+  if (lease.kind !== 'held') throw new Error('the account is busy');
+  const file = join(dataDir, 'parley.db');
+  approvePeople(file, { account, network });
+  const fetches: string[] = [];
+  const intake = createIntake(
+    {
+      store,
+      gate,
+      commands: createCommandDesk({ store, gate, modelName: 'none', agentName: (id) => id }),
+      clock: systemClock,
+      log: silentLog,
+      probe: noProbe,
+      start: (effects) => void fetches.push(...effects.fetches),
+      hasSpace: () => true,
+    },
+    { account, epoch: lease.epoch, holder, botName: 'parley' },
+  );
+  return {
+    bot,
+    fetches,
+    accept: (events) => intake.accept({ events }),
+    rows: (sql) => {
+      const db = new BetterSqlite3(file, { readonly: true });
+      try {
+        return db.prepare(sql).all({ account }) as ReturnType<Door['rows']>;
+      } finally {
+        db.close();
+      }
+    },
+  };
+}
+
+function approvePeople(file: string, { account, network }: { account: string; network: string }): void {
+  const db = new BetterSqlite3(file);
+  const insert = db.prepare(
+    `insert into "people" ("account", "peerId", "ref", "name", "role", "approvedAt", "approvedBy")
+     values (?, ?, ?, 'Someone', ?, 1, 'console')`,
+  );
+  for (const [role, peer] of [
+    ['user', senders.approved],
+    ['owner', senders['approved as owner']],
+  ] as const)
+    insert.run(account, peer, `${network}:${peer}`, role);
+  db.close();
+}
+
+/** Whatever text is kept of the account's events, wherever it is kept; not what was said to people. */
+export function contentsOf(door: Door): string {
+  const tables = {
+    inbox: `select "content" from "inbox" where "account" = @account`,
+    groupContext: `select "content" from "groupContext" where "account" = @account`,
+    transcript: `select "parts" as "content" from "transcript" where @account <> ''`,
+    ledger: `select "raw" as "content" from "ledger" where "account" = @account and "raw" is not null`,
+    conversations: `select "movedTo" as "content" from "conversations"
+      where "key" like @account || '/%' and "movedTo" is not null`,
+  };
+  return Object.values(tables)
+    .flatMap((sql) => door.rows(sql).map(({ content }) => String(content)))
+    .join('\n');
+}
+
+/** Ledger rows that say less, or point further, than those of a shut door may. */
+export function findUnexplained(door: Door): readonly unknown[] {
+  return door.rows(
+    `select "eventKey", "outcome", "reason" from "ledger" where "account" = @account
+     and "outcome" in ('refused', 'ignored')
+     and ("reason" is null or "inboxId" is not null or "laneKey" is not null or "raw" is not null)`,
+  );
+}

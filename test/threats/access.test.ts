@@ -1,0 +1,167 @@
+/**
+ * Threat 1: whatever kind of event it is, nothing of somebody who may not write gets past the door. The
+ * real intake on a real store: what is left of a refused event is its ledger row, with a reason and no
+ * content, and at most a notice. No run, model call or download exists without an inbox row.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Acceptance } from '../../src/contracts/acceptance.ts';
+import { peerId } from '../../src/contracts/ids.ts';
+import type { Store } from '../../src/store/command.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import {
+  cellsOf,
+  type DmPolicy,
+  envelopeOf,
+  type GroupPolicy,
+  isLetIn,
+  networks,
+  type Policies,
+  senders,
+} from './access-cells.ts';
+import { aDoor, contentsOf, findUnexplained } from './access-door.ts';
+import { eventNames } from './access-events.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const generated = isLong ? 100_000 : 10_000;
+
+describe('the door (threat 1)', () => {
+  let dataDir = '';
+  let store: Store | undefined;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-access-'));
+    store = await openStore({ kind: 'sqlite', dataDir });
+  });
+  afterAll(async () => {
+    await store?.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const open = (network: string, policies: Policies) => {
+    if (!store) throw new Error('the store is not open');
+    return aDoor(store, { dataDir, network, policies });
+  };
+
+  it.each(networks)(
+    'lets in whom the policies name and keeps nothing of anybody else, in every cell on %s',
+    { timeout: 120_000 },
+    async (network) => {
+      let count = 0;
+      for (const policies of everyPolicy) {
+        const door = await open(network, policies);
+        const cells = cellsOf(network, door.bot);
+        const acceptances = await door.accept(cells.map(({ envelope }) => envelope));
+        const isIn = (n: number) => isTakenIn(acceptances[n]);
+        const wrong = cells.filter(({ cell }, n) => isIn(n) !== isLetIn(cell, policies));
+        expect(wrong.map(({ cell }) => cell)).toEqual([]);
+        const kept = contentsOf(door);
+        const shut = cells.filter((_, n) => !isIn(n));
+        expect(shut.filter(({ mark }) => kept.includes(mark)).map(({ cell }) => cell)).toEqual([]);
+        expect(findUnexplained(door)).toEqual([]);
+        // What is downloaded belongs to a message that was taken in.
+        const inbox = new Set(
+          door.rows(`select "id" from "inbox" where "account" = @account`).map(({ id }) => id),
+        );
+        expect(door.fetches.filter((id) => !inbox.has(id))).toEqual([]);
+        expect(shut.length).toBeGreaterThan(cells.length / 8);
+        count += cells.length;
+      }
+      expect(count * networks.length).toBeGreaterThanOrEqual(2_300);
+    },
+  );
+
+  it(`keeps nothing of ${generated.toLocaleString('en')} events of people who only look like the owner`, {
+    timeout: 900_000,
+  }, async () => {
+    const [network] = networks;
+    const policies = { dmPolicy: 'pairing', groupPolicy: 'allowlist' } as const;
+    const door = await open(network, policies);
+    const batchSize = 500;
+    for (let from = 0; from < generated; from += batchSize) {
+      const batch = fc
+        .sample(imitation, { numRuns: batchSize, seed: 53 + from })
+        .map(({ cell, sender }, n) =>
+          envelopeOf(
+            { ...cell, sender: 'stranger' },
+            { network, bot: door.bot, mark: `${from + n};` },
+            sender,
+          ),
+        );
+      expect((await door.accept(batch)).filter(isTakenIn)).toEqual([]);
+    }
+    expect(contentsOf(door)).toBe('');
+    expect(findUnexplained(door)).toEqual([]);
+    expect(door.fetches).toEqual([]);
+    const ledger = door.rows(`select count(*) as "rows" from "ledger" where "account" = @account`);
+    expect(ledger).toEqual([{ rows: generated }]);
+    const lanes = door.rows(`select "key" from "lanes" where "key" like '%' || substr(@account, 10) || '%'`);
+    expect(lanes).toEqual([]);
+    // Three of them wait with a code; nobody else was said anything to.
+    const said = door.rows(`select "content" from "outbox" where "conversationKey" like @account || '/%'`);
+    expect(said).toHaveLength(3);
+    for (const { content } of said) expect(content).toContain('I do not know you yet.');
+
+    // The door is not simply shut.
+    const cell = { event: 'text', sender: 'owner', chat: 'dm' } as const;
+    const mine = envelopeOf(cell, { network, bot: door.bot, mark: 'mine;' });
+    expect(await door.accept([mine])).toMatchObject([{ kind: 'accepted' }]);
+    expect(contentsOf(door)).toContain('mine;');
+  });
+});
+
+const dmPolicies: readonly DmPolicy[] = ['pairing', 'allowlist', 'open', 'disabled'];
+const groupPolicies: readonly GroupPolicy[] = ['allowlist', 'open', 'disabled'];
+/** Direct messages and groups do not depend on each other's policy, so each is paired with one of the other. */
+const everyPolicy: readonly Policies[] = dmPolicies.map((dmPolicy, n) => ({
+  dmPolicy,
+  groupPolicy: groupPolicies[n % groupPolicies.length] ?? 'allowlist',
+}));
+
+/** Whether it got past the door, whatever its lane, or the message it is about, made of it then. */
+function isTakenIn(acceptance: Acceptance | undefined): boolean {
+  switch (acceptance?.kind) {
+    case 'refused':
+      return acceptance.reason === 'queue-full' || acceptance.reason === 'not-permitted';
+    case 'ignored':
+      return acceptance.reason !== 'own-message' && acceptance.reason !== 'bot-message';
+    case 'duplicate':
+    case undefined:
+      throw new Error('every cell is an event of its own');
+    default:
+      return true;
+  }
+}
+
+const lookAlike = fc.constantFrom(
+  'The Owner',
+  'the owner',
+  ' The Owner ',
+  '@owner',
+  '1',
+  'telegram:1',
+  'Тhe Owner',
+);
+const known: ReadonlySet<string> = new Set(Object.values(senders));
+/** Ids near the owner's: padded, signed, prefixed, in other digits. None of them is anybody's who may write. */
+const foreignId = fc.oneof(
+  fc.constantFrom('01', '1 ', ' 1', '+1', '1.0', '１', '1\u200b', '1\0', 'telegram:1', '@1', 'The Owner', ''),
+  fc.nat().map((n) => String(n + 100)),
+  fc.string({ minLength: 1, maxLength: 6 }).filter((text) => !known.has(text)),
+);
+const imitation = fc
+  .record({
+    cell: fc.record({
+      event: fc.constantFrom(...eventNames),
+      sender: fc.constant('stranger' as const),
+      chat: fc.constantFrom('dm' as const, 'limited' as const, 'unlisted' as const),
+    }),
+    sender: fc.record({
+      id: foreignId.map(peerId),
+      name: lookAlike,
+      isAdmin: fc.boolean(),
+    }),
+  })
+  // What the platform reports of an allowed group is nobody's text.
+  .filter(({ cell }) => !isLetIn(cell, { dmPolicy: 'pairing', groupPolicy: 'allowlist' }));

@@ -1,0 +1,147 @@
+/**
+ * Threat 2: nobody finds a pairing code by trying, uses one twice, or pushes out another's request. The
+ * store's own steps on a database file, with a clock that the test turns: hours of guessing take seconds.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import { Kysely, SqliteDialect } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { newOneTimeCode } from '../../src/inbound/one-time-code.ts';
+import type { Approved } from '../../src/store/access/approve-pairing.ts';
+import { triesPerMinute } from '../../src/store/access/limit-tries.ts';
+import { revokeAccess } from '../../src/store/access/revoke-access.ts';
+import type { Tx } from '../../src/store/command.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
+import type { Tables } from '../../src/store/tables.ts';
+import { approveIn, askIn } from '../store/access-builders.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const guesses = isLong ? 1_000_000 : 100_000;
+const replays = isLong ? 10_000 : 1_000;
+const minute = 60_000;
+const account = 'test/bot';
+
+describe('a pairing code', () => {
+  let folder = '';
+  let clock: TurnedStore;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'parley-pairing-'));
+    clock = await openTurned(folder);
+  });
+  afterEach(async () => {
+    clock.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it(`is not found by ${guesses.toLocaleString('en')} guesses, of which ten a minute are looked at`, {
+    timeout: 900_000,
+  }, async () => {
+    const evaluated: number[] = [];
+    let code = '';
+    for (let n = 0; n < guesses; n++) {
+      clock.turn(20);
+      if (n === guesses / 2) clock = await clock.restart();
+      // Whoever waits writes again, so that there is a code to be found at every moment.
+      if (n % 100 === 0) code = (await askFor(clock, 'ann')) ?? code;
+      // Others take the places beside hers, and try to take hers.
+      if (n % 100 === 0) await askFor(clock, `flood-${n}`);
+      const { kind } = await approveIn(clock.tx(), newOneTimeCode());
+      expect(kind).not.toBe('approved');
+      if (kind === 'unknown') evaluated.push(clock.now());
+      // Even the right one is not looked at now.
+      else if (n % 50 === 0) expect(await approveIn(clock.tx(), code)).toEqual({ kind: 'limited' });
+    }
+    expect(evaluated.length).toBeGreaterThan(guesses / 500);
+    for (const [n, at] of evaluated.entries()) {
+      const tenth = evaluated[n - triesPerMinute];
+      if (tenth !== undefined) expect(at - tenth).toBeGreaterThanOrEqual(minute);
+    }
+    // The code was there to be found: its owner may still use it.
+    clock.turn(minute);
+    const last = (await askFor(clock, 'ann')) ?? code;
+    expect(await approveIn(clock.tx(), last)).toMatchObject({ kind: 'approved', ref: 'test:ann' });
+  });
+
+  it(`lets nobody in by ${replays.toLocaleString('en')} replays of used, expired and withdrawn codes`, {
+    timeout: 300_000,
+  }, async () => {
+    const used = await asked(clock, 'used');
+    const expired = await asked(clock, 'expired');
+    const withdrawn = await asked(clock, 'withdrawn');
+    expect(await approveIn(clock.tx(), used)).toMatchObject({ kind: 'approved' });
+    await revokeAccess(clock.tx(), { ref: 'test:withdrawn' });
+    clock.turn(60 * minute);
+    const kinds = new Set<Approved['kind']>();
+    for (let n = 0; n < replays; n++) {
+      if (n === replays / 2) clock = await clock.restart();
+      // Slowly enough that each of them is looked at.
+      clock.turn(minute / triesPerMinute + 1);
+      kinds.add((await approveIn(clock.tx(), [used, expired, withdrawn][n % 3] ?? '')).kind);
+    }
+    expect([...kinds]).toEqual(['unknown']);
+    expect(clock.people()).toEqual(['used']);
+  });
+
+  it('cannot be had by a flood of a thousand senders once three wait, and the three keep theirs', async () => {
+    const codes = [await asked(clock, 'ann'), await asked(clock, 'bob'), await asked(clock, 'cid')];
+    for (let n = 0; n < 1_000; n++) {
+      clock.turn(1_000);
+      expect(await askFor(clock, `flood-${n}`)).toBeUndefined();
+    }
+    for (const code of codes) expect((await approveIn(clock.tx(), code)).kind).toBe('approved');
+    expect(clock.people()).toEqual(['ann', 'bob', 'cid']);
+  });
+});
+
+async function asked(clock: TurnedStore, peer: string): Promise<string> {
+  const code = await askFor(clock, peer);
+  if (code === undefined) throw new Error(`${peer} was shown no code`);
+  return code;
+}
+
+/** The code that the peer is shown for a message now; undefined when there is none to be had. */
+async function askFor(clock: TurnedStore, peer: string): Promise<string | undefined> {
+  const code = newOneTimeCode();
+  const requested = await askIn(clock.tx(), { account, peer, code });
+  return requested.kind === 'new' ? code : undefined;
+}
+
+type TurnedStore = {
+  now(): number;
+  turn(ms: number): void;
+  tx(): Tx;
+  /** Closes the file and opens it again, at the same time of its clock. */
+  restart(): Promise<TurnedStore>;
+  people(): readonly string[];
+  close(): void;
+};
+
+async function openTurned(folder: string, at = Date.UTC(2026, 10, 20)): Promise<TurnedStore> {
+  const connection = new BetterSqlite3(join(folder, 'parley.db'));
+  // Nothing here is about power cuts.
+  connection.pragma('synchronous = OFF');
+  connection.pragma('journal_mode = WAL');
+  await migrate(new Kysely<Tables>({ dialect: new SqliteDialect({ database: connection }) }));
+  const db = directDatabase(connection);
+  let now = at;
+  return {
+    now: () => now,
+    turn: (ms) => {
+      now += ms;
+    },
+    tx: () => ({ db, now, dialect: 'sqlite' }),
+    restart: async () => {
+      connection.close();
+      return openTurned(folder, now);
+    },
+    people: () =>
+      connection
+        .prepare('select "peerId" from "people" order by "peerId"')
+        .all()
+        .map((row) => (row as { peerId: string }).peerId),
+    close: () => connection.close(),
+  };
+}
