@@ -128,8 +128,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/lanes/lane-row.ts',
-        find: "return (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();",
-        replace: 'return query.executeTakeFirst();',
+        find: "return dialect === 'postgres' ? query.forUpdate() : query;",
+        replace: 'return query;',
       },
     ],
     test: { file: 'test/store/lane-races.test.ts', name: 'gives the lane to one of them at a time' },
@@ -180,7 +180,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/lanes/commit-turn.ts',
-        find: 'const { steers } = await steerAt(tx, lane, input);',
+        find: 'const steers = await steerInto(tx, lane, { ...input, run });',
         replace: 'const steers = [] as const;',
       },
     ],
@@ -464,8 +464,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/lanes/commit-turn.ts',
-        find: 'const cancelReason = await cancelReasonOf(tx, runId);',
-        replace: 'const cancelReason = undefined;',
+        find: '    const { cancelReason } = run;\n',
+        replace: '    const cancelReason = undefined;\n',
       },
     ],
     test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },

@@ -2,6 +2,8 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Tx } from '../command.ts';
 import { conversationKeyOf } from '../conversation-key.ts';
+import { insertNewRow, insertRow } from '../insert-row.ts';
+import { prepared, type Slots } from '../prepared.ts';
 
 export type NewPart = {
   readonly key: string;
@@ -19,36 +21,33 @@ export type NewPart = {
  * insert under the same key is a no-op. A conversation that moved is followed.
  */
 export async function insertPart(tx: Tx, part: NewPart): Promise<string> {
-  const known = await tx.db
-    .selectFrom('outbox')
-    .select('conversationKey')
-    .where('key', '=', part.key)
-    .executeTakeFirst();
+  const known = await knownPart.first(tx, { key: part.key });
   if (known) return known.conversationKey;
   const { route, conversationKey, place, isUnreachable } = await takePlace(tx, part.route);
-  await tx.db
-    .insertInto('outbox')
-    .values({
-      key: part.key,
-      conversationKey,
-      place,
-      laneKey: part.timeline?.laneKey ?? null,
-      seq: part.timeline?.seq ?? null,
-      runId: part.runId ?? null,
-      answer: part.answer ?? null,
-      purpose: part.purpose,
-      route: JSON.stringify(route),
-      content: JSON.stringify(part.content),
-      state: isUnreachable ? 'failed' : 'pending',
-      problem: isUnreachable ? 'the conversation is unreachable' : null,
-      tries: 0,
-      dueAt: tx.now,
-      createdAt: tx.now,
-      endedAt: isUnreachable ? tx.now : null,
-    })
-    .execute();
+  await insertRow(tx, 'outbox', {
+    key: part.key,
+    conversationKey,
+    place,
+    laneKey: part.timeline?.laneKey ?? null,
+    seq: part.timeline?.seq ?? null,
+    runId: part.runId ?? null,
+    answer: part.answer ?? null,
+    purpose: part.purpose,
+    route: JSON.stringify(route),
+    content: JSON.stringify(part.content),
+    state: isUnreachable ? 'failed' : 'pending',
+    problem: isUnreachable ? 'the conversation is unreachable' : null,
+    tries: 0,
+    dueAt: tx.now,
+    createdAt: tx.now,
+    endedAt: isUnreachable ? tx.now : null,
+  });
   return conversationKey;
 }
+
+const knownPart = prepared((db, of: Slots<{ key: string }>) =>
+  db.selectFrom('outbox').select('conversationKey').where('key', '=', of.key),
+);
 
 type Place = {
   readonly route: ReplyRoute;
@@ -59,17 +58,10 @@ type Place = {
 
 export async function takePlace(tx: Tx, route: ReplyRoute): Promise<Place> {
   const conversationKey = conversationKeyOf(route);
-  const advance = () =>
-    tx.db
-      .updateTable('conversations')
-      .set((eb) => ({ nextPart: eb('nextPart', '+', 1) }))
-      .where('key', '=', conversationKey)
-      .returning(['nextPart', 'movedTo', 'unreachableAt'])
-      .executeTakeFirst();
-  let row = await advance();
+  let row = await advancePlace.first(tx, { conversationKey });
   if (!row) {
     await ensureConversation(tx, conversationKey);
-    row = await advance();
+    row = await advancePlace.first(tx, { conversationKey });
   }
   if (row?.movedTo)
     return takePlace(tx, { ...route, conversation: row.movedTo as ReplyRoute['conversation'] });
@@ -81,10 +73,14 @@ export async function takePlace(tx: Tx, route: ReplyRoute): Promise<Place> {
   };
 }
 
+const advancePlace = prepared((db, of: Slots<{ conversationKey: string }>) =>
+  db
+    .updateTable('conversations')
+    .set((eb) => ({ nextPart: eb('nextPart', '+', 1) }))
+    .where('key', '=', of.conversationKey)
+    .returning(['nextPart', 'movedTo', 'unreachableAt']),
+);
+
 export async function ensureConversation(tx: Tx, key: string): Promise<void> {
-  await tx.db
-    .insertInto('conversations')
-    .values({ key, nextPart: 1, deliveryEpoch: 0, deliveryUntil: 0 })
-    .onConflict((c) => c.doNothing())
-    .execute();
+  await insertNewRow(tx, 'conversations', { key, nextPart: 1, deliveryEpoch: 0, deliveryUntil: 0 });
 }

@@ -1,4 +1,5 @@
 import type { Tx } from '../command.ts';
+import { prepared, type Slots } from '../prepared.ts';
 
 const deliveryFailed = 'delivery failed';
 const deliveryUnknown = 'delivery unknown';
@@ -10,14 +11,7 @@ const deliveryUnknown = 'delivery unknown';
  */
 export async function amendOutcome(tx: Tx, runId: string): Promise<void> {
   await lockRun(tx, runId);
-  const ends = await tx.db
-    .selectFrom('outbox')
-    .select('state')
-    .distinct()
-    .where('runId', '=', runId)
-    .where('purpose', '=', 'reply')
-    .where('state', 'in', ['failed', 'unknown'])
-    .execute();
+  const ends = await troubledReplies.all(tx, { runId });
   if (ends.length === 0) return;
   const change = ends.some(({ state }) => state === 'failed')
     ? { outcome: 'failed', outcomeReason: deliveryFailed }
@@ -29,6 +23,15 @@ export async function amendOutcome(tx: Tx, runId: string): Promise<void> {
     .where('outcome', '=', 'answered')
     .execute();
 }
+
+const troubledReplies = prepared((db, of: Slots<{ runId: string }>) =>
+  db
+    .selectFrom('outbox')
+    .select('state')
+    .where('runId', '=', of.runId)
+    .where('purpose', '=', 'reply')
+    .where('state', 'in', ['failed', 'unknown']),
+);
 
 /** The operator has changed a part that had ended: its run's messages are judged anew. */
 export async function reviseOutcome(tx: Tx, runId: string): Promise<void> {

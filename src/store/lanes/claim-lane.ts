@@ -3,8 +3,10 @@ import type { QueueMode } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
+import { insertRow } from '../insert-row.ts';
 import { type Effects, noEffects } from '../intake/proposal.ts';
 import { json } from '../json.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import { chooseBatch } from './choose-batch.ts';
 import { giveUpRun } from './give-up-run.ts';
 import { beginSession, type Lane, lockLane, takeSeq } from './lane-row.ts';
@@ -81,22 +83,19 @@ async function begin(
   if (!last) return { kind: 'resting' };
   const epoch = lane.epoch + 1;
   const runId = input.newRunId;
-  await tx.db
-    .insertInto('runs')
-    .values({
-      id: runId,
-      laneKey: lane.key,
-      sessionId: lane.sessionId,
-      state: 'active',
-      epoch,
-      tries: 1,
-      isHandedOver: 0,
-      route: JSON.stringify(last.route),
-      authority: last.authority,
-      nextOrdinal: 1,
-      startedAt: tx.now,
-    })
-    .execute();
+  await insertRow(tx, 'runs', {
+    id: runId,
+    laneKey: lane.key,
+    sessionId: lane.sessionId,
+    state: 'active',
+    epoch,
+    tries: 1,
+    isHandedOver: 0,
+    route: JSON.stringify(last.route),
+    authority: last.authority,
+    nextOrdinal: 1,
+    startedAt: tx.now,
+  });
   await hold(tx, { lane, input, epoch, runId });
   await takeRows(tx, { lane, runId, framing: input.framing, rows });
   const { route, authority } = last;
@@ -184,12 +183,18 @@ async function hold(
   tx: Tx,
   { lane, input, epoch, runId }: { lane: Lane; input: ClaimInput; epoch: number; runId: string },
 ): Promise<void> {
-  await tx.db
-    .updateTable('lanes')
-    .set({ epoch, runId, holder: input.holder, leaseUntil: tx.now + input.leaseMs })
-    .where('key', '=', lane.key)
-    .execute();
+  const leaseUntil = tx.now + input.leaseMs;
+  await holdLane.run(tx, { laneKey: lane.key, epoch, runId, holder: input.holder, leaseUntil });
 }
+
+type Holding = { laneKey: string; epoch: number; runId: string; holder: string; leaseUntil: number };
+
+const holdLane = prepared((db, of: Slots<Holding>) =>
+  db
+    .updateTable('lanes')
+    .set({ epoch: of.epoch, runId: of.runId, holder: of.holder, leaseUntil: of.leaseUntil })
+    .where('key', '=', of.laneKey),
+);
 
 async function release(tx: Tx, lane: Lane): Promise<void> {
   await tx.db.updateTable('lanes').set({ holder: null, leaseUntil: 0 }).where('key', '=', lane.key).execute();

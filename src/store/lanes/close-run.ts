@@ -2,6 +2,7 @@ import type { Outcome } from '#contracts/outcome.ts';
 import type { Tx } from '../command.ts';
 import { amendOutcome } from '../delivery/reply-outcome.ts';
 import { isOpenItem } from '../open-rows.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import type { Lane } from './lane-row.ts';
 
 export type Closing = {
@@ -26,40 +27,74 @@ export type LaneNext =
  */
 export async function closeRun(tx: Tx, lane: Lane, closing: Closing): Promise<LaneNext> {
   const { runId, outcome, outcomeReason = null } = closing;
-  await tx.db
-    .updateTable('runs')
-    .set({ state: 'finished', endReason: closing.endReason, detail: closing.detail ?? null, endedAt: tx.now })
-    .where('id', '=', runId)
-    .execute();
-  const rows = tx.db.updateTable('inbox').where('runId', '=', runId).where('state', '=', 'taken');
+  const { endReason, detail = null } = closing;
+  await finishRun.run(tx, { runId, endReason, detail, now: tx.now });
   if (outcome === 'answered' || outcome === 'silent') {
-    await rows.set({ state: 'ended' }).where('outcome', '=', 'merged').execute();
-    await rows.set({ state: 'ended', outcome, outcomeReason }).where('outcome', 'is', null).execute();
+    await endAnswered.run(tx, { runId, outcome, outcomeReason });
   } else {
+    const rows = tx.db.updateTable('inbox').where('runId', '=', runId).where('state', '=', 'taken');
     await rows.set({ state: 'ended', outcome, outcomeReason }).execute();
   }
   await amendOutcome(tx, runId);
   const next = await lookAhead(tx, lane.key);
   const isKept = next.kind === 'going-on' && closing.mayGoOn;
-  await tx.db
-    .updateTable('lanes')
-    .set({ runId: null, lastActivityAt: tx.now, ...(!isKept && { holder: null, leaseUntil: 0 }) })
-    .where('key', '=', lane.key)
-    .execute();
+  await (isKept ? keepLane : leaveLane).run(tx, { laneKey: lane.key, now: tx.now });
   return next.kind === 'going-on' && !closing.mayGoOn ? { kind: 'armed', delayMs: 0 } : next;
 }
 
+const finishRun = prepared(
+  (db, of: Slots<{ runId: string; endReason: string; detail: string | null; now: number }>) =>
+    db
+      .updateTable('runs')
+      .set({ state: 'finished', endReason: of.endReason, detail: of.detail, endedAt: of.now })
+      .where('id', '=', of.runId),
+);
+
+/** What was merged into another message of the run keeps that outcome. */
+const endAnswered = prepared(
+  (db, of: Slots<{ runId: string; outcome: string; outcomeReason: string | null }>) =>
+    db
+      .updateTable('inbox')
+      .set((eb) => ({
+        state: 'ended',
+        outcome: eb.fn.coalesce('outcome', of.outcome),
+        outcomeReason: eb
+          .case()
+          .when('outcome', 'is', null)
+          .then(of.outcomeReason)
+          .else(eb.ref('outcomeReason'))
+          .end(),
+      }))
+      .where('runId', '=', of.runId)
+      .where('state', '=', 'taken')
+      .where((eb) => eb.or([eb('outcome', 'is', null), eb('outcome', '=', 'merged')])),
+);
+
+const keepLane = prepared((db, of: Slots<{ laneKey: string; now: number }>) =>
+  db.updateTable('lanes').set({ runId: null, lastActivityAt: of.now }).where('key', '=', of.laneKey),
+);
+
+const leaveLane = prepared((db, of: Slots<{ laneKey: string; now: number }>) =>
+  db
+    .updateTable('lanes')
+    .set({ runId: null, lastActivityAt: of.now, holder: null, leaseUntil: 0 })
+    .where('key', '=', of.laneKey),
+);
+
 async function lookAhead(tx: Tx, laneKey: string): Promise<LaneNext> {
-  const head = await tx.db
+  const head = await firstWaiting.first(tx, { laneKey });
+  if (!head) return { kind: 'resting' };
+  return head.dueAt <= tx.now ? { kind: 'going-on' } : { kind: 'armed', delayMs: head.dueAt - tx.now };
+}
+
+const firstWaiting = prepared((db, of: Slots<{ laneKey: string }>) =>
+  db
     .selectFrom('inbox')
     .select('dueAt')
-    .where('laneKey', '=', laneKey)
+    .where('laneKey', '=', of.laneKey)
     .where(isOpenItem())
     .where('state', '=', 'waiting')
     .orderBy('rank')
     .orderBy('seq')
-    .limit(1)
-    .executeTakeFirst();
-  if (!head) return { kind: 'resting' };
-  return head.dueAt <= tx.now ? { kind: 'going-on' } : { kind: 'armed', delayMs: head.dueAt - tx.now };
-}
+    .limit(1),
+);

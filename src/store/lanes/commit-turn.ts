@@ -6,11 +6,13 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { closePreview } from '../delivery/record-preview.ts';
+import { insertNewRow } from '../insert-row.ts';
 import { type Effects, noEffects } from '../intake/proposal.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import { appendMessage } from '../transcript/append.ts';
 import { closeRun, type LaneNext } from './close-run.ts';
 import { type Lane, lockLaneAt, takeSeq } from './lane-row.ts';
-import { type Boundary, type Held, type Steering, steerAt } from './steer.ts';
+import { type Boundary, type Held, readSteered, type Steering, steerAt, steerInto } from './steer.ts';
 
 export type AssistantImage = {
   readonly id: string;
@@ -63,12 +65,10 @@ export const commitToolTurn: StoreCommand<ToolTurn, void> = {
     await writeAssistant(tx, { message, runId, isFinished: true });
     await recordModelCall(tx, input.modelCall, { runId, sessionId: message.sessionId });
     for (const [ordinal, call] of input.calls.entries()) {
-      const inserted = await tx.db
-        .insertInto('toolCalls')
-        .values({ runId, messageId: message.id, ...call, ordinal, state: 'pending', isError: 0 })
-        .onConflict((c) => c.doNothing())
-        .executeTakeFirst();
-      if (!inserted.numInsertedOrUpdatedRows) continue;
+      const { callId, name, input: given } = call;
+      const pending = { state: 'pending', isError: 0 } as const;
+      const row = { runId, messageId: message.id, callId, name, input: given, ordinal, ...pending };
+      if (!(await insertNewRow(tx, 'toolCalls', row))) continue;
       await appendMessage(tx, {
         id: resultIdOf(message.id, ordinal),
         sessionId: message.sessionId,
@@ -165,14 +165,15 @@ export const commitAnswer: StoreCommand<Answer, Answered> = {
     const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
     const { message, runId, outcome, outcomeReason, mayGoOn } = input;
     const effects = noEffects();
-    const cancelReason = await cancelReasonOf(tx, runId);
+    const run = await readSteered(tx, runId);
+    const { cancelReason } = run;
     if (cancelReason !== undefined) return { steers: [], cancelReason, next: undefined, effects };
     const isFirst = await writeAssistant(tx, { message, runId, isFinished: true });
     await recordModelCall(tx, input.modelCall, { runId, sessionId: message.sessionId });
     // The finished message is the idempotency key of its reply.
     if (isFirst) await insertReply(tx, lane, { runId, answer: message.id, parts: input.parts, effects });
     await closePreview(tx, input.preview);
-    const { steers } = await steerAt(tx, lane, input);
+    const steers = await steerInto(tx, lane, { ...input, run });
     if (steers.length > 0) {
       await forgiveCrashes(tx, runId);
       return { steers, cancelReason, next: undefined, effects };
@@ -185,15 +186,6 @@ export const commitAnswer: StoreCommand<Answer, Answered> = {
 /** A run that has answered made progress: what counts against it are crashes from here on. */
 async function forgiveCrashes(tx: Tx, runId: string): Promise<void> {
   await tx.db.updateTable('runs').set({ tries: 1 }).where('id', '=', runId).execute();
-}
-
-async function cancelReasonOf(tx: Tx, runId: string): Promise<string | undefined> {
-  const run = await tx.db
-    .selectFrom('runs')
-    .select('cancelReason')
-    .where('id', '=', runId)
-    .executeTakeFirstOrThrow();
-  return run.cancelReason ?? undefined;
 }
 
 export type Ending = Held & {
@@ -232,23 +224,34 @@ async function writeAssistant(
   { message, runId, isFinished }: { message: AssistantImage; runId: string; isFinished: boolean },
 ): Promise<boolean> {
   const { id, sessionId, parts, model } = message;
-  const updated = await tx.db
-    .updateTable('transcript')
-    .set({
-      parts: JSON.stringify(parts),
-      isFinished: isFinished ? 1 : 0,
-      updatedAt: tx.now,
-      ...(model !== undefined && { model }),
-    })
-    .where('id', '=', id)
-    .where('isFinished', '=', 0)
-    .executeTakeFirst();
-  if (updated.numUpdatedRows > 0n) return true;
-  const known = await tx.db.selectFrom('transcript').select('id').where('id', '=', id).executeTakeFirst();
-  if (known) return false;
-  await appendMessage(tx, { id, sessionId, role: 'assistant', parts, model, runId, isFinished });
+  const known = await storedMessage.first(tx, { id });
+  if (!known) {
+    await appendMessage(tx, { id, sessionId, role: 'assistant', parts, model, runId, isFinished });
+    return true;
+  }
+  if (known.isFinished === 1) return false;
+  const image = { parts: JSON.stringify(parts), isFinished: isFinished ? 1 : 0, model: model ?? null };
+  await updateMessage.run(tx, { id, ...image, now: tx.now });
   return true;
 }
+
+const storedMessage = prepared((db, of: Slots<{ id: string }>) =>
+  db.selectFrom('transcript').select('isFinished').where('id', '=', of.id),
+);
+
+type Image = { id: string; parts: string; isFinished: number; model: string | null; now: number };
+
+const updateMessage = prepared((db, of: Slots<Image>) =>
+  db
+    .updateTable('transcript')
+    .set((eb) => ({
+      parts: of.parts,
+      isFinished: of.isFinished,
+      updatedAt: of.now,
+      model: eb.fn.coalesce(of.model, 'model'),
+    }))
+    .where('id', '=', of.id),
+);
 
 /** For whoever holds the lane's lock. */
 export async function writeToolResults(
@@ -289,21 +292,27 @@ async function recordModelCall(
 ): Promise<void> {
   if (!call) return;
   const { usage, cost, id, model, latencyMs } = call;
-  await tx.db
-    .insertInto('modelCalls')
-    .values({ id, ...owner, model, ...usage, cost, latencyMs, at: tx.now })
-    .onConflict((c) => c.doNothing())
-    .execute();
-  await tx.db
+  await insertNewRow(tx, 'modelCalls', { id, ...owner, model, ...usage, cost, latencyMs, at: tx.now });
+  await chargeSession.run(tx, {
+    sessionId: owner.sessionId,
+    cost,
+    promptTokens: usage.inputTokens + usage.cacheWriteTokens,
+    completionTokens: usage.outputTokens + usage.cacheReadTokens,
+  });
+}
+
+type Charge = { sessionId: string; cost: number; promptTokens: number; completionTokens: number };
+
+const chargeSession = prepared((db, of: Slots<Charge>) =>
+  db
     .updateTable('sessions')
     .set((eb) => ({
-      cost: eb('cost', '+', cost),
-      promptTokens: usage.inputTokens + usage.cacheWriteTokens,
-      completionTokens: usage.outputTokens + usage.cacheReadTokens,
+      cost: eb('cost', '+', of.cost),
+      promptTokens: of.promptTokens,
+      completionTokens: of.completionTokens,
     }))
-    .where('id', '=', owner.sessionId)
-    .execute();
-}
+    .where('id', '=', of.sessionId),
+);
 
 type Reply = {
   readonly runId: string;
@@ -314,19 +323,22 @@ type Reply = {
 
 async function insertReply(tx: Tx, lane: Lane, { runId, answer, parts, effects }: Reply): Promise<void> {
   if (parts.length === 0) return;
-  const run = await tx.db
-    .updateTable('runs')
-    .set((eb) => ({ nextOrdinal: eb('nextOrdinal', '+', parts.length) }))
-    .where('id', '=', runId)
-    .returning('nextOrdinal')
-    .executeTakeFirstOrThrow();
-  const first = run.nextOrdinal - parts.length;
+  const { nextOrdinal } = await advanceOrdinal.one(tx, { runId, count: parts.length });
+  const first = nextOrdinal - parts.length;
   for (const [index, part] of parts.entries()) {
     const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
     const key = `${runId}:${first + index}`;
     effects.deliveries.push(await insertPart(tx, { ...part, key, runId, answer, timeline }));
   }
 }
+
+const advanceOrdinal = prepared((db, of: Slots<{ runId: string; count: number }>) =>
+  db
+    .updateTable('runs')
+    .set((eb) => ({ nextOrdinal: eb('nextOrdinal', '+', of.count) }))
+    .where('id', '=', of.runId)
+    .returning('nextOrdinal'),
+);
 
 export type Saying = Held & {
   readonly key: string;

@@ -2,16 +2,22 @@ import type { Selectable } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { Tx } from '../command.ts';
+import { insertNewRow, insertRow } from '../insert-row.ts';
 import type { LaneSpec } from '../intake/proposal.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import type { LanesTable } from '../tables.ts';
 
 export type Lane = Selectable<LanesTable>;
 
 /** Every lane step begins here: the row lock is what makes the steps of one lane one after the other. */
 export async function lockLane(tx: Tx, key: string): Promise<Lane | undefined> {
-  const query = tx.db.selectFrom('lanes').selectAll().where('key', '=', key);
-  return (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
+  return lockedLane.first(tx, { key });
 }
+
+const lockedLane = prepared((db, of: Slots<{ key: string }>, dialect) => {
+  const query = db.selectFrom('lanes').selectAll().where('key', '=', of.key);
+  return dialect === 'postgres' ? query.forUpdate() : query;
+});
 
 /**
  * Locks the lane and proves that the caller still holds it. Throws `stale_epoch`: another worker has
@@ -31,24 +37,19 @@ export async function ensureLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
   const known = await lockLane(tx, spec.key);
   if (known) return followConfiguration(tx, known, spec);
   const { settings } = spec;
-  const inserted = await tx.db
-    .insertInto('lanes')
-    .values({
-      key: spec.key,
-      class: spec.class,
-      agentId: spec.agentId,
-      chatKind: spec.chatKind,
-      sessionId: spec.newSessionId,
-      epoch: 0,
-      leaseUntil: 0,
-      nextSeq: 1,
-      ...settings,
-      lastActivityAt: tx.now,
-    })
-    .onConflict((c) => c.doNothing())
-    .executeTakeFirst();
-  if (inserted.numInsertedOrUpdatedRows)
-    await insertSession(tx, { id: spec.newSessionId, key: spec.key, agentId: spec.agentId });
+  const isNew = await insertNewRow(tx, 'lanes', {
+    key: spec.key,
+    class: spec.class,
+    agentId: spec.agentId,
+    chatKind: spec.chatKind,
+    sessionId: spec.newSessionId,
+    epoch: 0,
+    leaseUntil: 0,
+    nextSeq: 1,
+    ...settings,
+    lastActivityAt: tx.now,
+  });
+  if (isNew) await insertSession(tx, { id: spec.newSessionId, key: spec.key, agentId: spec.agentId });
   const lane = await lockLane(tx, spec.key);
   if (!lane) throw new ParleyError('internal', `Lane ${spec.key} could not be made.`);
   return lane;
@@ -58,18 +59,15 @@ export async function insertSession(
   tx: Tx,
   session: { id: string; key: string; agentId: string },
 ): Promise<void> {
-  await tx.db
-    .insertInto('sessions')
-    .values({
-      ...session,
-      messageCount: 0,
-      promptTokens: 0,
-      completionTokens: 0,
-      cost: 0,
-      createdAt: tx.now,
-      updatedAt: tx.now,
-    })
-    .execute();
+  await insertRow(tx, 'sessions', {
+    ...session,
+    messageCount: 0,
+    promptTokens: 0,
+    completionTokens: 0,
+    cost: 0,
+    createdAt: tx.now,
+    updatedAt: tx.now,
+  });
 }
 
 /** Ends the lane's session and begins another under the same key; the old transcript stays readable. */
@@ -81,14 +79,31 @@ export async function beginSession(tx: Tx, lane: Lane, id: string): Promise<void
 
 /** Takes the next sequence number of the lane. The caller holds the row lock. */
 export async function takeSeq(tx: Tx, laneKey: string): Promise<number> {
-  const row = await tx.db
+  const { nextSeq } = await advanceSeq.one(tx, { laneKey });
+  return nextSeq - 1;
+}
+
+const advanceSeq = prepared((db, of: Slots<{ laneKey: string }>) =>
+  db
     .updateTable('lanes')
     .set((eb) => ({ nextSeq: eb('nextSeq', '+', 1) }))
-    .where('key', '=', laneKey)
-    .returning('nextSeq')
-    .executeTakeFirstOrThrow();
-  return row.nextSeq - 1;
+    .where('key', '=', of.laneKey)
+    .returning('nextSeq'),
+);
+
+/** The same for what somebody has sent: the lane's last activity is now. */
+export async function takeSeqOfArrival(tx: Tx, laneKey: string): Promise<number> {
+  const { nextSeq } = await advanceSeqOfArrival.one(tx, { laneKey, now: tx.now });
+  return nextSeq - 1;
 }
+
+const advanceSeqOfArrival = prepared((db, of: Slots<{ laneKey: string; now: number }>) =>
+  db
+    .updateTable('lanes')
+    .set((eb) => ({ nextSeq: eb('nextSeq', '+', 1), lastActivityAt: of.now }))
+    .where('key', '=', of.laneKey)
+    .returning('nextSeq'),
+);
 
 export function settingsOf(lane: Lane): QueueSettings {
   return {

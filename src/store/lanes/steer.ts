@@ -1,8 +1,10 @@
 import type { AgentMessage } from '#contracts/message.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
 import { json } from '../json.ts';
 import { isOpenItem } from '../open-rows.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import { chooseSteers, type SteerDelivery } from './choose-batch.ts';
 import { type Lane, lockLaneAt } from './lane-row.ts';
 import { type Framing, takeRows } from './take-rows.ts';
@@ -35,43 +37,57 @@ export const takeSteers: StoreCommand<Held & Steering, Boundary> = {
 export const readNews: StoreQuery<Held, boolean> = {
   query: 'readNews',
   run: async (tx, { laneKey, epoch, runId }) => {
-    const waiting = await tx.db
-      .selectFrom('inbox')
-      .select('id')
-      .where('laneKey', '=', laneKey)
-      .where(isOpenItem())
-      .where('state', '=', 'waiting')
-      .limit(1)
-      .executeTakeFirst();
+    const waiting = await anyWaiting.first(tx, { laneKey });
     if (waiting) return true;
-    const run = await tx.db
-      .selectFrom('runs')
-      .select(['epoch', 'cancelReason'])
-      .where('id', '=', runId)
-      .executeTakeFirst();
+    const run = await runById.first(tx, { runId });
     return run?.epoch !== epoch || run.cancelReason !== null;
   },
 };
 
+const anyWaiting = prepared((db, of: Slots<{ laneKey: string }>) =>
+  db
+    .selectFrom('inbox')
+    .select('id')
+    .where('laneKey', '=', of.laneKey)
+    .where(isOpenItem())
+    .where('state', '=', 'waiting')
+    .limit(1),
+);
+
+const runById = prepared((db, of: Slots<{ runId: string }>) =>
+  db.selectFrom('runs').select(['epoch', 'route', 'authority', 'cancelReason']).where('id', '=', of.runId),
+);
+
 export async function steerAt(tx: Tx, lane: Lane, input: Held & Steering): Promise<Boundary> {
+  const run = await readSteered(tx, input.runId);
+  if (run.cancelReason !== undefined) return { steers: [], cancelReason: run.cancelReason };
+  return { steers: await steerInto(tx, lane, { ...input, run }), cancelReason: undefined };
+}
+
+/** What decides whether a message joins the run. */
+export type SteeredRun = {
+  readonly route: ReplyRoute;
+  readonly authority: string;
+  readonly cancelReason: string | undefined;
+};
+
+export async function readSteered(tx: Tx, runId: string): Promise<SteeredRun> {
+  const { route, authority, cancelReason } = await runById.one(tx, { runId });
+  return { route: json.route(route), authority, cancelReason: cancelReason ?? undefined };
+}
+
+/** Takes in what waits and fits the run. The caller has seen that it was not asked to stop. */
+export async function steerInto(
+  tx: Tx,
+  lane: Lane,
+  { runId, framing, delivery, run }: Steering & { readonly runId: string; readonly run: SteeredRun },
+): Promise<readonly AgentMessage[]> {
   const rows = await readWaiting(tx, lane.key);
-  const run = await tx.db
-    .selectFrom('runs')
-    .select(['route', 'authority', 'cancelReason'])
-    .where('id', '=', input.runId)
-    .executeTakeFirstOrThrow();
-  const cancelReason = run.cancelReason ?? undefined;
-  if (rows.length === 0 || cancelReason !== undefined) return { steers: [], cancelReason };
-  const { authority } = run;
-  const chosen = chooseSteers(rows, {
-    mode: lane.mode as QueueMode,
-    route: json.route(run.route),
-    authority,
-    delivery: input.delivery,
-    now: tx.now,
-  });
-  if (chosen.length === 0) return { steers: [], cancelReason };
-  const steers = await takeRows(tx, { lane, runId: input.runId, framing: input.framing, rows: chosen });
+  const { route, authority } = run;
+  const steering = { mode: lane.mode as QueueMode, route, authority, delivery, now: tx.now };
+  const chosen = chooseSteers(rows, steering);
+  if (chosen.length === 0) return [];
+  const steers = await takeRows(tx, { lane, runId, framing, rows: chosen });
   // A steer is answered by its run like the message that began it.
   await tx.db
     .updateTable('inbox')
@@ -82,5 +98,5 @@ export async function steerAt(tx: Tx, lane: Lane, input: Held & Steering): Promi
       chosen.map((row) => row.id),
     )
     .execute();
-  return { steers, cancelReason };
+  return steers;
 }

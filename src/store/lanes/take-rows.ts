@@ -3,6 +3,7 @@ import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { Tx } from '../command.ts';
 import { json } from '../json.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import { appendMessage } from '../transcript/append.ts';
 import type { Lane } from './lane-row.ts';
 import type { WaitingRow } from './waiting-rows.ts';
@@ -49,14 +50,25 @@ export async function takeRows(
     const isLast = index === rows.length - 1;
     // A block or a removal may have ended the row since it was read: the run has it now, and says how it ends.
     const outcome = isLast ? null : 'merged';
-    await tx.db
-      .updateTable('inbox')
-      .set({ state: 'taken', runId, transcriptId, outcome, outcomeReason: null })
-      .where('id', '=', row.id)
-      .execute();
+    await takeRow.run(tx, { id: row.id, runId, transcriptId, outcome });
   }
   return messages;
 }
+
+type Taken = { id: string; runId: string; transcriptId: string; outcome: string | null };
+
+const takeRow = prepared((db, of: Slots<Taken>) =>
+  db
+    .updateTable('inbox')
+    .set({
+      state: 'taken',
+      runId: of.runId,
+      transcriptId: of.transcriptId,
+      outcome: of.outcome,
+      outcomeReason: null,
+    })
+    .where('id', '=', of.id),
+);
 
 /** What the cap summarised is merged into this run: its rows say which one it was. */
 async function takeOverflow(
@@ -77,13 +89,7 @@ async function takeContext(
   tx: Tx,
   { laneKey, runId, framing }: { laneKey: string; runId: string; framing: Framing },
 ): Promise<string | undefined> {
-  const items = await tx.db
-    .selectFrom('groupContext')
-    .select(['seq', 'content'])
-    .where('laneKey', '=', laneKey)
-    .where('shownInRun', 'is', null)
-    .orderBy('seq')
-    .execute();
+  const items = await unshownContext.all(tx, { laneKey });
   if (items.length === 0) return undefined;
   await tx.db
     .updateTable('groupContext')
@@ -97,6 +103,15 @@ async function takeContext(
     framing.contextOutro,
   ].join('\n');
 }
+
+const unshownContext = prepared((db, of: Slots<{ laneKey: string }>) =>
+  db
+    .selectFrom('groupContext')
+    .select('content')
+    .where('laneKey', '=', of.laneKey)
+    .where('shownInRun', 'is', null)
+    .orderBy('seq'),
+);
 
 function partsOf(row: WaitingRow): readonly MessagePart[] {
   const { content } = row;

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Tx } from '../command.ts';
 import { type InboxContent, json } from '../json.ts';
 import { isOpenItem } from '../open-rows.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import type { InboxTable } from '../tables.ts';
 import type { Waiting } from './choose-batch.ts';
 
@@ -18,23 +19,40 @@ export type WaitingRow = Waiting & {
  * due together: when the last of them has come and has its files.
  */
 export async function readWaiting(tx: Tx, laneKey: string): Promise<readonly WaitingRow[]> {
-  const rows = await tx.db
-    .selectFrom('inbox')
-    .selectAll()
-    .where('laneKey', '=', laneKey)
-    .where(isOpenItem())
-    .where('state', '=', 'waiting')
-    .orderBy('rank')
-    .orderBy('seq')
-    .limit(500)
-    .execute();
+  const rows = await waitingRows.all(tx, { laneKey });
   const dueAt = new Map<string, number>();
   for (const { bundle, dueAt: own } of rows)
     if (bundle !== null) dueAt.set(bundle, Math.max(own, dueAt.get(bundle) ?? 0));
   return rows.map((row) => waitingRow({ ...row, dueAt: dueAt.get(row.bundle ?? '') ?? row.dueAt }));
 }
 
-function waitingRow(row: Selectable<InboxTable>): WaitingRow {
+const columns = [
+  'id',
+  'kind',
+  'seq',
+  'senderId',
+  'messageId',
+  'conversationKey',
+  'route',
+  'authority',
+  'dueAt',
+  'bundle',
+  'content',
+] as const;
+
+const waitingRows = prepared((db, of: Slots<{ laneKey: string }>) =>
+  db
+    .selectFrom('inbox')
+    .select(columns)
+    .where('laneKey', '=', of.laneKey)
+    .where(isOpenItem())
+    .where('state', '=', 'waiting')
+    .orderBy('rank')
+    .orderBy('seq')
+    .limit(500),
+);
+
+function waitingRow(row: Pick<Selectable<InboxTable>, (typeof columns)[number]>): WaitingRow {
   const content = json.content(row.content);
   return {
     id: row.id,

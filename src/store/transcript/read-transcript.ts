@@ -3,33 +3,34 @@ import type { InboxId, SessionId, TranscriptId } from '#contracts/ids.ts';
 import type { TranscriptMessage } from '#contracts/message.ts';
 import type { StoreQuery } from '../command.ts';
 import { json } from '../json.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import type { TranscriptTable } from '../tables.ts';
 
 /** The session's history as the next model call sees it: from its summary on, finished messages only. */
 export const readHistory: StoreQuery<{ readonly sessionId: string }, readonly TranscriptMessage[]> = {
   query: 'readHistory',
   run: async (tx, { sessionId }) => {
-    const session = await tx.db
-      .selectFrom('sessions')
-      .select('summaryMessageId')
-      .where('id', '=', sessionId)
-      .executeTakeFirst();
-    let query = tx.db
-      .selectFrom('transcript')
-      .selectAll()
-      .where('sessionId', '=', sessionId)
-      .where('isFinished', '=', 1)
-      .orderBy('position');
-    if (session?.summaryMessageId) {
-      const summary = tx.db
-        .selectFrom('transcript')
-        .select('position')
-        .where('id', '=', session.summaryMessageId);
-      query = query.where('position', '>=', summary);
-    }
-    return (await query.execute()).map(messageOf);
+    const rows = await history.all(tx, { sessionId });
+    return rows.map(messageOf);
   },
 };
+
+const columns = ['id', 'sessionId', 'role', 'parts', 'model', 'createdAt', 'position'] as const;
+
+const history = prepared((db, of: Slots<{ sessionId: string }>) => {
+  const summary = db
+    .selectFrom('sessions')
+    .innerJoin('transcript', 'transcript.id', 'sessions.summaryMessageId')
+    .select('transcript.position')
+    .where('sessions.id', '=', of.sessionId);
+  return db
+    .selectFrom('transcript')
+    .select(columns)
+    .where('sessionId', '=', of.sessionId)
+    .where('isFinished', '=', 1)
+    .where((eb) => eb('position', '>=', eb.fn.coalesce(summary, eb.lit(0))))
+    .orderBy('position');
+});
 
 export type PageRequest = { readonly sessionId: string; readonly before?: number; readonly limit: number };
 
@@ -42,7 +43,7 @@ export const readTranscriptPage: StoreQuery<
   run: async (tx, { sessionId, before, limit }) => {
     let query = tx.db
       .selectFrom('transcript')
-      .selectAll()
+      .select(columns)
       .where('sessionId', '=', sessionId)
       .orderBy('position', 'desc')
       .limit(limit);
@@ -51,7 +52,7 @@ export const readTranscriptPage: StoreQuery<
   },
 };
 
-function messageOf(row: Selectable<TranscriptTable>): TranscriptMessage {
+function messageOf(row: Pick<Selectable<TranscriptTable>, (typeof columns)[number]>): TranscriptMessage {
   return {
     // Ids and roles come from our own rows.
     id: row.id as TranscriptId,

@@ -1,0 +1,44 @@
+import type { Insertable } from 'kysely';
+import type { Tx } from './command.ts';
+import { type PreparedQuery, prepared, type Slots } from './prepared.ts';
+import type { Tables } from './tables.ts';
+
+type Row<Table extends keyof Tables> = Insertable<Tables[Table]>;
+
+/** Inserts the row; throws when its key is taken. */
+export async function insertRow<Table extends keyof Tables>(
+  tx: Tx,
+  table: Table,
+  row: Row<Table>,
+): Promise<void> {
+  await insertOf(table, row, 'throw').run(tx, row);
+}
+
+/** Inserts the row; false when its key was taken. */
+export async function insertNewRow<Table extends keyof Tables>(
+  tx: Tx,
+  table: Table,
+  row: Row<Table>,
+): Promise<boolean> {
+  return (await insertOf(table, row, 'skip').run(tx, row)) > 0;
+}
+
+type OnConflict = 'throw' | 'skip';
+
+/** One for each table and set of columns, of which the callers have few. */
+const inserts = new Map<string, PreparedQuery<object, unknown>>();
+
+function insertOf(table: keyof Tables, row: object, onConflict: OnConflict): PreparedQuery<object, unknown> {
+  const columns = Object.keys(row);
+  const name = `${onConflict} ${table} ${columns.join()}`;
+  const known = inserts.get(name);
+  if (known) return known;
+  const made = prepared((db, of: Slots<Record<string, unknown>>) => {
+    // Row has said that these are the table's columns and their types.
+    const values = Object.fromEntries(columns.map((column) => [column, of[column]])) as never;
+    const insert = db.insertInto(table).values(values);
+    return onConflict === 'skip' ? insert.onConflict((c) => c.doNothing()) : insert;
+  }) as PreparedQuery<object, unknown>;
+  inserts.set(name, made);
+  return made;
+}
