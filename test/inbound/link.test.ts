@@ -1,0 +1,337 @@
+import { beforeEach, expect, it } from 'vitest';
+import { textOf } from '../../src/contracts/message.ts';
+import type { Store, StoreQuery } from '../../src/store/command.ts';
+import { json } from '../../src/store/json.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { anAccount, createTown, refOf } from './support/town.ts';
+
+describeEachDatabase('linking accounts', (open, beside) => {
+  beforeEach(() => beside.sql('delete from "linkGuesses"'));
+
+  it('makes one conversation of two, each answer on the route of its question', async () => {
+    const town = createTown(open());
+    const [first, second, third] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
+    const begun = town.laneOf(await town.send(first, 'I like red.'));
+    await town.worker.answer(await town.worker.claimRun(begun), 'Noted.');
+    await town.link(first, second);
+    await town.link(second, third);
+
+    const lanes = [];
+    for (const [from, text] of [
+      [second, 'Which colour?'],
+      [third, 'And now?'],
+      [first, 'Still?'],
+    ] as const) {
+      const laneKey = town.laneOf(await town.send(from, text));
+      lanes.push(laneKey);
+      const run = await town.worker.claimRun(laneKey);
+      expect(run.route).toMatchObject({ channel: from.channel, conversation: from.peer });
+      await town.worker.answer(run, `Answer to: ${text}`);
+      expect((await town.said(from)).at(-1)).toBe(`Answer to: ${text}`);
+    }
+    expect(new Set([begun, ...lanes]).size).toBe(1);
+    expect(await transcriptOf(open(), begun)).toEqual([
+      ...[
+        'user: I like red.',
+        'assistant: Noted.',
+        'user: Which colour?',
+        'assistant: Answer to: Which colour?',
+      ],
+      ...['user: And now?', 'assistant: Answer to: And now?', 'user: Still?', 'assistant: Answer to: Still?'],
+    ]);
+  });
+
+  it('tells both conversations, and lists the accounts in each', async () => {
+    const town = createTown(open());
+    const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
+    await town.link(asker, joiner);
+    expect((await town.said(asker)).at(-1)).toContain(`${refOf(joiner)} is linked with this account`);
+    expect((await town.said(joiner)).at(-1)).toContain(`This account is linked with ${refOf(asker)}`);
+    await town.send(joiner, '/link list');
+    const list = (await town.said(joiner)).at(-1);
+    expect(list?.split('\n').slice(1).sort()).toEqual([refOf(asker), `${refOf(joiner)} (this one)`].sort());
+  });
+
+  it('loses nothing that waits or is to be delivered on either side', async () => {
+    const town = createTown(open());
+    const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
+    const askersLane = town.laneOf(await town.send(asker, 'asker: first'));
+    const joinersLane = town.laneOf(await town.send(joiner, 'joiner: first'));
+    const [askersRun, joinersRun] = [
+      await town.worker.claimRun(askersLane),
+      await town.worker.claimRun(joinersLane),
+    ];
+    await town.send(asker, 'asker: second');
+    await town.send(joiner, 'joiner: second');
+    await town.link(asker, joiner);
+    const shared = town.laneOf(await town.send(joiner, 'joiner: third'));
+    expect(shared).toBe(askersLane);
+
+    const extended = await town.worker.answer(askersRun, 'to the asker');
+    expect(extended.steers.map((steer) => textOf(steer.parts))).toEqual(['asker: second']);
+    await town.worker.answer(askersRun, 'to the asker again');
+    const another = await town.worker.answer(joinersRun, 'to the joiner');
+    expect(another.steers.map((steer) => textOf(steer.parts))).toEqual(['joiner: second']);
+    await town.worker.answer(joinersRun, 'to the joiner again');
+    const run = await town.worker.claimRun(shared);
+    expect(run.route.channel).toBe('beta');
+    await town.worker.answer(run, 'to the joiner, shared');
+
+    expect((await town.said(asker)).filter((text) => text.startsWith('to'))).toEqual([
+      ...['to the asker', 'to the asker again'],
+    ]);
+    expect((await town.said(joiner)).filter((text) => text.startsWith('to'))).toEqual([
+      ...['to the joiner', 'to the joiner again', 'to the joiner, shared'],
+    ]);
+    expect(await transcriptOf(open(), joinersLane)).toHaveLength(4);
+    expect(await openRows(open(), [askersLane, joinersLane])).toEqual([]);
+  });
+
+  it('continues the threads of the conversation as well', async () => {
+    const town = createTown(open());
+    const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
+    const thread = town.laneOf(await town.send(asker, 'hello', { thread: '9' }));
+    await town.link(asker, joiner);
+    expect(town.laneOf(await town.send(asker, 'hello again', { thread: '9' }))).toBe(thread);
+    expect(town.laneOf(await town.send(joiner, 'hello'))).toBe(thread.replace(':thread:9', ''));
+  });
+
+  it('uses a code up, also when two processes take it at the same moment', async () => {
+    const town = createTown(open());
+    const elsewhere = await beside.open();
+    const other = createTown(elsewhere, { holder: 'boot-2' });
+    try {
+      for (let n = 0; n < 20; n++) {
+        const asker = anAccount('alpha');
+        const code = await town.ask(asker);
+        const [one, two] = [anAccount('beta'), anAccount('delta')];
+        await beside.sql('delete from "linkGuesses"');
+        await Promise.all([town.send(one, `/link ${code}`), other.send(two, `/link ${code}`)]);
+        const answers = [...(await town.said(one)), ...(await town.said(two))];
+        expect(answers.filter((text) => text.includes('is linked with')).length).toBe(1);
+        expect(answers.filter((text) => text.includes('That is no code that holds')).length).toBe(1);
+      }
+    } finally {
+      await elsewhere.close();
+    }
+  });
+
+  it('takes no code that has expired, was replaced, was shown to a group, or is one’s own', async () => {
+    const town = createTown(open());
+    const wrong = expect.stringContaining('That is no code that holds');
+    const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
+
+    const expired = await town.ask(asker);
+    await beside.sql(`update "linkCodes" set "expiresAt" = 1`);
+    await town.send(joiner, `/link ${expired}`);
+    expect((await town.said(joiner)).at(-1)).toEqual(wrong);
+
+    const replaced = await town.ask(asker);
+    const shown = await town.ask(asker);
+    await town.send(joiner, `/link ${replaced}`);
+    expect((await town.said(joiner)).at(-1)).toEqual(wrong);
+
+    await town.send(anAccount('beta'), `/link ${shown}`, { group: unusedGroup(), mentionsBot: true });
+    await town.send(joiner, `/link ${shown}`);
+    expect((await town.said(joiner)).at(-1)).toEqual(wrong);
+
+    await town.send(asker, `/link ${await town.ask(asker)}`);
+    expect((await town.said(asker)).at(-1)).toContain('from this very account');
+    await town.send(asker, '/link list');
+    expect((await town.said(asker)).at(-1)).toContain('linked with no other');
+  });
+
+  it('keeps no code: not in its table, and nowhere once it is used', async () => {
+    const town = createTown(open());
+    const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
+    const code = await town.ask(asker);
+    expect(JSON.stringify(await open().read(storedCodes, {}))).not.toContain(code);
+    await town.send(joiner, `/link ${code.toLowerCase().slice(0, 4)}-${code.toLowerCase().slice(4)}`);
+    expect((await town.said(joiner)).at(-1)).toContain('is linked with');
+    expect(JSON.stringify(await open().read(everyText, {}))).not.toContain(code);
+  });
+
+  it('lets only those link who may write', async () => {
+    const owner = anAccount('alpha');
+    const town = createTown(open(), {
+      config: { owners: [refOf(owner)] },
+      access: { dmPolicy: 'allowlist', allowFrom: [] },
+    });
+    const stranger = anAccount('beta');
+    expect(await town.send(stranger, '/link')).toEqual({ kind: 'refused', reason: 'dm-not-allowed' });
+    const code = await town.ask(owner);
+    expect(await town.send(stranger, `/link ${code}`)).toEqual({ kind: 'refused', reason: 'dm-not-allowed' });
+    await town.send(owner, '/link list');
+    expect((await town.said(owner)).at(-1)).toContain('linked with no other');
+  });
+
+  it('survives a redelivery: the same event links once and says it once', async () => {
+    const town = createTown(open());
+    const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
+    const code = await town.ask(asker);
+    const once = { eventKey: `event:${code}` };
+    expect((await town.send(joiner, `/link ${code}`, once)).kind).toBe('command');
+    expect((await town.send(joiner, `/link ${code}`, once)).kind).toBe('duplicate');
+    expect(await town.said(joiner)).toHaveLength(1);
+  });
+
+  it('refuses to make one person of two who are linked with others already', async () => {
+    const town = createTown(open());
+    const [a, b, c, d] = [anAccount('alpha'), anAccount('beta'), anAccount('alpha'), anAccount('beta')];
+    await town.link(a, b);
+    await town.link(c, d);
+    await town.link(a, d);
+    expect((await town.said(d)).at(-1)).toContain('linked with others already');
+    await town.link(a, b);
+    expect((await town.said(b)).at(-1)).toContain('linked with');
+    expect((await town.said(b)).at(-1)).toContain('already');
+  });
+
+  it('joins an identity of the configuration, which cannot be taken out of it in chat', async () => {
+    const [page, phone] = [anAccount('alpha'), anAccount('beta')];
+    const town = createTown(open(), { config: { identityLinks: { alice: [refOf(page), 'gamma:else'] } } });
+    const lane = town.laneOf(await town.send(page, 'hello'));
+    expect(lane).toBe('main:*:*:dm:alice');
+    await town.link(phone, page);
+    expect(town.laneOf(await town.send(phone, 'hello'))).toBe(lane);
+    await town.send(phone, `/link remove ${refOf(page)}`);
+    expect((await town.said(phone)).at(-1)).toContain('The configuration links');
+    await town.send(phone, '/link list');
+    expect((await town.said(phone)).at(-1)).toContain(`${refOf(page)} (by the configuration)`);
+    await town.send(page, `/link remove ${refOf(phone)}`);
+    expect(town.laneOf(await town.send(phone, 'hello'))).not.toBe(lane);
+    expect((await town.said(phone)).at(-1)).toContain('has taken this account out');
+  });
+});
+
+describeEachDatabase('taking an account out', (open, beside) => {
+  beforeEach(() => beside.sql('delete from "linkGuesses"'));
+
+  it('gives the one who joined its own conversation back', async () => {
+    const town = createTown(open());
+    const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
+    const own = town.laneOf(await town.send(joiner, 'before'));
+    await town.link(asker, joiner);
+    expect(town.laneOf(await town.send(joiner, 'linked'))).not.toBe(own);
+    await town.send(joiner, `/link remove ${refOf(joiner)}`);
+    expect(town.laneOf(await town.send(joiner, 'after'))).toBe(own);
+  });
+
+  it('shuts out the one whose conversation the others go on in', async () => {
+    const town = createTown(open());
+    const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
+    const shared = town.laneOf(await town.send(asker, 'before'));
+    await town.link(asker, joiner);
+    await town.send(joiner, `/link remove ${refOf(asker)}`);
+    expect((await town.said(asker)).at(-1)).toContain('has taken this account out');
+    expect(town.laneOf(await town.send(joiner, 'my secret'))).toBe(shared);
+    const alone = town.laneOf(await town.send(asker, 'what was said?'));
+    expect(alone).not.toBe(shared);
+    expect(town.laneOf(await town.send(asker, 'again'))).toBe(alone);
+    expect(await transcriptOf(open(), alone)).toEqual([]);
+    await town.send(asker, '/link list');
+    expect((await town.said(asker)).at(-1)).toContain('linked with no other');
+
+    const third = anAccount('gamma');
+    await town.link(asker, third);
+    expect(town.laneOf(await town.send(third, 'hello'))).toBe(alone);
+  });
+
+  it('is open to linked accounts only', async () => {
+    const town = createTown(open());
+    const [asker, joiner, stranger] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
+    await town.link(asker, joiner);
+    await town.send(stranger, `/link remove ${refOf(asker)}`);
+    expect((await town.said(stranger)).at(-1)).toContain('is not linked with this account');
+    await town.send(asker, '/link list');
+    expect((await town.said(asker)).at(-1)).toContain(refOf(joiner));
+  });
+});
+
+describeEachDatabase('guessing a link code', (open, beside) => {
+  beforeEach(() => beside.sql('delete from "linkGuesses"'));
+
+  it('is looked at ten times a minute by all together, and then not even when right', async () => {
+    const town = createTown(open());
+    const asker = anAccount('alpha');
+    const code = await town.ask(asker);
+    const guessers = Array.from({ length: 40 }, () => anAccount('beta'));
+    for (const guesser of guessers) await town.send(guesser, '/link AAAAAAAA');
+    const answers = (await Promise.all(guessers.map(town.said))).flat();
+    expect(answers.filter((text) => text.includes('no code that holds')).length).toBe(10);
+    expect(answers.filter((text) => text.includes('too many codes')).length).toBe(30);
+
+    const restarted = await beside.open();
+    const late = createTown(restarted, { holder: 'boot-2' });
+    const joiner = anAccount('epsilon');
+    await late.send(joiner, `/link ${code}`);
+    expect((await late.said(joiner)).at(-1)).toContain('too many codes');
+    await beside.sql(`update "linkGuesses" set "since" = "since" - 60000`);
+    await late.send(joiner, `/link ${code}`);
+    expect((await late.said(joiner)).at(-1)).toContain(`linked with ${refOf(asker)}`);
+    await restarted.close();
+  });
+
+  it('ends for one account after five wrong codes, whatever it asks then', async () => {
+    const town = createTown(open());
+    const [asker, guesser] = [anAccount('alpha'), anAccount('beta')];
+    const code = await town.ask(asker);
+    for (let n = 0; n < 5; n++) await town.send(guesser, '/link ZZZZZZZZ');
+    await town.send(guesser, `/link ${code}`);
+    expect((await town.said(guesser)).at(-1)).toContain('too many codes');
+    await town.send(anAccount('gamma'), `/link ${code}`);
+    await town.send(asker, '/link list');
+    expect((await town.said(asker)).at(-1)).toContain('gamma:');
+  });
+});
+
+const unusedGroup = () => `group-${crypto.randomUUID()}`;
+
+/** What stands in the sessions of a lane, in order. */
+async function transcriptOf(store: Store, laneKey: string): Promise<readonly string[]> {
+  return store.read(transcript, { laneKey });
+}
+
+const transcript: StoreQuery<{ readonly laneKey: string }, readonly string[]> = {
+  query: 'transcript',
+  run: async (tx, { laneKey }) => {
+    const rows = await tx.db
+      .selectFrom('transcript')
+      .innerJoin('sessions', 'sessions.id', 'transcript.sessionId')
+      .select(['transcript.role', 'transcript.parts'])
+      .where('sessions.key', '=', laneKey)
+      .orderBy('transcript.position')
+      .execute();
+    return rows.map((row) => `${row.role}: ${textOf(json.parts(row.parts))}`);
+  },
+};
+
+async function openRows(store: Store, laneKeys: readonly string[]) {
+  const query: StoreQuery<{ readonly laneKeys: readonly string[] }, readonly string[]> = {
+    query: 'openRows',
+    run: async (tx, input) => {
+      const rows = await tx.db
+        .selectFrom('inbox')
+        .select('id')
+        .where('laneKey', 'in', input.laneKeys)
+        .where('state', '<>', 'ended')
+        .execute();
+      return rows.map((row) => row.id);
+    },
+  };
+  return store.read(query, { laneKeys });
+}
+
+const storedCodes: StoreQuery<object, unknown> = {
+  query: 'storedCodes',
+  run: (tx) => tx.db.selectFrom('linkCodes').selectAll().execute(),
+};
+
+const everyText: StoreQuery<object, unknown> = {
+  query: 'everyText',
+  run: async (tx) => [
+    await tx.db.selectFrom('outbox').select('content').execute(),
+    await tx.db.selectFrom('ledger').selectAll().execute(),
+    await tx.db.selectFrom('inbox').select('content').execute(),
+  ],
+};

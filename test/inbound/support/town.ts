@@ -1,0 +1,171 @@
+/**
+ * A small town of people with accounts on several networks, all written through the real door into a
+ * real store; and a worker that answers what waits.
+ */
+
+import type { Config } from '../../../src/config/config.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
+import type { Acceptance } from '../../../src/contracts/acceptance.ts';
+import { systemClock } from '../../../src/contracts/clock.ts';
+import type { InboundEnvelope, InboundEvent } from '../../../src/contracts/envelope.ts';
+import {
+  accountId,
+  channelId,
+  conversationId,
+  eventKey,
+  messageId,
+  peerId,
+  threadId,
+} from '../../../src/contracts/ids.ts';
+import { noProbe } from '../../../src/contracts/probe.ts';
+import { createIntake } from '../../../src/inbound/accept.ts';
+import { createCommandDesk } from '../../../src/inbound/command-desk.ts';
+import { createGate } from '../../../src/inbound/gate.ts';
+import { noticesFor } from '../../../src/replies/notices.ts';
+import { claimAccount } from '../../../src/store/accounts.ts';
+import type { Store, StoreQuery } from '../../../src/store/command.ts';
+import { json } from '../../../src/store/json.ts';
+import { aWorker } from '../../store/builders.ts';
+import { silentLog } from '../../support/silent-log.ts';
+
+/** Somebody's account: `alpha:7` is person 7 on the network alpha, writing to the bot `bot` there. */
+export type Account = { readonly channel: string; readonly peer: string; readonly bot?: string };
+
+export type Town = {
+  /** Sends an event and gives what became of it; a text is a direct message. */
+  send(from: Account, event: string | InboundEvent, over?: Partial<Scene>): Promise<Acceptance>;
+  /** The lane that the account's next message would enter. */
+  laneOf(acceptance: Acceptance): string;
+  /** What the bot said in the account's direct conversation, oldest first. */
+  said(to: Account): Promise<readonly string[]>;
+  /** The code that `/link` shows. */
+  ask(from: Account): Promise<string>;
+  /** `/link` asked for by one account and typed by the other. */
+  link(asker: Account, joiner: Account): Promise<void>;
+  readonly worker: ReturnType<typeof aWorker>;
+};
+
+export type Scene = {
+  readonly group?: string;
+  readonly thread?: string;
+  readonly mentionsBot?: boolean;
+  readonly eventKey?: string;
+};
+
+export type TownSettings = {
+  readonly config?: Partial<Pick<Config, 'owners' | 'dmScope' | 'identityLinks' | 'bindings' | 'queue'>>;
+  readonly access?: Partial<Config['access']>;
+  /** Names the process. */
+  readonly holder?: string;
+};
+
+let count = 0;
+/** Unlike any other of the same test run. */
+export const anAccount = (channel: string): Account => ({
+  channel,
+  peer: `${channel[0]}${++count}${Date.now() % 1e6}`,
+});
+export const refOf = ({ channel, peer }: Account): string => `${channel}:${peer}`;
+
+export function createTown(store: Store, settings: TownSettings = {}): Town {
+  const holder = settings.holder ?? 'boot-1';
+  const environment = { values: { PARLEY_DM_POLICY: 'open', PARLEY_GROUP_POLICY: 'open' }, unknown: [] };
+  const base = loadConfig(environment, '/nowhere');
+  const access = { ...base.access, ...settings.access };
+  const config = {
+    ...base,
+    rateLimit: { perSenderPerMinute: 100_000 },
+    ...settings.config,
+    access,
+  } as Config;
+  const gate = createGate(config, noticesFor('en'));
+  const commands = createCommandDesk({ store, gate, modelName: 'none', agentName: (id) => id });
+  const deps = { store, gate, commands, clock: systemClock, log: silentLog, probe: noProbe };
+  const intakes = new Map<string, Promise<ReturnType<typeof createIntake>>>();
+
+  const open = async (account: string) => {
+    const lease = await store.write(claimAccount, { account, holder, leaseMs: 600_000 });
+    if (lease.kind !== 'held') throw new Error(`${account} is held by another process`);
+    const receiving = { account, epoch: lease.epoch, holder, botName: 'bot' };
+    return createIntake({ ...deps, start: () => undefined, hasSpace: () => true }, receiving);
+  };
+  const intakeOf = ({ channel, bot = 'bot' }: Account) => {
+    const account = `${channel}/${bot}`;
+    const known = intakes.get(account) ?? open(account);
+    intakes.set(account, known);
+    return known;
+  };
+  const send: Town['send'] = async (from, event, over = {}) => {
+    const intake = await intakeOf(from);
+    const [acceptance] = await intake.accept({ events: [anEnvelope(from, event, over)] });
+    if (!acceptance) throw new Error('nothing was accepted');
+    return acceptance;
+  };
+  const said: Town['said'] = ({ channel, peer, bot = 'bot' }) =>
+    store.read(textsTo, { conversationKey: `${channel}/${bot}/${peer}` });
+  const ask: Town['ask'] = async (from) => {
+    await send(from, '/link');
+    const [, code] = /\/link ([A-Z2-9]{8})/.exec((await said(from)).at(-1) ?? '') ?? [];
+    if (code === undefined) throw new Error(`no code in ${JSON.stringify(await said(from))}`);
+    return code;
+  };
+  return {
+    send,
+    said,
+    ask,
+    link: async (asker, joiner) => {
+      await send(joiner, `/link ${await ask(asker)}`);
+    },
+    laneOf: (acceptance) => {
+      if (acceptance.kind === 'accepted') return acceptance.sessionKey;
+      throw new Error(`not accepted: ${JSON.stringify(acceptance)}`);
+    },
+    worker: aWorker(store, holder),
+  };
+}
+
+export function anEnvelope(
+  from: Account,
+  event: string | InboundEvent,
+  scene: Partial<Scene> = {},
+): InboundEnvelope {
+  const { channel, peer, bot = 'bot' } = from;
+  const { group, thread, mentionsBot = false } = scene;
+  const id = messageId(crypto.randomUUID());
+  const message = {
+    kind: 'message',
+    messageId: id,
+    attachments: [],
+    mentionsBot,
+    repliesToBot: false,
+  } as const;
+  return {
+    eventKey: eventKey(scene.eventKey ?? `event:${id}`),
+    sentAt: Date.now(),
+    route: {
+      channel: channelId(channel),
+      account: accountId(bot),
+      conversation: conversationId(group ?? peer),
+      ...(thread !== undefined && { thread: threadId(thread) }),
+    },
+    chat: { kind: group === undefined ? 'dm' : 'group' },
+    sender: { id: peerId(peer), name: `Person ${peer}`, isBot: false, isSelf: false },
+    event: typeof event === 'string' ? { ...message, text: event } : event,
+  };
+}
+
+const textsTo: StoreQuery<{ readonly conversationKey: string }, readonly string[]> = {
+  query: 'textsTo',
+  run: async (tx, { conversationKey }) => {
+    const rows = await tx.db
+      .selectFrom('outbox')
+      .select('content')
+      .where('conversationKey', '=', conversationKey)
+      .orderBy('place')
+      .execute();
+    return rows.map((row) => {
+      const content = json.outbound(row.content);
+      return content.kind === 'text' ? content.text.text : `(${content.kind})`;
+    });
+  },
+};
