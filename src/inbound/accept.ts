@@ -117,7 +117,10 @@ async function decideAndStore(deps: InboundDeps, slice: Slice): Promise<readonly
       const { proposals, links } = await proposeAll(deps, slice);
       return await store(deps, slice, { proposals: [...proposals, ...slice.unreadable], links });
     } catch (error) {
-      if (!hasCode(error, 'access_changed') || tries === maxDecisions) throw error;
+      if (!hasCode(error, 'access_changed')) throw error;
+      if (tries < maxDecisions) continue;
+      const message = `Access to ${slice.receiving.account} changes faster than it can be decided about.`;
+      throw new ParleyError('store_unavailable', message, { cause: error, retry: { kind: 'later' } });
     }
   }
 }

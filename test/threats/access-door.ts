@@ -22,6 +22,7 @@ export type Door = {
   accept(events: readonly InboundEnvelope[]): Promise<readonly Acceptance[]>;
   /** Ids of the messages whose files would be downloaded. */
   readonly fetches: readonly string[];
+  change(sql: string): void;
   rows(sql: string): readonly Readonly<Record<string, string | number | null>>[];
 };
 
@@ -58,6 +59,11 @@ export async function aDoor(
     bot,
     fetches,
     accept: (events) => intake.accept({ events }),
+    change: (sql) => {
+      const db = new BetterSqlite3(file);
+      db.exec(sql);
+      db.close();
+    },
     rows: (sql) => {
       const db = new BetterSqlite3(file, { readonly: true });
       try {

@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
+import type { Store } from '../../src/store/command.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { envelopeOf } from '../threats/access-cells.ts';
+import { aDoor } from '../threats/access-door.ts';
+
+const network = 'telegram';
+const policies = { dmPolicy: 'pairing', groupPolicy: 'allowlist' } as const;
+
+/** A store in which something happens behind each of its first `times` reads. */
+function interrupt(store: Store, times: number, happen: () => Promise<unknown>): Store {
+  let left = times;
+  return {
+    ...store,
+    read: async (query, input) => {
+      const answer = await store.read(query, input);
+      if (left-- > 0) await happen();
+      return answer;
+    },
+  };
+}
+
+async function aStore(): Promise<{ store: Store; dataDir: string }> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-race-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  onTestFinished(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  return { store, dataDir };
+}
+
+it('decides again when somebody is revoked after the door has looked', async () => {
+  const { store, dataDir } = await aStore();
+  const racing = interrupt(store, 1, () => store.write(revokeOnConsole, { ref: 'telegram:4' }));
+  const door = await aDoor(racing, { dataDir, network, policies });
+  const cell = { event: 'text', sender: 'approved', chat: 'dm' } as const;
+  const acceptances = await door.accept([envelopeOf(cell, { network, bot: door.bot, mark: 'late' })]);
+  expect(acceptances).toEqual([{ kind: 'refused', reason: 'dm-not-paired' }]);
+  expect(door.rows(`select "id" from "inbox" where "account" = @account`)).toEqual([]);
+});
+
+it('gives the events back when access changes faster than it can decide', async () => {
+  const { store, dataDir } = await aStore();
+  let isIn = true;
+  const flip = async () => {
+    isIn = !isIn;
+    if (!isIn) await store.write(revokeOnConsole, { ref: 'telegram:4' });
+    else
+      door.change(`insert into "people" ("account", "peerId", "ref", "name", "role", "approvedAt", "approvedBy")
+        values ('telegram/${door.bot}', '4', 'telegram:4', 'Someone', 'user', 1, 'console')`);
+  };
+  const door = await aDoor(interrupt(store, 5, flip), { dataDir, network, policies });
+  const cell = { event: 'text', sender: 'approved', chat: 'dm' } as const;
+  const envelope = envelopeOf(cell, { network, bot: door.bot, mark: 'hasty' });
+  await expect(door.accept([envelope])).rejects.toMatchObject({
+    code: 'store_unavailable',
+    retry: { kind: 'later' },
+  });
+  expect(door.rows(`select "eventKey" from "ledger" where "account" = @account`)).toEqual([]);
+  // Its redelivery is decided by what holds then.
+  expect(await door.accept([envelope])).toEqual([{ kind: 'refused', reason: 'dm-not-paired' }]);
+});

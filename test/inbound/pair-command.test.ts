@@ -1,0 +1,172 @@
+/** `/pair`, `/whoami`, `/help` and `/start`, from the message to the answer that waits to be delivered. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventKey, messageId, peerId } from '../../src/contracts/ids.ts';
+import type { Store } from '../../src/store/command.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { type ChatState, envelopeOf, type Policies, type SenderState } from '../threats/access-cells.ts';
+import { aDoor, type Door } from '../threats/access-door.ts';
+
+const network = 'telegram';
+const pairing: Policies = { dmPolicy: 'pairing', groupPolicy: 'allowlist' };
+
+describe('an owner', () => {
+  let dataDir = '';
+  let store: Store | undefined;
+  let door: Door;
+  let count = 0;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-pair-'));
+    store = await openStore({ kind: 'sqlite', dataDir });
+  });
+  afterAll(async () => {
+    await store?.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const open = async (policies = pairing) => {
+    if (!store) throw new Error('the store is not open');
+    return aDoor(store, { dataDir, network, policies });
+  };
+  beforeEach(async () => {
+    door = await open();
+    door.change(`update "pairingTries" set "recent" = '[]'`);
+    door.change(`delete from "pairings"`);
+  });
+
+  type Said = { readonly chat?: ChatState; readonly isAdmin?: boolean; readonly id?: string };
+  /** What became of the message, and what was answered. */
+  const say = async (sender: SenderState, text: string, { chat = 'dm', isAdmin = false, id }: Said = {}) => {
+    const mark = `say-${++count}`;
+    const cell = { event: 'text', sender, chat } as const;
+    const who = { isAdmin, name: `Name of ${sender}`, ...(id !== undefined && { id: peerId(id) }) };
+    const envelope = envelopeOf(cell, { network, bot: door.bot, mark }, who);
+    const event = { ...envelope.event, kind: 'message', text, messageId: messageId(mark) } as never;
+    const [acceptance] = await door.accept([{ ...envelope, eventKey: eventKey(mark), event }]);
+    const answers = door.rows(`select "content" from "outbox" where "key" like @account || ':${mark}:%'`);
+    return { acceptance, answer: answers.map(({ content }) => JSON.parse(String(content)).text.text).join() };
+  };
+  const tries = () =>
+    door
+      .rows(`select "recent" from "pairingTries" where @account <> ''`)
+      .flatMap(({ recent }) => JSON.parse(String(recent)));
+  const codeIn = (text: string) => /code: (\w{8})/.exec(text)?.[1] ?? 'none';
+
+  it('lets a stranger in by the code, sees them in the list and shuts them out again', async () => {
+    const { acceptance, answer } = await say('stranger', 'Hello?');
+    expect(acceptance).toEqual({ kind: 'refused', reason: 'dm-not-paired' });
+    const code = codeIn(answer);
+    expect(await say('stranger', 'Anybody?')).toEqual({
+      acceptance: { kind: 'refused', reason: 'dm-not-paired' },
+      answer: '',
+    });
+    expect((await say('owner', '/pair')).answer).toMatch(
+      /^asks: telegram:6 “Name of stranger” at .*, for 60 more minutes$/m,
+    );
+
+    expect(await say('owner', `/pair approve ${code.toLowerCase()}`)).toEqual({
+      acceptance: { kind: 'command', command: 'pair' },
+      answer: 'Name of stranger (telegram:6) may write to me now.',
+    });
+    expect((await say('stranger', 'Hello again')).acceptance?.kind).toBe('accepted');
+    const inbox = door.rows(
+      `select "authority" from "inbox" where "account" = @account and "senderId" = '6'`,
+    );
+    expect(inbox).toEqual([{ authority: 'member' }]);
+    expect((await say('owner', '/pair list')).answer).toMatch(
+      /^user: telegram:6 “Name of stranger” at .* by telegram:1$/m,
+    );
+
+    expect((await say('owner', '/pair revoke telegram:6')).answer).toBe(
+      'telegram:6 may not write to me any more.',
+    );
+    expect((await say('stranger', 'And now?')).acceptance).toEqual({
+      kind: 'refused',
+      reason: 'dm-not-paired',
+    });
+    const left = door.rows(`select "outcome" from "inbox" where "account" = @account and "senderId" = '6'`);
+    expect(left).toEqual([{ outcome: 'refused' }]);
+  });
+
+  it('who was approved as one approves too, and loses that at once', async () => {
+    const code = codeIn((await say('stranger', 'Hello?')).answer);
+    await say('owner', '/pair revoke telegram:2');
+    expect((await say('approved as owner', `/pair approve ${code}`)).acceptance?.kind).toBe('refused');
+    expect((await say('owner', `/pair approve ${code}`)).answer).toContain('(telegram:6) may write');
+  });
+
+  it('is told what is wrong with a code, with whom nobody let in, and who is named elsewhere', async () => {
+    expect((await say('owner', '/pair approve ABCDEFGH')).answer).toMatch(/^Nobody waits with that code\./);
+    expect((await say('owner', '/pair approve you')).answer).toMatch(/^Use \/pair approve and the code/);
+    expect((await say('owner', '/pair revoke telegram:99')).answer).toBe(
+      'telegram:99 was not let in by a code.',
+    );
+    expect((await say('owner', '/pair revoke telegram:3')).answer).toBe(
+      'telegram:3 was not let in by a code. telegram:3 is named in the configuration and is let in by it.',
+    );
+    for (let n = 0; n < 10; n++) await say('owner', '/pair approve ABCDEFGH');
+    expect((await say('owner', '/pair approve ABCDEFGH')).answer).toMatch(/^That were many codes/);
+  });
+
+  it('approves nobody by opening a link, and nobody guesses by one', async () => {
+    const code = codeIn((await say('stranger', '/start ABCDEFGH')).answer);
+    expect((await say('owner', `/start ${code}`)).answer).toBe(
+      `Name of stranger (telegram:6) asks to write to me. To let them in, send: /pair approve ${code}`,
+    );
+    expect((await say('stranger', 'Am I in?')).acceptance?.kind).toBe('refused');
+    expect((await say('owner', '/start ABCDEFGH')).answer).toMatch(/^Hello! .*\n.* \/link ABCDEFGH$/);
+    // A member learns nothing of a code by it.
+    expect((await say('approved', `/start ${code}`)).answer).toMatch(/^Hello! /);
+    expect(tries()).toHaveLength(2);
+  });
+
+  it.each<[string, SenderState, Said]>([
+    ['a stranger', 'stranger', {}],
+    ['somebody who was let in', 'approved', {}],
+    ['somebody who is named', 'allowed in DMs', {}],
+    ['an administrator of a group', 'stranger', { chat: 'listed', isAdmin: true }],
+    ['the owner in a group', 'owner', { chat: 'listed', isAdmin: true }],
+  ])('alone approves: not %s', async (_name, sender, where) => {
+    const code = codeIn((await say('stranger', 'Hello?', { id: '66' })).answer);
+    const { acceptance } = await say(sender, `/pair approve ${code}`, where);
+    // For whoever may write at all it is plain text; nothing was looked up for it.
+    expect(acceptance?.kind).toBe(sender === 'stranger' && where.chat === undefined ? 'refused' : 'accepted');
+    expect(tries()).toEqual([]);
+    expect((await say('stranger', 'Am I in?', { id: '66' })).acceptance?.kind).toBe('refused');
+  });
+
+  it('alone is shown the session, and each is shown their id, their role and their commands', async () => {
+    expect((await say('owner', '/whoami')).answer).toBe(
+      `You are telegram:1, here as owner.\nAgent: main\nSession: main:${door.bot}:telegram:dm:1`,
+    );
+    expect((await say('approved', '/whoami')).answer).toBe(
+      'You are telegram:4, here as member.\nAgent: main',
+    );
+    expect((await say('stranger', '/whoami', { chat: 'listed', isAdmin: true })).answer).toBe(
+      'You are telegram:6, here as guest and as an administrator of this group.\nAgent: main',
+    );
+    const commandsOf = async (...said: Parameters<typeof say>) => {
+      const { answer } = await say(said[0], '/help', said[2]);
+      return answer.split('\n').map((line) => /^\/(\w+)/.exec(line)?.[1]);
+    };
+    const everyone = ['help', 'status', 'stop', 'link', 'whoami', 'start'];
+    expect(await commandsOf('stranger', '', { chat: 'listed' })).toEqual(everyone);
+    const admins = [
+      'help',
+      'status',
+      'stop',
+      'new',
+      'reset',
+      'queue',
+      'activation',
+      'link',
+      'whoami',
+      'start',
+    ];
+    expect(await commandsOf('stranger', '', { chat: 'listed', isAdmin: true })).toEqual(admins);
+    expect(await commandsOf('owner', '', { chat: 'listed' })).toEqual(admins);
+    expect(await commandsOf('approved', '')).toEqual(admins);
+    expect(await commandsOf('owner', '')).toEqual([...admins.slice(0, -2), 'pair', ...admins.slice(-2)]);
+  });
+});
