@@ -1,0 +1,83 @@
+import { expect, it } from 'vitest';
+import type { Store, StoreQuery } from '../../src/store/command.ts';
+import { readLinks } from '../../src/store/links/read-links.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { cutPower, everyCut } from '../support/power-cut.ts';
+import { anAccount, createTown, refOf } from './support/town.ts';
+
+describeEachDatabase('a link', (open, beside) => {
+  it('is made whole or not at all when the power goes', async () => {
+    for (const cut of everyCut(2)) {
+      await beside.sql('delete from "linkGuesses"');
+      const town = createTown(open());
+      const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
+      const before = town.laneOf(await town.send(asker, 'before'));
+      const code = await town.ask(asker);
+      // Write 1 takes the account's lease, write 2 stores the command.
+      const dying = createTown(cutPower(open(), cut));
+      await dying.send(joiner, `/link ${code}`).catch(() => undefined);
+
+      const isLinked = cut.write === 2 && cut.isCommitted;
+      const left = await stateOf(open(), refOf(asker), refOf(joiner));
+      expect({ cut, ...left }).toEqual({
+        cut,
+        accounts: isLinked ? [refOf(asker), refOf(joiner)].sort() : [],
+        lanes: isLinked ? [before] : [],
+        codes: isLinked ? 0 : 1,
+      });
+      expect((await town.said(joiner)).length).toBe(isLinked ? 1 : 0);
+      expect((await town.said(asker)).length).toBe(isLinked ? 2 : 1);
+    }
+  });
+
+  it('that is made between the decision on a message and its storing is heeded', async () => {
+    await beside.sql('delete from "linkGuesses"');
+    const town = createTown(open());
+    const [owner, guest] = [anAccount('alpha'), anAccount('beta')];
+    const config = { owners: [refOf(owner)] };
+    const code = await town.ask(owner);
+    const shared = town.laneOf(await town.send(owner, 'before'));
+    await town.worker.answer(await town.worker.claimRun(shared), 'ok');
+
+    const late = createTown(
+      meanwhile(open(), () => town.send(guest, `/link ${code}`)),
+      { config },
+    );
+    const laneKey = town.laneOf(await late.send(owner, 'with the rights of an owner?'));
+    const run = await town.worker.claimRun(laneKey);
+    expect([laneKey, run.authority]).toEqual([shared, 'guest']);
+    await town.worker.answer(run, 'no');
+
+    const leaving = createTown(meanwhile(open(), () => town.send(owner, `/link remove ${refOf(guest)}`)));
+    expect(town.laneOf(await leaving.send(guest, 'not for the other'))).not.toBe(shared);
+  });
+});
+
+/** The store, with something that happens as soon as the door has looked at it for the first time. */
+function meanwhile(store: Store, happens: () => Promise<unknown>): Store {
+  let isPast = false;
+  return {
+    ...store,
+    read: async (query, input) => {
+      const found = await store.read(query, input);
+      if (query.query !== 'readArrivalFacts' || isPast) return found;
+      isPast = true;
+      await happens();
+      return found;
+    },
+  };
+}
+
+async function stateOf(store: Store, asker: string, joiner: string) {
+  const { accounts, lanes } = await store.read(readLinks, { peers: [asker, joiner], identities: [] });
+  return {
+    accounts: accounts.map(({ peer }) => peer).sort(),
+    lanes: lanes.map(({ laneKey }) => laneKey),
+    codes: (await store.read(codesOf, { peer: asker })).length,
+  };
+}
+
+const codesOf: StoreQuery<{ readonly peer: string }, readonly object[]> = {
+  query: 'codesOf',
+  run: (tx, { peer }) => tx.db.selectFrom('linkCodes').select('peer').where('peer', '=', peer).execute(),
+};
