@@ -1,0 +1,93 @@
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { openStore } from '../../src/store/open-store.ts';
+import { aBot, approve, readAccessRows } from '../store/access-builders.ts';
+
+type Env = Readonly<Record<string, string>>;
+
+/** A data folder with a store that stays open, as under a gateway that runs. */
+async function aFolder(env: Env = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-pair-cli-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  onTestFinished(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const bot = await aBot(store);
+  return {
+    bot,
+    store,
+    rows: () => store.read(readAccessRows, { account: bot.account }),
+    parley: (...args: string[]): SpawnSyncReturns<string> =>
+      spawnSync(process.execPath, ['src/main.ts', ...args], {
+        encoding: 'utf8',
+        env: { PATH: process.env.PATH, PARLEY_DATA_DIR: dataDir, ...env },
+      }),
+  };
+}
+
+it('lists who asks, lets the first one in as the owner and the next as a user, and shuts them out', {
+  timeout: 60_000,
+}, async () => {
+  const { bot, rows, parley } = await aFolder();
+  await bot.asks('1', 'ABCD2345');
+  await bot.asks('2', 'EFGH2345');
+  expect(parley('pair', 'list').stdout).toMatch(
+    /^asks: test:1 “Person 1” at test\/bot\S+, for 60 more minutes$/m,
+  );
+
+  expect(parley('pair', 'approve', 'abcd-2345').stdout).toBe(
+    'Person 1 (test:1) may write now, as the owner.\n',
+  );
+  expect(parley('pair', 'approve', 'EFGH2345').stdout).toBe('Person 2 (test:2) may write now.\n');
+  expect((await rows()).people).toEqual([
+    { peerId: '1', role: 'owner' },
+    { peerId: '2', role: 'user' },
+  ]);
+  const listed = JSON.parse(parley('pair', 'list', '--json').stdout) as object;
+  expect(listed).toMatchObject({
+    requests: [],
+    people: expect.arrayContaining([
+      expect.objectContaining({ ref: 'test:1', role: 'owner', approvedBy: 'console' }),
+    ]),
+  });
+
+  expect(parley('pair', 'revoke', 'test:1').stdout).toBe('test:1 may not write any more.\n');
+  expect((await rows()).people).toEqual([{ peerId: '2', role: 'user' }]);
+});
+
+it('names no other owner where the configuration names one, and says who stays let in by it', {
+  timeout: 60_000,
+}, async () => {
+  const { bot, rows, parley } = await aFolder({ PARLEY_OWNERS: 'test:9' });
+  await bot.asks('1', 'ABCD2345');
+  await bot.asks('9', 'EFGH2345');
+  parley('pair', 'approve', 'ABCD2345');
+  parley('pair', 'approve', 'EFGH2345');
+  expect((await rows()).people.map(({ role }) => role)).toEqual(['user', 'user']);
+  expect(parley('pair', 'revoke', 'test:9').stdout).toMatch(
+    /^test:9 may not write any more\. The configuration/,
+  );
+});
+
+it('says what is wrong, and changes nothing', { timeout: 60_000 }, async () => {
+  const { bot, store, rows, parley } = await aFolder();
+  await bot.asks('1', 'ABCD2345');
+  const wrong: readonly (readonly [readonly string[], RegExp])[] = [
+    [['approve', 'ABCD2346'], /^Nobody waits with that code\./],
+    [['approve', 'open'], /^“open” is no code/],
+    [['revoke', 'test:7'], /^test:7 was not let in by a code/],
+    [['revoke', '@ann'], /^“@ann” is not of the form channel:id/],
+  ];
+  for (const [args, reason] of wrong) {
+    const { status, stderr } = parley('pair', ...args);
+    expect(stderr).toMatch(reason);
+    expect(status).toBe(1);
+  }
+  for (let n = 0; n < 10; n++) await approve(store, 'ABCD2346');
+  expect(parley('pair', 'approve', 'ABCD2345').stderr).toMatch(/^Too many codes were tried within a minute/);
+  expect(await rows()).toMatchObject({ people: [], pending: ['1'] });
+});

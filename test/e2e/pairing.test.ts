@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { test } from 'vitest';
+import { createGate } from '../platforms/anthropic/gate.ts';
+import { findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { bob, eve, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+
+const codeNotice = /^I do not know you yet\. .* code: ([A-Z2-9]{8}) /;
+
+test('a stranger gets a code, the console makes the first one owner, who lets the next one in and out', {
+  timeout: 120_000,
+}, async ({ expect, onTestFinished }) => {
+  const { telegram, model, dataDir, parley, start } = await startTelegramGateway(
+    { config: { access: {} } },
+    onTestFinished,
+  );
+  const codeFor = async (chat: number, nth = 0) => {
+    const notice = await telegram.waitFor(
+      () => telegram.botMessages(chat).filter((message) => codeNotice.test(message.text))[nth],
+      20_000,
+    );
+    return codeNotice.exec(notice.text)?.[1] ?? '';
+  };
+
+  telegram.userSends({ from: eve, text: '/start' });
+  telegram.userSends({ from: eve, text: 'Hello?' });
+  const first = await codeFor(eve.id);
+  expect(await onConsole(dataDir, 'pair', 'approve', first)).toBe(
+    'Eve (telegram:666) may write now, as the owner.\n',
+  );
+  // The gateway runs on and finds what the console has written.
+  await untilSaid(telegram, { chat: eve.id, text: /^My owner has let you in\./ }, 20_000);
+  telegram.userSends({ from: eve, text: 'Now?' });
+  await untilSaid(telegram, { chat: eve.id, text: 'You said: Now?' }, 20_000);
+
+  telegram.userSends({ from: bob, text: 'Me too?' });
+  const second = await codeFor(bob.id);
+  // What is stored outlives the process.
+  await parley().kill();
+  await start();
+  telegram.userSends({ from: eve, text: `/pair approve ${second}` });
+  await untilSaid(telegram, { chat: eve.id, text: 'Bob (telegram:502) may write to me now.' }, 20_000);
+  await untilSaid(telegram, { chat: bob.id, text: /^My owner has let you in\./ }, 20_000);
+
+  const gate = createGate();
+  onTestFinished(async () => gate.open());
+  model.script([{ chunks: ['A long ', 'answer.'], hold: { gate, afterChunks: 1 } }]);
+  telegram.userSends({ from: bob, text: 'Tell me a story.' });
+  await telegram.waitFor(() => model.requests.length === 2, 20_000);
+  telegram.userSends({ from: bob, text: 'A long one.' });
+  await telegram.waitFor(
+    () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length === 1,
+    20_000,
+  );
+  telegram.userSends({ from: eve, text: '/pair revoke telegram:502' });
+  await untilSaid(telegram, { chat: eve.id, text: 'telegram:502 may not write to me any more.' }, 20_000);
+  telegram.userSends({ from: bob, text: 'Hello?' });
+  await codeFor(bob.id, 1);
+  await untilAtRest(dataDir, 9, 30_000);
+
+  const ofBob = readStore(dataDir, `select outcome from inbox where senderId = '502' order by seq`);
+  expect(ofBob).toEqual([{ outcome: 'cancelled' }, { outcome: 'refused' }]);
+  expect(model.requests).toHaveLength(2);
+  expect(said(telegram, bob.id).join()).not.toContain('answer');
+  const refused = readStore(dataDir, `select reason from ledger where outcome = 'refused'`);
+  expect(refused).toEqual(Array(4).fill({ reason: 'dm-not-paired' }));
+  expect(findBreaches(dataDir)).toEqual([]);
+});
+
+/** Runs `parley` on the data folder of a gateway that runs; resolves with what it printed. */
+async function onConsole(dataDir: string, ...args: readonly string[]): Promise<string> {
+  const child = spawn(process.execPath, ['src/main.ts', ...args], {
+    env: { PATH: process.env.PATH, PARLEY_DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [printed, problem] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ]);
+  if (child.exitCode !== 0) throw new Error(problem);
+  return printed;
+}
