@@ -18,6 +18,11 @@ export interface PreviewAbility {
 export interface MediaAbility {
   /** Streams the bytes. Throws ParleyError `media_too_large` or `media_unavailable`. */
   fetch(ref: AttachmentRef, maxBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /**
+   * Says that the file is stored for good, so that a copy kept for us may go. For networks whose server
+   * never removes one by itself. A failure costs disk space there and nothing else.
+   */
+  release?(ref: AttachmentRef, signal: AbortSignal): Promise<void>;
 }
 
 export interface CommandsAbility {

@@ -64,9 +64,19 @@ async function fetchAll(deps: FetcherDeps, inboxId: string, signal: AbortSignal)
   if (signal.aborted) return;
   deps.start(await deps.store.write(storeFetched, { inboxId, stored }));
   deps.probe.reach('fetched');
+  for (const [index, ref] of pending.attachments.entries()) {
+    if (stored[index]?.kind === 'stored') await release(deps, { media, ref, signal });
+  }
 }
 
 type Fetching = { readonly media: MediaAbility; readonly ref: AttachmentRef; readonly signal: AbortSignal };
+
+/** Only after the commit: until then the network's copy is the only one that counts. */
+async function release(deps: FetcherDeps, { media, ref, signal }: Fetching): Promise<void> {
+  await media
+    .release?.(ref, signal)
+    .catch((error: unknown) => deps.log.warn({ error }, 'media.not-released'));
+}
 
 async function fetchStubborn(deps: FetcherDeps, fetching: Fetching): Promise<StoredAttachment> {
   const { ref, signal } = fetching;

@@ -1,0 +1,186 @@
+import type { AttachmentRef } from '#contracts/attachment.ts';
+import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
+import type {
+  ChecksAbility,
+  LoginAbility,
+  MediaAbility,
+  TypingAbility,
+} from '#contracts/channel-abilities.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { Outbound, SendResult } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { SignalApi } from './api.ts';
+import { checkSignal } from './checks.ts';
+import type { SignalConfig } from './config.ts';
+import { type Answer, faultOf, refused } from './failures.ts';
+import { findAci, findNumber } from './identity.ts';
+import { botOf, recipientOf } from './ids.ts';
+import { linkDevice } from './login.ts';
+import { attachmentPath, bodyWithFile, fetchMedia, fileProblem } from './media.ts';
+import { type Call, readSent, toCall } from './outbound.ts';
+import { type Connection, Receiver } from './receiver.ts';
+import { Recent } from './recent.ts';
+import { Troubles } from './troubles.ts';
+
+/** The typing sign lasts 15 s. */
+const typingRefreshMs = 10_000;
+
+/** Holds the connection to one account of a signal-cli-rest-api. */
+export class SignalAdapter implements ChannelAdapter {
+  readonly #config: SignalConfig;
+  readonly #deps: ChannelDeps;
+  readonly #api: SignalApi;
+  readonly #recent = new Recent();
+  readonly #troubles = new Troubles();
+  readonly #receiver: Receiver;
+  #connection: Connection | undefined;
+
+  constructor(config: SignalConfig, deps: ChannelDeps) {
+    this.#config = config;
+    this.#deps = deps;
+    this.#api = new SignalApi(config);
+    this.#receiver = new Receiver({
+      ...deps,
+      config,
+      api: this.#api,
+      recent: this.#recent,
+      troubles: this.#troubles,
+      connection: () => this.#connection,
+    });
+  }
+
+  readonly typing: TypingAbility = {
+    refreshMs: typingRefreshMs,
+    show: (route, signal) => this.#showTyping(route, signal),
+  };
+
+  readonly media: MediaAbility = {
+    fetch: (ref, maxBytes, signal) => fetchMedia(this.#api, { ref, maxBytes, signal }),
+    release: (ref, signal) => this.#release(ref, signal),
+  };
+
+  readonly login: LoginAbility = {
+    login: (signal) => {
+      const { number, name } = this.#config;
+      return linkDevice({ api: this.#api, clock: this.#deps.clock, number, deviceName: name }, signal);
+    },
+  };
+
+  readonly checks: ChecksAbility = {
+    check: (signal) =>
+      checkSignal(
+        {
+          api: this.#api,
+          number: this.#config.number,
+          hasSecret: this.#config.webhookSecret !== undefined,
+          seen: () => this.#receiver.lastSeen.read(),
+          aciOf: (number) => findAci(this.#api, { ...this.#config, number }, signal),
+        },
+        signal,
+      ),
+  };
+
+  async identify(signal: AbortSignal): Promise<BotAccount> {
+    const { mode, version } = await this.#api.about(signal);
+    const number = await findNumber(this.#api, this.#config, signal);
+    const aci = await findAci(this.#api, { ...this.#config, number }, signal);
+    const bot = botOf({ aci, number, name: this.#config.name });
+    this.#connection = { bot, mode };
+    const { hasWebhook } = this.#receiver;
+    this.#deps.log.info({ account: bot.account, mode, version, hasWebhook }, 'signal.identified');
+    return { id: bot.account, name: number };
+  }
+
+  async start(intake: Intake): Promise<void> {
+    await this.stop();
+    await this.#receiver.start(intake, this.#connected());
+  }
+
+  async stop(): Promise<void> {
+    await this.#receiver.stop();
+  }
+
+  async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
+    if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'ended before it was sent' };
+    const { bot } = this.#connected();
+    const { content, route } = outbound;
+    const quotedText = route.replyTo === undefined ? '' : this.#recent.textOf(route.replyTo);
+    const call = toCall(outbound, { bot, quotedText });
+    const problem = await problemOf(call);
+    if (problem !== undefined) return { kind: 'failed', failure: { kind: 'rejected' }, reason: problem };
+    const result = await this.#perform(call, signal).then(
+      (answer) => this.#read(answer, outbound),
+      (error: unknown) => faultOf(error, content, signal.aborted),
+    );
+    if (result.kind !== 'sent')
+      this.#deps.log.info(
+        { partKey: outbound.key, call: call.kind, result: result.kind },
+        'signal.send_failed',
+      );
+    return result;
+  }
+
+  #perform(call: Call, signal: AbortSignal): Promise<Answer> {
+    const { number } = this.#connected().bot;
+    switch (call.kind) {
+      case 'send':
+        return this.#api.call('POST /v2/send', number, { ...call, signal });
+      case 'send-file':
+        return this.#api.sendStream(bodyWithFile(call.request, call.file), signal);
+      case 'delete':
+        return this.#api.call('DELETE /v1/remote-delete/{number}', number, { ...call, signal });
+      case 'react':
+        return this.#api.call('POST /v1/reactions/{number}', number, { ...call, signal });
+      case 'unreact':
+        return this.#api.call('DELETE /v1/reactions/{number}', number, { ...call, signal });
+      case 'none':
+        return Promise.reject(new ParleyError('internal', 'signal: there is no call to make'));
+      default:
+        return call satisfies never;
+    }
+  }
+
+  #read(answer: Answer, outbound: Outbound): SendResult {
+    const { bot } = this.#connected();
+    if (answer.status < 200 || answer.status >= 300) {
+      const { result, challenge } = refused(answer, outbound.content, bot.number);
+      if (challenge !== undefined) this.#troubles.set('captcha', captchaProblem(bot.number, challenge));
+      return result;
+    }
+    this.#troubles.set('captcha', undefined);
+    const { result, missed } = readSent(answer.body, outbound, bot);
+    if (missed > 0) this.#deps.log.warn({ partKey: outbound.key, missed }, 'signal.not_reached');
+    return result;
+  }
+
+  /** Best effort. Where each call starts a signal-cli of its own, a sign would hold up the answer itself. */
+  async #showTyping(route: ReplyRoute, signal: AbortSignal): Promise<void> {
+    const { bot, mode } = this.#connected();
+    const recipient = recipientOf(route.conversation);
+    if (mode !== 'json-rpc' || recipient === undefined) return;
+    try {
+      const request = { recipient };
+      await this.#api.call('PUT /v1/typing-indicator/{number}', bot.number, { request, signal });
+    } catch (error) {
+      this.#deps.log.debug({ error: String(error) }, 'signal.typing_failed'); // A missed sign of life is no loss.
+    }
+  }
+
+  async #release(ref: AttachmentRef, signal: AbortSignal): Promise<void> {
+    await this.#api.send('DELETE', attachmentPath(ref), { signal });
+  }
+
+  #connected(): Connection {
+    if (this.#connection === undefined) throw new ParleyError('internal', 'signal: used before identify()');
+    return this.#connection;
+  }
+}
+
+async function problemOf(call: Call): Promise<string | undefined> {
+  if (call.kind === 'none') return call.reason;
+  return call.kind === 'send-file' ? fileProblem(call.file) : undefined;
+}
+
+function captchaProblem(number: string, token: string): string {
+  return `Signal asks for a captcha before more is sent: solve the one at https://signalcaptchas.org/challenge/generate.html, then POST /v1/accounts/${number}/rate-limit-challenge of signal-cli-rest-api with {"challenge_token": "${token}", "captcha": "signalcaptcha://…"}`;
+}

@@ -1,0 +1,182 @@
+import { Readable } from 'node:stream';
+import { Agent, type Dispatcher, request } from 'undici';
+import { z } from 'zod';
+import { ParleyError } from '#contracts/errors.ts';
+import type {
+  ReactionRequest,
+  ReceiptRequest,
+  RemoteDeleteRequest,
+  RemoveReactionRequest,
+  SendRequest,
+  TypingRequest,
+} from './api.generated.ts';
+import type { SignalConfig } from './config.ts';
+import { type Answer, networkReason, refusalReason } from './failures.ts';
+
+type Requests = {
+  readonly 'POST /v2/send': SendRequest;
+  readonly 'DELETE /v1/remote-delete/{number}': RemoteDeleteRequest;
+  readonly 'POST /v1/reactions/{number}': ReactionRequest;
+  readonly 'DELETE /v1/reactions/{number}': RemoveReactionRequest;
+  readonly 'PUT /v1/typing-indicator/{number}': TypingRequest;
+  readonly 'POST /v1/receipts/{number}': ReceiptRequest;
+};
+
+export type CallName = keyof Requests;
+
+/** A body that is written while it is sent. */
+type Body = string | AsyncIterable<Uint8Array>;
+
+const aboutSchema = z.object({ mode: z.string(), version: z.string().nullish() });
+const identitySchema = z.array(z.object({ number: z.string().nullish(), uuid: z.string().nullish() }));
+const personSchema = z.union([
+  z.string(),
+  z.object({ number: z.string().nullish(), uuid: z.string().nullish() }),
+]);
+const groupSchema = z.object({
+  internal_id: z.string(),
+  name: z.string().nullish(),
+  members: z.array(personSchema).nullish(),
+  admins: z.array(personSchema).nullish(),
+  member: z.boolean().nullish(),
+});
+const contactSchema = z.object({
+  uuid: z.string().nullish(),
+  profile_name: z.string().nullish(),
+  profile: z.object({ given_name: z.string().nullish() }).nullish(),
+});
+const linkSchema = z.object({ device_link_uri: z.string() });
+
+export type Mode = 'json-rpc' | 'polling';
+export type ListedGroup = z.output<typeof groupSchema>;
+export type ListedPerson = z.output<typeof personSchema>;
+export type ListedContact = z.output<typeof contactSchema>;
+
+/** How often a question that changes nothing is asked: an answer that comes too fast is dropped by the server. */
+const tries = 3;
+/** Long enough for signal-cli to start, where each question starts one. */
+const askTimeoutMs = 15_000;
+const connectTimeoutMs = 10_000;
+
+/**
+ * The calls of signal-cli-rest-api that this channel makes. Each has a connection of its own: one that was
+ * kept and is closed just then would leave a message neither sent nor refused. No timeouts but ours.
+ */
+export class SignalApi {
+  readonly #url: string;
+  readonly #callTimeoutMs: number;
+  readonly #agent = new Agent({
+    pipelining: 0,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: connectTimeoutMs },
+  });
+
+  constructor({ apiUrl, callTimeoutMs }: Pick<SignalConfig, 'apiUrl' | 'callTimeoutMs'>) {
+    this.#url = apiUrl;
+    this.#callTimeoutMs = callTimeoutMs;
+  }
+
+  /** Makes one call. Rejects only when there was no answer. */
+  call<Name extends CallName>(
+    name: Name,
+    number: string,
+    { request: body, signal }: { readonly request: Requests[Name]; readonly signal: AbortSignal },
+  ): Promise<Answer> {
+    const [method = '', path = ''] = name.split(' ');
+    return this.send(method, path.replace('{number}', encodeURIComponent(number)), {
+      body: JSON.stringify(body),
+      signal,
+    });
+  }
+
+  /** `POST /v2/send` with a body of any size. */
+  sendStream(body: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Answer> {
+    return this.send('POST', '/v2/send', { body, signal });
+  }
+
+  async send(
+    method: string,
+    path: string,
+    options: { readonly body?: Body; readonly signal: AbortSignal; readonly timeoutMs?: number },
+  ): Promise<Answer> {
+    const { body, signal, timeoutMs = this.#callTimeoutMs } = options;
+    const answer = await request(`${this.#url}${path}`, {
+      // The methods come from the names above.
+      method: method as Dispatcher.HttpMethod,
+      dispatcher: this.#agent,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      body: body === undefined || typeof body === 'string' ? (body ?? null) : Readable.from(body),
+    });
+    return { status: answer.statusCode, body: parse(await answer.body.text()) };
+  }
+
+  /** The bytes of an attachment, as they come. */
+  async open(path: string, signal: AbortSignal) {
+    return request(`${this.#url}${path}`, { dispatcher: this.#agent, signal });
+  }
+
+  async about(signal: AbortSignal): Promise<{ readonly mode: Mode; readonly version: string }> {
+    const { mode, version } = await this.#ask('/v1/about', aboutSchema, signal);
+    return { mode: mode.startsWith('json-rpc') ? 'json-rpc' : 'polling', version: version ?? 'unknown' };
+  }
+
+  accounts(signal: AbortSignal): Promise<readonly string[]> {
+    return this.#ask('/v1/accounts', z.array(z.string()), signal);
+  }
+
+  /** Whose keys signal-cli knows; its own are among them. */
+  identities(number: string, signal: AbortSignal) {
+    return this.#ask(`/v1/identities/${encodeURIComponent(number)}`, identitySchema, signal);
+  }
+
+  groups(number: string, signal: AbortSignal): Promise<readonly ListedGroup[]> {
+    return this.#ask(`/v1/groups/${encodeURIComponent(number)}?expand=true`, z.array(groupSchema), signal);
+  }
+
+  contacts(number: string, signal: AbortSignal): Promise<readonly ListedContact[]> {
+    const path = `/v1/contacts/${encodeURIComponent(number)}?all_recipients=true`;
+    return this.#ask(path, z.array(contactSchema), signal);
+  }
+
+  async deviceLink(deviceName: string, signal: AbortSignal): Promise<string> {
+    const path = `/v1/qrcodelink/raw?device_name=${encodeURIComponent(deviceName)}`;
+    return (await this.#ask(path, linkSchema, signal)).device_link_uri;
+  }
+
+  /** Throws ParleyError `channel_unavailable`. */
+  async #ask<T>(path: string, schema: z.ZodType<T>, signal: AbortSignal): Promise<T> {
+    const timeoutMs = Math.min(askTimeoutMs, this.#callTimeoutMs);
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const answer = await this.send('GET', path, { signal, timeoutMs });
+        if (answer.status !== 200) throw unavailable(path, refusalReason(answer));
+        const parsed = schema.safeParse(answer.body);
+        if (parsed.success) return parsed.data;
+        throw unavailable(path, 'what answers there is not signal-cli-rest-api');
+      } catch (error) {
+        if (error instanceof ParleyError) throw error;
+        const isOver = attempt >= tries || signal.aborted || !isTimeout(error);
+        if (isOver) throw unavailable(path, networkReason(error), error);
+      }
+    }
+  }
+}
+
+function unavailable(path: string, why: string, cause?: unknown): ParleyError {
+  const what = path.split('?')[0]?.replace(/%2B\d+/, '…');
+  return new ParleyError('channel_unavailable', `${what}: ${why}`, { cause, retry: { kind: 'later' } });
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError';
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // A proxy's page, or nothing at all.
+  }
+}

@@ -1,0 +1,17 @@
+import type { Capabilities } from '#contracts/capabilities.ts';
+
+/** Signal has no limit of its own here: beyond 2000 bytes a text travels as a file and is joined again. */
+export const capabilities: Capabilities = {
+  text: { maxLength: 4000 },
+  caption: { maxLength: 4000 },
+  canEdit: true,
+  canDelete: true,
+  canReact: true,
+  // People see every version of an edited message, and ten edits are all there are.
+  preview: { dm: 'none', group: 'none' },
+  previewIntervalMs: { dm: 1000, group: 1000 },
+  isSessionBound: false,
+  repeatSafeMs: 0,
+  whileAway:
+    'In json-rpc mode, what people write while Parley is away is lost by signal-cli-rest-api, and Parley reports the gap; while only the database is away it is kept in a file. In normal and native mode it waits on Signal’s server.',
+};

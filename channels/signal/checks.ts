@@ -1,0 +1,136 @@
+import type { ChannelCheck } from '#contracts/channel-abilities.ts';
+import { hasCode } from '#contracts/errors.ts';
+import type { ListedContact, Mode, SignalApi } from './api.ts';
+import { readAci } from './ids.ts';
+import type { Seen } from './last-seen.ts';
+
+export type CheckDeps = {
+  readonly api: Pick<SignalApi, 'about' | 'accounts' | 'contacts'>;
+  readonly number: string | undefined;
+  readonly hasSecret: boolean;
+  /** What the webhook has seen, in this process or an earlier one. */
+  seen(): Promise<Seen>;
+  /** The account's ACI; throws when it cannot be found out. */
+  aciOf(number: string): Promise<string>;
+};
+
+/** What doctor says of Signal. Later checks are left out where an earlier failure makes them meaningless. */
+export async function checkSignal(deps: CheckDeps, signal: AbortSignal): Promise<readonly ChannelCheck[]> {
+  const reached = await reach(deps, signal);
+  if (reached.mode === undefined) return [reached.check];
+  const account = await findAccount(deps, signal);
+  const checks = [reached.check, ...(await receivingChecks(deps, reached.mode)), account.check];
+  if (account.number === undefined) return checks;
+  return [...checks, await profileCheck(deps, account.number, signal)];
+}
+
+async function reach(
+  { api }: CheckDeps,
+  signal: AbortSignal,
+): Promise<{ readonly check: ChannelCheck; readonly mode?: Mode }> {
+  try {
+    const { mode, version } = await api.about(signal);
+    const detail = `signal-cli-rest-api ${version} answers`;
+    return { check: { name: 'server', result: 'ok', detail }, mode };
+  } catch (error) {
+    return {
+      check: {
+        name: 'server',
+        result: 'failed',
+        detail: messageOf(error),
+        fix: 'start signal-cli-rest-api, and set SIGNAL_API_URL to its address',
+      },
+    };
+  }
+}
+
+/** Signal, honestly: what each mode loses. */
+async function receivingChecks(deps: CheckDeps, mode: Mode): Promise<readonly ChannelCheck[]> {
+  if (mode === 'polling') {
+    const detail =
+      'messages are polled, and wait on Signal’s server while Parley is away; sends wait for polls';
+    return [{ name: 'receiving', result: 'ok', detail }];
+  }
+  const name = 'webhook';
+  const losing = 'what is sent while Parley is away is lost by signal-cli-rest-api, and reported as a gap';
+  if (!deps.hasSecret) {
+    return [
+      {
+        name,
+        result: 'warning',
+        detail: `there is only the WebSocket, which loses messages that come in bursts; ${losing}`,
+        fix: 'set SIGNAL_WEBHOOK_SECRET, and RECEIVE_WEBHOOK_URL of signal-cli-rest-api to http://<parley>/channels/signal/webhook/<the secret>',
+      },
+    ];
+  }
+  const { webhookAt } = await deps.seen();
+  if (webhookAt === undefined) {
+    return [
+      {
+        name,
+        result: 'warning',
+        detail: 'it is set up here, but has never been called',
+        fix: 'set RECEIVE_WEBHOOK_URL of signal-cli-rest-api to http://<parley>/channels/signal/webhook/<SIGNAL_WEBHOOK_SECRET>, and send the bot a message',
+      },
+    ];
+  }
+  const detail = `last called at ${new Date(webhookAt).toISOString()}; ${losing}`;
+  return [{ name, result: 'ok', detail }];
+}
+
+async function findAccount(
+  { api, number }: CheckDeps,
+  signal: AbortSignal,
+): Promise<{ readonly check: ChannelCheck; readonly number?: string }> {
+  const name = 'account';
+  try {
+    const accounts = await api.accounts(signal);
+    const [only] = accounts.length === 1 ? accounts : [];
+    const found = number === undefined ? only : accounts.find((one) => one === number);
+    if (found !== undefined)
+      return { check: { name, result: 'ok', detail: `${found} is registered or linked` }, number: found };
+    const detail =
+      accounts.length === 0
+        ? 'the server has no account'
+        : `the server has ${accounts.length} account(s), ${number === undefined ? 'and SIGNAL_NUMBER names none' : `but not ${number}`}`;
+    const fix = 'link one with `parley channels login signal`, or set SIGNAL_NUMBER to one it has';
+    return { check: { name, result: 'failed', detail, fix } };
+  } catch (error) {
+    const fix = 'look at the log of signal-cli-rest-api: signal-cli itself does not answer';
+    return { check: { name, result: 'failed', detail: messageOf(error), fix } };
+  }
+}
+
+/** Signal refuses to let an account without a profile name write into groups. */
+async function profileCheck(
+  { api, aciOf }: CheckDeps,
+  number: string,
+  signal: AbortSignal,
+): Promise<ChannelCheck> {
+  const name = 'profile';
+  try {
+    const aci = await aciOf(number);
+    const own = (await api.contacts(number, signal)).find(({ uuid }) => readAci(uuid) === aci);
+    if (own === undefined)
+      return { name, result: 'warning', detail: 'the server does not tell the profile of its own account' };
+    const shown = profileName(own);
+    if (shown !== '') return { name, result: 'ok', detail: `people see it as “${shown}”` };
+    return {
+      name,
+      result: 'failed',
+      detail: 'the account has no profile name, and may not write into groups without one',
+      fix: `PUT /v1/profiles/${number} of signal-cli-rest-api with {"name": "Parley"}`,
+    };
+  } catch (error) {
+    return { name, result: 'warning', detail: messageOf(error) };
+  }
+}
+
+function profileName({ profile, profile_name: name }: ListedContact): string {
+  return (name || profile?.given_name || '').trim();
+}
+
+function messageOf(error: unknown): string {
+  if (hasCode(error, 'channel_unavailable') || hasCode(error, 'channel_unauthorised')) return String(error);
+  return error instanceof Error ? error.message : String(error);
+}

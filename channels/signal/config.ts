@@ -1,0 +1,47 @@
+import { z } from 'zod';
+
+/** A secret as configuration hands it over: bare, or wrapped so that it cannot be logged by accident. */
+const secret = z.union([
+  z.string(),
+  z
+    .custom<{ reveal(): string }>(
+      (value) =>
+        typeof value === 'object' &&
+        value !== null &&
+        'reveal' in value &&
+        typeof value.reveal === 'function',
+      'must be a string or a secret',
+    )
+    .transform((wrapped) => wrapped.reveal()),
+]);
+
+export const signalConfig = z.object({
+  enabled: z.boolean().default(true),
+  /** Where signal-cli-rest-api is. */
+  apiUrl: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
+  /** The account's number; may be left out where the server holds just one account. */
+  number: z
+    .string()
+    .regex(/^\+[1-9]\d{4,14}$/, 'is not a phone number in international form; it looks like +15550001111')
+    .optional(),
+  /** The last part of the webhook's path; without it there is only the WebSocket, which loses bursts. */
+  webhookSecret: secret
+    .pipe(z.string().regex(/^[\w-]{22,200}$/, 'needs 22 or more letters, digits, - and _; make a random one'))
+    .optional(),
+  /** The account's ACI, for servers that do not tell it. */
+  aci: z.guid().optional(),
+  /** What stands in the text where somebody mentions the bot, and the name of the linked device. */
+  name: z.string().min(1).max(50).default('Parley'),
+  /** Tells people that their message was taken in. */
+  readReceipts: z.boolean().default(true),
+  /** How long one poll waits for news (normal and native mode). Sends wait meanwhile: signal-cli runs once at a time. */
+  pollSeconds: z.int().min(1).max(60).default(1),
+  /** The pause between two polls that brought nothing. */
+  pollPauseMs: z.int().min(0).max(600_000).default(1000),
+  /** Between two pings of the WebSocket; after twice that time without a sign of life it is opened anew. */
+  heartbeatMs: z.int().min(20).max(600_000).default(20_000),
+  /** How long a call may take before its outcome counts as unknown; signal-cli-rest-api itself may never answer. */
+  callTimeoutMs: z.int().min(1000).max(300_000).default(60_000),
+});
+
+export type SignalConfig = z.output<typeof signalConfig>;

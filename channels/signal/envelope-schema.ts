@@ -1,0 +1,106 @@
+import { z } from 'zod';
+
+/**
+ * What Parley reads of what signal-cli prints. Unknown keys are dropped and null is absent, so a new
+ * field never makes a message unreadable; what is read has its type and size checked.
+ */
+const timestamp = z.int().min(0).max(8_640_000_000_000_000);
+const id = z.string().max(128).nullish();
+const name = z.string().max(512).nullish();
+const longText = z.string().max(262_144).nullish();
+
+const range = { start: z.int().min(0), length: z.int().min(0) };
+const mentionSchema = z.object({ ...range, uuid: id, number: id });
+
+const attachmentSchema = z.object({
+  id: z.string().max(512).nullish(),
+  contentType: z.string().max(256).nullish(),
+  filename: z.string().max(2048).nullish(),
+  size: z.number().min(0).nullish(),
+});
+
+const quoteSchema = z.object({
+  id: timestamp,
+  authorUuid: id,
+  text: longText,
+  mentions: z.array(mentionSchema).max(1000).nullish(),
+});
+
+const targetSchema = z.object({ targetAuthorUuid: id, targetSentTimestamp: timestamp });
+
+const groupInfoSchema = z.object({
+  groupId: z.string().max(128),
+  groupName: name,
+  revision: z.int().nullish(),
+  type: z.string().max(32).nullish(),
+});
+
+const contentShape = {
+  message: longText,
+  isExpirationUpdate: z.boolean().nullish(),
+  reaction: targetSchema.extend({ emoji: z.string().max(64).nullish(), isRemove: z.boolean() }).nullish(),
+  quote: quoteSchema.nullish(),
+  mentions: z.array(mentionSchema).max(1000).nullish(),
+  attachments: z.array(attachmentSchema).max(100).nullish(),
+  remoteDelete: z.object({ timestamp }).nullish(),
+  adminDelete: targetSchema.nullish(),
+  groupInfo: groupInfoSchema.nullish(),
+  sticker: z.object({}).nullish(),
+  contacts: z.array(z.unknown()).nullish(),
+  payment: z.unknown().optional(),
+  pollCreate: z.unknown().optional(),
+  storyContext: z.object({}).nullish(),
+};
+
+const dataSchema = z.object({ ...contentShape, timestamp });
+const editSchema = z.object({ targetSentTimestamp: timestamp, dataMessage: dataSchema.nullish() });
+
+/** Of the account's other devices. What they sent lies flat in `sentMessage`, in older releases without a time. */
+const sentSchema = z.object({
+  ...contentShape,
+  timestamp: timestamp.nullish(),
+  destinationUuid: id,
+  editMessage: editSchema.nullish(),
+});
+
+export const envelopeSchema = z.object({
+  sourceUuid: id,
+  sourceNumber: id,
+  sourceName: name,
+  sourceDevice: z.int().nullish(),
+  timestamp,
+  dataMessage: dataSchema.nullish(),
+  editMessage: editSchema.nullish(),
+  syncMessage: z.object({ sentMessage: sentSchema.nullish() }).nullish(),
+  callMessage: z.object({ offerMessage: z.object({}).nullish() }).nullish(),
+});
+
+/** One message of signal-cli: an envelope, or what became of one that it could not read, or both. */
+export const notificationSchema = z.object({
+  account: z.string().max(128),
+  envelope: z.unknown().optional(),
+  exception: z.object({ message: longText, type: name }).nullish(),
+});
+
+export type SignalEnvelope = z.output<typeof envelopeSchema>;
+export type DataMessage = z.output<typeof dataSchema>;
+/** A message of another device of the same account has the content of any other. */
+export type Content = Omit<DataMessage, 'timestamp'>;
+export type Edit = z.output<typeof editSchema>;
+export type SentMessage = z.output<typeof sentSchema>;
+export type GroupInfo = z.output<typeof groupInfoSchema>;
+export type Mention = z.output<typeof mentionSchema>;
+export type SignalAttachment = z.output<typeof attachmentSchema>;
+
+const deepest = 64;
+
+/** Refuses what no honest JSON of signal-cli's holds: prototype keys and bottomless nesting. */
+export function refuseHostileShape(value: unknown, depth = 0): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (depth > deepest) throw new Error(`nested deeper than ${deepest}`);
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__' || key === 'constructor' || key === 'prototype')
+      throw new Error(`holds the key ${key}`);
+    refuseHostileShape((value as Record<string, unknown>)[key], depth + 1);
+  }
+}

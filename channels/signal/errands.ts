@@ -1,0 +1,46 @@
+import type { Log } from '#contracts/log.ts';
+
+/** More than this would be a backlog that nobody needs. */
+const mostWaiting = 200;
+
+/**
+ * Small calls that nobody waits for (read receipts, tidying up), one at a time so that they do not stand in
+ * the way of sends. What fails is left out: each is a courtesy.
+ */
+export class Errands {
+  readonly #log: Log;
+  readonly #waiting: { readonly name: string; run(signal: AbortSignal): Promise<unknown> }[] = [];
+  #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  add(name: string, run: (signal: AbortSignal) => Promise<unknown>): void {
+    if (this.#waiting.length >= mostWaiting) this.#waiting.shift();
+    this.#waiting.push({ name, run });
+    this.#running ??= this.#work().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Drops what waits; an errand in hand is cut off. */
+  async stop(): Promise<void> {
+    this.#waiting.length = 0;
+    this.#stopping.abort();
+    await this.#running;
+    this.#stopping = new AbortController();
+  }
+
+  async #work(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let errand = this.#waiting.shift(); errand; errand = this.#waiting.shift()) {
+      const { name } = errand;
+      await errand
+        .run(signal)
+        .catch((error: unknown) => this.#log.debug({ name, error: String(error) }, 'signal.errand_failed'));
+      if (signal.aborted) return;
+    }
+  }
+}

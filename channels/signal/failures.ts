@@ -1,0 +1,142 @@
+/**
+ * Decides what became of a call. signal-cli-rest-api has no idempotency key, answers nearly everything
+ * with 400 and words of its own, and sometimes does not answer at all. So the question is always: may it
+ * have been applied? A refusal in words was not, nor was what never left. Everything else is unknown for a
+ * message, and safe to repeat for edits, deletes and reactions.
+ */
+import { z } from 'zod';
+import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
+
+export type Answer = {
+  readonly status: number;
+  /** JSON if it is any, else the text. */
+  readonly body: unknown;
+};
+
+export type Verdict = {
+  readonly result: SendResult;
+  /** Signal wants a captcha solved for this token before it takes anything else. */
+  readonly challenge?: string;
+};
+
+/** How long a refused account waits until it asks again, ms; the wait that Signal names is not passed on. */
+const limitedForMs = 60_000;
+const challengedForMs = 120_000;
+
+const errorSchema = z.object({
+  error: z.string(),
+  challenge_tokens: z.array(z.string()).nullish(),
+});
+
+/** What the server says is wrong; undefined for anything that is not its own refusal. */
+export function readError(answer: Answer): z.output<typeof errorSchema> | undefined {
+  const parsed = answer.status >= 400 ? errorSchema.safeParse(answer.body) : undefined;
+  return parsed?.success ? parsed.data : undefined;
+}
+
+/** For logs and faults: no text of anybody's. */
+export function refusalReason(answer: Answer): string {
+  return readError(answer)?.error.slice(0, 300) ?? `signal-cli-rest-api answered ${answer.status}`;
+}
+
+/** What an answer that is no success means for a send. `number`: the bot's own. */
+export function refused(answer: Answer, content: OutboundContent, number: string): Verdict {
+  const error = readError(answer);
+  const reason = refusalReason(answer);
+  // Without words of its own it was something in between: a proxy, a load balancer.
+  if (error === undefined) return { result: ambiguous(content, reason) };
+  if (answer.status === 429 || /rate limit|captcha|proof required/i.test(reason)) {
+    return limited(content, { reason, token: error.challenge_tokens?.find((one) => one !== '') });
+  }
+  if (/process killed as timeout reached/i.test(reason) || answer.status >= 500)
+    return { result: ambiguous(content, reason) };
+  // The server's own connection to signal-cli.
+  if (/^(?:write|dial) tcp /i.test(reason))
+    return { result: { kind: 'retry', afterMs: 0, reason, isOutage: true } };
+  // Nobody got it, and the server does not say why: no network, or nobody there any more.
+  if (/^failed to send message\s*$/i.test(reason)) return { result: { kind: 'retry', afterMs: 0, reason } };
+  return { result: { kind: 'failed', failure: failureOf(reason, number), reason } };
+}
+
+/**
+ * With a token nothing was sent, and nothing will be until somebody solves the captcha. Without one the
+ * message may have gone out all the same (signal-cli-rest-api issue 881).
+ */
+function limited(
+  content: OutboundContent,
+  { reason, token }: { readonly reason: string; readonly token: string | undefined },
+): Verdict {
+  if (token !== undefined)
+    return { result: { kind: 'retry', afterMs: challengedForMs, reason }, challenge: token };
+  return {
+    result: isRepeatable(content)
+      ? { kind: 'retry', afterMs: limitedForMs, reason }
+      : { kind: 'unknown', reason: `${reason} (it may have been delivered all the same)` },
+  };
+}
+
+/** 400 has no finer code than its words; these are those of the server and of signal-cli. */
+function failureOf(reason: string, number: string): SendFailure {
+  const names = (wording: RegExp) => wording.test(reason);
+  if (names(/is not registered|account does not exist/i) && reason.includes(number))
+    return { kind: 'unauthorised' };
+  const isGone =
+    names(/unregistered user|is not registered/i) ||
+    names(/not a (?:group )?member|group not found|invalid group id|not allowed to send message to group/i);
+  return { kind: isGone ? 'unreachable' : 'rejected' };
+}
+
+/** The result of a call that threw. `isAborted`: the caller stopped waiting. */
+export function faultOf(error: unknown, content: OutboundContent, isAborted: boolean): SendResult {
+  const reason = networkReason(error);
+  if (neverLeft(error)) return { kind: 'retry', afterMs: 0, reason, isOutage: true };
+  if (isAborted) return { kind: 'unknown', reason: 'the wait was ended before the server answered' };
+  return ambiguous(content, reason);
+}
+
+function ambiguous(content: OutboundContent, reason: string): SendResult {
+  return isRepeatable(content) ? { kind: 'retry', afterMs: 0, reason } : { kind: 'unknown', reason };
+}
+
+function isRepeatable({ kind }: OutboundContent): boolean {
+  return kind === 'edit' || kind === 'delete' || kind === 'reaction';
+}
+
+const neverConnected = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+]);
+
+/** True when the request certainly never left: no address, no connection, no trust. */
+export function neverLeft(error: unknown): boolean {
+  const codes = causesOf(error).flatMap((fault) => codeOf(fault) ?? []);
+  return codes.length > 0 && codes.every((code) => neverConnected.has(code));
+}
+
+export function networkReason(error: unknown): string {
+  const codes = [...new Set(causesOf(error).flatMap((fault) => codeOf(fault) ?? []))];
+  return `no answer from signal-cli-rest-api${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
+}
+
+function codeOf(fault: unknown): string | undefined {
+  const code = typeof fault === 'object' && fault !== null && 'code' in fault ? fault.code : undefined;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** A failed connect to several addresses keeps them in `errors`. */
+function causesOf(error: unknown, depth = 0): readonly unknown[] {
+  if (typeof error !== 'object' || error === null || depth > 6) return [];
+  const many = 'errors' in error && Array.isArray(error.errors) ? (error.errors as readonly unknown[]) : [];
+  const cause = 'cause' in error ? [error.cause] : [];
+  return [error, ...[...cause, ...many].flatMap((one) => causesOf(one, depth + 1))];
+}

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+
+/** Something that arrived, by whichever way. */
+export type Frame =
+  /** What signal-cli says: `{envelope, account}`, or text that is no JSON, which nobody can read. */
+  | { readonly kind: 'notification'; readonly value: unknown }
+  /** What the server says on a socket of a failure of its own. */
+  | { readonly kind: 'error'; readonly error: string };
+
+const rpcSchema = z.object({ method: z.literal('receive'), params: z.unknown() });
+const errorSchema = z.object({ error: z.string(), envelope: z.undefined(), exception: z.undefined() });
+
+/** A socket and a poll give the notification itself, the webhook the JSON-RPC frame around it. */
+export function parseFrame(raw: string): Frame {
+  const value = parse(raw);
+  const rpc = rpcSchema.safeParse(value);
+  if (rpc.success) return { kind: 'notification', value: rpc.data.params };
+  const error = errorSchema.safeParse(value);
+  return error.success
+    ? { kind: 'error', error: error.data.error.slice(0, 300) }
+    : { kind: 'notification', value };
+}
+
+function parse(raw: string): unknown {
+  try {
+    return JSON.parse(raw);
+  } catch {
+    return raw;
+  }
+}

@@ -1,0 +1,96 @@
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { peerId } from '#contracts/ids.ts';
+import type { ListedGroup, ListedPerson } from './api.ts';
+import { type Bot, keyOf, readAci, routeOf } from './ids.ts';
+
+export type KnownGroup = {
+  readonly title?: string;
+  /** By ACI. */
+  readonly admins: ReadonlySet<string>;
+  readonly isMember: boolean;
+};
+
+export type GroupBookDeps = {
+  list(signal: AbortSignal): Promise<readonly ListedGroup[]>;
+  bot(): Bot;
+  now(): number;
+  /** The bot was taken in or put out. */
+  onMembership(envelope: InboundEnvelope): void;
+};
+
+/** How often a group that the list does not have is asked for again, ms. */
+const unknownForMs = 60_000;
+
+/**
+ * What messages do not say of their groups: title, administrators, and whether the bot is in. Asked in the
+ * background and answered from memory, because a webhook that asks before it answers would wait for ever:
+ * the server reads no answers meanwhile.
+ */
+export class GroupBook {
+  readonly #deps: GroupBookDeps;
+  readonly #known = new Map<string, KnownGroup>();
+  readonly #askedAt = new Map<string, number>();
+
+  constructor(deps: GroupBookDeps) {
+    this.#deps = deps;
+  }
+
+  groupOf(id: string): KnownGroup | undefined {
+    return this.#known.get(id);
+  }
+
+  /** Whether these events make another look at the list worth while. */
+  needsLook(events: readonly InboundEnvelope[], changed: readonly string[]): boolean {
+    const now = this.#deps.now();
+    const unknown = events
+      .filter(({ chat, route }) => chat.kind === 'group' && !this.#known.has(route.conversation))
+      .map(({ route }) => route.conversation)
+      .filter((id) => now - (this.#askedAt.get(id) ?? 0) > unknownForMs);
+    for (const id of unknown) this.#askedAt.set(id, now);
+    return changed.length > 0 || unknown.length > 0;
+  }
+
+  /** Reads the list, and reports what has changed since the last look. */
+  async look(signal: AbortSignal): Promise<void> {
+    const bot = this.#deps.bot();
+    for (const entry of await this.#deps.list(signal)) {
+      const before = this.#known.get(entry.internal_id);
+      const group = readGroup(entry, bot);
+      this.#known.set(entry.internal_id, group);
+      if (before !== undefined && before.isMember !== group.isMember)
+        this.#deps.onMembership(this.#membership(entry.internal_id, group));
+    }
+  }
+
+  #membership(id: string, { isMember, title }: KnownGroup): InboundEnvelope {
+    const { now, bot } = this.#deps;
+    const at = now();
+    return {
+      eventKey: keyOf('membership', id, isMember ? 'in' : 'out', at),
+      sentAt: at,
+      route: routeOf(bot(), id),
+      chat: { kind: 'group', ...(title === undefined ? {} : { title }) },
+      sender: { id: peerId('nobody'), name: '', isBot: false, isSelf: false },
+      event: { kind: 'membership', isMember },
+    };
+  }
+}
+
+function readGroup({ name, admins, members, member }: ListedGroup, bot: Bot): KnownGroup {
+  const isIn = (members ?? []).some((one) => isBot(one, bot));
+  return {
+    ...(name ? { title: name } : {}),
+    admins: new Set((admins ?? []).flatMap((one) => aciOf(one, bot) ?? [])),
+    isMember: member ?? isIn,
+  };
+}
+
+/** People are listed by number or ACI, or by both. */
+function aciOf(person: ListedPerson, bot: Bot): string | undefined {
+  return isBot(person, bot) ? bot.aci : readAci(typeof person === 'string' ? person : person.uuid);
+}
+
+function isBot(person: ListedPerson, { aci, number }: Bot): boolean {
+  if (typeof person === 'string') return person === number || readAci(person) === aci;
+  return person.number === number || readAci(person.uuid) === aci;
+}

@@ -1,0 +1,225 @@
+/**
+ * What signal-cli prints → envelopes. Pure. What cannot be read throws inside; `readFrames` turns that
+ * into a raw row, so that one bad message never holds up the others. What is no person's doing (receipts,
+ * typing, timers, other devices' bookkeeping) becomes nothing at all: there is far more of it than of messages.
+ */
+import { createHash } from 'node:crypto';
+import type { InboundBatch } from '#contracts/channel.ts';
+import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
+import { peerId } from '#contracts/ids.ts';
+import {
+  type Content,
+  type Edit,
+  envelopeSchema,
+  notificationSchema,
+  refuseHostileShape,
+  type SentMessage,
+  type SignalEnvelope,
+} from './envelope-schema.ts';
+import { isGroupId, keyOf, messageIdOf, readAci, routeOf } from './ids.ts';
+import { attachmentsOf, cleanText, type Names, readMessage, textOf } from './message-content.ts';
+
+/** What the messages themselves do not say. */
+export type Known = Names & {
+  /** Groups by the id that messages carry. */
+  groupOf(id: string): { readonly title?: string; readonly admins: ReadonlySet<string> } | undefined;
+  /** The message as it was first sent: edits of edits, and reactions to them, may name a later version. */
+  originalOf(ref: { readonly author: string; readonly timestamp: number }): number;
+};
+
+export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & {
+  /** Groups whose members, title or rights have changed. */
+  readonly changedGroups: readonly string[];
+};
+
+/** Longest raw text kept of a message nobody could read, in UTF-16 code units. */
+const rawLimit = 16_384;
+
+type Reading =
+  | { readonly kind: 'event'; readonly envelope: InboundEnvelope }
+  | { readonly kind: 'group-changed'; readonly group: string }
+  | { readonly kind: 'nothing' };
+
+/** Maps notifications as they came: the text of a socket's frame, or `params` of a webhook's. */
+export function readFrames(frames: readonly unknown[], known: Known): ReadBatch {
+  const events: InboundEnvelope[] = [];
+  const unreadable: ReadBatch['unreadable'][number][] = [];
+  const changedGroups: string[] = [];
+  for (const frame of frames) {
+    try {
+      const reading = readNotification(frame, known);
+      if (reading.kind === 'event') events.push(reading.envelope);
+      if (reading.kind === 'group-changed') changedGroups.push(reading.group);
+    } catch (error) {
+      unreadable.push(unreadableRow(frame, error));
+    }
+  }
+  return { events, unreadable, changedGroups };
+}
+
+const nothing: Reading = { kind: 'nothing' };
+
+export function readNotification(frame: unknown, known: Known): Reading {
+  refuseHostileShape(frame);
+  const { account, envelope, exception } = notificationSchema.parse(frame);
+  // The webhook is sent what arrives for every account of the server.
+  if (account !== known.bot.number) return nothing;
+  if (exception) throw new Error(`signal-cli could not read it: ${exception.type ?? 'unknown'}`);
+  return readEnvelope(envelopeSchema.parse(envelope), known);
+}
+
+function readEnvelope(envelope: SignalEnvelope, known: Known): Reading {
+  const { dataMessage, editMessage, syncMessage, callMessage, timestamp } = envelope;
+  const actor = actorOf(envelope);
+  if (dataMessage) {
+    const act = {
+      actor,
+      peer: actor.aci,
+      timestamp: dataMessage.timestamp,
+      isOwn: actor.aci === known.bot.aci,
+    };
+    return readContent(dataMessage, act, known);
+  }
+  if (editMessage) {
+    return readEdit(
+      editMessage,
+      { actor, peer: actor.aci, timestamp, isOwn: actor.aci === known.bot.aci },
+      known,
+    );
+  }
+  if (syncMessage?.sentMessage) return readSent(syncMessage.sentMessage, { actor, timestamp }, known);
+  if (callMessage?.offerMessage) {
+    const act = { actor, peer: actor.aci, timestamp, isOwn: false };
+    return eventIn({}, act, known, { kind: 'unsupported', name: 'call' });
+  }
+  return nothing;
+}
+
+type Actor = { readonly aci: string; readonly device: number; readonly name: string };
+
+type Act = {
+  readonly actor: Actor;
+  /** The other end, where no group is named. */
+  readonly peer: string;
+  /** With the actor, the name of the message. */
+  readonly timestamp: number;
+  /** Written by this account, and not to itself. */
+  readonly isOwn: boolean;
+};
+
+function actorOf({ sourceUuid, sourceDevice, sourceName, sourceNumber }: SignalEnvelope): Actor {
+  const aci = readAci(sourceUuid);
+  // Only an ACI is a person's for good: a number may belong to somebody else tomorrow.
+  if (aci === undefined) throw new Error('names no sender by an ACI');
+  return { aci, device: sourceDevice ?? 0, name: cleanText(sourceName || sourceNumber || '') };
+}
+
+/**
+ * What the account's other devices sent. A note to self is the owner's word to the bot: on a linked
+ * account the two share one ACI. Everything else there is the owner's own conversation with others.
+ */
+function readSent(
+  sent: SentMessage,
+  { actor, timestamp }: Pick<Act, 'actor' | 'timestamp'>,
+  known: Known,
+): Reading {
+  const peer = readAci(sent.destinationUuid);
+  const group = sent.groupInfo ?? sent.editMessage?.dataMessage?.groupInfo;
+  if (peer === undefined && !group) return nothing;
+  const isNote = !group && peer === known.bot.aci;
+  const act = { actor, peer: peer ?? actor.aci, timestamp: sent.timestamp ?? timestamp, isOwn: !isNote };
+  return sent.editMessage ? readEdit(sent.editMessage, act, known) : readContent(sent, act, known);
+}
+
+function readContent(content: Content, act: Act, known: Known): Reading {
+  const { groupInfo } = content;
+  const event = eventOf(content, act, known);
+  if (event !== undefined) return eventIn(content, act, known, event);
+  return groupInfo?.type === 'UPDATE' ? { kind: 'group-changed', group: groupInfo.groupId } : nothing;
+}
+
+/** Undefined: nothing that a person said or did to a message. */
+function eventOf(content: Content, act: Act, known: Known): InboundEvent | undefined {
+  const { reaction, remoteDelete, adminDelete, groupInfo } = content;
+  if (groupInfo && !isGroupId(groupInfo.groupId)) return { kind: 'unsupported', name: 'group-v1' };
+  if (content.isExpirationUpdate) return undefined;
+  if (reaction) {
+    const author = readAci(reaction.targetAuthorUuid);
+    if (author === undefined || !reaction.emoji) return { kind: 'unsupported', name: 'reaction' };
+    const messageId = targetOf(author, reaction.targetSentTimestamp, known);
+    return { kind: 'reaction', messageId, emoji: reaction.emoji, isRemoved: reaction.isRemove };
+  }
+  if (remoteDelete)
+    return { kind: 'delete', messageId: targetOf(act.actor.aci, remoteDelete.timestamp, known) };
+  if (adminDelete) {
+    const author = readAci(adminDelete.targetAuthorUuid);
+    if (author === undefined) return { kind: 'unsupported', name: 'admin-delete' };
+    return { kind: 'delete', messageId: targetOf(author, adminDelete.targetSentTimestamp, known) };
+  }
+  if (content.message || attachmentsOf(content).length > 0)
+    return readMessage(content, { author: act.actor.aci, timestamp: act.timestamp }, known);
+  const name = (['sticker', 'contacts', 'pollCreate', 'payment', 'storyContext'] as const).find(
+    (field) => content[field] !== undefined && content[field] !== null,
+  );
+  return name === undefined ? undefined : { kind: 'unsupported', name };
+}
+
+function readEdit({ targetSentTimestamp, dataMessage }: Edit, act: Act, known: Known): Reading {
+  if (!dataMessage) return nothing;
+  const messageId = targetOf(act.actor.aci, targetSentTimestamp, known);
+  const edit = { ...act, timestamp: dataMessage.timestamp };
+  return eventIn(dataMessage, edit, known, { kind: 'edit', messageId, text: textOf(dataMessage, known) });
+}
+
+function targetOf(author: string, timestamp: number, known: Known) {
+  return messageIdOf({ author, timestamp: known.originalOf({ author, timestamp }) });
+}
+
+type Place = Partial<Pick<Content, 'groupInfo'>>;
+
+function eventIn({ groupInfo }: Place, act: Act, known: Known, event: InboundEvent): Reading {
+  const { actor, peer, timestamp, isOwn } = act;
+  const group = groupInfo ? known.groupOf(groupInfo.groupId) : undefined;
+  const title = groupInfo?.groupName || group?.title;
+  const sender: Sender = {
+    id: peerId(actor.aci),
+    name: actor.name || known.nameOf(actor.aci) || '',
+    isBot: false,
+    isSelf: isOwn,
+    ...(group === undefined ? {} : { isAdmin: group.admins.has(actor.aci) }),
+  };
+  const replyTo = event.kind === 'message' ? { author: actor.aci, timestamp } : undefined;
+  return {
+    kind: 'event',
+    envelope: {
+      eventKey: keyOf(event.kind, actor.aci, actor.device, timestamp, ...versionOf(event)),
+      sentAt: timestamp,
+      route: routeOf(known.bot, groupInfo?.groupId ?? peer, replyTo),
+      chat: groupInfo ? { kind: 'group', ...(title ? { title: cleanText(title) } : {}) } : { kind: 'dm' },
+      sender,
+      event,
+    },
+  };
+}
+
+/**
+ * What tells two events of one kind apart that one device sent at one time. Not the message they are
+ * about: which one that is may be known better before a restart than after.
+ */
+function versionOf(event: InboundEvent): readonly string[] {
+  switch (event.kind) {
+    case 'reaction':
+      return [event.isRemoved ? 'off' : 'on', event.emoji];
+    case 'unsupported':
+      return [event.name];
+    default:
+      return [];
+  }
+}
+
+function unreadableRow(frame: unknown, error: unknown): ReadBatch['unreadable'][number] {
+  const raw = JSON.stringify(frame) ?? 'undefined';
+  const name = createHash('sha256').update(raw).digest('hex').slice(0, 32);
+  const problem = error instanceof Error ? error.message.slice(0, 500) : 'unreadable';
+  return { eventKey: keyOf('unreadable', name), raw: cleanText(raw.slice(0, rawLimit)), problem };
+}

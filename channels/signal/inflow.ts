@@ -1,0 +1,163 @@
+/**
+ * Makes what arrives durable, one at a time and in order: in the store, or, while that cannot take it, in
+ * the spool; whoever waits for `take` may then tell the sender that it has arrived. As long as something
+ * waits in the spool everything newer goes behind it.
+ */
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { Intake } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import { hasCode } from '#contracts/errors.ts';
+import type { Log } from '#contracts/log.ts';
+import type { ReadBatch } from './inbound.ts';
+import type { Spool, Spooled } from './spool.ts';
+
+export type InflowDeps = {
+  readonly spool: Pick<Spool, 'ready' | 'append' | 'peek' | 'consume' | 'isEmpty'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Undefined while it is not known whose messages these are. */
+  read(entries: readonly Spooled[]): ReadBatch | undefined;
+  /** Called when a batch is safe; `acceptances` are absent as long as it lies in the spool. */
+  onSafe(batch: ReadBatch, acceptances: readonly Acceptance[] | undefined): void;
+  /** Says what keeps the store from taking messages, or that it takes them again. */
+  onStoreTrouble(problem: string | undefined): void;
+  /** Another process receives for this account now. */
+  onTakenOver(): void;
+};
+
+/** The sender's whole server stands still while it waits for us: then rather the spool. */
+const patienceMs = 3000;
+const firstBackoffMs = 500;
+const longestBackoffMs = 5000;
+
+export class Inflow {
+  readonly #deps: InflowDeps;
+  #intake: Intake | undefined;
+  #stopping = new AbortController();
+  #turn: Promise<unknown> = Promise.resolve();
+  #draining: Promise<void> | undefined;
+
+  constructor(deps: InflowDeps) {
+    this.#deps = deps;
+  }
+
+  /** Nothing waits, and the store takes what comes. */
+  get isClear(): boolean {
+    return this.#intake !== undefined && this.#deps.spool.isEmpty && this.#draining === undefined;
+  }
+
+  /** From now on messages go to the intake, those that an earlier process left in the spool first. */
+  async open(intake: Intake): Promise<void> {
+    await this.#deps.spool.ready();
+    this.#stopping = new AbortController();
+    this.#intake = intake;
+    this.#drain();
+  }
+
+  /** Resolves when `accept` will not be called again. What arrives from now on goes to the spool. */
+  async close(): Promise<void> {
+    this.#intake = undefined;
+    this.#stopping.abort();
+    await this.#turn;
+    await this.#draining;
+  }
+
+  /** Resolves when the message is safe. Rejects when it is not: the disk is full or broken. */
+  take(entry: Spooled): Promise<void> {
+    const mine = this.#turn.then(() => this.#take(entry));
+    this.#turn = mine.catch(() => undefined);
+    return mine;
+  }
+
+  /** Stores what nobody has to be told about, if it can be stored just now. */
+  pass(batch: ReadBatch): Promise<void> {
+    const mine = this.#turn.then(async () => {
+      await this.#deps.spool.ready();
+      if (this.#intake !== undefined && this.#deps.spool.isEmpty) await this.#store(this.#intake, batch);
+    });
+    this.#turn = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #take(entry: Spooled): Promise<void> {
+    const { spool, read, onSafe } = this.#deps;
+    await spool.ready();
+    const batch = read([entry]);
+    if (batch !== undefined && isNothing(batch)) return onSafe(batch, []);
+    if (batch !== undefined && this.#intake !== undefined && spool.isEmpty) {
+      if (await this.#store(this.#intake, batch, AbortSignal.timeout(patienceMs))) return;
+    }
+    await spool.append(entry);
+    if (batch !== undefined) onSafe(batch, undefined);
+    this.#drain();
+  }
+
+  /** False when the store has not taken it, or not in time: it may then still do so, which a key makes harmless. */
+  async #store(intake: Intake, batch: ReadBatch, limit?: AbortSignal): Promise<boolean> {
+    const { log, onSafe, onStoreTrouble, onTakenOver } = this.#deps;
+    const { events, unreadable } = batch;
+    try {
+      const accepting = intake.accept({ events, unreadable });
+      const acceptances = await (limit === undefined ? accepting : within(accepting, limit));
+      for (const { eventKey, problem } of unreadable) log.warn({ eventKey, problem }, 'signal.unreadable');
+      onSafe(batch, acceptances);
+      return true;
+    } catch (error) {
+      if (hasCode(error, 'stale_epoch')) {
+        if (this.#intake === intake) this.#intake = undefined;
+        log.info({}, 'signal.account_taken_over');
+        onTakenOver();
+        return false;
+      }
+      log.warn({ error: String(error), events: events.length }, 'signal.accept_failed');
+      onStoreTrouble(error instanceof Error ? error.message : String(error));
+      return false;
+    }
+  }
+
+  #drain(): void {
+    if (this.#draining !== undefined || this.#intake === undefined || this.#deps.spool.isEmpty) return;
+    this.#draining = this.#drainAll().finally(() => {
+      this.#draining = undefined;
+      // Something may have been put in while the loop was leaving.
+      this.#drain();
+    });
+  }
+
+  async #drainAll(): Promise<void> {
+    const { spool, clock, log, onStoreTrouble } = this.#deps;
+    for (let failures = 0; this.#intake !== undefined && !spool.isEmpty; ) {
+      const isTaken = await this.#drainPage(this.#intake).catch((error: unknown) => {
+        log.error({ error: String(error) }, 'signal.spool_failed');
+        return false;
+      });
+      failures = isTaken ? 0 : failures + 1;
+      if (isTaken && spool.isEmpty) onStoreTrouble(undefined);
+      const pauseMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** (failures - 1));
+      if (!isTaken) await clock.wait(pauseMs, this.#stopping.signal);
+    }
+  }
+
+  async #drainPage(intake: Intake): Promise<boolean> {
+    const { spool, read, log } = this.#deps;
+    const { entries, end } = await spool.peek();
+    const batch = read(entries);
+    if (batch === undefined) return false;
+    if (!isNothing(batch) && !(await this.#store(intake, batch))) return false;
+    await spool.consume(end);
+    log.info({ entries: entries.length }, 'signal.spool_drained');
+    return true;
+  }
+}
+
+function isNothing({ events, unreadable }: ReadBatch): boolean {
+  return events.length === 0 && unreadable.length === 0;
+}
+
+function within<T>(work: Promise<T>, limit: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onLimit = () => reject(new Error('the store takes too long'));
+    limit.addEventListener('abort', onLimit, { once: true });
+    work.then(resolve, reject).finally(() => limit.removeEventListener('abort', onLimit));
+  });
+}

@@ -1,0 +1,61 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { z } from 'zod';
+import type { Clock } from '#contracts/clock.ts';
+
+const schema = z.object({
+  /** When this account was last received for. */
+  aliveAt: z.number().optional(),
+  /** When the webhook was last called. */
+  webhookAt: z.number().optional(),
+});
+export type Seen = z.output<typeof schema>;
+
+const writeEveryMs = 15_000;
+
+/**
+ * When messages were last surely heard, in a file of the channel's own: so the next process can say from
+ * when on they may have been missed. Exact to 15 seconds after a crash, to the moment after a stop.
+ */
+export class LastSeen {
+  readonly #path: string;
+  readonly #clock: Clock;
+  #seen: Seen = {};
+  #writtenAt = 0;
+
+  constructor(path: string, clock: Clock) {
+    this.#path = path;
+    this.#clock = clock;
+  }
+
+  async read(): Promise<Seen> {
+    try {
+      this.#seen = { ...schema.parse(JSON.parse(await readFile(this.#path, 'utf8'))), ...this.#seen };
+    } catch {
+      // A first start, or a file that is none of ours: then nothing is known, and no gap is told.
+    }
+    return this.#seen;
+  }
+
+  note(what: keyof Seen): void {
+    this.#seen = { ...this.#seen, [what]: this.#clock.now() };
+  }
+
+  /** Writes now and then until the signal ends. A disk that is full costs exactness only. */
+  async keep(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.note('aliveAt');
+      if (this.#clock.now() - this.#writtenAt >= writeEveryMs) await this.write();
+      await this.#clock.wait(writeEveryMs, signal);
+    }
+  }
+
+  async write(): Promise<void> {
+    this.#writtenAt = this.#clock.now();
+    try {
+      await writeFile(`${this.#path}.new`, JSON.stringify(this.#seen), { mode: 0o600 });
+      await rename(`${this.#path}.new`, this.#path);
+    } catch {
+      // The gap told by the next process begins a little earlier then.
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import { open } from 'node:fs/promises';
+import type { AttachmentRef } from '#contracts/attachment.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { SendRequest } from './api.generated.ts';
+import type { SignalApi } from './api.ts';
+import { networkReason } from './failures.ts';
+import type { OutgoingFile } from './outbound.ts';
+
+/** Where an attachment lies on the server. */
+export function attachmentPath(ref: AttachmentRef): string {
+  return `/v1/attachments/${encodeURIComponent(ref.ref)}`;
+}
+
+/**
+ * Streams an attachment, at most `maxBytes` of it. The size is checked where the sender and the server
+ * state it and again as the bytes come, since none of them has to be right.
+ */
+export async function* fetchMedia(
+  api: Pick<SignalApi, 'open'>,
+  { ref, maxBytes, signal }: { ref: AttachmentRef; maxBytes: number; signal: AbortSignal },
+): AsyncIterable<Uint8Array> {
+  if ((ref.sizeBytes ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const ending = new AbortController();
+  try {
+    const answer = await api.open(attachmentPath(ref), AbortSignal.any([signal, ending.signal]));
+    if (answer.statusCode !== 200) throw unavailable(`the server answered ${answer.statusCode}`);
+    if (Number(answer.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+    let seen = 0;
+    for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
+      seen += chunk.length;
+      if (seen > maxBytes) throw tooLarge(maxBytes);
+      yield chunk;
+    }
+  } catch (error) {
+    throw error instanceof ParleyError ? error : unavailable(networkReason(error), error);
+  } finally {
+    ending.abort(); // Also when the reader stops early: the rest must not go on arriving.
+  }
+}
+
+/** Signal's own limit. */
+const largestFileBytes = 100_000_000;
+
+/** Why the file cannot be sent; undefined when it can. */
+export async function fileProblem({ path }: OutgoingFile): Promise<string | undefined> {
+  try {
+    await using file = await open(path, 'r');
+    const { size } = await file.stat();
+    if (size === 0) return 'the file to send is empty';
+    return size > largestFileBytes ? 'the file to send is larger than 100 MB' : undefined;
+  } catch {
+    return 'the file to send cannot be read'; // Why a local file is gone is not Signal's matter.
+  }
+}
+
+/** A multiple of 3, so that the base64 of the chunks is the base64 of the whole. */
+const chunkBytes = 3 * 64 * 1024;
+
+/** The body of a send with a file, which is never in memory as a whole. */
+export async function* bodyWithFile(
+  request: SendRequest,
+  { path, dataUri }: OutgoingFile,
+): AsyncIterable<Uint8Array> {
+  const head = JSON.stringify({ ...request, base64_attachments: [dataUri] });
+  yield Buffer.from(head.slice(0, -'"]}'.length));
+  await using file = await open(path, 'r');
+  const chunk = Buffer.alloc(chunkBytes);
+  for (;;) {
+    let filled = 0;
+    while (filled < chunk.length) {
+      const { bytesRead } = await file.read(chunk, filled, chunk.length - filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    if (filled > 0) yield Buffer.from(chunk.toString('base64', 0, filled));
+    if (filled < chunk.length) break;
+  }
+  yield Buffer.from('"]}');
+}
+
+function tooLarge(maxBytes: number): ParleyError {
+  return new ParleyError('media_too_large', `the file is larger than ${maxBytes} bytes`);
+}
+
+function unavailable(why: string, cause?: unknown): ParleyError {
+  return new ParleyError('media_unavailable', `the file could not be fetched: ${why}`, {
+    cause,
+    retry: { kind: 'later', afterMs: 2000 },
+  });
+}

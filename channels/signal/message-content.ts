@@ -1,0 +1,104 @@
+import type { AttachmentRef } from '#contracts/attachment.ts';
+import type { InboundMessage } from '#contracts/envelope.ts';
+import type { Content, Mention, SignalAttachment } from './envelope-schema.ts';
+import { type Bot, type MessageRef, messageIdOf, readAci } from './ids.ts';
+
+/** Who people are to each other's eyes; only for display. */
+export type Names = {
+  readonly bot: Bot;
+  /** What is known of a person's name. */
+  nameOf(aci: string): string | undefined;
+};
+
+export function readMessage(content: Content, ref: MessageRef, names: Names): InboundMessage {
+  const quote = quoteOf(content, names);
+  return {
+    kind: 'message',
+    messageId: messageIdOf(ref),
+    text: textOf(content, names),
+    attachments: attachmentsOf(content),
+    mentionsBot: mentionsBot(content.mentions ?? [], names.bot),
+    repliesToBot: readAci(content.quote?.authorUuid) === names.bot.aci,
+    ...(quote === undefined ? {} : { quote }),
+  };
+}
+
+/**
+ * The text with names where Signal has placeholders. A command behind a mention of the bot is a command:
+ * in a group people write `@Parley /stop`.
+ */
+export function textOf({ message, mentions }: Content, names: Names): string {
+  const text = withNames(message ?? '', mentions ?? [], names);
+  const address = `@${names.bot.name}`;
+  if (!mentionsBot(mentions ?? [], names.bot) || !text.trimStart().startsWith(address)) return text;
+  const rest = text.trimStart().slice(address.length).trimStart();
+  return rest.startsWith('/') ? rest : text;
+}
+
+/**
+ * Each mention is one U+FFFC in the text and a range in UTF-16 code units, as JavaScript counts. Replaced
+ * from the right, so that a name does not move the ranges before it.
+ */
+function withNames(text: string, mentions: readonly Mention[], names: Names): string {
+  let written = text;
+  let limit = text.length;
+  for (const mention of [...mentions].sort((a, b) => b.start - a.start)) {
+    const end = mention.start + mention.length;
+    if (end > limit || mention.length === 0) continue;
+    written = `${written.slice(0, mention.start)}@${labelOf(mention, names)}${written.slice(end)}`;
+    limit = mention.start;
+  }
+  return cleanText(written);
+}
+
+function mentionsBot(mentions: readonly Mention[], bot: Bot): boolean {
+  return mentions.some(({ uuid }) => readAci(uuid) === bot.aci);
+}
+
+function labelOf({ uuid, number }: Mention, names: Names): string {
+  const aci = readAci(uuid);
+  return (aci === undefined ? undefined : personName(aci, names)) ?? number ?? 'somebody';
+}
+
+function personName(aci: string, { bot, nameOf }: Names): string {
+  return aci === bot.aci ? bot.name : (nameOf(aci) ?? `person ${aci.slice(0, 8)}`);
+}
+
+function quoteOf({ quote }: Content, names: Names): InboundMessage['quote'] | undefined {
+  const author = readAci(quote?.authorUuid);
+  if (!quote || author === undefined) return undefined;
+  return {
+    messageId: messageIdOf({ author, timestamp: quote.id }),
+    author: personName(author, names),
+    text: withNames(quote.text ?? '', quote.mentions ?? [], names),
+  };
+}
+
+export function attachmentsOf({ attachments }: Content): readonly AttachmentRef[] {
+  return (attachments ?? []).flatMap(attachmentOf);
+}
+
+/** Without an id there is nothing to fetch. */
+function attachmentOf({ id, contentType, filename, size }: SignalAttachment): readonly AttachmentRef[] {
+  if (!id) return [];
+  return [
+    {
+      ref: id,
+      kind: kindOf(contentType ?? ''),
+      ...(filename ? { name: cleanText(filename) } : {}),
+      ...(contentType ? { mimeType: contentType } : {}),
+      ...(typeof size === 'number' ? { sizeBytes: size } : {}),
+    },
+  ];
+}
+
+function kindOf(contentType: string): AttachmentRef['kind'] {
+  if (contentType.startsWith('image/')) return 'image';
+  if (contentType.startsWith('audio/')) return 'audio';
+  return contentType.startsWith('video/') ? 'video' : 'file';
+}
+
+/** What a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
+export function cleanText(text: string): string {
+  return text.toWellFormed().replaceAll('\u0000', '\ufffd');
+}

@@ -1,0 +1,134 @@
+/**
+ * Receiving in normal and native mode. signal-cli confirms messages to Signal before their answer is out,
+ * so whatever an answer carries exists here alone: few are asked for at a time, no poll is cut off, and
+ * none is made while the store cannot take what it would bring.
+ */
+import type { ChannelGap } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import type { SignalApi } from './api.ts';
+import type { SignalConfig } from './config.ts';
+import { networkReason, neverLeft, readError, refusalReason } from './failures.ts';
+
+export type PollDeps = {
+  readonly api: Pick<SignalApi, 'send'>;
+  readonly number: string;
+  readonly config: Pick<SignalConfig, 'pollSeconds' | 'pollPauseMs'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether what a poll brings can be stored now. */
+  isClear(): boolean;
+  /** Resolves when the message is safe. */
+  take(notification: unknown): Promise<void>;
+  onTrouble(problem: string | undefined): void;
+  onGap(gap: ChannelGap): void;
+};
+
+export type Poll = { stop(): Promise<void> };
+
+/** As many messages as one lost answer may cost. */
+const messagesAtOnce = 10;
+/** signal-cli may take that long beside its own waiting: SIGNAL_CLI_CMD_TIMEOUT is 120 s. */
+const silenceMs = 130_000;
+/** A poll in flight is waited for so long when receiving stops; its messages would be lost. */
+const lastPollMs = 10_000;
+const firstBackoffMs = 1000;
+const longestBackoffMs = 30_000;
+const longestAbsenceMs = 5000;
+
+export function startPoll(deps: PollDeps): Poll {
+  const stopping = new AbortController();
+  const cutting = new AbortController();
+  const running = new PollLoop(deps, stopping.signal, cutting.signal).run();
+  return {
+    stop: async () => {
+      stopping.abort();
+      const late = setTimeout(() => cutting.abort(), lastPollMs);
+      await running;
+      clearTimeout(late);
+    },
+  };
+}
+
+class PollLoop {
+  readonly #deps: PollDeps;
+  readonly #stopping: AbortSignal;
+  readonly #cutting: AbortSignal;
+  #failures = 0;
+
+  constructor(deps: PollDeps, stopping: AbortSignal, cutting: AbortSignal) {
+    this.#deps = deps;
+    this.#stopping = stopping;
+    this.#cutting = cutting;
+  }
+
+  async run(): Promise<void> {
+    const { clock, config, isClear } = this.#deps;
+    while (!this.#stopping.aborted) {
+      const count = isClear() ? await this.#pollOnce() : 0;
+      if (count === 0) await clock.wait(config.pollPauseMs, this.#stopping);
+    }
+  }
+
+  /** How many messages it brought. */
+  async #pollOnce(): Promise<number> {
+    const { api, config, clock, number, onGap } = this.#deps;
+    const since = clock.now();
+    const query = new URLSearchParams({
+      timeout: String(config.pollSeconds),
+      max_messages: String(messagesAtOnce),
+      ignore_stories: 'true',
+      ignore_avatars: 'true',
+      ignore_stickers: 'true',
+    });
+    try {
+      const answer = await api.send('GET', `/v1/receive/${encodeURIComponent(number)}?${query}`, {
+        signal: this.#cutting,
+        timeoutMs: config.pollSeconds * 1000 + silenceMs,
+      });
+      if (answer.status === 200 && Array.isArray(answer.body)) return await this.#handOver(answer.body);
+      // A refusal in the server's own words took nothing; any other answer may stand for one that did.
+      if (readError(answer) === undefined) onGap({ since, reason: 'an answer to a poll could not be read' });
+      await this.#failed(refusalReason(answer), longestBackoffMs);
+    } catch (error) {
+      const isAbsent = neverLeft(error);
+      if (!isAbsent)
+        onGap({ since, reason: 'a poll was cut off, and messages that it had fetched would be lost' });
+      await this.#failed(networkReason(error), isAbsent ? longestAbsenceMs : longestBackoffMs);
+    }
+    return 0;
+  }
+
+  async #handOver(notifications: readonly unknown[]): Promise<number> {
+    this.#failures = 0;
+    this.#deps.onTrouble(undefined);
+    for (const notification of notifications) await this.#keep(notification);
+    return notifications.length;
+  }
+
+  /** Nobody else has it: tried until it is safe, also while receiving stops. */
+  async #keep(notification: unknown): Promise<void> {
+    const { take, clock, log, onTrouble } = this.#deps;
+    for (let attempt = 1; !this.#cutting.aborted; attempt += 1) {
+      try {
+        return await take(notification);
+      } catch (error) {
+        log.error({ attempt, error: String(error) }, 'signal.not_kept');
+        onTrouble('a message can neither be stored nor kept in a file; free some disk space');
+        await clock.wait(backoffMs(attempt, longestAbsenceMs), this.#cutting);
+      }
+    }
+  }
+
+  async #failed(problem: string, longestMs: number): Promise<void> {
+    this.#failures += 1;
+    this.#deps.log.warn({ problem, failures: this.#failures }, 'signal.poll_failed');
+    this.#deps.onTrouble(problem);
+    await this.#deps.clock.wait(backoffMs(this.#failures, longestMs), this.#stopping);
+  }
+}
+
+/** 1, 2, 4 … seconds, up to `longestMs`. */
+function backoffMs(attempt: number, longestMs: number): number {
+  return Math.min(longestMs, firstBackoffMs * 2 ** (attempt - 1));
+}

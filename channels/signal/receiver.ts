@@ -1,0 +1,284 @@
+/**
+ * Everything about receiving: the webhook, the socket beside it or polls, and the way of what they bring
+ * into the store. The webhook is mounted as soon as the adapter exists: what it is sent before receiving
+ * begins, or after it ended, lies in the spool until it begins again.
+ */
+import { join } from 'node:path';
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { ChannelDeps, Intake } from '#contracts/channel.ts';
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import type { Mode, SignalApi } from './api.ts';
+import type { SignalConfig } from './config.ts';
+import { Errands } from './errands.ts';
+import { parseFrame } from './frame.ts';
+import { GroupBook } from './groups.ts';
+import type { Bot } from './ids.ts';
+import { readFrames } from './inbound.ts';
+import { Inflow } from './inflow.ts';
+import { LastSeen } from './last-seen.ts';
+import { attachmentPath } from './media.ts';
+import { startPoll } from './poll.ts';
+import type { Recent } from './recent.ts';
+import { startSocket } from './socket.ts';
+import { Spool, type Spooled } from './spool.ts';
+import type { Troubles } from './troubles.ts';
+import { mountWebhook } from './webhook.ts';
+
+export type Connection = { readonly bot: Bot; readonly mode: Mode };
+
+export type ReceiverDeps = Pick<ChannelDeps, 'log' | 'clock' | 'dataDir' | 'routes'> & {
+  readonly config: SignalConfig;
+  readonly api: SignalApi;
+  readonly recent: Recent;
+  readonly troubles: Troubles;
+  /** Undefined until the account is known. */
+  connection(): Connection | undefined;
+};
+
+/** Well below the free space at which the intake stops, so that a full disk still holds what was promised. */
+const spoolMaxBytes = 64 * 1024 * 1024;
+/** How long the webhook has for what the socket shows as well. */
+const graceMs = 2000;
+
+const nothingKnown = { events: [], unreadable: [], changedGroups: [] };
+
+export class Receiver {
+  readonly #deps: ReceiverDeps;
+  readonly #hasWebhook: boolean;
+  readonly #inflow: Inflow;
+  readonly #groups: GroupBook;
+  readonly #errands: Errands;
+  readonly lastSeen: LastSeen;
+  readonly #inGrace = new Set<Promise<void>>();
+  #intake: Intake | undefined;
+  #isFirstStart = true;
+  #stopping = new AbortController();
+  #source: { stop(): Promise<void> } | undefined;
+  #alive: Promise<void> | undefined;
+
+  constructor(deps: ReceiverDeps) {
+    const { log, clock, dataDir, troubles, api } = deps;
+    this.#deps = deps;
+    this.#errands = new Errands(log);
+    this.lastSeen = new LastSeen(join(dataDir, 'last-seen.json'), clock);
+    this.#groups = new GroupBook({
+      list: (signal) => api.groups(this.#bot().number, signal),
+      bot: () => this.#bot(),
+      now: () => clock.now(),
+      onMembership: (envelope) => void this.#pass(envelope),
+    });
+    this.#inflow = new Inflow({
+      spool: new Spool(join(dataDir, 'spool.jsonl'), spoolMaxBytes),
+      clock,
+      log,
+      read: (entries) => this.#read(entries),
+      onSafe: (batch, acceptances) => this.#onSafe(batch, acceptances),
+      onStoreTrouble: (problem) =>
+        troubles.set(
+          'store',
+          problem && `messages are kept in a file until the store takes them: ${problem}`,
+        ),
+      onTakenOver: () => this.#stopping.abort(),
+    });
+    this.#hasWebhook = this.#mount();
+  }
+
+  get hasWebhook(): boolean {
+    return this.#hasWebhook;
+  }
+
+  async start(intake: Intake, { mode, bot }: Connection): Promise<void> {
+    const { troubles, log } = this.#deps;
+    this.#stopping = new AbortController();
+    this.#intake = intake;
+    troubles.tellTo((problem) => intake.trouble(problem));
+    await this.#tellDowntime(mode);
+    await this.#inflow.open(intake);
+    this.#look();
+    this.#alive = this.lastSeen.keep(this.#stopping.signal);
+    if (mode === 'polling') {
+      this.#source = this.#poll(bot);
+      return;
+    }
+    if (!this.#hasWebhook) log.warn({}, 'signal.no_webhook_so_bursts_are_lost');
+    this.#source = await this.#listen(bot);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#source?.stop();
+    this.#source = undefined;
+    await Promise.all(this.#inGrace);
+    await this.#inflow.close();
+    await this.#errands.stop();
+    this.#deps.troubles.tellTo(undefined);
+    if (this.#alive === undefined) return;
+    await this.#alive;
+    this.#alive = undefined;
+    this.lastSeen.note('aliveAt');
+    await this.lastSeen.write();
+  }
+
+  /** For small calls that nobody waits for. */
+  errand(name: string, run: (signal: AbortSignal) => Promise<unknown>): void {
+    this.#errands.add(name, run);
+  }
+
+  #bot(): Bot {
+    const known = this.#deps.connection();
+    if (known === undefined) throw new Error('signal: used before identify()');
+    return known.bot;
+  }
+
+  #mount(): boolean {
+    const { routes, config, log, clock } = this.#deps;
+    if (routes === undefined || config.webhookSecret === undefined) return false;
+    mountWebhook({
+      routes,
+      secret: config.webhookSecret,
+      log,
+      onCalled: () => this.lastSeen.note('webhookAt'),
+      take: (raw) => this.#inflow.take({ at: clock.now(), raw }),
+      onLost: (reason) => this.#intake?.gap({ since: clock.now(), reason }),
+    });
+    return true;
+  }
+
+  /** Only normal and native mode leave messages on Signal's server while nobody receives. */
+  async #tellDowntime(mode: Mode): Promise<void> {
+    const { aliveAt } = await this.lastSeen.read();
+    // While this process lives the webhook goes on keeping what it is sent.
+    const isCovered = this.#hasWebhook && !this.#isFirstStart;
+    this.#isFirstStart = false;
+    if (mode === 'polling' || isCovered || aliveAt === undefined) return;
+    const reason = 'signal-cli-rest-api keeps nothing in json-rpc mode, and Parley was away';
+    this.#intake?.gap({ since: aliveAt, reason });
+  }
+
+  #poll(bot: Bot) {
+    const { api, config, clock, log, troubles } = this.#deps;
+    return startPoll({
+      api,
+      number: bot.number,
+      config,
+      clock,
+      log,
+      isClear: () => this.#inflow.isClear,
+      take: (notification) => this.#inflow.take({ at: clock.now(), raw: JSON.stringify(notification) }),
+      onTrouble: (problem) => troubles.set('connection', problem),
+      onGap: (gap) => this.#intake?.gap(gap),
+    });
+  }
+
+  /** Resolves when the socket stands, or could not be opened at once. */
+  async #listen(bot: Bot) {
+    const { config, clock, log, troubles } = this.#deps;
+    const first = Promise.withResolvers<void>();
+    let downSince: number | undefined;
+    const socket = startSocket({
+      url: `${config.apiUrl.replace(/^http/, 'ws')}/v1/receive/${encodeURIComponent(bot.number)}`,
+      clock,
+      heartbeatMs: config.heartbeatMs,
+      onFrame: (text) => this.#onFrame(text),
+      onOpen: () => {
+        troubles.set('connection', undefined);
+        // With the webhook the socket is only a supplement.
+        const reason = 'the WebSocket was down, and there is no webhook';
+        if (downSince !== undefined && !this.#hasWebhook) this.#intake?.gap({ since: downSince, reason });
+        downSince = undefined;
+        first.resolve();
+      },
+      onDown: (reason, lastHeardAt) => {
+        log.warn({ reason }, 'signal.socket_down');
+        downSince ??= lastHeardAt;
+        // A connection that had stood is back in a moment, as a rule.
+        if (lastHeardAt === undefined) troubles.set('connection', `signal-cli-rest-api: ${reason}`);
+        first.resolve();
+      },
+    });
+    this.#stopping.signal.addEventListener('abort', () => first.resolve(), { once: true });
+    await first.promise;
+    return socket;
+  }
+
+  #onFrame(raw: string): void {
+    const entry: Spooled = { at: this.#deps.clock.now(), raw };
+    const taking = this.#takeFrame(entry).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#deps.log.error({ reason }, 'signal.message_lost');
+      this.#intake?.gap({ since: entry.at, reason });
+    });
+    this.#inGrace.add(taking);
+    void taking.finally(() => this.#inGrace.delete(taking));
+  }
+
+  /** Where there is a webhook it brings everything, so that the socket's copy is needed only when it failed. */
+  async #takeFrame(entry: Spooled): Promise<void> {
+    const { clock, log, recent } = this.#deps;
+    const frame = parseFrame(entry.raw);
+    if (frame.kind === 'error') {
+      log.warn({ error: frame.error }, 'signal.error_frame');
+      return;
+    }
+    if (this.#hasWebhook) {
+      await clock.wait(graceMs, this.#stopping.signal);
+      const { events, unreadable } = this.#read([entry]) ?? nothingKnown;
+      if ([...events, ...unreadable].every(({ eventKey }) => recent.hasHeard(eventKey))) return;
+      log.warn({}, 'signal.webhook_missed_a_message');
+    }
+    await this.#inflow.take(entry);
+  }
+
+  #read(entries: readonly Spooled[]) {
+    const { recent } = this.#deps;
+    const bot = this.#deps.connection()?.bot;
+    if (bot === undefined) return undefined;
+    const notifications = entries.map(({ raw }) => {
+      const frame = parseFrame(raw);
+      return frame.kind === 'notification' ? frame.value : raw;
+    });
+    return readFrames(notifications, {
+      bot,
+      nameOf: (aci) => recent.nameOf(aci),
+      originalOf: (ref) => recent.originalOf(ref),
+      groupOf: (id) => this.#groups.groupOf(id),
+    });
+  }
+
+  #onSafe(batch: ReturnType<typeof readFrames>, acceptances: readonly Acceptance[] | undefined): void {
+    const { events, unreadable, changedGroups } = batch;
+    this.#deps.recent.learn(events, unreadable);
+    if (this.#intake !== undefined && this.#groups.needsLook(events, changedGroups)) this.#look();
+    for (const [index, acceptance] of (acceptances ?? []).entries()) {
+      const envelope = events[index];
+      if (envelope !== undefined) this.#after(envelope, acceptance);
+    }
+  }
+
+  #look(): void {
+    this.#errands.add('groups', (signal) => this.#groups.look(signal));
+  }
+
+  async #pass(envelope: InboundEnvelope): Promise<void> {
+    await this.#inflow.pass({ ...nothingKnown, events: [envelope] });
+  }
+
+  #after({ event, sender, sentAt }: InboundEnvelope, acceptance: Acceptance): void {
+    const { config, api } = this.#deps;
+    const { aci, number } = this.#bot();
+    if (event.kind !== 'message') return;
+    if (acceptance.kind === 'refused') {
+      // Nobody will ever fetch these, and the server keeps them for ever.
+      for (const ref of event.attachments)
+        this.#errands.add('tidy', (signal) => api.send('DELETE', attachmentPath(ref), { signal }));
+      return;
+    }
+    const isTaken =
+      acceptance.kind === 'accepted' || acceptance.kind === 'command' || acceptance.kind === 'held';
+    if (!config.readReceipts || !isTaken || sender.id === aci) return;
+    const request = { recipient: sender.id, receipt_type: 'read', timestamp: sentAt } as const;
+    this.#errands.add('receipt', (signal) =>
+      api.call('POST /v1/receipts/{number}', number, { request, signal }),
+    );
+  }
+}

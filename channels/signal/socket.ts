@@ -1,0 +1,136 @@
+/**
+ * The socket of json-rpc mode. Nothing is asked for and nothing is confirmed there, and a connection whose
+ * other end is gone looks open for ever: so it is pinged, and given up when nothing comes back.
+ */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Duplex } from 'node:stream';
+import { Agent, buildConnector, ping, WebSocket } from 'undici';
+import type { Clock } from '#contracts/clock.ts';
+
+export type SocketDeps = {
+  readonly url: string;
+  readonly clock: Clock;
+  /** Between two pings, ms; after twice that time without a sign of life the connection is given up. */
+  readonly heartbeatMs: number;
+  onFrame(text: string): void;
+  onOpen(): void;
+  /** `lastHeardAt`: the last sign of life, undefined when the connection never stood. */
+  onDown(reason: string, lastHeardAt: number | undefined): void;
+};
+
+export type ReceiveSocket = {
+  /** Resolves when no further frame will be handed on. */
+  stop(): Promise<void>;
+};
+
+const firstBackoffMs = 500;
+const longestBackoffMs = 5000;
+
+/** Connects, and connects again whenever the connection ends. */
+export function startSocket(deps: SocketDeps): ReceiveSocket {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const loop = async () => {
+    for (let failures = 0; !signal.aborted; ) {
+      const { reason, lastHeardAt } = await new Connection(deps, signal).ended;
+      if (signal.aborted) return;
+      failures = lastHeardAt === undefined ? failures + 1 : 1;
+      deps.onDown(reason, lastHeardAt);
+      const pauseMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** (failures - 1));
+      await deps.clock.wait(pauseMs, signal);
+    }
+  };
+  const running = loop();
+  return {
+    stop: () => {
+      stopping.abort();
+      return running;
+    },
+  };
+}
+
+type Ended = { readonly reason: string; readonly lastHeardAt: number | undefined };
+
+/** What undici tells of every socket of the process. */
+type SocketEvent = { readonly websocket?: unknown };
+
+const signsOfLife = ['undici:websocket:pong', 'undici:websocket:ping'];
+
+/** One connection, from its first try to its end. */
+class Connection {
+  readonly ended: Promise<Ended>;
+  readonly #deps: SocketDeps;
+  readonly #end: (ended: Ended) => void;
+  readonly #over = new AbortController();
+  readonly #socket: WebSocket;
+  #tcp: Duplex | undefined;
+  #lastHeardAt: number | undefined;
+
+  constructor(deps: SocketDeps, stopping: AbortSignal) {
+    const { promise, resolve } = Promise.withResolvers<Ended>();
+    this.#deps = deps;
+    this.ended = promise;
+    this.#end = resolve;
+    this.#socket = new WebSocket(deps.url, { dispatcher: this.#agent() });
+    for (const name of signsOfLife) subscribe(name, this.#onSign);
+    this.#socket.addEventListener('open', () => this.#opened());
+    this.#socket.addEventListener('message', ({ data }) => this.#received(data));
+    this.#socket.addEventListener('close', ({ code }) => this.#finish(`the connection ended (${code})`));
+    this.#socket.addEventListener('error', () => this.#finish('the connection failed'));
+    if (stopping.aborted) this.#finish('stopped');
+    else stopping.addEventListener('abort', () => this.#finish('stopped'), { signal: this.#over.signal });
+  }
+
+  /** Keeps the connection's TCP socket: the WebSocket itself cannot be closed without an answer. */
+  #agent(): Agent {
+    const connect = buildConnector({ timeout: 10_000 });
+    return new Agent({
+      connect: (options, callback) =>
+        connect(options, (...result) => {
+          const [, tcp] = result;
+          if (tcp !== null && tcp !== undefined) this.#tcp = tcp;
+          callback(...result);
+        }),
+    });
+  }
+
+  readonly #onSign = (message: unknown): void => {
+    if ((message as SocketEvent).websocket === this.#socket) this.#heard();
+  };
+
+  #heard(): void {
+    this.#lastHeardAt = this.#deps.clock.now();
+  }
+
+  #opened(): void {
+    if (this.#over.signal.aborted) return;
+    this.#heard();
+    this.#deps.onOpen();
+    void this.#beat();
+  }
+
+  #received(data: unknown): void {
+    if (this.#over.signal.aborted) return;
+    this.#heard();
+    if (typeof data === 'string') this.#deps.onFrame(data);
+  }
+
+  async #beat(): Promise<void> {
+    const { clock, heartbeatMs } = this.#deps;
+    while (!this.#over.signal.aborted) {
+      ping(this.#socket, Buffer.from('parley'));
+      await clock.wait(heartbeatMs, this.#over.signal);
+      const silentMs = clock.now() - (this.#lastHeardAt ?? 0);
+      if (silentMs > 2 * heartbeatMs) this.#finish(`nothing was heard for ${silentMs} ms`);
+    }
+  }
+
+  #finish(reason: string): void {
+    if (this.#over.signal.aborted) return;
+    this.#over.abort();
+    for (const name of signsOfLife) unsubscribe(name, this.#onSign);
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.close();
+    this.#tcp?.destroy();
+    this.#end({ reason, lastHeardAt: this.#lastHeardAt });
+  }
+}

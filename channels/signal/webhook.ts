@@ -1,0 +1,41 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Log } from '#contracts/log.ts';
+import type { RouteHost } from '#contracts/route-host.ts';
+
+export type WebhookDeps = {
+  readonly routes: RouteHost;
+  readonly secret: string;
+  readonly log: Log;
+  onCalled(): void;
+  /** Resolves when the message is safe. */
+  take(raw: string): Promise<void>;
+  /** A message that is neither stored nor kept: nobody will bring it again. */
+  onLost(reason: string): void;
+};
+
+/**
+ * `POST /channels/signal/webhook/<secret>`: what the server sends for everything that arrives. 200 means
+ * that it is safe; it is never sent again, whatever is answered. While we answer, the server reads nothing
+ * else, answers to our own calls included: so nothing here waits for a call.
+ */
+export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: WebhookDeps): void {
+  const wanted = digest(secret);
+  routes.webhook('webhook', async ({ params, body }) => {
+    if (!timingSafeEqual(digest(params), wanted)) return { status: 403 };
+    onCalled();
+    try {
+      await take(Buffer.from(body).toString());
+      return { status: 200 };
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      log.error({ reason }, 'signal.message_lost');
+      onLost(reason);
+      return { status: 503 };
+    }
+  });
+}
+
+/** Of one length, so that the comparison takes the same time for every guess. */
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
