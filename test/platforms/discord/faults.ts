@@ -1,0 +1,42 @@
+/** How one call of the REST API goes wrong. */
+export type Fault =
+  /** The platform's own refusal, as JSON. */
+  | { readonly kind: 'refuse'; readonly status: number; readonly code: number; readonly message: string }
+  /** 429 of the bucket, or of the whole application when `isGlobal`. */
+  | { readonly kind: 'rate-limit'; readonly retryAfterMs: number; readonly isGlobal?: boolean }
+  /** A page of the proxy in front: not JSON, nothing applied. */
+  | { readonly kind: 'page'; readonly status: number }
+  /** The connection is cut and nothing was applied. */
+  | { readonly kind: 'cut' }
+  /** Applied, then the connection is cut before the answer. */
+  | { readonly kind: 'drop-answer' }
+  /** Applied, then 502: the answer was lost inside the platform. */
+  | { readonly kind: 'lose-answer' }
+  /** Applied at once, answered after `ms`. */
+  | { readonly kind: 'slow'; readonly ms: number }
+  /** Never answered; applied or not. */
+  | { readonly kind: 'hang'; readonly isApplied: boolean };
+
+/** `route` is as in the journal: `POST /channels/:channel/messages`. Left out: any call. */
+export type FaultMatch = { readonly route?: string; readonly times?: number };
+
+/** Faults in waiting; each is used up by the calls it matches. */
+export class Faults {
+  #waiting: { readonly fault: Fault; readonly route: string | undefined; left: number }[] = [];
+
+  add(fault: Fault, { route, times = 1 }: FaultMatch): void {
+    this.#waiting.push({ fault, route, left: times });
+  }
+
+  clear(): void {
+    this.#waiting = [];
+  }
+
+  take(route: string): Fault | undefined {
+    const next = this.#waiting.find((one) => one.route === undefined || one.route === route);
+    if (next === undefined) return undefined;
+    next.left -= 1;
+    if (next.left <= 0) this.#waiting = this.#waiting.filter((one) => one !== next);
+    return next.fault;
+  }
+}

@@ -1,0 +1,31 @@
+import { type ChannelType, channelTypes } from './types.ts';
+
+/** Permission bits that this server knows. */
+export const permissions = {
+  addReactions: 1n << 6n,
+  viewChannel: 1n << 10n,
+  sendMessages: 1n << 11n,
+  manageMessages: 1n << 13n,
+  embedLinks: 1n << 14n,
+  attachFiles: 1n << 15n,
+  readMessageHistory: 1n << 16n,
+  mentionEveryone: 1n << 17n,
+  useExternalEmojis: 1n << 18n,
+  useApplicationCommands: 1n << 31n,
+  manageThreads: 1n << 34n,
+  createPublicThreads: 1n << 35n,
+  sendMessagesInThreads: 1n << 38n,
+} as const;
+export type Permission = keyof typeof permissions;
+
+/** What everybody may in a new guild. The bot may ping @everyone, so that a send which does it is seen. */
+export const everybodyMay: bigint = Object.entries(permissions)
+  .filter(([name]) => name !== 'manageMessages' && name !== 'manageThreads')
+  .reduce((all, [, bit]) => all | bit, 0n);
+
+export const isThread = (type: ChannelType): boolean =>
+  type === channelTypes.publicThread ||
+  type === channelTypes.privateThread ||
+  type === channelTypes.announcementThread;
+
+export const holdsMessages = (type: ChannelType): boolean => type !== channelTypes.forum;

@@ -1,0 +1,138 @@
+import type { Events } from './events.ts';
+import type { People, UserMessage } from './people.ts';
+import { type Permission, permissions } from './permissions.ts';
+import type { Platform } from './platform.ts';
+import {
+  type ChannelType,
+  channelTypes,
+  type DiscordUser,
+  messageTypes,
+  type StandingMessage,
+} from './types.ts';
+import type { ChannelState, GuildState, World } from './world.ts';
+
+/** What people do with guilds, channels and threads while the bot looks on. */
+export class Places {
+  readonly #platform: Platform;
+  readonly #world: World;
+  readonly #events: Events;
+  readonly #people: People;
+
+  constructor(platform: Platform, people: People) {
+    this.#platform = platform;
+    this.#world = platform.world;
+    this.#events = platform.events;
+    this.#people = people;
+  }
+
+  /** A thread on a message has the message's id; without one it has its own. */
+  startsThread(thread: {
+    readonly from: DiscordUser;
+    readonly parent: ChannelState;
+    readonly name: string;
+    readonly on?: StandingMessage;
+    /** Only those who were added see it. */
+    readonly isPrivate?: boolean;
+  }): ChannelState {
+    const { from, parent, name, on } = thread;
+    const state = this.#world.addThread({
+      parent,
+      name,
+      owner: from,
+      ...(on === undefined ? {} : { id: on.id }),
+      ...(thread.isPrivate === undefined ? {} : { isPrivate: thread.isPrivate }),
+    });
+    if (on !== undefined) {
+      this.#world.add(state, { author: on.author, type: messageTypes.threadStarter, replyTo: on.id });
+    }
+    this.#events.threadChanged(state, 'THREAD_CREATE', { newly_created: true });
+    if (on !== undefined) this.#events.messageUpdated(this.#world.message(on.channelId, on.id));
+    return state;
+  }
+
+  /** A post is a thread whose first message has the thread's own id. */
+  postsInForum(
+    post: Omit<UserMessage, 'channel' | 'replyTo'> & {
+      readonly forum: ChannelState;
+      readonly title: string;
+    },
+  ): { readonly thread: ChannelState; readonly message: StandingMessage } {
+    const { forum, title, from, text = '', files = [], fields = {} } = post;
+    if (forum.type !== channelTypes.forum) throw new Error(`test error: ${forum.name} is no forum`);
+    const thread = this.#world.addThread({ parent: forum, name: title, owner: from });
+    this.#events.threadChanged(thread, 'THREAD_CREATE', { newly_created: true });
+    const mentioned = this.#people.mentionsIn(thread, text);
+    const message = this.#world.add(thread, { id: thread.id, author: from, text, mentioned, files, fields });
+    this.#events.messageCreated(message);
+    return { thread, message };
+  }
+
+  archives(thread: ChannelState, options: { readonly isLocked?: boolean } = {}): void {
+    if (thread.thread === undefined) throw new Error(`test error: ${thread.id} is no thread`);
+    thread.thread.isArchived = true;
+    thread.thread.isLocked = options.isLocked ?? false;
+    thread.thread.archivedAt = this.#world.now();
+    this.#events.threadChanged(thread, 'THREAD_UPDATE');
+  }
+
+  deletesThread(thread: ChannelState): void {
+    this.#world.channels.delete(thread.id);
+    this.#events.threadDeleted(thread);
+  }
+
+  createsChannel(guild: GuildState, name: string, type: ChannelType = channelTypes.text): ChannelState {
+    const channel = this.#world.addChannel(guild, name, type);
+    this.#events.channelChanged(channel, 'CHANNEL_CREATE');
+    return channel;
+  }
+
+  deletesChannel(channel: ChannelState): void {
+    this.#events.channelChanged(channel, 'CHANNEL_DELETE');
+    this.#world.channels.delete(channel.id);
+  }
+
+  /** Takes rights away from the bot in a channel, or gives them back. */
+  denies(channel: ChannelState, ...denied: readonly Permission[]): void {
+    channel.denied = denied.reduce((bits, name) => bits | permissions[name], 0n);
+    this.#events.channelChanged(channel, 'CHANNEL_UPDATE');
+  }
+
+  /** Gives the bot rights that it does not have by itself. */
+  grants(channel: ChannelState, ...granted: readonly Permission[]): void {
+    channel.granted = granted.reduce((bits, name) => bits | permissions[name], 0n);
+    this.#events.channelChanged(channel, 'CHANNEL_UPDATE');
+  }
+
+  joins(guild: GuildState, user: DiscordUser): void {
+    const member = this.#world.addMember(guild, user);
+    this.#events.memberChanged(guild, 'GUILD_MEMBER_ADD', this.#platform.render.memberWithUser(member));
+  }
+
+  leaves(guild: GuildState, user: DiscordUser): void {
+    guild.members.delete(user.id);
+    this.#events.memberChanged(guild, 'GUILD_MEMBER_REMOVE', { user: this.#platform.render.user(user) });
+  }
+
+  removesBot(guild: GuildState): void {
+    this.#events.guildGone(guild, false);
+    guild.isBotIn = false;
+  }
+
+  /** Into a guild that exists, or a new one. */
+  addsBot(guild: GuildState): void {
+    guild.isBotIn = true;
+    this.#world.addMember(guild, this.#world.bot);
+    this.#events.guildAvailable(guild);
+  }
+
+  /** The platform loses a guild for a while. */
+  losesGuild(guild: GuildState): void {
+    this.#events.guildGone(guild, true);
+    guild.isUnavailable = true;
+  }
+
+  findsGuild(guild: GuildState): void {
+    guild.isUnavailable = false;
+    this.#events.guildAvailable(guild);
+  }
+}

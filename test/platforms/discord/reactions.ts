@@ -1,0 +1,20 @@
+import { refuse } from './errors.ts';
+import type { World } from './world.ts';
+
+const emoji = /^\p{RGI_Emoji}$/v;
+
+/** The emoji of a path: itself, or `name:id` of a guild's own, also as `<:name:id>` without its brackets. */
+export function readEmoji(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded).replace(/^a?:(?=\w+:\d+$)/, '');
+  } catch {
+    throw refuse('unknownEmoji');
+  }
+}
+
+/** Emojis may come with or without their variation mark. */
+export function isKnownEmoji(world: World, key: string): boolean {
+  const id = /^\w+:(\d+)$/.exec(key)?.[1];
+  if (id !== undefined) return [...world.guilds.values()].some((guild) => guild.emojis.has(id));
+  return emoji.test(key) || emoji.test(`${key}\ufe0f`);
+}

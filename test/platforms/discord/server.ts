@@ -1,0 +1,312 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { WebSocketServer } from 'ws';
+import { answerCall, type Reply } from './answer.ts';
+import { download } from './cdn.ts';
+import { Events } from './events.ts';
+import { type Fault, type FaultMatch, Faults } from './faults.ts';
+import { Gateway } from './gateway.ts';
+import type { Privileged } from './intents.ts';
+import { type Interaction, Interactions } from './interactions.ts';
+import { People, type UserMessage } from './people.ts';
+import { Places } from './places.ts';
+import type { Platform } from './platform.ts';
+import { visibleMessages } from './posting.ts';
+import { RateLimiter, type Rates, wideRates } from './rates.ts';
+import { application, memberships } from './routes-account.ts';
+import type { Call, DiscordUser, Ping, Refusal, StandingMessage, Typing } from './types.ts';
+import { Renderer } from './wire.ts';
+import { World } from './world.ts';
+
+export type DiscordServerOptions = {
+  readonly token?: string;
+  readonly botName?: string;
+  /** Time as the platform sees it: ids, ages, the 3 seconds. Default: the real one. */
+  readonly now?: () => number;
+  /** What the developer portal allows. Default: MessageContent and members, not presences. */
+  readonly privileged?: Partial<Privileged>;
+  readonly rates?: Rates;
+  /** Default: 41,250, as Discord asks for. */
+  readonly heartbeatIntervalMs?: number;
+  /** How long a session without a socket can be resumed. Default: 3 minutes. */
+  readonly sessionLifetimeMs?: number;
+  /** How long `enforce_nonce` remembers. Default: 3 minutes. */
+  readonly nonceWindowMs?: number;
+  /** Discord wants 5,000 ms between two identifies. Default: 0, for tests that start the bot again. */
+  readonly identifyIntervalMs?: number;
+};
+
+/** Starts a Discord server, REST v10 and gateway v10, on a loopback port of its own. */
+export async function startDiscordServer(options: DiscordServerOptions = {}): Promise<DiscordServer> {
+  const server = new DiscordServer(options);
+  await server.comeBack();
+  return server;
+}
+
+/** Discord as a bot meets it, and the hands of a test on the other side of it. */
+export class DiscordServer {
+  readonly token: string;
+  readonly bot: DiscordUser;
+  readonly world: World;
+  readonly gateway: Gateway;
+  readonly interactions: Interactions;
+  readonly platform: Platform;
+  /** What people write and press: `server.people.sends({ from, text })`. */
+  readonly people: People;
+  /** What people do with guilds, channels and threads. */
+  readonly places: Places;
+  /** Every call of the REST API, in order of arrival. */
+  readonly calls: Call[] = [];
+  /** Every call and every gateway payload that Discord would refuse; asked-for faults are not among them. */
+  readonly refusals: Refusal[] = [];
+  /** Every message of the bot that really pings somebody. */
+  readonly pings: Ping[] = [];
+  readonly typing: Typing[] = [];
+  readonly #faults = new Faults();
+  readonly #limiter: RateLimiter;
+  readonly #sockets = new Set<Socket>();
+  readonly #waiters = new Set<() => void>();
+  readonly #webSockets = new WebSocketServer({ noServer: true, perMessageDeflate: false });
+  #http: Server | undefined;
+  #port = 0;
+  #isTokenRevoked = false;
+
+  constructor(options: DiscordServerOptions) {
+    const now = options.now ?? Date.now;
+    this.world = new World(
+      { id: '1100000000000000001', username: options.botName ?? 'parley', global_name: null, bot: true },
+      now,
+    );
+    this.bot = this.world.bot;
+    this.token =
+      options.token ?? `${Buffer.from(this.bot.id).toString('base64url')}.GparLy.test-token-0123456789abcdef`;
+    const privileged = {
+      messageContent: true,
+      guildMembers: true,
+      guildPresences: false,
+      ...options.privileged,
+    };
+    this.interactions = new Interactions(now);
+    this.#limiter = new RateLimiter(options.rates ?? wideRates);
+    const events = new Events(() => this.platform);
+    this.gateway = new Gateway({
+      now,
+      isToken: (token) => this.isToken(token),
+      privileged,
+      heartbeatIntervalMs: options.heartbeatIntervalMs ?? 41_250,
+      sessionLifetimeMs: options.sessionLifetimeMs ?? 180_000,
+      identifyIntervalMs: options.identifyIntervalMs ?? 0,
+      ready: () => this.#ready(),
+      welcome: (session) => {
+        for (const guild of memberships(this.platform))
+          if (session.serves(guild.id) && !guild.isUnavailable)
+            this.gateway.tell(session, 'GUILD_CREATE', this.platform.render.guild(guild));
+      },
+      onChange: () => this.#changed(),
+      refuse: (what, code, reason) => this.refusals.push({ what, status: 0, code, reason }),
+    });
+    this.platform = {
+      world: this.world,
+      gateway: this.gateway,
+      events,
+      render: new Renderer(this.world, () => this.baseUrl),
+      interactions: this.interactions,
+      now,
+      privileged,
+      typing: this.typing,
+      pings: this.pings,
+      commands: new Map(),
+      nonceWindowMs: options.nonceWindowMs ?? 180_000,
+      gatewayUrl: () => `ws://127.0.0.1:${this.#port}/gateway`,
+      identifiesLeft: () => 1000 - this.gateway.counts.identifies,
+    };
+    this.people = new People(this.platform);
+    this.places = new Places(this.platform, this.people);
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** What `rest.api` of a client is set to. */
+  get apiUrl(): string {
+    return `${this.baseUrl}/api`;
+  }
+
+  /** The calls that put a message somewhere or change one, refused ones included. */
+  get sent(): readonly Call[] {
+    const isSend = /^(POST|PATCH|DELETE) .*(\/messages|\/messages\/:message|\/callback|webhooks\/\S+:token)$/;
+    return this.calls.filter((call) => isSend.test(call.route));
+  }
+
+  /** Short for `people.sends`. */
+  userSends(message: UserMessage): StandingMessage {
+    return this.people.sends(message);
+  }
+
+  /** What stands in a channel for all to see, oldest first. */
+  messages(channelId: string): readonly StandingMessage[] {
+    const channel = this.world.channels.get(channelId);
+    return channel === undefined ? [] : visibleMessages(channel);
+  }
+
+  /** What stands there and was written by the bot. */
+  botMessages(channelId: string): readonly StandingMessage[] {
+    return this.messages(channelId).filter((message) => message.author.id === this.bot.id);
+  }
+
+  /** The texts in a channel as they stand now, oldest first, each with the name of who wrote it. */
+  texts(channelId: string): readonly string[] {
+    return this.messages(channelId).map(({ author, text }) => `${author.username}: ${text}`);
+  }
+
+  deletedMessages(channelId: string): readonly StandingMessage[] {
+    return this.world.channels.get(channelId)?.deleted ?? [];
+  }
+
+  /** What the bot answered to an interaction, as the person sees it now, ephemeral answers included. */
+  answersTo({ channel, messageIds }: Interaction): readonly StandingMessage[] {
+    const here = this.world.channels.get(channel.id)?.messages;
+    return messageIds.map((id) => here?.get(id)).filter((message) => message !== undefined);
+  }
+
+  fault(fault: Fault, match: FaultMatch = {}): void {
+    this.#faults.add(fault, match);
+  }
+
+  clearFaults(): void {
+    this.#faults.clear();
+    this.gateway.clearFaults();
+  }
+
+  /** From now on the token is refused, by REST and by the gateway. */
+  revokeToken(): void {
+    this.#isTokenRevoked = true;
+    this.gateway.cut({ isResumable: false, code: 4004 });
+  }
+
+  isToken(token: string): boolean {
+    return !this.#isTokenRevoked && token === this.token;
+  }
+
+  /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
+  waitFor<T>(probe: () => T | undefined | false, deadlineMs = 10_000): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const check = () => {
+        const value = probe();
+        if (value === undefined || value === false) return;
+        finish();
+        resolve(value);
+      };
+      const finish = () => {
+        clearTimeout(timer);
+        this.#waiters.delete(check);
+      };
+      const timer = setTimeout(() => {
+        finish();
+        const last = this.calls.slice(-8).map((call) => `${call.route} ${call.status} ${call.reason ?? ''}`);
+        const why = `nothing matched within ${deadlineMs} ms; last calls: ${last.join('; ')}`;
+        reject(new Error(`Discord test server: ${why}`));
+      }, deadlineMs);
+      this.#waiters.add(check);
+      check();
+    });
+  }
+
+  /** An outage: cuts every connection and refuses new ones. Messages go on standing; sessions stay resumable. */
+  async goAway(): Promise<void> {
+    const http = this.#http;
+    if (http === undefined) return;
+    this.#http = undefined;
+    const closed = once(http, 'close');
+    http.close();
+    this.gateway.cut();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  /** Listens again, on the same port. */
+  async comeBack(): Promise<void> {
+    if (this.#http !== undefined) return;
+    const http = createServer((request, response) => void this.#serve(request, response));
+    http.keepAliveTimeout = 60_000;
+    http.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    http.on('upgrade', (request, socket, head) => {
+      this.#webSockets.handleUpgrade(request, socket, head, (webSocket) =>
+        this.gateway.accept(webSocket, request),
+      );
+    });
+    http.listen(this.#port, '127.0.0.1');
+    await once(http, 'listening');
+    this.#port = (http.address() as AddressInfo).port;
+    this.#http = http;
+  }
+
+  async close(): Promise<void> {
+    await this.goAway();
+  }
+
+  #ready() {
+    const { render } = this.platform;
+    return {
+      v: 10,
+      user: { ...render.user(this.bot), verified: true, mfa_enabled: false, email: null, flags: 0 },
+      user_settings: {},
+      guilds: memberships(this.platform).map(({ id }) => ({ id, unavailable: true })),
+      private_channels: [],
+      relationships: [],
+      resume_gateway_url: `ws://127.0.0.1:${this.#port}/resume`,
+      session_type: 'normal',
+      application: { id: this.bot.id, flags: application(this.platform).flags },
+      _trace: ['test'],
+    };
+  }
+
+  #changed(): void {
+    for (const check of [...this.#waiters]) check();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+    } catch {
+      return; // The client hung up in the middle of its request: nothing arrived, nothing to answer.
+    }
+    const url = new URL(request.url ?? '/', this.baseUrl);
+    if (url.pathname.startsWith('/attachments/')) return download(this.platform, url, response);
+    const deps = {
+      platform: this.platform,
+      faults: this.#faults,
+      limiter: this.#limiter,
+      isToken: (token: string) => this.isToken(token),
+      record: (call: Call) => this.calls.push(call),
+      refuse: (refusal: Refusal) => this.refusals.push(refusal),
+    };
+    const { call, fault, reply } = answerCall(deps, request, url, Buffer.concat(chunks));
+    this.#finish(call, fault, reply, response);
+  }
+
+  #finish(call: Call, fault: Fault | undefined, reply: Reply | undefined, response: ServerResponse): void {
+    const cuts = fault?.kind === 'cut' || fault?.kind === 'drop-answer';
+    if (cuts) response.socket?.destroy();
+    else if (fault?.kind === 'slow' && reply !== undefined)
+      setTimeout(() => this.#answer(call, reply, response), fault.ms).unref();
+    else if (reply !== undefined) this.#answer(call, reply, response);
+    this.#changed();
+  }
+
+  #answer(call: Call, { status, headers, body }: Reply, response: ServerResponse): void {
+    if (response.destroyed) return;
+    call.answered = true;
+    const length = status === 204 ? {} : { 'content-length': Buffer.byteLength(body) };
+    response.writeHead(status, { ...headers, ...length });
+    response.end(body);
+    this.#changed();
+  }
+}
