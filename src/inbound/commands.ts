@@ -2,6 +2,7 @@ import type { Authority } from '#contracts/outcome.ts';
 import { type CommandName, type CommandSpec, commandTable } from './command-table.ts';
 import { type LinkRequest, parseLinkRequest } from './link-request.ts';
 import type { Activation } from './mention-gate.ts';
+import { readOneTimeCode } from './one-time-code.ts';
 import { type PairRequest, parsePairRequest } from './pair-request.ts';
 import { parseQueueRequest, type QueueRequest } from './queue-request.ts';
 
@@ -80,7 +81,7 @@ function parseArguments(spec: CommandSpec, rest: string): ParsedCommand {
         ? asCommand(spec, { name })
         : malformed(spec, `/${name} takes no text; send that on its own.`);
     case 'start':
-      return asCommand(spec, rest === '' ? { name } : { name, payload: rest });
+      return parseStart(spec, rest);
     case 'stop':
       // "/stop it!" is a person who wants it stopped, so other words do not get in the way.
       return asCommand(spec, { name, target: rest.toLowerCase() === 'all' ? 'all' : 'run' });
@@ -107,6 +108,15 @@ function parseArguments(spec: CommandSpec, rest: string): ParsedCommand {
     default:
       return name satisfies never;
   }
+}
+
+/** A deep link carries one word; `link_` and a code is a link code, as if it had been typed. */
+function parseStart(spec: CommandSpec, payload: string): ParsedCommand {
+  const linkSpec = commandTable.find(({ name }) => name === 'link');
+  const code = payload.startsWith('link_') ? readOneTimeCode(payload.slice('link_'.length)) : undefined;
+  if (linkSpec && code !== undefined)
+    return asCommand(linkSpec, { name: 'link', request: { kind: 'join', code } });
+  return asCommand(spec, payload === '' ? { name: 'start' } : { name: 'start', payload });
 }
 
 function asCommand(spec: CommandSpec, command: Command & { readonly name: CommandName }): ParsedCommand {

@@ -94,7 +94,7 @@ export function createLaneDriver(deps: DriveLaneDeps): DriveLane {
 export function newFraming(): Framing {
   const boundary = boundaryFrom(randomBytes(16));
   const frame = (about: string) => wrapUntrusted('', about, boundary).split('\n');
-  const [contextIntro = ''] = frame('earlier messages in this group, for context only');
+  const [contextIntro = ''] = frame('what was said and done here before, for context only');
   const [overflowIntro = ''] = frame('older messages, shortened because too many were waiting');
   return { contextIntro, overflowIntro, contextOutro: frame('').at(-1) ?? '' };
 }

@@ -28,6 +28,12 @@ describe('chat commands', () => {
     ['/whoami', { name: 'whoami' }],
     ['/start', { name: 'start' }],
     ['/start AbC-123', { name: 'start', payload: 'AbC-123' }],
+    ['/start link_ABCD2345', { name: 'link', request: { kind: 'join', code: 'ABCD2345' } }],
+    ['/link', { name: 'link', request: { kind: 'ask' } }],
+    ['/link List', { name: 'link', request: { kind: 'list' } }],
+    ['/link abcd-2345', { name: 'link', request: { kind: 'join', code: 'ABCD2345' } }],
+    ['/link abcd 2345', { name: 'link', request: { kind: 'join', code: 'ABCD2345' } }],
+    ['/link remove net:7', { name: 'link', request: { kind: 'remove', target: 'net:7' } }],
     ['/activation Always', { name: 'activation', activation: 'always' }],
     ['/activation mention', { name: 'activation', activation: 'mention' }],
     ['/queue', { name: 'queue', request: { kind: 'show' } }],
@@ -97,6 +103,13 @@ describe('chat commands', () => {
     ['/pair list all', 'Use /pair list on its own.'],
     ['/pair up', 'Use /pair list, /pair approve and the code, or /pair revoke channel:id.'],
     ['/activation', 'Use /activation mention or /activation always.'],
+    ['/link remove', 'Use /link remove channel:id; /link list shows them.'],
+    ['/link remove net:7 net:8', 'Use /link remove channel:id; /link list shows them.'],
+    [
+      // An O is no letter of a code.
+      '/link ABCD234O',
+      'Use /link to get a code, /link and the code to use it, /link list, or /link remove channel:id.',
+    ],
     ['/new what is the weather?', '/new takes no text; send that on its own.'],
   ])('says what is wrong with %j', (text, problem) => {
     expect(problemOf(text)).toBe(problem);
