@@ -5,6 +5,7 @@ import { test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { bob, eve, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { until } from './until.ts';
 
 const codeNotice = /^I do not know you yet\. .* code: ([A-Z2-9]{8}) /;
 
@@ -47,12 +48,10 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   onTestFinished(async () => gate.open());
   model.script([{ chunks: ['A long ', 'answer.'], hold: { gate, afterChunks: 1 } }]);
   telegram.userSends({ from: bob, text: 'Tell me a story.' });
-  await telegram.waitFor(() => model.requests.length === 2, 20_000);
+  await until(() => model.requests.length === 2, { what: 'the story', deadlineMs: 20_000 });
   telegram.userSends({ from: bob, text: 'A long one.' });
-  await telegram.waitFor(
-    () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length === 1,
-    20_000,
-  );
+  const waits = () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length === 1;
+  await until(waits, { what: 'the second message', deadlineMs: 20_000 });
   telegram.userSends({ from: eve, text: '/pair revoke telegram:502' });
   await untilSaid(telegram, { chat: eve.id, text: 'telegram:502 may not write to me any more.' }, 20_000);
   telegram.userSends({ from: bob, text: 'Hello?' });

@@ -3,9 +3,11 @@
  * something only if it turns red when the code is wrong.
  */
 import { describe, expect, it } from 'vitest';
-import { type Mutant, mutants } from './mutants.ts';
+import { accessMutants } from './access-mutants.ts';
+import { mutants as coreMutants, type Mutant } from './mutants.ts';
 import { copyWorkTree, findStale } from './work-tree.ts';
 
+const mutants = [...coreMutants, ...accessMutants];
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
 const chosen = mutants.filter(

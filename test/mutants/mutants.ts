@@ -320,9 +320,9 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/inbound/authorise.ts',
-        find: '  const isOwner = names(policy.owners, route.channel, sender.id);',
-        replace:
-          '  const isOwner = names(policy.owners, route.channel, sender.id) || names(policy.owners, route.channel, sender.name);',
+        find: `  return names(policy.owners, route.channel, sender.id) || (`,
+        replace: `  if (names(policy.owners, route.channel, (sender as unknown as { name: typeof sender.id }).name)) return true;
+  return names(policy.owners, route.channel, sender.id) || (`,
       },
     ],
     test: { file: 'test/inbound/authorise.test.ts', name: 'cannot even see a name' },

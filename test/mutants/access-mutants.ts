@@ -1,0 +1,123 @@
+import type { Mutant } from './mutants.ts';
+
+const store = 'test/store/access.test.ts';
+const authorise = 'test/inbound/authorise.test.ts';
+
+/** Broken variants of who may write, and of who decides it. */
+export const accessMutants: readonly Mutant[] = [
+  {
+    name: 'pairing code accepted twice',
+    invariant: 'a pairing code lets one person in, once',
+    edits: [
+      {
+        file: 'src/store/access/approve-pairing.ts',
+        find: `    .deleteFrom('pairings')`,
+        replace: `    .updateTable('pairings')\n    .set({ createdAt: tx.now })`,
+      },
+    ],
+    test: { file: store, name: 'is let in on the account that showed the code, once' },
+    isSample: true,
+  },
+  {
+    name: 'pairing code that never expires',
+    invariant: 'a pairing code holds for an hour',
+    edits: [
+      {
+        file: 'src/store/access/approve-pairing.ts',
+        find: `    .where('expiresAt', '>', tx.now)\n`,
+        replace: '',
+      },
+    ],
+    test: { file: store, name: 'is shown a new code when the old one has expired' },
+  },
+  {
+    name: 'a fourth request pushes out the first',
+    invariant: 'a flood of strangers takes nobody’s place',
+    edits: [
+      {
+        file: 'src/store/access/request-pairing.ts',
+        find: `return { kind: 'full' };`,
+        replace: `await tx.db.deleteFrom('pairings').where('peerId', '=', requests[0]?.peerId ?? '').execute();`,
+      },
+    ],
+    test: { file: store, name: 'never waits as the fourth, and pushes nobody out' },
+  },
+  {
+    name: 'guesses at pairing codes uncounted',
+    invariant: 'ten codes a minute are looked at, whoever tries',
+    edits: [
+      {
+        file: 'src/store/access/limit-tries.ts',
+        find: `if (recent.length >= triesPerMinute) return 'limited';`,
+        replace: '',
+      },
+    ],
+    test: { file: store, name: 'is found by no more than ten tries a minute' },
+  },
+  {
+    name: 'access decided before the transaction only',
+    invariant: 'what is committed after a revocation was decided after it',
+    edits: [
+      {
+        file: 'src/store/intake/accept-batch.ts',
+        find: '    await proveStandings(tx, input);\n',
+        replace: '',
+      },
+    ],
+    test: { file: 'test/inbound/access-race.test.ts', name: 'decides again when somebody is revoked' },
+    isSample: true,
+  },
+  {
+    name: 'what waits outlives a revocation',
+    invariant: 'a revocation holds for what was taken in before it',
+    edits: [
+      {
+        file: 'src/store/access/revoke-access.ts',
+        find: '    await endWaiting(tx, person);\n',
+        replace: '',
+      },
+    ],
+    test: { file: store, name: 'holds for what the door had decided before it' },
+  },
+  {
+    name: 'approval for direct messages opens groups',
+    invariant: 'an approval for direct messages counts in no group',
+    edits: [
+      {
+        file: 'src/inbound/authorise.ts',
+        find: `(standing === 'owner' && sender.id !== '')`,
+        replace: `(standing !== 'none' && sender.id !== '')`,
+      },
+    ],
+    test: { file: authorise, name: 'never counts an approval for direct messages in a group' },
+  },
+  {
+    name: 'reactions skip the gate',
+    invariant: 'one gate decides about every kind of event',
+    edits: [
+      {
+        file: 'src/inbound/propose.ts',
+        find: `  if (access.kind === 'refused') return`,
+        replace: `  if (access.kind === 'refused' && envelope.event.kind === 'message') return`,
+      },
+      {
+        file: 'src/inbound/propose.ts',
+        find: '  const { authority } = access;',
+        replace: `  const authority = access.kind === 'allowed' ? access.authority : 'guest';`,
+      },
+    ],
+    test: { file: 'test/threats/access.test.ts', name: 'keeps nothing of anybody else' },
+  },
+  {
+    name: '/pair in the hands of everybody',
+    invariant: 'only an owner, and only in a direct conversation, approves',
+    edits: [
+      {
+        file: 'src/inbound/command-table.ts',
+        find: `    inDms: 'owner',\n`,
+        replace: '',
+      },
+    ],
+    test: { file: 'test/inbound/pair-command.test.ts', name: 'alone approves' },
+  },
+];
