@@ -5,6 +5,14 @@ import { type Command, commandRight, parseCommand } from '../../src/inbound/comm
 
 const bot = { name: 'Parley_Bot' };
 
+type Asking = Parameters<typeof commandRight>[1];
+
+const everyAsking: readonly Asking[] = (['dm', 'group'] as const).flatMap((chat) =>
+  (['owner', 'member', 'guest'] as const).flatMap((authority) =>
+    [true, false, undefined].map((isAdmin) => ({ chat, authority, isAdmin })),
+  ),
+);
+
 function commandOf(text: string): Command | undefined {
   const parsed = parseCommand(text, bot);
   return parsed?.kind === 'command' ? parsed.command : undefined;
@@ -166,6 +174,26 @@ describe('chat commands', () => {
     }
     expect(right('/stop', guest, 'group')).toBe('own-run');
     expect(right('/status', guest, 'group')).toBe('allowed');
+  });
+
+  it('decides every command, chat, role and administrator by the list', () => {
+    // Who may use it in a group; in a direct conversation everybody may use all but the owner's own.
+    const adminsOnly: readonly string[] = ['new', 'reset', 'queue', 'activation'];
+    const ownersDmOnly: readonly string[] = ['pair'];
+    const expected = (name: string, { chat, authority, isAdmin }: Asking) => {
+      if (ownersDmOnly.includes(name)) return chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied';
+      if (chat === 'dm' || authority === 'owner' || isAdmin) return 'allowed';
+      if (adminsOnly.includes(name)) return 'denied';
+      return name === 'stop' ? 'own-run' : 'allowed';
+    };
+    for (const spec of commandTable) {
+      for (const asking of everyAsking)
+        expect([spec.name, asking, commandRight({ spec }, asking)]).toEqual([
+          spec.name,
+          asking,
+          expected(spec.name, asking),
+        ]);
+    }
   });
 
   it('registers every command in a form that networks accept', () => {
