@@ -24,6 +24,11 @@ const channels: readonly ChannelEntry[] = [
     needs: 'TELEGRAM_BOT_TOKEN',
     load: async () => (await import('../channels/telegram/index.ts')).channel,
   },
+  {
+    id: channelId('signal'),
+    needs: 'SIGNAL_API_URL',
+    load: async () => (await import('../channels/signal/index.ts')).channel,
+  },
 ];
 
 const plugins: readonly { readonly id: string; load(): Promise<PluginDefinition> }[] = [

@@ -49,6 +49,12 @@ function positionOf(error: unknown, text: string): string {
   return ` at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
 
+/** Which variable holds what stands at a place of the file by mistake. */
+const variableOf: Readonly<Record<string, string>> = {
+  'channels.telegram.token': 'TELEGRAM_BOT_TOKEN',
+  'channels.signal.webhookSecret': 'SIGNAL_WEBHOOK_SECRET',
+};
+
 const secretName = /^(token|.*[a-z]Token|secret|.*Secret|password|.*Password)$/;
 
 /** The file is shared, printed and committed, so a credential in it is an error. */
@@ -57,7 +63,7 @@ function findSecrets(value: object, path: string, at: string): readonly Problem[
   for (const [name, member] of Object.entries(value)) {
     const here = at === '' ? name : `${at}.${name}`;
     if (at !== '' && typeof member === 'string' && secretName.test(name)) {
-      const variable = here === 'channels.telegram.token' ? 'TELEGRAM_BOT_TOKEN' : 'its variable';
+      const variable = variableOf[here] ?? 'its variable';
       problems.push({
         where: `${here} in ${path}`,
         what: `secrets do not belong in the file; set ${variable} in the environment and remove it here`,

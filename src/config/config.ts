@@ -27,6 +27,11 @@ export type Config = DeepReadonly<
   readonly mentionMatchers: readonly TextPattern[];
   readonly channels: {
     readonly telegram: ChannelSettings & { readonly token?: Secret; readonly apiRoot?: string };
+    readonly signal: ChannelSettings & {
+      readonly apiUrl?: string;
+      readonly number?: string;
+      readonly webhookSecret?: Secret;
+    };
     readonly web: ChannelSettings;
     readonly terminal: ChannelSettings;
   };

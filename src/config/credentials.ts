@@ -5,6 +5,7 @@ import { findSecretProblem, Secret, type SecretKind } from './secret.ts';
 export type Credentials = {
   readonly token?: Secret;
   readonly telegramToken?: Secret;
+  readonly signalWebhookSecret?: Secret;
   readonly apiKeys: readonly Secret[];
   readonly redisUrl?: Secret;
   readonly databaseUrl?: Secret;
@@ -35,6 +36,10 @@ export function readCredentials(environment: Environment, rules: CredentialRules
     'TELEGRAM_BOT_TOKEN',
     ofKind('telegram-token', 'copy it from @BotFather or unset it'),
   );
+  const signalWebhookSecret = take(
+    'SIGNAL_WEBHOOK_SECRET',
+    ofKind('access-token', 'use a random one, for example from `openssl rand -hex 24`'),
+  );
   const redisUrl = take('REDIS_URL', (value) => findRedisProblem(value, rules));
   const databaseUrl = take('DATABASE_URL', findDatabaseProblem);
   const apiKeys = splitList(environment.values.ANTHROPIC_API_KEY).map((key) => {
@@ -46,6 +51,7 @@ export function readCredentials(environment: Environment, rules: CredentialRules
   return {
     ...(token && { token }),
     ...(telegramToken && { telegramToken }),
+    ...(signalWebhookSecret && { signalWebhookSecret }),
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),
     apiKeys,

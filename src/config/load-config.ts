@@ -49,6 +49,8 @@ type Sources = ReadonlyMap<string, EnvironmentName>;
 const settingOf: Partial<Record<EnvironmentName, readonly string[]>> = {
   ANTHROPIC_BASE_URL: ['model', 'baseUrl'],
   TELEGRAM_API_ROOT: ['channels', 'telegram', 'apiRoot'],
+  SIGNAL_API_URL: ['channels', 'signal', 'apiUrl'],
+  SIGNAL_NUMBER: ['channels', 'signal', 'number'],
   PARLEY_HOST: ['host'],
   PARLEY_PORT: ['port'],
   PARLEY_MODEL: ['model', 'id'],
@@ -119,7 +121,7 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
   const { credentials, file } = input;
   const dataDir = locateDataDir(settings, input);
   const agents = buildAgents(settings, dataDir);
-  const { token, redisUrl, databaseUrl, telegramToken } = credentials;
+  const { token, redisUrl, databaseUrl, telegramToken, signalWebhookSecret } = credentials;
   return {
     ...rest,
     dataDir,
@@ -144,6 +146,11 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
         ...settings.channels.telegram,
         enabled: settings.channels.telegram.enabled ?? telegramToken !== undefined,
         ...(telegramToken && { token: telegramToken }),
+      },
+      signal: {
+        ...settings.channels.signal,
+        enabled: settings.channels.signal.enabled ?? settings.channels.signal.apiUrl !== undefined,
+        ...(signalWebhookSecret && { webhookSecret: signalWebhookSecret }),
       },
     },
   };

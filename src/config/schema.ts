@@ -266,6 +266,17 @@ const channels = z
         apiRoot: httpUrl.exactOptional(),
       })
       .prefault({}),
+    signal: z
+      .looseObject({
+        enabled: z.boolean().exactOptional().describe('Default: on when SIGNAL_API_URL is set.'),
+        apiUrl: httpUrl.exactOptional().describe('Where signal-cli-rest-api is.'),
+        number: z
+          .string()
+          .regex(/^\+[1-9]\d{4,14}$/, 'is not a phone number in international form, for example +15550001111')
+          .exactOptional()
+          .describe('Default: the only account of the server.'),
+      })
+      .prefault({}),
     web: z.looseObject({ enabled: z.boolean().default(true) }).prefault({}),
     terminal: z.looseObject({ enabled: z.boolean().default(true) }).prefault({}),
   })

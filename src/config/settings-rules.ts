@@ -92,14 +92,21 @@ function findModelProblems(settings: FileSettings, credentials: Credentials): re
 }
 
 function findChannelProblems(settings: FileSettings, credentials: Credentials): readonly Problem[] {
-  return settings.channels.telegram.enabled === true && credentials.telegramToken === undefined
-    ? [
-        {
-          where: 'channels.telegram.enabled',
-          what: 'is on, but there is no token; set TELEGRAM_BOT_TOKEN in the environment, or turn it off',
-        },
-      ]
-    : [];
+  const { telegram, signal } = settings.channels;
+  const problems: Problem[] = [];
+  if (telegram.enabled === true && credentials.telegramToken === undefined) {
+    problems.push({
+      where: 'channels.telegram.enabled',
+      what: 'is on, but there is no token; set TELEGRAM_BOT_TOKEN in the environment, or turn it off',
+    });
+  }
+  if (signal.enabled === true && signal.apiUrl === undefined) {
+    problems.push({
+      where: 'channels.signal.enabled',
+      what: 'is on, but it is not said where signal-cli-rest-api is; set SIGNAL_API_URL, or turn it off',
+    });
+  }
+  return problems;
 }
 
 function findOutboxProblems(settings: FileSettings): readonly Problem[] {

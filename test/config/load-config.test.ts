@@ -62,7 +62,12 @@ describe('with neither file nor environment', () => {
         concurrency: { main: 64, 'sub-5': 8, schedule: 4, background: 2 },
       },
       outbox: { tries: 3, minBackoffMs: 500, maxBackoffMs: 30_000, resendUnknown: false },
-      channels: { telegram: { enabled: false }, web: { enabled: true }, terminal: { enabled: true } },
+      channels: {
+        telegram: { enabled: false },
+        signal: { enabled: false },
+        web: { enabled: true },
+        terminal: { enabled: true },
+      },
     });
   });
 
@@ -105,6 +110,28 @@ describe('the environment', () => {
     expect(config.channels.telegram).toMatchObject({ enabled: true, apiRoot: 'http://127.0.0.1:9998' });
     expect(config.channels.telegram.token?.reveal()).toBe(telegramToken);
     expect(config.owners).toEqual(['web:owner', 'terminal:owner', 'telegram:42', 'telegram:43']);
+  });
+
+  it('turns Signal on by the address of its server, and keeps the secret of its webhook', () => {
+    const secret = 'f3a81c0b9d4e27568c1d';
+    const config = load(undefined, {
+      SIGNAL_API_URL: 'http://127.0.0.1:8080',
+      SIGNAL_NUMBER: '+15550001111',
+      SIGNAL_WEBHOOK_SECRET: `${secret}-77`,
+    });
+    expect(config.channels.signal).toMatchObject({
+      enabled: true,
+      apiUrl: 'http://127.0.0.1:8080',
+      number: '+15550001111',
+    });
+    expect(config.channels.signal.webhookSecret?.reveal()).toBe(`${secret}-77`);
+    expect(JSON.stringify(config)).not.toContain(secret);
+    expect(problemsOf({ channels: { signal: { enabled: true } } })).toContain('set SIGNAL_API_URL');
+    expect(problemsOf({ channels: { signal: { webhookSecret: secret } } })).toContain(
+      'SIGNAL_WEBHOOK_SECRET',
+    );
+    expect(problemsOf(undefined, { SIGNAL_WEBHOOK_SECRET: 'changeme' })).toContain('SIGNAL_WEBHOOK_SECRET');
+    expect(problemsOf(undefined, { SIGNAL_NUMBER: '0170 123' })).toContain('SIGNAL_NUMBER');
   });
 
   it('counts a variable set to nothing as absent', () => {

@@ -53,6 +53,10 @@ const gateway = await startGateway({
       id: channelId('telegram'),
       load: async () => (await import('../../channels/telegram/index.ts')).channel,
     },
+    {
+      id: channelId('signal'),
+      load: async () => (await import('../../channels/signal/index.ts')).channel,
+    },
   ],
   plugins: [files, ...extra].map((definition) => ({ definition, config: {} })),
   onSecret: (value) => logger.redactor.add(value),
