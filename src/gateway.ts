@@ -358,7 +358,7 @@ async function openChannels(base: Base, { host, gate, server }: ChannelParts): P
   const open = async ({ id, load, localPeer, needs }: ChannelEntry): Promise<void> => {
     const settings = Object.entries(config.channels).find(([name]) => name === id)?.[1];
     if (!settings?.enabled) {
-      const isMissing = needs !== undefined && settings?.token === undefined;
+      const isMissing = needs !== undefined && (settings?.token ?? settings?.apiUrl) === undefined;
       return host.setOff(id, isMissing ? `set ${needs} to have it` : `channels.${id}.enabled is false`);
     }
     const dataDir = join(config.dataDir, 'channels', id);
