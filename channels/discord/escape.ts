@@ -1,0 +1,114 @@
+/**
+ * Escapes text so that Discord shows it as it is. Addresses stay bare, because a backslash would become
+ * part of the link; everything else that its Markdown parser could read as markup gets a backslash, and
+ * only that, since each costs one of the 2000 characters.
+ */
+
+export type Surroundings = {
+  /** The text begins a line, or the content of a style, which the parser reads like the beginning of a line. */
+  readonly isLineStart: boolean;
+  /** Characters that would end an enclosing style if they stood in an address. */
+  readonly enders: string;
+  /** Markup follows at once: an address would swallow it. */
+  readonly isFollowed: boolean;
+  /** Masked links are possible in this message. */
+  readonly hasLinks: boolean;
+};
+
+/** What a client makes a link of, as in its own parser. */
+const address = /(?:https?|steam):\/\/[^\s<]+[^<.,:;"')\]\s]/g;
+/** An address that goes on to the end, or would if the next characters belonged to it. */
+const openAddress = /(?:https?|steam):\/\/[^\s<]*$/;
+
+export function escapeText(text: string, around: Surroundings): string {
+  const openAt = around.isFollowed ? text.search(openAddress) : -1;
+  let out = '';
+  let at = 0;
+  for (const { 0: url, index } of text.matchAll(address)) {
+    // A backslash or a marker right behind it would be read as part of it.
+    const isTouched = /^[^\s<]*</.test(text.slice(index + url.length)) || index === openAt;
+    const written = writeAddress(url, { isTouched, enders: around.enders });
+    if (written === undefined) continue;
+    out += escapeRange(text, { start: at, end: index }, around) + written;
+    at = index + url.length;
+  }
+  return out + escapeRange(text, { start: at, end: text.length }, around);
+}
+
+/** Undefined when it cannot be a link here; its text then loses the look of one. */
+function writeAddress(
+  url: string,
+  { isTouched, enders }: { readonly isTouched: boolean; readonly enders: string },
+): string | undefined {
+  if ([...enders].some((character) => url.includes(character))) return undefined;
+  if (!isTouched) return url;
+  return url.includes('>') ? undefined : `<${url}>`;
+}
+
+export function encodeMarkers(url: string): string {
+  return percentEncode(url, /[*_~|\\`]/g);
+}
+
+export function percentEncode(url: string, characters: RegExp): string {
+  return url.replace(
+    characters,
+    (one) => `%${one.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  );
+}
+
+type Range = { readonly start: number; readonly end: number };
+
+function escapeRange(text: string, { start, end }: Range, around: Surroundings): string {
+  let out = '';
+  for (let index = start; index < end; index += 1) {
+    const character = text.charAt(index);
+    out += isMarkup(text, index, around) ? `\\${character}` : character;
+  }
+  return out;
+}
+
+/** Looks at the neighbours: most of these characters are harmless in most places. */
+function isMarkup(text: string, index: number, around: Surroundings): boolean {
+  const character = text.charAt(index);
+  const before = text.charAt(index - 1);
+  const after = text.charAt(index + 1);
+  switch (character) {
+    case '\\':
+    case '*':
+    case '_':
+    case '`':
+      return true;
+    case '~':
+    case '|':
+      // Only pairs mean something; at an edge the other half may be a marker of ours.
+      return before === character || after === character || before === '' || after === '';
+    case '<':
+      // Only a space keeps it from beginning an address in brackets.
+      return after !== ' ';
+    case ':':
+      // What is left of addresses here is none.
+      return after === '/' && /(?:https?|steam)$/.test(text.slice(Math.max(0, index - 5), index));
+    case '@':
+      return text.startsWith('everyone', index + 1) || text.startsWith('here', index + 1);
+    case '[':
+      return around.hasLinks;
+    case '>':
+    case '#':
+    case '-':
+      return isBlank(linePrefix(text, index, around));
+    case '.':
+      return /^ *\d+$/.test(linePrefix(text, index, around) ?? '') && (after === ' ' || after === '');
+    default:
+      return false;
+  }
+}
+
+function isBlank(prefix: string | undefined): boolean {
+  return prefix !== undefined && prefix.trim() === '';
+}
+
+/** What stands before `index` in its line; undefined when the line began before the text. */
+function linePrefix(text: string, index: number, { isLineStart }: Surroundings): string | undefined {
+  const begin = text.lastIndexOf('\n', index - 1) + 1;
+  return begin === 0 && !isLineStart ? undefined : text.slice(begin, index);
+}

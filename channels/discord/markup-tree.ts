@@ -1,0 +1,162 @@
+/**
+ * Spans → a tree in which every style lies wholly in its parent and neither begins nor ends with white
+ * space, and code lies in nothing. Spans may come in any order and overlap as they like.
+ */
+import type { PlainSpanKind, Span } from '#contracts/formatted-text.ts';
+
+export type Style = Exclude<PlainSpanKind, 'code' | 'quote'>;
+
+export type Piece =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'code'; readonly text: string }
+  | { readonly kind: 'code-block'; readonly text: string; readonly language: string }
+  | { readonly kind: 'style'; readonly style: Style; readonly pieces: readonly Piece[] }
+  | { readonly kind: 'link'; readonly url: string; readonly text: string; readonly pieces: readonly Piece[] };
+
+export type Range = { readonly start: number; readonly end: number };
+
+/** What a range is: the text's own code or style. */
+type Mark =
+  | { readonly kind: 'code' }
+  | { readonly kind: 'code-block'; readonly language: string }
+  | { readonly kind: 'style'; readonly style: Style }
+  | { readonly kind: 'link'; readonly url: string };
+type Marked<M extends Mark = Mark> = Range & { readonly mark: M };
+
+export function piecesOf(text: string, range: Range, spans: readonly Span[]): readonly Piece[] {
+  const marked = spans.flatMap((span) => markOf(text, span, range));
+  const codes = withoutOverlaps(marked.filter(({ mark }) => mark.kind.startsWith('code')))
+    // A line break at its edge is the text's: a quote that follows must begin a line.
+    .flatMap((code) => trimmed(text, code, /\n/));
+  const links = withoutOverlaps(marked.filter(({ mark }) => mark.kind === 'link'));
+  const styles = joined(marked.filter(({ mark }) => mark.kind === 'style'));
+  const free = [...links, ...styles].flatMap((one) => subtract(one, codes));
+  return build(text, range, [...codes, ...nest(text, free)]);
+}
+
+export function rangeOf(span: { readonly start: number; readonly length: number }): Range {
+  return { start: span.start, end: span.start + span.length };
+}
+
+/** The span as a mark of this range; nothing when it lies outside or is a quote, which is made of lines. */
+function markOf(text: string, span: Span, within: Range): readonly Marked[] {
+  const { start: from, end: to } = rangeOf(span);
+  let start = Math.max(from, within.start);
+  let end = Math.min(to, within.end);
+  if (isInsidePair(text, start)) start -= 1;
+  if (isInsidePair(text, end)) end += 1;
+  if (!(Number.isInteger(start) && Number.isInteger(end) && end > start)) return [];
+  switch (span.kind) {
+    case 'quote':
+      return [];
+    case 'code':
+      return [{ start, end, mark: { kind: 'code' } }];
+    case 'code-block':
+      return [{ start, end, mark: { kind: 'code-block', language: span.language ?? '' } }];
+    case 'link':
+      return [{ start, end, mark: { kind: 'link', url: span.url } }];
+    default:
+      return [{ start, end, mark: { kind: 'style', style: span.kind } }];
+  }
+}
+
+function isInsidePair(text: string, index: number): boolean {
+  return /[\ud800-\udbff]/.test(text.charAt(index - 1)) && /[\udc00-\udfff]/.test(text.charAt(index));
+}
+
+/** The first of those that share a character stays. */
+function withoutOverlaps(marked: readonly Marked[]): readonly Marked[] {
+  let end = 0;
+  return marked.toSorted(byStart).filter((one) => {
+    if (one.start < end) return false;
+    end = one.end;
+    return true;
+  });
+}
+
+/** Ranges of one style that touch are one range. */
+function joined(styles: readonly Marked[]): readonly Marked[] {
+  const groups = Map.groupBy(styles, ({ mark }) => (mark.kind === 'style' ? mark.style : ''));
+  return [...groups.values()].flatMap((group) => {
+    const ranges: { start: number; end: number; mark: Mark }[] = [];
+    for (const one of group.toSorted(byStart)) {
+      const last = ranges.at(-1);
+      if (last && one.start <= last.end) last.end = Math.max(last.end, one.end);
+      else ranges.push({ ...one });
+    }
+    return ranges;
+  });
+}
+
+function subtract(marked: Marked, holes: readonly Marked[]): readonly Marked[] {
+  let left: readonly Marked[] = [marked];
+  for (const hole of holes) {
+    left = left.flatMap((one) =>
+      hole.end <= one.start || hole.start >= one.end
+        ? [one]
+        : [
+            { ...one, end: hole.start },
+            { ...one, start: hole.end },
+          ].filter(({ start, end }) => end > start),
+    );
+  }
+  return left;
+}
+
+/** Cuts what crosses the end of what began before it, and trims white space, until all lies one in another. */
+function nest(text: string, marked: readonly Marked[]): readonly Marked[] {
+  const waiting = marked.flatMap((one) => trimmed(text, one)).toSorted(byStart);
+  const placed: Marked[] = [];
+  for (let one = waiting.shift(); one; one = waiting.shift()) {
+    const { start, end } = one;
+    const crossed = placed.find((other) => other.start <= start && start < other.end && other.end < end);
+    if (!crossed) {
+      placed.push(one);
+      continue;
+    }
+    const halves = [
+      { ...one, end: crossed.end },
+      { ...one, start: crossed.end },
+    ].flatMap((half) => trimmed(text, half));
+    waiting.push(...halves);
+    waiting.sort(byStart);
+  }
+  return placed;
+}
+
+/** Without what is `blank` at its edges; nothing when it is all blank. */
+function trimmed(text: string, marked: Marked, blank = /\s/): readonly Marked[] {
+  let { start, end } = marked;
+  while (start < end && blank.test(text.charAt(start))) start += 1;
+  while (start < end && blank.test(text.charAt(end - 1))) end -= 1;
+  return end > start ? [{ ...marked, start, end }] : [];
+}
+
+/** Outer before inner; a link outside of what covers the same text, so that its label is whole. */
+function byStart(a: Marked, b: Marked): number {
+  return (
+    a.start - b.start || b.end - a.end || Number(b.mark.kind === 'link') - Number(a.mark.kind === 'link')
+  );
+}
+
+function build(text: string, range: Range, marked: readonly Marked[]): readonly Piece[] {
+  const pieces: Piece[] = [];
+  let at = range.start;
+  const plain = (end: number) => {
+    if (end > at) pieces.push({ kind: 'text', text: text.slice(at, end) });
+  };
+  const waiting = marked.toSorted(byStart);
+  for (let one = waiting.shift(); one; one = waiting.shift()) {
+    const { start, end, mark } = one;
+    plain(start);
+    const inner: Marked[] = [];
+    while (waiting[0] && waiting[0].start < end) inner.push(...waiting.splice(0, 1));
+    const content = text.slice(start, end);
+    if (mark.kind === 'code' || mark.kind === 'code-block') pieces.push({ ...mark, text: content });
+    else if (mark.kind === 'link') pieces.push({ ...mark, text: content, pieces: build(text, one, inner) });
+    else pieces.push({ ...mark, pieces: build(text, one, inner) });
+    at = end;
+  }
+  plain(range.end);
+  return pieces;
+}
