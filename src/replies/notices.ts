@@ -120,6 +120,15 @@ const german: Partial<Notices> = {
     'Entschuldigung, ich nehme keine Direktnachrichten von Unbekannten an. Mein Besitzer kann dich mit deiner Kennung zulassen: {id}',
   pairingCode:
     'Ich kenne dich noch nicht. Bitte meinen Besitzer, diesen Code zu bestätigen: {code} (gilt {minutes} Minuten).',
+  pairingApproved: 'Mein Besitzer hat dich zugelassen. Bitte schick mir deine Nachricht noch einmal.',
+  pairingDone: '{who} darf mir jetzt schreiben.',
+  pairingAsked: '{who} möchte mir schreiben. Zum Zulassen sende: /pair approve {code}',
+  pairingUnknown:
+    'Mit diesem Code wartet niemand. Vielleicht ist er abgelaufen; dann bekommt die Person einen neuen.',
+  pairingLimited: 'Das waren viele Codes in einer Minute. Bitte versuche es in einer Minute noch einmal.',
+  pairingRevoked: '{who} darf mir nicht mehr schreiben.',
+  pairingNobody: '{who} wurde nicht durch einen Code zugelassen.',
+  pairingStillNamed: '{who} steht in der Konfiguration und ist durch sie zugelassen.',
   ownerChannelDown:
     '{subject} ist nicht erreichbar: {reason}. Was dort inzwischen geschrieben wird, wartet, soweit das Netz es aufhebt.',
   ownerChannelBack: '{subject} ist wieder da.',
