@@ -1,6 +1,6 @@
 /**
- * Decides from a request's head alone whether it may go on: Host, then Origin, then the form of a
- * state change. Who asks is decided after this, by `identity.ts`. A refusal says nothing about content.
+ * Decides from a request's head alone whether it may go on: Host (except for webhooks), then Origin, then
+ * the form of a state change. Who asks is decided after this, by `identity.ts`. A refusal says nothing about content.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AllowedOrigins } from './allowed-origins.ts';
@@ -25,10 +25,12 @@ export const changeHeader = 'x-parley';
 
 export function judgeHead(head: RequestHead, origins: AllowedOrigins): GuardVerdict {
   const { host, origin } = head.headers;
-  if (host === undefined || !origins.hasHost(host)) return refuse(421, 'host_not_allowed');
   if (head.access === 'webhook') {
+    // Its caller may know this server by any name (a container's, say) and proves itself by a secret, which
+    // a page that came here by a rebound name does not have. A browser's post has an Origin.
     return origin === undefined ? pass(false) : refuse(403, 'origin_not_allowed');
   }
+  if (host === undefined || !origins.hasHost(host)) return refuse(421, 'host_not_allowed');
   if (origin !== undefined && !origins.isSameOrigin(origin, host)) return refuse(403, 'origin_not_allowed');
   const isChange = head.isUpgrade || !isReading(head.method);
   if ((isChange || head.access === 'signed-in') && isFromElsewhere(head.headers)) {

@@ -26,6 +26,39 @@ describe('http server', () => {
     expect((await send({ port, path: '/readyz' })).status).toBe(200);
   });
 
+  it('shows the notices of the owner and takes them away, for who is signed in', async () => {
+    const notice = { id: 'n1', kind: 'lane-stuck', text: 'stuck', count: 1, since: 1, lastAt: 1 } as const;
+    const dismissed: string[] = [];
+    const { port, token } = await start({
+      notices: {
+        shown: async () => [notice],
+        dismiss: async (id) => {
+          dismissed.push(id);
+          return id === notice.id;
+        },
+      },
+    });
+    const authorization = `Bearer ${token}`;
+    const dismiss = (body: string, headers: Record<string, string> = { authorization, 'x-parley': '1' }) =>
+      send({
+        port,
+        path: '/api/notices/dismiss',
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body,
+      });
+    expect((await send({ port, path: '/api/notices' })).status).toBe(401);
+    expect((await dismiss('{"id":"n1"}', { 'x-parley': '1' })).status).toBe(401);
+    expect((await dismiss('{"id":"n1"}', { authorization })).status).toBe(403);
+    expect(dismissed).toEqual([]);
+    const shown = await send({ port, path: '/api/notices', headers: { authorization } });
+    expect(JSON.parse(shown.body)).toEqual({ notices: [notice] });
+    expect((await dismiss('{"id":"n1"}')).status).toBe(200);
+    expect((await dismiss('{"id":"n2"}')).status).toBe(404);
+    expect((await dismiss('{"id":7}')).status).toBe(400);
+    expect(dismissed).toEqual(['n1', 'n2']);
+  });
+
   it('gives status and metrics only to who is signed in', async () => {
     const { port, token, signIn } = await start();
     for (const path of ['/api/status', '/metrics', '/unknown']) {
@@ -193,6 +226,21 @@ describe('http server', () => {
     expect((await post('/channels/post/other', '{}')).status).toBe(404);
     expect((await post('/channels/post/webhook/right', 'x'.repeat(1_100_000))).status).toBe(413);
     expect(seen).toEqual(['right|s|{"a":', 'wrong|s|']);
+  });
+
+  it('lets a webhook be called by any name of this server, but by no page', async () => {
+    const { port, server } = await start();
+    server.routesFor(channelId('post')).webhook('webhook', async () => ({ status: 201 }));
+    const post = (headers: Record<string, string>) =>
+      send({ port, path: '/channels/post/webhook/x', method: 'POST', headers, body: '{}' });
+    const type = { 'content-type': 'application/json' };
+    expect((await post({ ...type, host: 'parley:7411' })).status).toBe(201);
+    expect((await post({ ...type, host: `127.0.0.1:${port}`, origin: 'http://parley:7411' })).status).toBe(
+      403,
+    );
+    expect((await post({ ...type, host: 'parley:7411', origin: 'http://parley:7411' })).status).toBe(403);
+    const page = await send({ port, path: '/channels/post/webhook/x', headers: { host: 'parley:7411' } });
+    expect(page.status).toBe(421);
   });
 
   it('says which port is taken and what to do', async () => {
