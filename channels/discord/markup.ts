@@ -40,8 +40,9 @@ function segmentsOf(text: string, quotes: readonly Range[]): readonly Segment[] 
   let at = 0;
   for (const { start, end } of quotes.toSorted((a, b) => a.start - b.start)) {
     if (start < at) continue;
-    segments.push({ start: at, end: start, isQuote: false }, { start, end, isQuote: true });
-    at = end;
+    segments.push({ start: at, end: start, isQuote: false });
+    at = Math.min(end, text.length);
+    segments.push({ start, end: at, isQuote: true });
   }
   segments.push({ start: at, end: text.length, isQuote: false });
   return segments.filter(({ start, end }) => end > start);
