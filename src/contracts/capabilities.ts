@@ -1,8 +1,15 @@
+import type { FormattedText } from './formatted-text.ts';
+
 /** What a network can do, as data. The stages ask this once, where a thing is decided. */
 export type Capabilities = {
   readonly text: {
     /** Longest text of one message, in UTF-16 code units. */
     readonly maxLength: number;
+    /**
+     * How much of that a text takes, where its native form is longer than itself (markup, escapes).
+     * Pure; absent: its length.
+     */
+    nativeLength?(text: FormattedText): number;
   };
   /** Longest caption of a media message, in UTF-16 code units; absent where media carry none. */
   readonly caption?: { readonly maxLength: number };

@@ -3,6 +3,7 @@
  * then inside a word, never inside a character as people see it. A code block that fits into one
  * message is not cut; one that does not is closed and opened again. The white space at a cut is dropped.
  */
+import type { Capabilities } from '#contracts/capabilities.ts';
 import type { FormattedText, Span } from '#contracts/formatted-text.ts';
 
 type Cut = {
@@ -14,18 +15,41 @@ type Cut = {
 /** A cut before this share of the limit would make a needlessly short message. */
 const LEAST_FILL = 0.25;
 
-/** `maxLength` in UTF-16 units, at least 2. No chunk is empty or only white space. */
-export function chunkFormatted(formatted: FormattedText, maxLength: number): readonly FormattedText[] {
+/** Cuts into what the network takes; no chunk is empty or only white space. */
+export function chunkFormatted(
+  formatted: FormattedText,
+  limits: Capabilities['text'],
+): readonly FormattedText[] {
   const chunks: FormattedText[] = [];
   const { text } = formatted;
   let start = 0;
   while (start < text.length) {
-    const isLast = text.length - start <= maxLength;
-    const cut = isLast ? { end: text.length, next: text.length } : findCut(formatted, start, maxLength);
+    const cut = findFitting(formatted, start, limits);
     if (text.slice(start, cut.end).trim() !== '') chunks.push(sliceFormatted(formatted, start, cut.end));
     start = cut.next;
   }
   return chunks;
+}
+
+/** Room for one character of two units; less cannot be asked for. */
+const leastLength = 2;
+
+/** Where the native form is longer than the text, a shorter piece is tried until it fits. */
+function findFitting(formatted: FormattedText, start: number, limits: Capabilities['text']): Cut {
+  const { maxLength } = limits;
+  const end = formatted.text.length;
+  for (let length = maxLength; ; ) {
+    const cut = end - start <= length ? { end, next: end } : findCut(formatted, start, length);
+    const taken = nativeLength(sliceFormatted(formatted, start, cut.end), limits);
+    if (taken <= maxLength || length <= leastLength) return cut;
+    const share = Math.floor(((cut.end - start) * maxLength) / taken);
+    length = Math.max(leastLength, Math.min(length - 1, share));
+  }
+}
+
+/** How much of a message a text takes. */
+export function nativeLength(formatted: FormattedText, limits: Capabilities['text']): number {
+  return limits.nativeLength?.(formatted) ?? formatted.text.length;
 }
 
 /** A part of a text with the spans that lie in it, clipped. Offsets in UTF-16 units. */

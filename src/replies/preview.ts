@@ -5,7 +5,7 @@
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import { plainText } from '#contracts/formatted-text.ts';
-import { chunkFormatted } from './chunk.ts';
+import { chunkFormatted, nativeLength } from './chunk.ts';
 import { formatMarkdown } from './markdown.ts';
 import type { SilenceContext } from './silence-grammar.ts';
 import { visibleWhileStreaming } from './stream-guard.ts';
@@ -46,10 +46,8 @@ export function createPreviewText(options: {
     },
     now() {
       const visible = visibleWhileStreaming(written, context);
-      if (visible !== '') return headOf(formatMarkdown(visible), capabilities.text.maxLength);
-      return progress.length > 0
-        ? headOf(plainText(progress.join('\n')), capabilities.text.maxLength)
-        : undefined;
+      if (visible !== '') return headOf(formatMarkdown(visible), capabilities.text);
+      return progress.length > 0 ? headOf(plainText(progress.join('\n')), capabilities.text) : undefined;
     },
   };
 }
@@ -60,9 +58,10 @@ export function nextEditAt(lastEditAt: number | undefined, intervalMs: number): 
 }
 
 /** A text longer than one message shows its beginning: the final answer's first part will stand there. */
-function headOf(formatted: FormattedText, maxLength: number): FormattedText | undefined {
-  if (formatted.text.length <= maxLength) return formatted.text === '' ? undefined : formatted;
-  const head = chunkFormatted(formatted, maxLength - ELLIPSIS.length)[0];
+function headOf(formatted: FormattedText, limits: Capabilities['text']): FormattedText | undefined {
+  const { maxLength } = limits;
+  if (nativeLength(formatted, limits) <= maxLength) return formatted.text === '' ? undefined : formatted;
+  const head = chunkFormatted(formatted, { ...limits, maxLength: maxLength - ELLIPSIS.length })[0];
   return head && { text: head.text + ELLIPSIS, spans: head.spans };
 }
 

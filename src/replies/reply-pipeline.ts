@@ -98,7 +98,7 @@ function planNothingLeft(input: ReplyInput): ReplyPlan {
 }
 
 function shapeText(text: string, capabilities: Pick<Capabilities, 'text'>): readonly OutboundContent[] {
-  const chunks = chunkFormatted(formatMarkdown(text), capabilities.text.maxLength);
+  const chunks = chunkFormatted(formatMarkdown(text), capabilities.text);
   return chunks.map((chunk) => ({ kind: 'text', text: chunk }));
 }
 

@@ -59,7 +59,7 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
 
 function contentsOf(text: string, capabilities: Capabilities | undefined): readonly OutboundContent[] {
   const formatted = formatMarkdown(sanitizeOutbound(text).text);
-  return chunkFormatted(formatted, capabilities?.text.maxLength ?? 2000).map((chunk) => ({
+  return chunkFormatted(formatted, capabilities?.text ?? { maxLength: 2000 }).map((chunk) => ({
     kind: 'text',
     text: chunk,
   }));

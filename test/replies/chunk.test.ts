@@ -8,7 +8,7 @@ import { check } from './reply-generators.ts';
 import { expectLawfulSpans } from './span-rules.ts';
 
 const textsOf = (chunks: readonly FormattedText[]) => chunks.map((chunk) => chunk.text);
-const cut = (text: string, maxLength: number) => textsOf(chunkFormatted(plainText(text), maxLength));
+const cut = (text: string, maxLength: number) => textsOf(chunkFormatted(plainText(text), { maxLength }));
 const code = (text: string, start: number, length: number): FormattedText => ({
   text,
   spans: [{ kind: 'code-block', start, length, language: 'ts' }],
@@ -44,13 +44,15 @@ describe('chunkFormatted', () => {
   });
 
   it('moves a code block that fits into one message to the next one', () => {
-    const chunks = chunkFormatted(code(`Look at this:\n\n${'x = 1;\n'.repeat(4)}`, 15, 28), 30);
+    const chunks = chunkFormatted(code(`Look at this:\n\n${'x = 1;\n'.repeat(4)}`, 15, 28), {
+      maxLength: 30,
+    });
     expect(textsOf(chunks)[0]).toBe('Look at this:');
     expect(chunks[1]?.spans).toEqual([{ kind: 'code-block', start: 0, length: 28, language: 'ts' }]);
   });
 
   it('closes and reopens a code block that is too long, with its language, at a line', () => {
-    const chunks = chunkFormatted(code('  a();\n\n  b();\n  c();', 0, 21), 9);
+    const chunks = chunkFormatted(code('  a();\n\n  b();\n  c();', 0, 21), { maxLength: 9 });
     expect(textsOf(chunks)).toEqual(['  a();\n', '  b();', '  c();']);
     for (const chunk of chunks) {
       expect(chunk.spans).toEqual([
@@ -98,7 +100,7 @@ describe('chunkFormatted', () => {
     check(
       fc.property(answers, fc.integer({ min: 12, max: 120 }), (formatted, maxLength) => {
         let at = 0;
-        for (const chunk of chunkFormatted(formatted, maxLength)) {
+        for (const chunk of chunkFormatted(formatted, { maxLength })) {
           expect(chunk.text.length).toBeLessThanOrEqual(maxLength);
           expect(chunk.text.trim()).not.toBe('');
           expect(chunk.text.isWellFormed()).toBe(true);
@@ -114,10 +116,25 @@ describe('chunkFormatted', () => {
     );
   });
 
+  it('fits every piece where the native form is longer than the text', () => {
+    /** As in Markdown: two more at either end of a span, and every other character escaped. */
+    const nativeLength = ({ text, spans }: FormattedText) =>
+      text.length + 4 * spans.length + text.replace(/\w/g, '').length;
+    check(
+      fc.property(answers, fc.integer({ min: 60, max: 200 }), (formatted, maxLength) => {
+        const chunks = chunkFormatted(formatted, { maxLength, nativeLength });
+        for (const chunk of chunks) expect(nativeLength(chunk)).toBeLessThanOrEqual(maxLength);
+        const joined = chunks.map(({ text }) => text).join('');
+        expect(joined.replace(/\s/g, '')).toBe(formatted.text.replace(/\s/g, ''));
+      }),
+      20_000,
+    );
+  });
+
   it('keeps spans lawful in every piece', () => {
     check(
       fc.property(answers, fc.integer({ min: 12, max: 120 }), (formatted, maxLength) => {
-        for (const chunk of chunkFormatted(formatted, maxLength)) expectLawfulSpans(chunk);
+        for (const chunk of chunkFormatted(formatted, { maxLength })) expectLawfulSpans(chunk);
       }),
       20_000,
     );
