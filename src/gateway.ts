@@ -4,7 +4,7 @@
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ChannelEntry, HostedChannel } from '#contracts/channel.ts';
+import type { ChannelEntry } from '#contracts/channel.ts';
 import { type Clock, systemClock } from '#contracts/clock.ts';
 import { type Closers, createClosers } from '#contracts/closers.ts';
 import { peerId } from '#contracts/ids.ts';
@@ -12,9 +12,12 @@ import type { Log } from '#contracts/log.ts';
 import { noProbe, type Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { type ChannelHost, createChannelHost } from './channel-host/channel-host.ts';
+import { createOwnerWatch, type OwnerWatch } from './channel-host/owner-watch.ts';
+import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { createTimelines, type Timelines } from './channel-host/timeline.ts';
 import type { Config } from './config/config.ts';
 import { revealSettings } from './config/secret.ts';
+import { type Foundations, openFoundations } from './foundations.ts';
 import { createIntake } from './inbound/accept.ts';
 import { createCommandDesk } from './inbound/command-desk.ts';
 import { nativeCommands } from './inbound/command-table.ts';
@@ -25,11 +28,10 @@ import { type ConfiguredModel, configuredModel } from './models/configured-model
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createPost, type Post } from './outbox/post.ts';
 import { createPluginHost, type PluginEntry, type PluginReport } from './plugin-host/plugin-host.ts';
-import { startLaneWorkers } from './queue/lane-workers.ts';
+import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createMotion, type Motion } from './queue/motion.ts';
 import { startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
-import { type RunningRedis, startRedis } from './redis/start-redis.ts';
 import { type Notices, noticesFor } from './replies/notices.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
 import { createAgents } from './runs/agents.ts';
@@ -37,14 +39,10 @@ import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { runSettingsFrom } from './runs/run-settings.ts';
 import { accessToken } from './server/access-token.ts';
-import { channelStatus } from './server/channel-status.ts';
+import { gatewayHealth } from './server/gateway-health.ts';
 import { createHttpServer, type HttpServer } from './server/http-server.ts';
 import { sessionKeyOf } from './sessions/session-key-of.ts';
-import { beginBoot } from './store/accounts.ts';
-import type { Store } from './store/command.ts';
-import { lockDataFolder } from './store/folder-lock.ts';
-import { openStore } from './store/open-store.ts';
-import { readSessions } from './store/sessions/read-sessions.ts';
+import { noEffects } from './store/intake/proposal.ts';
 import { corePlugin } from './tools/core-tools.ts';
 
 export type GatewayOptions = {
@@ -79,24 +77,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, log, clock = systemClock } = options;
   const closers = createClosers(log);
   try {
-    const lock = await lockDataFolder(config.dataDir);
-    closers.add('folder lock', async () => lock.release());
-    const { folderId } = lock;
-    const [redis, { store, holder }] = await openBoth(
-      openRedisFor({ config, log, clock, folderId, closers }),
-      openStoreFor({ config, folderId, closers }),
-    );
+    const foundations = await openFoundations({ config, log, clock, closers });
     const base: Base = {
       ...options,
       clock,
       probe: options.probe ?? noProbe,
       closers,
-      redis,
-      store,
-      holder,
+      ...foundations,
       notices: noticesFor(config.language, config.texts),
       motion: createMotion(),
-      timelines: createTimelines({ store, log }),
+      timelines: createTimelines({ store: foundations.store, log }),
       model: configuredModel(config.model, clock),
     };
     return await joinStages(base);
@@ -106,55 +96,17 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-/** When one fails the other is waited for all the same, so that it is closed and not left open. */
-async function openBoth<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<[One, Other]> {
-  await Promise.allSettled([one, other]);
-  return Promise.all([one, other]);
-}
-
-type Opening = { readonly config: Config; readonly folderId: string; readonly closers: Closers };
-
-async function openRedisFor({
-  config,
-  log,
-  clock,
-  folderId,
-  closers,
-}: Opening & { log: Log; clock: Clock }): Promise<RunningRedis> {
-  const redis = await startRedis({ config, log, clock, folderId });
-  closers.add('redis', redis.stop);
-  return redis;
-}
-
-async function openStoreFor({
-  config,
-  folderId,
-  closers,
-}: Opening): Promise<{ store: Store; holder: string }> {
-  const { databaseUrl, dataDir } = config;
-  const store = await openStore(
-    databaseUrl ? { kind: 'postgres', url: databaseUrl.reveal() } : { kind: 'sqlite', dataDir },
-  );
-  closers.add('store', store.close);
-  const holder = `${folderId}/${crypto.randomUUID()}`;
-  await store.write(beginBoot, { id: holder, folder: folderId });
-  return { store, holder };
-}
-
 /** What every stage may use. */
-type Base = GatewayOptions & {
-  readonly clock: Clock;
-  readonly probe: Probe;
-  readonly closers: Closers;
-  readonly redis: RunningRedis;
-  readonly store: Store;
-  /** Names this process as the holder of leases. */
-  readonly holder: string;
-  readonly notices: Notices;
-  readonly motion: Motion;
-  readonly timelines: Timelines;
-  readonly model: ConfiguredModel;
-};
+type Base = GatewayOptions &
+  Foundations & {
+    readonly clock: Clock;
+    readonly probe: Probe;
+    readonly closers: Closers;
+    readonly notices: Notices;
+    readonly motion: Motion;
+    readonly timelines: Timelines;
+    readonly model: ConfiguredModel;
+  };
 
 /** Opened from the inside out, so that closing goes from the door inwards. */
 async function joinStages(base: Base): Promise<Gateway> {
@@ -167,7 +119,8 @@ async function joinStages(base: Base): Promise<Gateway> {
   closers.add('leases', active.close);
 
   const gate = createGate(config, base.notices);
-  const host = joinIntake(base, { gate, space });
+  const owner = joinOwner(base);
+  const host = joinIntake(base, { gate, space, owner });
   const fetcher = createFetcher({
     ...base,
     mediaDir: join(config.dataDir, 'media'),
@@ -177,6 +130,7 @@ async function joinStages(base: Base): Promise<Gateway> {
   });
   closers.add('media', fetcher.stop);
   const { deliverer, post } = joinOutbox(base, host);
+  let workers: LaneWorkers | undefined;
   const changed = (laneKey: string) => timelines.publish(laneKey, { kind: 'changed' });
   motion.connect({
     cancel: active.cancel,
@@ -184,10 +138,12 @@ async function joinStages(base: Base): Promise<Gateway> {
     deliver: deliverer.deliver,
     fetch: fetcher.fetch,
     changed,
+    reserve: (most) => workers?.reserve('main', most),
   });
 
-  const server = await openServer(base, { host, space });
-  const plugins = await joinRuns(base, { host, post, active, wakes });
+  const server = await openServer(base, { host, space, owner });
+  const joined = await joinRuns(base, { host, post, active, wakes, outbox: deliverer });
+  workers = joined.workers;
   const { contextLimit } = config.groups;
   const sweeper = startSweeper({
     store,
@@ -197,6 +153,8 @@ async function joinStages(base: Base): Promise<Gateway> {
     contextLimit,
     deliver: deliverer.deliver,
     fetch: fetcher.fetch,
+    onAlarm: owner.onAlarm,
+    onAlarmOver: owner.onAlarmOver,
   });
   closers.add('sweeper', sweeper.stop);
   closers.add('intake', host.stopReceiving);
@@ -208,32 +166,51 @@ async function joinStages(base: Base): Promise<Gateway> {
     signInLink: server.signInLink,
     channels: host.states,
     model,
-    plugins,
+    plugins: joined.plugins,
     settled,
     broken: store.broken,
     stop: closers.close,
   };
 }
 
+/** What goes wrong is told to the owner: by a message that goes the way of all messages, and on the page. */
+function joinOwner(base: Base): OwnerWatch {
+  const { config, channels, closers, motion } = base;
+  const owner = createOwnerWatch({
+    ...base,
+    owners: config.owners,
+    localChannels: channels.flatMap(({ id, localPeer }) => (localPeer === undefined ? [] : [id])),
+    deliver: (conversationKey) => motion.start({ ...noEffects(), deliveries: [conversationKey] }),
+  });
+  closers.add('owner notices', owner.stop);
+  return owner;
+}
+
+type IntakeParts = { readonly gate: Gate; readonly space: FreeSpace; readonly owner: OwnerWatch };
+
 /** Steps 1 to 4: what the channels hand over is stored. */
-function joinIntake(base: Base, { gate, space }: { gate: Gate; space: FreeSpace }): ChannelHost {
-  const { store, log, motion, holder, model } = base;
+function joinIntake(base: Base, { gate, space, owner }: IntakeParts): ChannelHost {
+  const { store, closers, motion, holder, model } = base;
   const agentName = (id: string) => base.config.agents.find((agent) => agent.id === id)?.name ?? id;
   const commands = createCommandDesk({ store, gate, modelName: model.name, agentName });
-  const deps = { ...base, gate, commands, start: motion.start, hasSpace: space.isEnough };
+  const deps = {
+    ...base,
+    gate,
+    commands,
+    start: motion.start,
+    reserve: motion.reserve,
+    hasSpace: space.isEnough,
+  };
+  const registrar = createCommandRegistrar({ ...base, commands: nativeCommands });
+  closers.add('command menus', registrar.stop);
   return createChannelHost({
     ...base,
     intakeFor: ({ account }, { account: key, epoch }) =>
       createIntake(deps, { account: key, epoch, holder, botName: account.name }),
-    onSendable: (channel) => registerCommands(channel, log),
+    onReceiving: registrar.register,
+    onState: owner.onState,
+    onGap: owner.onGap,
   });
-}
-
-/** Off the critical path: the network's own command menu is a convenience. */
-function registerCommands({ adapter, account }: HostedChannel, log: Log): void {
-  adapter.commands
-    ?.register(nativeCommands, AbortSignal.timeout(30_000))
-    .catch((error: unknown) => log.warn({ account: account.id, error }, 'commands.not-registered'));
 }
 
 /** Step 9: what was stored is delivered. */
@@ -254,6 +231,7 @@ function joinOutbox(base: Base, host: ChannelHost): { readonly deliverer: Delive
 }
 
 type RunParts = {
+  readonly outbox: Deliverer;
   readonly host: ChannelHost;
   readonly post: Post;
   readonly active: ActiveRuns;
@@ -263,8 +241,8 @@ type RunParts = {
 /** Steps 5 to 8: lanes are worked, one run each. */
 async function joinRuns(
   base: Base,
-  { host, post, active, wakes }: RunParts,
-): Promise<readonly PluginReport[]> {
+  { host, post, active, wakes, outbox }: RunParts,
+): Promise<{ readonly plugins: readonly PluginReport[]; readonly workers: LaneWorkers }> {
   const { config, log, closers, store, redis, motion, timelines, clock } = base;
   const plugins = createPluginHost({ log });
   closers.add('plugins', plugins.close);
@@ -278,6 +256,7 @@ async function joinRuns(
     ...base,
     model: base.model.provider,
     active,
+    outbox,
     settings: runSettingsFrom(config),
     agent: agents.settingsOf,
     systemFor: (run, scene) => agents.promptFor(run, { ...scene, now: clock.now() }),
@@ -286,7 +265,7 @@ async function joinRuns(
     start: motion.start,
     publish: timelines.publish,
   };
-  const drive = createLaneDriver({
+  const driver = createLaneDriver({
     ...base,
     wakes,
     leaseMs: config.lanes.leaseMs,
@@ -302,53 +281,35 @@ async function joinRuns(
     keys: redis.keys,
     log,
     concurrency: { main },
-    drive,
+    driver,
   });
   closers.add('workers', workers.close);
-  return reports;
+  return { plugins: reports, workers };
 }
 
 async function openServer(
   base: Base,
-  { host, space }: { host: ChannelHost; space: FreeSpace },
+  { host, space, owner }: { host: ChannelHost; space: FreeSpace; owner: OwnerWatch },
 ): Promise<HttpServer> {
-  const { config, clock, redis, version, model, closers } = base;
+  const { config, redis, closers } = base;
   const token = config.token?.reveal() ?? (await accessToken(config.dataDir));
   base.onSecret?.(token);
-  const startedAt = clock.now();
-  const { name, isDemo } = model;
   const server = createHttpServer({
     ...base,
+    ...gatewayHealth({
+      ...base,
+      channels: host.states,
+      isRedisReady: redis.connections.isReady,
+      hasSpace: space.isEnough,
+    }),
     host: config.host,
     port: config.port,
     token,
     allowedHosts: config.allowedHosts,
-    readiness: async () => ({
-      missing: [
-        ...((await isReadable(base.store)) ? [] : ['store']),
-        ...(redis.connections.isReady() ? [] : ['redis']),
-        ...(space.isEnough() ? [] : ['disk space']),
-      ],
-    }),
-    status: async () => ({
-      version,
-      startedAt,
-      model: { name, isDemo },
-      channels: host.states().map(channelStatus),
-    }),
+    notices: owner,
   });
   closers.add('http server', server.close);
   return server;
-}
-
-async function isReadable(store: Store): Promise<boolean> {
-  try {
-    await store.read(readSessions, { limit: 1 });
-    return true;
-  } catch {
-    // The log has the reason, from whoever needed the store.
-    return false;
-  }
 }
 
 type ChannelParts = { readonly host: ChannelHost; readonly gate: Gate; readonly server: HttpServer };

@@ -61,7 +61,7 @@ export class TelegramAdapter implements ChannelAdapter {
   };
 
   async identify(signal: AbortSignal): Promise<BotAccount> {
-    const client = await connectBot(this.#config);
+    const client = await connectBot(this.#config, this.#deps.fetch);
     try {
       const me = await client.api.getMe(this.#limit(signal));
       const bot = botOf(me);

@@ -38,9 +38,12 @@ const neverSeconds = 3600;
  * the platform's own fetch (3 MB and 7 ms; the Node build with node-fetch: 19 MB and 36 ms), and
  * that fetch says clearly whether a connection ever stood.
  */
-export async function connectBot({ token, apiRoot }: TelegramConfig): Promise<BotClient> {
+export async function connectBot(
+  { token, apiRoot }: TelegramConfig,
+  fetch: typeof globalThis.fetch,
+): Promise<BotClient> {
   const { Api, InputFile } = await import('grammy/web');
-  const { raw, config } = new Api(token, { apiRoot, timeoutSeconds: neverSeconds });
+  const { raw, config } = new Api(token, { apiRoot, fetch, timeoutSeconds: neverSeconds });
   // A proxy's refusal may repeat the address that was called; the token in it must not be kept with it.
   config.use(async (call, method, payload, signal) => {
     const answer = await call(method, payload, signal);

@@ -15,6 +15,7 @@ import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { leanFetch } from '../http/lean-fetch.ts';
 import { claimAccount, releaseAccount } from '../store/accounts.ts';
 import type { Store } from '../store/command.ts';
 import { accountKeyOf } from '../store/conversation-key.ts';
@@ -25,7 +26,7 @@ export type ChannelState =
   | { readonly kind: 'starting' }
   | { readonly kind: 'on'; readonly account: string }
   | { readonly kind: 'standby'; readonly reason: string }
-  | { readonly kind: 'trouble'; readonly reason: string };
+  | { readonly kind: 'trouble'; readonly problem: ChannelTrouble['kind']; readonly reason: string };
 
 export type AccountLeaseHeld = {
   readonly account: string;
@@ -40,8 +41,12 @@ export type ChannelHostDeps = {
   readonly log: Log;
   /** The door for one account under its lease. */
   intakeFor(channel: HostedChannel, lease: AccountLeaseHeld): Pick<Intake, 'accept'>;
-  /** Called when an adapter can send: what waits for it may go out. */
-  onSendable(channel: HostedChannel): void;
+  /** Called when this process begins to receive for the account. */
+  onReceiving(channel: HostedChannel): void;
+  /** Called with each state, also with one that only repeats the last. */
+  onState(id: ChannelId, state: ChannelState): void;
+  /** Called when messages may have been missed for good. */
+  onGap(channel: HostedChannel, gap: ChannelGap): void;
 };
 
 export type ConfiguredChannel = {
@@ -50,7 +55,7 @@ export type ConfiguredChannel = {
   load(): Promise<ChannelDefinition>;
   /** What the channel's own schema parses. */
   readonly settings: unknown;
-  readonly deps: Omit<ChannelDeps, 'log' | 'clock'>;
+  readonly deps: Omit<ChannelDeps, 'log' | 'clock' | 'fetch'>;
 };
 
 export interface ChannelHost {
@@ -78,6 +83,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
   const setState = (id: ChannelId, state: ChannelState) => {
     const before = states.get(id);
     states.set(id, state);
+    deps.onState(id, state);
     if (before?.kind === state.kind) return;
     deps.log[logLevels[state.kind]]({ channel: id, ...state }, 'channel.state');
   };
@@ -95,10 +101,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
           setState(id, state);
           if (state.kind !== 'starting') firstAttempt.resolve();
         },
-        onIdentified: (one) => {
-          hosted.set(accountKeyOf({ channel: id, account: one.account.id }), one);
-          deps.onSendable(one);
-        },
+        onIdentified: (one) => void hosted.set(accountKeyOf({ channel: id, account: one.account.id }), one),
       }).finally(() => firstAttempt.resolve()),
     );
     await firstAttempt.promise;
@@ -136,7 +139,8 @@ async function supervise(supervised: Supervised): Promise<void> {
     } catch (error) {
       if (signal.aborted) return;
       const reason = error instanceof Error ? error.message : String(error);
-      setState({ kind: 'trouble', reason });
+      const isRefused = hasCode(error, 'channel_unauthorised');
+      setState({ kind: 'trouble', problem: isRefused ? 'unauthorised' : 'unreachable', reason });
       if (isFinal(error)) return;
     }
     const waitMs = Math.min(maxRetryMs, 500 * 2 ** Math.min(attempt, 6));
@@ -161,7 +165,12 @@ async function identify(
     );
     throw new ParleyError('config_invalid', problems.join('; '));
   }
-  const adapter = definition.create(settings.data, { ...channel.deps, log, clock: deps.clock });
+  const adapter = definition.create(settings.data, {
+    ...channel.deps,
+    log,
+    clock: deps.clock,
+    fetch: leanFetch,
+  });
   const account = await adapter.identify(signal);
   const hosted = { definition, adapter, account };
   onIdentified(hosted);
@@ -185,14 +194,21 @@ async function receive(
   const lost = new AbortController();
   const isOn: ChannelState = { kind: 'on', account: hosted.account.name };
   const { accept } = deps.intakeFor(hosted, { account, epoch, cursor });
+  let latest: ChannelTrouble | undefined;
   const trouble = (problem: ChannelTrouble | undefined) => {
-    setState(problem ? { kind: 'trouble', reason: problem.detail } : isOn);
+    latest = problem;
+    setState(problem ? { kind: 'trouble', problem: problem.kind, reason: problem.detail } : isOn);
     if (problem?.kind === 'unauthorised') lost.abort(new ParleyError('channel_unauthorised', problem.detail));
   };
   const anchors = new Map(await deps.store.read(readAnchors, { account }));
-  const gap = (one: ChannelGap) => deps.log.warn({ channel: channel.id, ...one }, 'channel.gap');
+  const gap = (one: ChannelGap) => {
+    deps.log.warn({ channel: channel.id, ...one }, 'channel.gap');
+    deps.onGap(hosted, one);
+  };
   await hosted.adapter.start({ cursor, anchors, accept, trouble, gap });
-  setState(isOn);
+  // It may have met trouble while it started.
+  trouble(latest);
+  deps.onReceiving(hosted);
   try {
     const until = AbortSignal.any([signal, lost.signal]);
     while (!until.aborted) {

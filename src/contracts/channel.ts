@@ -30,6 +30,8 @@ export interface ChannelDefinition<Config = unknown> {
 export type ChannelDeps = {
   readonly log: Log;
   readonly clock: Clock;
+  /** Cheaper than the platform's own for short calls; otherwise the same. */
+  readonly fetch: typeof globalThis.fetch;
   /** A folder of the channel's own under the data folder; it exists. */
   readonly dataDir: string;
   /** Where a channel may put HTTP and WebSocket routes; absent in processes that serve none. */

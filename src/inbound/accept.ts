@@ -5,12 +5,14 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
+import type { Reservation } from '../queue/lane-workers.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { Store } from '../store/command.ts';
 import { conversationKeyOf } from '../store/conversation-key.ts';
 import { acceptBatch } from '../store/intake/accept-batch.ts';
 import { readArrivalFacts } from '../store/intake/arrival-facts.ts';
 import type { AcceptInput, Effects, Proposal } from '../store/intake/proposal.ts';
+import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { CommandDesk } from './command-desk.ts';
 import type { Gate } from './gate.ts';
 import { type Arrival, propose } from './propose.ts';
@@ -24,6 +26,8 @@ export type InboundDeps = {
   readonly probe: Probe;
   /** Sets in motion what the commit made due. Never waits, never throws. */
   start(effects: Effects): void;
+  /** Slots for lanes that a commit may make due at once; undefined when none is free. */
+  reserve(most: number): Reservation | undefined;
   /** False while the disk is too full to take anything in. */
   hasSpace(): boolean;
 };
@@ -174,11 +178,20 @@ async function store(
   const { receiving, progress } = slice;
   const { account, epoch, holder } = receiving;
   const input: AcceptInput = { account, epoch, holder, proposals, links, ...progress };
-  const { acceptances, effects } = await deps.store.write(acceptBatch, input);
-  if (proposals.some(({ decision }) => decision.kind === 'command' || decision.kind === 'link'))
-    deps.probe.reach('command-applied');
-  deps.start(effects);
-  return acceptances;
+  const begins = proposals.filter(({ decision }) => decision.kind === 'accept').length;
+  const slots = begins > 0 ? deps.reserve(begins) : undefined;
+  const claims = slots && { claims: slots.terms };
+  let runs: readonly ClaimedRun[] = [];
+  try {
+    const accepted = await deps.store.write(acceptBatch, { ...input, ...claims });
+    runs = accepted.runs;
+    if (proposals.some(({ decision }) => decision.kind === 'command' || decision.kind === 'link'))
+      deps.probe.reach('command-applied');
+    deps.start(accepted.effects);
+    return accepted.acceptances;
+  } finally {
+    slots?.begin(runs);
+  }
 }
 
 /** One bad event must not hold up the others: what fails by itself three times is stored raw, and passed. */

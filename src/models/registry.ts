@@ -1,6 +1,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider } from '#contracts/model.ts';
+import { leanFetch } from '../http/lean-fetch.ts';
 import { createAnthropicProvider } from './anthropic.ts';
 import { createDemoProvider } from './demo.ts';
 import { withRetry } from './retry.ts';
@@ -42,7 +43,11 @@ function createClaude(
   if (apiKeys.length === 0) {
     throw new ParleyError('config_invalid', `model ${options.model}: no Anthropic API key is set`);
   }
-  const shared = { apiKeys, ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }) };
+  const shared = {
+    apiKeys,
+    fetch: leanFetch,
+    ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }),
+  };
   const provider = createAnthropicProvider({ ...shared, model: options.model });
   const fallbacks = (options.fallbacks ?? []).map((model) => createAnthropicProvider({ ...shared, model }));
   return withRetry(provider, { clock: deps.clock, random: deps.random ?? Math.random, fallbacks });

@@ -8,6 +8,7 @@ import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Store } from '../store/command.ts';
 import {
+  type ClaimedDelivery,
   claimDelivery,
   type Delivery,
   type DeliveryPolicy,
@@ -15,6 +16,7 @@ import {
   settleDelivery,
 } from '../store/delivery/deliver.ts';
 import type { Settled } from '../store/delivery/settle-part.ts';
+import type { SendJournal } from './send-journal.ts';
 
 export type DelivererDeps = {
   readonly store: Store;
@@ -22,6 +24,7 @@ export type DelivererDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly probe: Probe;
+  readonly journal: Pick<SendJournal, 'begin' | 'end'>;
   /** The connection that serves a route in this process; undefined when another process has to. */
   adapterFor(route: Pick<ReplyRoute, 'channel' | 'account'>): HostedChannel | undefined;
   /** Which channel and account a conversation key belongs to. */
@@ -38,6 +41,10 @@ export type DelivererDeps = {
 export interface Deliverer {
   /** Delivers what waits in the conversation. Never waits, never throws; a second call while one works is noted. */
   deliver(conversationKey: string): void;
+  /** On which terms a commit may claim what it adds to this route; undefined when it is not served here. */
+  policyFor(route: Pick<ReplyRoute, 'channel' | 'account'>): DeliveryPolicy | undefined;
+  /** Goes on from what such a commit has claimed. Never waits, never throws. */
+  goOn(claimed: ClaimedDelivery): void;
   /** Stops after the parts in hand have ended. */
   stop(): Promise<void>;
 }
@@ -48,33 +55,37 @@ const sendTimeoutMs = 30_000;
 
 /** Step 10: one delivery at a time per conversation, in order; an ambiguous send is never repeated blindly. */
 export function createDeliverer(deps: DelivererDeps): Deliverer {
-  const working = new Map<string, { isAsked: boolean; readonly done: Promise<void> }>();
+  const working = new Map<string, Working>();
   const timers = new Map<string, NodeJS.Timeout>();
   const stopping = new AbortController();
 
-  const deliver = (conversationKey: string): void => {
-    if (stopping.signal.aborted) return;
+  const work = (conversationKey: string, claimed?: Delivery): void => {
     const current = working.get(conversationKey);
     if (current) {
       current.isAsked = true;
+      current.claimed ??= claimed;
       return;
     }
-    const entry = { isAsked: false, done: drain(conversationKey) };
+    const entry: Working = { isAsked: false, claimed: undefined, done: drain(conversationKey, claimed) };
     working.set(conversationKey, entry);
     void entry.done.then(() => {
       working.delete(conversationKey);
-      if (entry.isAsked) deliver(conversationKey);
+      if (entry.claimed) work(conversationKey, entry.claimed);
+      else if (entry.isAsked) deliver(conversationKey);
     });
   };
 
-  const drain = async (conversationKey: string): Promise<void> => {
-    const again = await deliverWaiting(deps, { conversationKey, stopping: stopping.signal }).catch(
-      (error: unknown) => {
-        const isStale = hasCode(error, 'stale_epoch');
-        deps.log.warn({ conversationKey, error }, isStale ? 'delivery.lease-lost' : 'delivery.interrupted');
-        return undefined;
-      },
-    );
+  const deliver = (conversationKey: string): void => {
+    if (!stopping.signal.aborted) work(conversationKey);
+  };
+
+  const drain = async (conversationKey: string, claimed: Delivery | undefined): Promise<void> => {
+    const draining = { conversationKey, claimed, stopping: stopping.signal };
+    const again = await deliverWaiting(deps, draining).catch((error: unknown) => {
+      const isStale = hasCode(error, 'stale_epoch');
+      deps.log.warn({ conversationKey, error }, isStale ? 'delivery.lease-lost' : 'delivery.interrupted');
+      return undefined;
+    });
     if (again !== undefined) arm(conversationKey, again);
   };
 
@@ -90,6 +101,12 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
 
   return {
     deliver,
+    policyFor: (route) => {
+      const channel = deps.adapterFor(route);
+      return channel && policyOf(deps, channel);
+    },
+    // What is claimed is in hand, also when this process is about to stop.
+    goOn: ({ conversationKey, delivery }) => work(conversationKey, delivery),
     stop: async () => {
       stopping.abort();
       for (const timer of timers.values()) clearTimeout(timer);
@@ -98,30 +115,41 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   };
 }
 
-type Draining = { readonly conversationKey: string; readonly stopping: AbortSignal };
+type Working = { isAsked: boolean; claimed: Delivery | undefined; readonly done: Promise<void> };
+
+type Draining = {
+  readonly conversationKey: string;
+  readonly claimed: Delivery | undefined;
+  readonly stopping: AbortSignal;
+};
+
+function policyOf(
+  { holder, settings }: DelivererDeps,
+  { definition, adapter }: HostedChannel,
+): DeliveryPolicy {
+  const { repeatSafeMs } = definition.capabilities;
+  const canLookUp = adapter.lookup !== undefined;
+  return { holder, leaseMs, repeatSafeMs, canLookUp, resendUnknown: settings.resendUnknown };
+}
 
 /** Sends part after part; returns after how many ms to look again, if there is a reason to. */
 async function deliverWaiting(
   deps: DelivererDeps,
-  { conversationKey, stopping }: Draining,
+  { conversationKey, claimed, stopping }: Draining,
 ): Promise<number | undefined> {
-  const { store, probe } = deps;
+  const { store, probe, journal } = deps;
   const channel = deps.adapterFor(placeOf(conversationKey));
   if (!channel) return undefined;
-  const policy: DeliveryPolicy = {
-    holder: deps.holder,
-    leaseMs,
-    repeatSafeMs: channel.definition.capabilities.repeatSafeMs,
-    canLookUp: channel.adapter.lookup !== undefined,
-    resendUnknown: deps.settings.resendUnknown,
-  };
-  let delivery: Delivery = await store.write(claimDelivery, { ...policy, conversationKey });
+  const policy = policyOf(deps, channel);
+  let delivery = claimed ?? (await store.write(claimDelivery, { ...policy, conversationKey }));
   while (delivery.kind === 'part') {
     const { part, epoch, laneKey, mayStandSince } = delivery;
     probe.reach('outbox-claimed');
+    journal.begin(part.key);
     const settled = await carryOut(deps, channel, delivery);
     const settling = { ...policy, conversationKey, epoch, partKey: part.key, mayStandSince, result: settled };
     delivery = await settle(deps, { ...settling, claimsNext: !stopping.aborted }, stopping);
+    journal.end(part.key);
     probe.reach('marked');
     if (settled.kind !== 'sent') deps.log.warn({ part: part.key, result: settled }, 'delivery.trouble');
     deps.onSettled({ part, laneKey });

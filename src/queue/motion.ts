@@ -1,9 +1,12 @@
 import type { Effects } from '../store/intake/proposal.ts';
+import type { Reservation } from './lane-workers.ts';
 
 /** What a commit has made due, set in motion: wakes, deliveries, cancels. The sweep finds all of it too. */
 export interface Motion {
   /** Never waits, never throws. */
   start(effects: Effects): void;
+  /** Slots of this process for lanes that the next commit may make due, at most `most`. */
+  reserve(most: number): Reservation | undefined;
   /** Names the stages that are moved; called once, when all of them exist. */
   connect(movers: Movers): void;
 }
@@ -14,6 +17,7 @@ export type Movers = {
   deliver(conversationKey: string): void;
   fetch(inboxId: string): void;
   changed(laneKey: string): void;
+  reserve(most: number): Reservation | undefined;
 };
 
 /** The stages feed each other in a circle; this is the one place where the circle closes. */
@@ -23,6 +27,7 @@ export function createMotion(): Motion {
     connect: (all) => {
       movers = all;
     },
+    reserve: (most) => movers?.reserve(most),
     start: (effects) => {
       if (!movers) return;
       for (const { runId, reason } of effects.cancels) movers.cancel(runId, reason);

@@ -3,7 +3,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
-import type { DriveLane } from '../queue/lane-workers.ts';
+import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
 import type { Notices } from '../replies/notices.ts';
 import { boundaryFrom, wrapUntrusted } from '../replies/untrusted.ts';
@@ -36,58 +36,85 @@ export type DriveLaneDeps = {
 };
 
 /** Steps 4 to 7 in a row: claims the lane and works it until it rests, is armed, or gives way. */
-export function createLaneDriver(deps: DriveLaneDeps): DriveLane {
-  const { store, holder, clock, log, wakes } = deps;
-
+export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
+  const terms = () => ({
+    holder: deps.holder,
+    leaseMs: deps.leaseMs,
+    framing: newFraming(),
+    maxTries: deps.maxTries,
+    gaveUpText: deps.notices.restartGaveUp,
+  });
   const claim = (laneKey: string): Promise<Claim> =>
-    store.write(claimLane, {
-      laneKey,
-      holder,
-      leaseMs: deps.leaseMs,
-      newRunId: crypto.randomUUID(),
-      framing: newFraming(),
-      maxTries: deps.maxTries,
-      gaveUpText: deps.notices.restartGaveUp,
-    });
-
-  return async (laneKey, signal) => {
-    deps.probe.reach('woken');
-    const since = clock.now();
-    let runs = 0;
-    while (!signal.aborted) {
-      const claimed = await claim(laneKey);
-      switch (claimed.kind) {
-        case 'resting':
-          return;
-        case 'busy':
-        case 'armed':
-          return wakes.wake({ laneKey, class: claimed.class, delayMs: claimed.delayMs });
-        case 'again':
-          deps.start(claimed.effects);
-          continue;
-        case 'run':
-          break;
-        default:
-          return claimed satisfies never;
-      }
-      deps.probe.reach('claimed');
-      runs += 1;
-      const mayGoOn = () => !signal.aborted && runs < deps.maxRuns && clock.now() - since < deps.maxHoldMs;
-      const next = await deps.execute(claimed.run, { signal, mayGoOn }).catch((error: unknown) => {
-        const isStale = hasCode(error, 'stale_epoch');
-        log.warn(
-          { laneKey, runId: claimed.run.runId, error },
-          isStale ? 'run.superseded' : 'run.interrupted',
-        );
-        return undefined;
-      });
-      if (next?.kind === 'armed')
-        return wakes.wake({ laneKey, class: claimed.run.class, delayMs: next.delayMs });
-      if (next?.kind !== 'going-on') return;
-    }
-    // Asked to stop between two runs: the lane was kept to go on, and is free for the next holder.
-    await store.write(releaseLane, { laneKey, holder });
+    deps.store.write(claimLane, { ...terms(), laneKey, newRunId: crypto.randomUUID() });
+  return {
+    drive: (laneKey, signal) => work(deps, { laneKey, claim, signal }),
+    goOn: (run, signal) => work(deps, { laneKey: run.laneKey, claim, signal }, run),
+    termsFor: (count) => ({
+      ...terms(),
+      newRunIds: Array.from({ length: count }, () => crypto.randomUUID()),
+    }),
   };
+}
+
+type Working = {
+  readonly laneKey: string;
+  claim(laneKey: string): Promise<Claim>;
+  readonly signal: AbortSignal;
+};
+
+/** `begun`: the run that was claimed already, to go on from. */
+async function work(
+  deps: DriveLaneDeps,
+  { laneKey, claim, signal }: Working,
+  begun?: ClaimedRun,
+): Promise<void> {
+  const { store, holder, clock, wakes, probe } = deps;
+  probe.reach('woken');
+  const since = clock.now();
+  let runs = 0;
+  let next = begun;
+  while (next !== undefined || !signal.aborted) {
+    const claimed: Claim = next ? { kind: 'run', run: next } : await claim(laneKey);
+    next = undefined;
+    switch (claimed.kind) {
+      case 'resting':
+        return;
+      case 'busy':
+      case 'armed':
+        return wakes.wake({ laneKey, class: claimed.class, delayMs: claimed.delayMs });
+      case 'again':
+        deps.start(claimed.effects);
+        continue;
+      case 'run':
+        break;
+      default:
+        return claimed satisfies never;
+    }
+    probe.reach('claimed');
+    runs += 1;
+    const mayGoOn = () => !signal.aborted && runs < deps.maxRuns && clock.now() - since < deps.maxHoldMs;
+    const left = await execute(deps, claimed.run, { signal, mayGoOn });
+    if (left?.kind === 'armed')
+      return wakes.wake({ laneKey, class: claimed.run.class, delayMs: left.delayMs });
+    if (left?.kind !== 'going-on') return;
+  }
+  // Asked to stop between two runs: the lane was kept to go on, and is free for the next holder.
+  await store.write(releaseLane, { laneKey, holder });
+}
+
+/** A run that throws is left as it stands: its next holder resumes it. */
+async function execute(
+  { execute: run, log }: DriveLaneDeps,
+  claimed: ClaimedRun,
+  options: Parameters<DriveLaneDeps['execute']>[1],
+): Promise<LaneNext | undefined> {
+  try {
+    return await run(claimed, options);
+  } catch (error) {
+    const { laneKey, runId } = claimed;
+    log.warn({ laneKey, runId, error }, hasCode(error, 'stale_epoch') ? 'run.superseded' : 'run.interrupted');
+    return undefined;
+  }
 }
 
 /** How what others said is framed for the model; the boundary is new for every take, so nobody can close it. */

@@ -25,7 +25,7 @@ import { readHistory } from '../store/transcript/read-transcript.ts';
 import type { ActiveRuns, StopReason } from './active-runs.ts';
 import { newFraming } from './drive-lane.ts';
 import { createBlindView, createLiveView, type LiveView } from './live-view.ts';
-import { RunRecorder } from './recorder.ts';
+import { type Outbox, RunRecorder } from './recorder.ts';
 import { recover } from './recover.ts';
 import type { RunSettings } from './run-settings.ts';
 import { storedReceiptOf } from './send-receipt.ts';
@@ -38,6 +38,7 @@ export type RunDeps = {
   readonly notices: Notices;
   readonly model: LlmProvider;
   readonly active: ActiveRuns;
+  readonly outbox: Outbox;
   readonly settings: RunSettings;
   agent(id: string): { readonly workspace: string; readonly thinkingTokens?: number };
   systemFor(

@@ -26,6 +26,7 @@ import type { SendReceipt } from '../replies/dedupe.ts';
 import type { Notices } from '../replies/notices.ts';
 import { type ReplyToMode, shapeInternalFailure, shapeReply } from '../replies/reply-pipeline.ts';
 import type { Store } from '../store/command.ts';
+import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/deliver.ts';
 import type { Effects } from '../store/intake/proposal.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneNext } from '../store/lanes/close-run.ts';
@@ -63,6 +64,7 @@ export type RecorderDeps = {
   readonly turnLimit: number;
   framing(): Framing;
   start(effects: Effects): void;
+  readonly outbox: Outbox;
   mayGoOn(): boolean;
   /** Why the run was asked to stop, if it was. */
   stopReason(): StopReason | undefined;
@@ -72,6 +74,12 @@ export type RecorderDeps = {
   onCancel(reason: string): void;
   onTool(call: Pick<ToolCallData, 'id' | 'name'>, state: 'started' | 'done' | 'failed'): void;
   onSteered(): void;
+};
+
+/** The delivery of this process: an answer is claimed for it in the commit that stores it. */
+export type Outbox = {
+  policyFor(route: ClaimedRun['route']): DeliveryPolicy | undefined;
+  goOn(claimed: ClaimedDelivery): void;
 };
 
 const imageIntervalMs = 250;
@@ -256,7 +264,7 @@ export class RunRecorder {
   }
 
   async #answer(message: AgentMessage): Promise<void> {
-    const { live, store, probe, start, mayGoOn } = this.#deps;
+    const { live, store, probe, start, mayGoOn, outbox } = this.#deps;
     const standing = await live.settle();
     const plan = this.#plan(message);
     const answered = await store.write(commitAnswer, {
@@ -267,10 +275,12 @@ export class RunRecorder {
       preview: standing?.key,
       ...outcomeOf(plan),
       mayGoOn: mayGoOn(),
+      sender: outbox.policyFor(this.#run.route),
     });
     // Stopped before its answer was on record: `agent_end` follows and ends it as that.
     if (answered.cancelReason !== undefined) return this.#reach(answered);
     probe.reach('turn-committed');
+    if (answered.claimed) outbox.goOn(answered.claimed);
     start(answered.effects);
     live.next();
     this.#receipts = [];

@@ -1,4 +1,5 @@
-import type { StoreCommand } from './command.ts';
+import type { StoreCommand, StoreQuery, Tx } from './command.ts';
+import { isOpenPart } from './open-rows.ts';
 
 export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };
 
@@ -41,13 +42,44 @@ export const releaseAccount: StoreCommand<{ readonly account: string; readonly h
   },
 };
 
+/** Of the list of commands that the account's network was told last; undefined when it never was. */
+export const readCommandsHash: StoreQuery<{ readonly account: string }, string | undefined> = {
+  query: 'readCommandsHash',
+  run: async (tx, { account }) => {
+    const row = await tx.db
+      .selectFrom('accounts')
+      .select('commandsHash')
+      .where('key', '=', account)
+      .executeTakeFirst();
+    return row?.commandsHash ?? undefined;
+  },
+};
+
+/** Safe to repeat. Written after the network has confirmed: a crash in between registers once more. */
+export const rememberCommands: StoreCommand<{ readonly account: string; readonly hash: string }, void> = {
+  name: 'rememberCommands',
+  run: async (tx, { account, hash }) => {
+    await tx.db.updateTable('accounts').set({ commandsHash: hash }).where('key', '=', account).execute();
+  },
+};
+
+/** Which calls to platforms an earlier process had begun, and which ended is not on record. */
+export type EarlierSends = { readonly holder: string; readonly begun: readonly string[] };
+
+export type Boot = {
+  readonly id: string;
+  readonly folder: string;
+  /** Absent when nobody can say: what that process was sending is then unknown. */
+  readonly earlier?: EarlierSends;
+};
+
 /**
  * Called by the process that holds the data folder's lock: whatever an earlier process on this folder
  * held is free at once, without waiting for its leases to end.
  */
-export const beginBoot: StoreCommand<{ readonly id: string; readonly folder: string }, void> = {
+export const beginBoot: StoreCommand<Boot, void> = {
   name: 'beginBoot',
-  run: async (tx, { id, folder }) => {
+  run: async (tx, { id, folder, earlier: sends }) => {
     const earlier = await tx.db
       .selectFrom('boots')
       .select('id')
@@ -72,6 +104,7 @@ export const beginBoot: StoreCommand<{ readonly id: string; readonly folder: str
       .set({ holder: null, leaseUntil: 0 })
       .where('holder', 'in', ids)
       .execute();
+    if (sends && ids.includes(sends.holder)) await takeBackUnsent(tx, sends);
     await tx.db
       .updateTable('conversations')
       .set({ deliveryHolder: null, deliveryUntil: 0 })
@@ -80,3 +113,25 @@ export const beginBoot: StoreCommand<{ readonly id: string; readonly folder: str
     await tx.db.deleteFrom('boots').where('id', 'in', ids).execute();
   },
 };
+
+/** What was about to be sent, and whose call had not begun, waits again. */
+async function takeBackUnsent(tx: Tx, { holder, begun }: EarlierSends): Promise<void> {
+  const inHand = await tx.db
+    .selectFrom('outbox')
+    .innerJoin('conversations', 'conversations.key', 'outbox.conversationKey')
+    .select('outbox.key')
+    .where('conversations.deliveryHolder', '=', holder)
+    .where(isOpenPart())
+    .where('outbox.state', '=', 'sending')
+    // Of a repeat nobody can say what became of the tries before it.
+    .where('outbox.tries', '=', 1)
+    .execute();
+  const known = new Set(begun);
+  const unsent = inHand.map(({ key }) => key).filter((key) => !known.has(key));
+  if (unsent.length === 0) return;
+  await tx.db
+    .updateTable('outbox')
+    .set({ state: 'pending', tries: 0, sendingAt: null })
+    .where('key', 'in', unsent)
+    .execute();
+}

@@ -4,12 +4,15 @@ import { systemClock } from '#contracts/clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import { accountId, channelId, conversationId, partKey } from '#contracts/ids.ts';
+import type { ShownNotice } from '#contracts/owner-notice.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { channel } from '../../channels/web/index.ts';
 import { createHttpServer } from '../../src/server/http-server.ts';
 import { createSessionDouble, quietLog, type SessionDouble } from '../support/session-double.ts';
 
 export type ScriptedGateway = {
+  /** What the owner is told of. */
+  notices: readonly ShownNotice[];
   readonly url: string;
   readonly session: SessionDouble;
   readonly route: ReplyRoute;
@@ -21,6 +24,7 @@ export type ScriptedGateway = {
 
 export async function startScriptedGateway(): Promise<ScriptedGateway> {
   const session = createSessionDouble();
+  const owner: { notices: readonly ShownNotice[] } = { notices: [] };
   const server = createHttpServer({
     host: '127.0.0.1',
     port: 0,
@@ -37,12 +41,20 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
         { id: 'telegram', state: 'off', detail: 'TELEGRAM_BOT_TOKEN is not set' },
       ],
     }),
+    notices: {
+      shown: async () => owner.notices,
+      dismiss: async (id) => {
+        owner.notices = owner.notices.filter((notice) => notice.id !== id);
+        return true;
+      },
+    },
   });
   const adapter = channel.create(
     {},
     {
       log: quietLog,
       clock: systemClock,
+      fetch,
       dataDir: '/nonexistent',
       routes: server.routesFor(channelId('web')),
       timeline: session.timeline,
@@ -61,12 +73,12 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
     );
   });
   const { url } = await server.listen();
-  return {
+  return Object.assign(owner, {
     url,
     session,
     route,
     signInLink: () => server.signInLink(),
-    restartSockets: async (meanwhile) => {
+    restartSockets: async (meanwhile: () => void) => {
       await adapter.stop();
       meanwhile();
       await adapter.start(session.intake);
@@ -75,7 +87,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
       await adapter.stop();
       await server.close();
     },
-  };
+  });
 }
 
 const greeting: FormattedText = {

@@ -105,6 +105,7 @@ function intakeOver(store: Store | CutStore, dataDir: string, receiving: Receivi
       log: silentLog,
       probe: noProbe,
       start: () => undefined,
+      reserve: () => undefined,
       hasSpace: () => true,
     },
     receiving,

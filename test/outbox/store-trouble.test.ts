@@ -41,6 +41,7 @@ it('keeps what the platform said while the store is away for a moment', async ()
     holder,
     clock: systemClock,
     log: silentLog,
+    journal: { begin: () => undefined, end: () => undefined },
     probe: noProbe,
     // The deliverer reads nothing else of a channel.
     adapterFor: () =>

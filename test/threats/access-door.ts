@@ -22,6 +22,8 @@ export type Door = {
   accept(events: readonly InboundEnvelope[]): Promise<readonly Acceptance[]>;
   /** Ids of the messages whose files would be downloaded. */
   readonly fetches: readonly string[];
+  /** The same account, received over another store. */
+  reopened(store: Store): Pick<Door, 'accept'>;
   change(sql: string): void;
   rows(sql: string): readonly Readonly<Record<string, string | number | null>>[];
 };
@@ -42,23 +44,30 @@ export async function aDoor(
   const file = join(dataDir, 'parley.db');
   approvePeople(file, { account, network });
   const fetches: string[] = [];
-  const intake = createIntake(
-    {
-      store,
-      gate,
-      commands: createCommandDesk({ store, gate, modelName: 'none', agentName: (id) => id }),
-      clock: systemClock,
-      log: silentLog,
-      probe: noProbe,
-      start: (effects) => void fetches.push(...effects.fetches),
-      hasSpace: () => true,
-    },
-    { account, epoch: lease.epoch, holder, botName: 'parley' },
-  );
+  const intakeOver = (over: Store) =>
+    createIntake(
+      {
+        store: over,
+        gate,
+        commands: createCommandDesk({ store: over, gate, modelName: 'none', agentName: (id) => id }),
+        clock: systemClock,
+        log: silentLog,
+        probe: noProbe,
+        start: (effects) => void fetches.push(...effects.fetches),
+        reserve: () => undefined,
+        hasSpace: () => true,
+      },
+      { account, epoch: lease.epoch, holder, botName: 'parley' },
+    );
+  const acceptOver = (over: Store): Door['accept'] => {
+    const intake = intakeOver(over);
+    return (events) => intake.accept({ events });
+  };
   return {
     bot,
     fetches,
-    accept: (events) => intake.accept({ events }),
+    accept: acceptOver(store),
+    reopened: (over) => ({ accept: acceptOver(over) }),
     change: (sql) => {
       const db = new BetterSqlite3(file);
       db.exec(sql);

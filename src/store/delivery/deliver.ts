@@ -36,6 +36,9 @@ export type Delivery =
   | { readonly kind: 'later'; readonly delayMs: number }
   | { readonly kind: 'empty' };
 
+/** What a commit has claimed for its holder beside what it was about. */
+export type ClaimedDelivery = { readonly conversationKey: string; readonly delivery: Delivery };
+
 export type DeliveryClaim = DeliveryPolicy & { readonly conversationKey: string };
 
 /**

@@ -4,6 +4,8 @@ import { type PairingRequest, requestPairing } from '../access/request-pairing.t
 import { proveStandings } from '../access/standing.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
+import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
+import type { ClaimedRun } from '../lanes/claim-lane.ts';
 import { changeLinks } from '../links/change-links.ts';
 import { proveLinks } from '../links/read-links.ts';
 import { acceptItem } from './accept-item.ts';
@@ -14,6 +16,16 @@ import { applyCommand } from './apply-command.ts';
 import { changeMembership, markReachable, migrateConversation } from './change-conversation.ts';
 import { type AcceptInput, type AcceptOutput, noEffects } from './proposal.ts';
 
+export type AcceptAndClaim = AcceptInput & {
+  /** Absent when the process has no slot free, or works no lanes. */
+  readonly claims?: ClaimTerms;
+};
+
+export type AcceptedAndClaimed = AcceptOutput & {
+  /** Claimed for the holder, their messages taken: it works them now. */
+  readonly runs: readonly ClaimedRun[];
+};
+
 /**
  * Step 1, accept: one transaction writes a ledger row per event whatever its outcome, the inbox row or
  * the command's effect, and the platform cursor and anchors. Only after its commit may the platform be
@@ -21,7 +33,7 @@ import { type AcceptInput, type AcceptOutput, noEffects } from './proposal.ts';
  * another process receives for the account, and `access_changed` when somebody was approved, revoked or linked
  * since the door decided.
  */
-export const acceptBatch: StoreCommand<AcceptInput, AcceptOutput> = {
+export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   name: 'acceptBatch',
   run: async (tx, input) => {
     await lockAccountAt(tx, input);
@@ -39,7 +51,8 @@ export const acceptBatch: StoreCommand<AcceptInput, AcceptOutput> = {
         .execute();
     }
     await moveAnchors(tx, input.account, input.anchors ?? []);
-    return { acceptances, effects };
+    const runs = input.claims ? await claimDue(tx, input.claims, effects) : [];
+    return { acceptances, effects, runs };
   },
 };
 

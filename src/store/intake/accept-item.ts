@@ -41,7 +41,9 @@ export async function acceptItem(tx: Tx, accepting: Accepting, item: NewItem): P
   if (isFetching) effects.fetches.push(item.id);
   if (bundle && !bundle.isOpen) return { kind: 'held' };
   await touchActiveRun(tx, lane, { item, accepting });
-  effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: Math.max(0, dueAt - tx.now) });
+  // The run that works on the lane looks at what waits before it closes; if it is gone, the sweep does.
+  if (lane.runId === null || lane.leaseUntil <= tx.now)
+    effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: Math.max(0, dueAt - tx.now) });
   // Both are the caller's own ids; the store keeps them as plain text.
   return { kind: 'accepted', inboxId: item.id as InboxId, sessionKey: lane.key as SessionKey };
 }

@@ -4,6 +4,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, Tx } from '../command.ts';
+import { type ClaimedDelivery, claimDelivery, type DeliveryPolicy } from '../delivery/deliver.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { closePreview } from '../delivery/record-preview.ts';
 import { insertNewRow } from '../insert-row.ts';
@@ -145,12 +146,15 @@ export type Answer = Held &
     readonly outcome: Outcome;
     readonly outcomeReason?: string;
     readonly mayGoOn: boolean;
+    /** Claims the reply's first part for a holder that sends at once; absent when another process sends. */
+    readonly sender?: DeliveryPolicy | undefined;
   };
 
 export type Answered = Boundary & {
   /** How the lane was left; undefined when a steer extends the run, or it was asked to stop. */
   readonly next: LaneNext | undefined;
   readonly effects: Effects;
+  readonly claimed: ClaimedDelivery | undefined;
 };
 
 /**
@@ -167,21 +171,37 @@ export const commitAnswer: StoreCommand<Answer, Answered> = {
     const effects = noEffects();
     const run = await readSteered(tx, runId);
     const { cancelReason } = run;
-    if (cancelReason !== undefined) return { steers: [], cancelReason, next: undefined, effects };
+    const stopped = { steers: [], cancelReason, next: undefined, effects, claimed: undefined };
+    if (cancelReason !== undefined) return stopped;
     const isFirst = await writeAssistant(tx, { message, runId, isFinished: true });
     await recordModelCall(tx, input.modelCall, { runId, sessionId: message.sessionId });
     // The finished message is the idempotency key of its reply.
     if (isFirst) await insertReply(tx, lane, { runId, answer: message.id, parts: input.parts, effects });
     await closePreview(tx, input.preview);
+    const claimed = await claimReply(tx, input.sender, effects);
     const steers = await steerInto(tx, lane, { ...input, run });
     if (steers.length > 0) {
       await forgiveCrashes(tx, runId);
-      return { steers, cancelReason, next: undefined, effects };
+      return { steers, cancelReason, next: undefined, effects, claimed };
     }
     const next = await closeRun(tx, lane, { runId, endReason: 'natural', outcome, outcomeReason, mayGoOn });
-    return { steers, cancelReason, next, effects };
+    return { steers, cancelReason, next, effects, claimed };
   },
 };
+
+/** One commit less between the answer and its delivery: the conversation's head part is claimed with it. */
+async function claimReply(
+  tx: Tx,
+  policy: DeliveryPolicy | undefined,
+  effects: Effects,
+): Promise<ClaimedDelivery | undefined> {
+  const [conversationKey] = effects.deliveries;
+  if (policy === undefined || conversationKey === undefined) return undefined;
+  const delivery = await claimDelivery.run(tx, { ...policy, conversationKey });
+  if (delivery.kind !== 'part') return undefined;
+  effects.deliveries.length = 0;
+  return { conversationKey, delivery };
+}
 
 /** A run that has answered made progress: what counts against it are crashes from here on. */
 async function forgiveCrashes(tx: Tx, runId: string): Promise<void> {

@@ -39,7 +39,7 @@ export async function anExampleNetwork(receive: Way, breakage: Breakage = {}): P
   const sound: ChannelAdapter[] = [];
   const newAdapter = (credentials = token): ChannelAdapter => {
     const routes = hooks === undefined ? {} : { routes: breakage.routes?.(hooks.routes) ?? hooks.routes };
-    const deps: ChannelDeps = { log: quietLog, clock: hastyClock, dataDir: '/nonexistent', ...routes };
+    const deps: ChannelDeps = { log: quietLog, clock: hastyClock, fetch, dataDir: '/nonexistent', ...routes };
     const config = exampleConfigSchema.parse({ url: server.url, token: credentials, receive });
     const adapter = new ExampleAdapter(config, deps);
     sound.push(adapter);

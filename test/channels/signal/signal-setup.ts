@@ -86,6 +86,7 @@ function newAdapter(
   return channel.create(settings, {
     log,
     clock,
+    fetch,
     dataDir,
     ...(routes === undefined ? {} : { routes }),
   }) as SignalAdapter;

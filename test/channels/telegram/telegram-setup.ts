@@ -6,6 +6,7 @@ import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TelegramAdapter } from '../../../channels/telegram/adapter.ts';
 import { channel } from '../../../channels/telegram/index.ts';
+import { leanFetch } from '../../../src/http/lean-fetch.ts';
 import type { TelegramServer } from '../../platforms/telegram/server.ts';
 import type { TgEntity, TgUser } from '../../platforms/telegram/types.ts';
 
@@ -37,6 +38,7 @@ export function newAdapter(
 ) {
   const deps: ChannelDeps = {
     log: options.log ?? quietLog,
+    fetch: leanFetch,
     clock: options.clock ?? hastyClock,
     dataDir: '/nonexistent',
   };

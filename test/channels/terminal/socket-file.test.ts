@@ -15,7 +15,7 @@ describe('the socket of the terminal', () => {
   afterEach(() => host.close());
 
   const adapterIn = (dataDir: string) =>
-    channel.create({}, { log: quietLog, clock: systemClock, dataDir, timeline: session.timeline });
+    channel.create({}, { log: quietLog, clock: systemClock, fetch, dataDir, timeline: session.timeline });
 
   it('is open to its owner alone, and gone after stop', async () => {
     const adapter = host.newAdapter();

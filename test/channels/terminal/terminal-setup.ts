@@ -19,7 +19,7 @@ export async function aTerminalHost(timeline: TimelineReader) {
     dataDir,
     socketPath,
     newAdapter: (): ChannelAdapter =>
-      channel.create({}, { log: quietLog, clock: systemClock, dataDir, timeline }),
+      channel.create({}, { log: quietLog, clock: systemClock, fetch, dataDir, timeline }),
     newClient: (path = socketPath) => {
       const client = new FrameClient(() => connect(path));
       clients.push(client);

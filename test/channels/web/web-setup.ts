@@ -16,7 +16,10 @@ export async function aWebHost(timeline: TimelineReader) {
   const clients: FrameClient[] = [];
   return {
     newAdapter: (): ChannelAdapter =>
-      channel.create({}, { log: quietLog, clock: systemClock, dataDir: '/nonexistent', routes, timeline }),
+      channel.create(
+        {},
+        { log: quietLog, clock: systemClock, fetch, dataDir: '/nonexistent', routes, timeline },
+      ),
     newClient: () => {
       const client = new FrameClient(() => connect(running.url, cookie));
       clients.push(client);

@@ -87,7 +87,10 @@ export function createTown(store: Store, settings: TownSettings = {}): Town {
     const lease = await store.write(claimAccount, { account, holder, leaseMs: 600_000 });
     if (lease.kind !== 'held') throw new Error(`${account} is held by another process`);
     const receiving = { account, epoch: lease.epoch, holder, botName: 'bot' };
-    return createIntake({ ...deps, start: () => undefined, hasSpace: () => true }, receiving);
+    return createIntake(
+      { ...deps, start: () => undefined, reserve: () => undefined, hasSpace: () => true },
+      receiving,
+    );
   };
   const intakeOf = ({ channel, bot = 'bot' }: Account) => {
     const account = `${channel}/${bot}`;

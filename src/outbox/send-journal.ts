@@ -1,0 +1,100 @@
+import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Log } from '#contracts/log.ts';
+import type { EarlierSends } from '../store/accounts.ts';
+
+/**
+ * Which calls to a platform have begun. A part is `sending` in the store a moment before its call
+ * begins; this tells, after a `kill -9`, which side of that moment the process died on: what had not
+ * begun is sent after all, and need not be called unknown. Not flushed to the disk: what the operating
+ * system holds survives the process, and after a crash of the machine the journal does not count.
+ */
+export interface SendJournal {
+  /** What the process before this one left on this folder; undefined when nobody can say. */
+  readonly earlier: EarlierSends | undefined;
+  /** Begins afresh for this holder; called when its predecessor's leases are void. */
+  start(holder: string): void;
+  begin(partKey: string): void;
+  /** Called when the store knows what became of the call. */
+  end(partKey: string): void;
+  close(): void;
+}
+
+/** Longer than this, it is written anew with the calls in hand, bytes. */
+const maxBytes = 256_000;
+
+export function openSendJournal(folder: string, log: Log): SendJournal {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, 'sends.journal');
+  const machine = machineBoot();
+  const earlier = machine === undefined ? undefined : readEarlier(path, machine);
+  const file = openSync(path, 'a', 0o600);
+  const inHand = new Set<string>();
+  let holder: string | undefined;
+  let bytes = 0;
+
+  const rewrite = () => {
+    ftruncateSync(file, 0);
+    bytes = 0;
+    append([JSON.stringify({ machine, holder }), ...[...inHand].map((key) => `+${key}`)]);
+  };
+  const append = (lines: readonly string[]) => {
+    bytes += writeSync(file, `${lines.join('\n')}\n`);
+  };
+  const note = (line: string) => {
+    if (holder === undefined || machine === undefined) return;
+    try {
+      append([line]);
+      if (bytes > maxBytes) rewrite();
+    } catch (error) {
+      // One call too few in it would be one sent twice: an empty journal says nothing at all.
+      holder = undefined;
+      ftruncateSync(file, 0);
+      log.warn({ error }, 'sends.journal-lost');
+    }
+  };
+
+  return {
+    earlier,
+    start: (of) => {
+      holder = of;
+      if (machine !== undefined) rewrite();
+    },
+    begin: (key) => {
+      inHand.add(key);
+      note(`+${key}`);
+    },
+    end: (key) => {
+      inHand.delete(key);
+      note(`-${key}`);
+    },
+    close: () => closeSync(file),
+  };
+}
+
+/** Undefined when it is missing, of an earlier boot of the machine, or not whole. */
+function readEarlier(path: string, machine: string): EarlierSends | undefined {
+  try {
+    const [head = '', ...lines] = readFileSync(path, 'utf8').split('\n');
+    const written = JSON.parse(head) as { readonly machine?: unknown; readonly holder?: unknown };
+    if (written.machine !== machine || typeof written.holder !== 'string') return undefined;
+    const begun = new Set<string>();
+    for (const line of lines) {
+      if (line.startsWith('+')) begun.add(line.slice(1));
+      else begun.delete(line.slice(1));
+    }
+    return { holder: written.holder, begun: [...begun] };
+  } catch {
+    // Missing, emptied or cut off: it says nothing, and what was in hand is unknown.
+    return undefined;
+  }
+}
+
+/** Linux names each start of the machine. Elsewhere the journal is not kept. */
+function machineBoot(): string | undefined {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}
