@@ -56,15 +56,20 @@ type Place = {
   readonly isUnreachable: boolean;
 };
 
-export async function takePlace(tx: Tx, route: ReplyRoute): Promise<Place> {
+/** A group moves once or twice in its life; whoever names more has ids that lead in a circle. */
+const maxMoves = 8;
+
+export async function takePlace(tx: Tx, route: ReplyRoute, moves = 0): Promise<Place> {
   const conversationKey = conversationKeyOf(route);
   let row = await advancePlace.first(tx, { conversationKey });
   if (!row) {
     await ensureConversation(tx, conversationKey);
     row = await advancePlace.first(tx, { conversationKey });
   }
-  if (row?.movedTo)
-    return takePlace(tx, { ...route, conversation: row.movedTo as ReplyRoute['conversation'] });
+  if (row?.movedTo && moves < maxMoves) {
+    const next = { ...route, conversation: row.movedTo as ReplyRoute['conversation'] };
+    return takePlace(tx, next, moves + 1);
+  }
   return {
     route,
     conversationKey,

@@ -7,7 +7,7 @@ import type { Outbound, SendFailure, SendResult } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Tx } from '../command.ts';
 import { conversationKeyOf } from '../conversation-key.ts';
-import { markUnreachable, moveConversation } from '../intake/change-conversation.ts';
+import { markUnreachable, moveConversation, movedTo } from '../intake/change-conversation.ts';
 import { json } from '../json.ts';
 import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts';
 import { endPart, failAnswer, keepReceipts, repeatPart, uncountTry } from './end-part.ts';
@@ -92,6 +92,13 @@ function mendOf(failure: SendFailure, route: ReplyRoute, content: Outbound['cont
   }
 }
 
+/** A conversation that moved while the part was on its way is not gone: what is owed follows it. */
+async function followMove(tx: Tx, failure: SendFailure, conversationKey: string): Promise<Mend | undefined> {
+  const to = failure.kind === 'unreachable' ? await movedTo(tx, conversationKey) : undefined;
+  // The store keeps the platform's own id as plain text.
+  return to === undefined ? undefined : { kind: 'move', to: to as ReplyRoute['conversation'] };
+}
+
 async function settleFailure(
   tx: Tx,
   { conversationKey, partKey, mayStandSince }: PartEnd,
@@ -103,7 +110,8 @@ async function settleFailure(
     .where('key', '=', partKey)
     .executeTakeFirstOrThrow();
   const route = json.route(part.route);
-  const mend = mendOf(failure, route, json.outbound(part.content));
+  const mend =
+    mendOf(failure, route, json.outbound(part.content)) ?? (await followMove(tx, failure, conversationKey));
   if (mend === undefined) {
     await failAnswer(tx, { partKey, problem });
     if (failure.kind === 'unreachable') await markUnreachable(tx, conversationKey);

@@ -22,6 +22,7 @@ export async function migrateConversation(
   { from, to, toKey }: Migration,
 ): Promise<Acceptance> {
   await moveConversation(tx, { fromKey: accepting.proposal.conversationKey, from, toKey, to });
+  accepting.effects.deliveries.push(toKey);
   return { kind: 'ignored', reason: 'migrated' };
 }
 
@@ -35,35 +36,66 @@ export type Move = {
 export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Move): Promise<void> {
   await ensureConversation(tx, fromKey);
   await ensureConversation(tx, toKey);
-  const old = await tx.db
-    .selectFrom('conversations')
-    .select(['canonicalId', 'activation', 'movedTo'])
-    .where('key', '=', fromKey)
-    .executeTakeFirst();
-  if (old?.movedTo !== to)
+  const [old, next] = [await readPlace(tx, fromKey), await readPlace(tx, toKey)];
+  // Two ids that name each other would send what waits there in a circle.
+  if (fromKey === toKey || next?.movedTo === from) return;
+  if (old?.movedTo !== to) {
     await noteTrouble(tx, { kind: 'conversation-moved', subject: fromKey, values: { to } });
-  await tx.db.updateTable('conversations').set({ movedTo: to }).where('key', '=', fromKey).execute();
-  await tx.db
-    .updateTable('conversations')
-    .set({ canonicalId: old?.canonicalId ?? from, activation: old?.activation ?? null })
-    .where('key', '=', toKey)
-    .execute();
+    await tx.db.updateTable('conversations').set({ movedTo: to }).where('key', '=', fromKey).execute();
+    const inherited = { canonicalId: old?.canonicalId ?? from, activation: old?.activation ?? null };
+    await tx.db.updateTable('conversations').set(inherited).where('key', '=', toKey).execute();
+  }
   const parts = await tx.db
     .selectFrom('outbox')
-    .select(['key', 'route'])
+    .select(['key', 'route', 'answer'])
     .where('conversationKey', '=', fromKey)
     .where(isOpenPart())
     .where('state', '=', 'pending')
     .orderBy('place')
     .execute();
+  const isMoved = new Set<string>();
   for (const part of parts) {
-    const { route, place, conversationKey } = await takePlace(tx, json.route(part.route));
+    const { route, place: last, conversationKey } = await takePlace(tx, json.route(part.route));
+    const place = (await placeBeforeRest(tx, { part, conversationKey, isMoved })) ?? last;
+    isMoved.add(part.key);
     await tx.db
       .updateTable('outbox')
       .set({ route: JSON.stringify(route), place, conversationKey, dueAt: tx.now })
       .where('key', '=', part.key)
       .execute();
   }
+}
+
+type Late = {
+  readonly part: { readonly answer: string | null };
+  readonly conversationKey: string;
+  /** Moved together with the part, in their order. */
+  readonly isMoved: ReadonlySet<string>;
+};
+
+/** What was on its way while the rest of its answer moved still goes out in front of that rest. */
+async function placeBeforeRest(
+  tx: Tx,
+  { part, conversationKey, isMoved }: Late,
+): Promise<number | undefined> {
+  if (part.answer === null) return undefined;
+  const rest = await tx.db
+    .selectFrom('outbox')
+    .select(['key', 'place'])
+    .where('conversationKey', '=', conversationKey)
+    .where(isOpenPart())
+    .where('answer', '=', part.answer)
+    .orderBy('place')
+    .execute();
+  return rest.some(({ key }) => isMoved.has(key)) ? undefined : rest[0] && rest[0].place - 1;
+}
+
+function readPlace(tx: Tx, key: string) {
+  return tx.db
+    .selectFrom('conversations')
+    .select(['canonicalId', 'activation', 'movedTo'])
+    .where('key', '=', key)
+    .executeTakeFirst();
 }
 
 export async function changeMembership(
@@ -73,9 +105,16 @@ export async function changeMembership(
 ): Promise<Acceptance> {
   const key = accepting.proposal.conversationKey;
   await ensureConversation(tx, key);
+  // The bot leaves the old id of a group that lives on under another.
+  if ((await movedTo(tx, key)) !== undefined) return { kind: 'ignored', reason: 'migrated' };
   if (isMember) await markReachable(tx, key);
   else await markUnreachable(tx, key);
   return { kind: 'ignored', reason: 'membership' };
+}
+
+/** Where a conversation lives on, as its own network calls it. */
+export async function movedTo(tx: Tx, key: string): Promise<string | undefined> {
+  return (await readPlace(tx, key))?.movedTo ?? undefined;
 }
 
 /** Blocked or removed: queue and outbox of the conversation end with a recorded outcome. */

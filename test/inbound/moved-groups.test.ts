@@ -1,0 +1,209 @@
+/** A group that gets a new id keeps what it had; a conversation that cannot be reached ends what it had. */
+import { expect, it } from 'vitest';
+import { conversationId, messageId } from '../../src/contracts/ids.ts';
+import type { SendResult } from '../../src/contracts/outbound.ts';
+import type { Store } from '../../src/store/command.ts';
+import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { readLaneStatus } from '../../src/store/sessions/read-sessions.ts';
+import { holder } from '../store/builders.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { readLane } from '../store/lane-at-rest.ts';
+import { anAccount, createTown, type Town } from './support/town.ts';
+
+const movedTo = (to: string) => ({ kind: 'migrated', to: conversationId(to) }) as const;
+const left = { kind: 'membership', isMember: false } as const;
+const back = { kind: 'membership', isMember: true } as const;
+const aGroup = () => `-${crypto.randomUUID()}`;
+
+describeEachDatabase('a group with a new id', (open) => {
+  it('keeps its session, its place on the lists, and what was set in it', async () => {
+    const [old, grown, last] = [aGroup(), aGroup(), aGroup()];
+    const ann = anAccount('alpha');
+    const groups = { [`alpha:${old}`]: { allowFrom: [`alpha:${ann.peer}`] } };
+    const access = { groupPolicy: 'allowlist', allowGroups: [`alpha:${old}`], groups } as const;
+    const town = createTown(open(), { access, config: { owners: [`alpha:${ann.peer}`] } });
+    const laneKey = town.laneOf(await town.send(ann, 'hello', { group: old, mentionsBot: true }));
+    await town.send(ann, '/activation always', { group: old });
+    await town.send(ann, '/queue followup', { group: old });
+    await town.worker.answer(await town.worker.claimRun(laneKey), 'hello');
+
+    await town.send(ann, movedTo(grown), { group: old });
+    expect(town.laneOf(await town.send(ann, 'unmentioned', { group: grown }))).toBe(laneKey);
+    expect((await open().read(readLaneStatus, { laneKey }))?.mode).toBe('followup');
+    const eve = anAccount('alpha');
+    expect(await town.send(eve, 'let me in', { group: grown })).toEqual({
+      kind: 'refused',
+      reason: 'sender-not-allowed',
+    });
+
+    // Networks tell of it in the old group and in the new one: the second word undoes nothing.
+    await town.send(ann, '/activation mention', { group: grown });
+    await town.send(ann, movedTo(grown), { group: old });
+    expect(await town.send(ann, 'unmentioned', { group: grown })).toEqual({
+      kind: 'ignored',
+      reason: 'not-mentioned',
+    });
+
+    await town.send(ann, movedTo(last), { group: grown });
+    expect(town.laneOf(await town.send(ann, 'once more', { group: last, mentionsBot: true }))).toBe(laneKey);
+  });
+
+  it('is sent what was owed to the old one, in order, also what was on its way', async () => {
+    const [old, grown, last] = [aGroup(), aGroup(), aGroup()];
+    const ann = anAccount('alpha');
+    const town = createTown(open());
+    const laneKey = town.laneOf(await town.send(ann, 'hello', { group: old, mentionsBot: true }));
+    const run = await town.worker.claimRun(laneKey);
+    const parts = ['one', 'two', 'three'].map((text) => aPart(run.route, text));
+    await town.worker.answer(run, 'three parts', { parts });
+    const onItsWay = await claimHead(open(), `alpha/bot/${old}`);
+    await town.send(ann, movedTo(grown), { group: old });
+    await town.send(ann, left, { group: old });
+    await town.send(ann, movedTo(last), { group: grown });
+    await settle(open(), onItsWay, {
+      kind: 'failed',
+      failure: { kind: 'unreachable' },
+      reason: 'no such chat',
+    });
+
+    const texts = [];
+    for (let n = 0; n < 3; n++) {
+      const head = await claimHead(open(), `alpha/bot/${last}`);
+      expect(head.part.route.conversation).toBe(last);
+      texts.push(head.part.content.kind === 'text' ? head.part.content.text.text : '');
+      await settle(open(), head, { kind: 'sent', receipts: [] });
+    }
+    expect(texts).toEqual(['one', 'two', 'three']);
+    expect(await outcomes(open(), laneKey)).toEqual(['answered null']);
+  });
+
+  it('leads in no circle, whatever a network claims', async () => {
+    const [one, two, three] = [aGroup(), aGroup(), aGroup()];
+    const ann = anAccount('alpha');
+    const town = createTown(open());
+    const moves = [
+      [one, one],
+      [one, two],
+      [two, one],
+      [two, three],
+      [three, one],
+    ] as const;
+    for (const [from, to] of moves) await town.send(ann, movedTo(to), { group: from });
+    const laneKey = town.laneOf(await town.send(ann, 'hello', { group: three, mentionsBot: true }));
+    await town.worker.answer(await town.worker.claimRun(laneKey), 'hello');
+    expect(await outcomes(open(), laneKey)).toEqual(['answered null']);
+  });
+});
+
+describeEachDatabase('a conversation that cannot be reached', (open) => {
+  it('ends what waits and what is owed there, and nothing of any other', async () => {
+    const { town, ann, laneKey, run, other } = await aBusyTown(open());
+    await town.send(ann, left);
+    await town.worker.answer(run, 'too late');
+    expect(await outcomes(open(), laneKey)).toEqual(['failed delivery failed', 'failed unreachable']);
+    expect(await undelivered(open(), `alpha/bot/${ann.peer}`)).toEqual(['failed']);
+    expect(await undelivered(open(), `alpha/bot/${other.account.peer}`)).toEqual(['pending']);
+    expect(await outcomes(open(), other.laneKey)).toEqual(['answered null']);
+  });
+
+  it('is found out by a send that is refused, too', async () => {
+    const { town, ann, laneKey, run } = await aBusyTown(open());
+    await town.worker.answer(run, 'hello', { parts: ['one', 'two'].map((text) => aPart(run.route, text)) });
+    const head = await claimHead(open(), `alpha/bot/${ann.peer}`);
+    await settle(open(), head, { kind: 'failed', failure: { kind: 'unreachable' }, reason: 'blocked' });
+    expect(await undelivered(open(), `alpha/bot/${ann.peer}`)).toEqual(['failed', 'failed']);
+    expect(await outcomes(open(), laneKey)).toEqual(['failed delivery failed', 'failed unreachable']);
+  });
+
+  it.each([
+    ['a message', 'hello again'],
+    ['a command', '/status'],
+    ['being let in again', back],
+  ] as const)('is written to again after %s', async (_name, event) => {
+    const { town, ann, laneKey, run } = await aBusyTown(open());
+    await town.send(ann, left);
+    await town.worker.answer(run, 'too late');
+    await town.send(ann, event);
+    if (event !== 'hello again') await town.send(ann, 'hello again');
+    await town.worker.answer(await town.worker.claimRun(laneKey), 'hello to you');
+    const key = `alpha/bot/${ann.peer}`;
+    let head = await claimHead(open(), key);
+    if (event === '/status') {
+      await settle(open(), head, { kind: 'sent', receipts: [messageId('1')] });
+      head = await claimHead(open(), key);
+    }
+    expect(head.part.content).toMatchObject({ text: { text: 'hello to you' } });
+    await settle(open(), head, { kind: 'sent', receipts: [messageId('2')] });
+    expect((await outcomes(open(), laneKey)).at(-1)).toBe('answered null');
+  });
+
+  it('leaves the conversation that linked accounts share to the other account', async () => {
+    const town = createTown(open());
+    const [one, two] = [anAccount('alpha'), anAccount('beta')];
+    await town.link(one, two);
+    const laneKey = town.laneOf(await town.send(one, 'from here'));
+    await town.send(two, 'from there');
+    await town.send(one, left);
+    const run = await town.worker.claimRun(laneKey);
+    expect(run.route.channel).toBe('beta');
+    await town.worker.answer(run, 'hello');
+    expect(await outcomes(open(), laneKey)).toEqual(['failed unreachable', 'answered null']);
+  });
+});
+
+/** Ann's run is active and a second message of hers waits; Bob has been answered, and nothing is sent yet. */
+async function aBusyTown(store: Store) {
+  const settings = { mode: 'followup', debounceMs: 0, quietMs: 0, cap: 20, drop: 'summarize' } as const;
+  const queue = { dm: settings, group: settings, channels: {}, conversations: {} };
+  const town: Town = createTown(store, { config: { queue } });
+  const [ann, bob] = [anAccount('alpha'), anAccount('alpha')];
+  const laneKey = town.laneOf(await town.send(ann, 'hello'));
+  const run = await town.worker.claimRun(laneKey);
+  await town.send(ann, 'and?');
+  const other = { account: bob, laneKey: town.laneOf(await town.send(bob, 'hello')) };
+  await town.worker.answer(await town.worker.claimRun(other.laneKey), 'hello bob');
+  return { town, ann, laneKey, run, other };
+}
+
+type Claimed = Awaited<ReturnType<typeof claimHead>>;
+
+const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, canLookUp: false, resendUnknown: false };
+
+async function claimHead(store: Store, conversationKey: string) {
+  const delivery = await store.write(claimDelivery, { ...policy, conversationKey });
+  if (delivery.kind !== 'part') throw new Error(`nothing to deliver to ${conversationKey}: ${delivery.kind}`);
+  return { conversationKey, epoch: delivery.epoch, part: delivery.part };
+}
+
+async function settle(store: Store, { conversationKey, epoch, part }: Claimed, result: SendResult) {
+  const ends = { epoch, partKey: part.key, result, claimsNext: false, mayStandSince: undefined };
+  await store.write(settleDelivery, { ...policy, conversationKey, ...ends });
+}
+
+function aPart(route: Claimed['part']['route'], text: string) {
+  return { route, content: { kind: 'text', text: { text, spans: [] } }, purpose: 'reply' } as const;
+}
+
+async function outcomes(store: Store, laneKey: string): Promise<readonly string[]> {
+  return (await readLane(store, laneKey)).inbox.map(({ outcome, reason }) => `${outcome} ${reason}`);
+}
+
+/** The states of what is not sent to a conversation. */
+function undelivered(store: Store, conversationKey: string): Promise<readonly string[]> {
+  return store.read(
+    {
+      query: 'undelivered',
+      run: async (tx, input: { readonly conversationKey: string }) => {
+        const rows = await tx.db
+          .selectFrom('outbox')
+          .select('state')
+          .where('conversationKey', '=', input.conversationKey)
+          .where('state', '<>', 'sent')
+          .orderBy('place')
+          .execute();
+        return rows.map((row) => row.state);
+      },
+    },
+    { conversationKey },
+  );
+}
