@@ -60,10 +60,9 @@ export const commandTable: readonly CommandSpec[] = [
 ];
 
 /** The table in the form that networks register. */
-export const nativeCommands: readonly NativeCommand[] = commandTable.map(({ name, description }) => ({
-  name,
-  description,
-}));
+export const nativeCommands: readonly NativeCommand[] = commandTable.map(({ name, description, usage }) =>
+  usage === '' ? { name, description } : { name, description, argument: usage },
+);
 
 function spec(name: CommandName, inGroups: CommandSpec['inGroups'], description: string): CommandSpec {
   return { name, usage: '', description, scope: 'immediate', inGroups, inDms: 'anyone' };

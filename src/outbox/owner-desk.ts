@@ -5,13 +5,18 @@
  */
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import { isLasting, type NoticeKind, type Trouble } from '#contracts/owner-notice.ts';
+import { isLasting, type ShownNotice, type Trouble } from '#contracts/owner-notice.ts';
 import type { Notices } from '../replies/notices.ts';
 import { troubleEndText, troubleText } from '../replies/owner-texts.ts';
 import type { Store } from '../store/command.ts';
-import { endNotice, raiseNotice } from '../store/notices/note-trouble.ts';
+import { dismissNotice, endNotice, raiseNotice, type TroubleEnd } from '../store/notices/note-trouble.ts';
 import { readOwnerRoute } from '../store/notices/owner-route.ts';
-import { readPendingNotices, type StoredNotice, tellOwner } from '../store/notices/tell-owner.ts';
+import {
+  readOpenNotices,
+  readPendingNotices,
+  type StoredNotice,
+  tellOwner,
+} from '../store/notices/tell-owner.ts';
 
 export type OwnerDeskDeps = {
   readonly store: Store;
@@ -29,7 +34,11 @@ export interface OwnerDesk {
   /** Notes a trouble; a state that is reported again is the same. Never throws: what the store does not take is tried again. */
   raise(trouble: Trouble): void;
   /** Notes that it has ended, if it was noted at all. */
-  end(trouble: { readonly kind: NoticeKind; readonly subject: string }): void;
+  end(trouble: TroubleEnd): void;
+  /** What is open and was not dismissed, the newest first. */
+  shown(): Promise<readonly ShownNotice[]>;
+  /** False when there is no such notice. */
+  dismiss(id: string): Promise<boolean>;
   stop(): Promise<void>;
 }
 
@@ -79,7 +88,15 @@ export function createOwnerDesk(deps: OwnerDeskDeps): OwnerDesk {
       ask(async (to) => {
         if (await to.write(raiseNotice, trouble)) log.warn(trouble, 'owner.notice');
       }),
-    end: ({ kind, subject }) => ask((to) => to.write(endNotice, { kind, subject })),
+    end: (trouble) => ask((to) => to.write(endNotice, trouble)),
+    shown: async () => {
+      const open = await store.read(readOpenNotices, { limit: atOnce });
+      return open.map((notice) => {
+        const { id, kind, count, raisedAt: since, lastAt } = notice;
+        return { id, kind, text: troubleText(deps.notices, notice), count, since, lastAt };
+      });
+    },
+    dismiss: async (id) => (await store.write(dismissNotice, { id })) === 'done',
     stop: async () => {
       stopping.abort();
       await running;

@@ -12,6 +12,9 @@ export type SweeperDeps = {
   readonly contextLimit: number;
   deliver(conversationKey: string): void;
   fetch(inboxId: string): void;
+  /** Something has waited in a lane for so long and nobody works on it; said once, until it is over. */
+  onAlarm(laneKey: string, waitedMs: number): void;
+  onAlarmOver(laneKey: string): void;
 };
 
 export interface Sweeper {
@@ -64,20 +67,24 @@ function setInMotion(deps: SweeperDeps, sweep: Sweep, watch: Watch): void {
       .write(closeBundles, { laneKeys: sweep.expiredBundles, limit: contextLimit })
       .catch((error: unknown) => log.warn({ error }, 'sweep.bundles-failed'));
   }
-  raiseAlarms(sweep, { ...watch, log, now: deps.clock.now() });
+  raiseAlarms(deps, sweep, watch);
 }
 
-function raiseAlarms(
-  sweep: Sweep,
-  { alarmed, startedAt, log, now }: Watch & { readonly log: Log; readonly now: number },
-): void {
+function raiseAlarms(deps: SweeperDeps, sweep: Sweep, { alarmed, startedAt }: Watch): void {
+  const { log, clock, onAlarm, onAlarmOver } = deps;
+  const now = clock.now();
   const waitedMs = ({ waitingSince }: Sweep['lanes'][number]) => now - Math.max(waitingSince, startedAt);
   const late = sweep.lanes.filter((lane) => waitedMs(lane) > alarmAfterMs);
   for (const lane of late) {
     if (alarmed.has(lane.laneKey)) continue;
     alarmed.add(lane.laneKey);
     log.error({ laneKey: lane.laneKey, waitedMs: waitedMs(lane) }, 'lane.alarm');
+    onAlarm(lane.laneKey, waitedMs(lane));
   }
   const stillLate = new Set(late.map((lane) => lane.laneKey));
-  for (const laneKey of alarmed) if (!stillLate.has(laneKey)) alarmed.delete(laneKey);
+  for (const laneKey of alarmed) {
+    if (stillLate.has(laneKey)) continue;
+    alarmed.delete(laneKey);
+    onAlarmOver(laneKey);
+  }
 }

@@ -18,6 +18,7 @@ import { createChannelRoutes } from './channel-routes.ts';
 import { mountGate } from './gate.ts';
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { createIdentityCheck } from './identity.ts';
+import { mountNotices, type OwnerNotices } from './notices-routes.ts';
 import { pageAddress } from './page-address.ts';
 import { servePage } from './page-files.ts';
 import { createSessionSeal } from './session-seal.ts';
@@ -38,6 +39,8 @@ export type HttpServerDeps = {
   readonly pageDir?: string;
   readiness(): Promise<Readiness>;
   status(): Promise<GatewayStatus>;
+  /** What the owner is told of; its routes are absent without it. */
+  readonly notices?: OwnerNotices;
   /** The text of `/metrics`; the route is absent without it. */
   metrics?(): Promise<string>;
 };
@@ -127,6 +130,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   });
   app.register(async (scope) => {
     mountStatus(scope, deps);
+    if (deps.notices !== undefined) mountNotices(scope, deps.notices);
     mountSignIn(scope, {
       cookieName,
       codes: parts.codes,

@@ -20,6 +20,7 @@ const pageFiles: readonly (readonly [url: string, name: string, type: string])[]
     'connection',
     'conversation',
     'markdown',
+    'notices-view',
     'outbox',
     'random-id',
     'rich-text',

@@ -1,6 +1,6 @@
 /** Every step of the protocol, by name. The SQLite writer thread runs them from this list. */
 import { approveOnConsole, revokeOnConsole } from './access/operate-access.ts';
-import { beginBoot, claimAccount, releaseAccount } from './accounts.ts';
+import { beginBoot, claimAccount, releaseAccount, rememberCommands } from './accounts.ts';
 import type { StoreCommand } from './command.ts';
 import { claimDelivery, settleDelivery } from './delivery/deliver.ts';
 import { dropPart, retryPart } from './delivery/operate.ts';
@@ -50,6 +50,7 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   recoverRun,
   releaseAccount,
   releaseLane,
+  rememberCommands,
   renewLeases,
   retryPart,
   revokeOnConsole,

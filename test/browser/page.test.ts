@@ -60,6 +60,30 @@ describe('the page', () => {
     await page.close();
   });
 
+  it('shows what the owner has to know until it is dismissed, and reads it out', async () => {
+    const notice = {
+      kind: 'channel-down',
+      count: 1,
+      since: 1_790_000_000_000,
+      lastAt: 1_790_000_000_000,
+    } as const;
+    gateway.notices = [
+      { ...notice, id: 'one', text: 'carrier is down: no answer.' },
+      { ...notice, id: 'two', text: '<img src=x onerror=pwned()> is down.' },
+    ];
+    const page = await browser.newPage();
+    await page.goto(gateway.signInLink());
+    const region = page.getByRole('status', { name: 'Needs your attention' });
+    await region.getByText('carrier is down: no answer.').waitFor();
+    expect(await region.getByText('<img src=x onerror=pwned()> is down.').count()).toBe(1);
+    expect(await region.locator('img').count()).toBe(0);
+    await page.getByRole('button', { name: 'Dismiss: carrier is down: no answer.' }).click();
+    await region.getByText('carrier is down').waitFor({ state: 'detached' });
+    expect(gateway.notices.map(({ id }) => id)).toEqual(['two']);
+    gateway.notices = [];
+    await page.close();
+  });
+
   it('executes none of the strings that try to be markup', async () => {
     const page = await browser.newPage();
     const attacks: string[] = [];

@@ -22,6 +22,7 @@ async function anHourLater() {
   const alarms: unknown[] = [];
   const woken: string[] = [];
   const log: Log = { ...silentLog, error: (fields) => void alarms.push(fields) };
+  const told: string[] = [];
   const sweeper = startSweeper({
     store,
     clock,
@@ -30,13 +31,15 @@ async function anHourLater() {
     wakes: { wake: ({ laneKey }) => void woken.push(laneKey), close: async () => undefined },
     deliver: () => undefined,
     fetch: () => undefined,
+    onAlarm: (laneKey, waitedMs) => void told.push(`${laneKey} waits ${waitedMs > 10_000}`),
+    onAlarmOver: (laneKey) => void told.push(`${laneKey} goes on`),
   });
   onTestFinished(async () => {
     await sweeper.stop();
     await store.close();
     await rm(dataDir, { recursive: true, force: true });
   });
-  return { time, alarms, woken };
+  return { store, time, alarms, woken, told };
 }
 
 it('wakes what waited while no process was there, and raises no alarm for it', async () => {
@@ -47,11 +50,17 @@ it('wakes what waited while no process was there, and raises no alarm for it', a
 });
 
 it('raises one alarm for a lane that nobody works on for 10 s', async () => {
-  const { time, alarms, woken } = await anHourLater();
+  const { store, time, alarms, woken, told } = await anHourLater();
   await vi.waitUntil(() => woken.length > 0);
   time.aheadMs += 10_001;
   await vi.waitUntil(() => alarms.length > 0);
   const seen = woken.length;
   await vi.waitUntil(() => woken.length > seen + 2);
-  expect(alarms).toEqual([{ laneKey: aLane('c').key, waitedMs: expect.any(Number) }]);
+  const { key } = aLane('c');
+  expect(alarms).toEqual([{ laneKey: key, waitedMs: expect.any(Number) }]);
+  expect(told).toEqual([`${key} waits true`]);
+  // The sweeper's clock is an hour ahead, and a lease is live by it.
+  await aWorker(store).claimRun(key, 2 * 3_600_000);
+  await vi.waitUntil(() => told.length > 1, { timeout: 10_000 });
+  expect(told).toEqual([`${key} waits true`, `${key} goes on`]);
 });

@@ -50,7 +50,16 @@ const hostileOrigins = (port: number) => [
   '*',
 ];
 
-const paths = ['/', '/healthz', '/api/status', '/metrics', '/page/main.js', '/signin?code=x', '/unknown'];
+const paths = [
+  '/',
+  '/healthz',
+  '/api/status',
+  '/api/notices',
+  '/metrics',
+  '/page/main.js',
+  '/signin?code=x',
+  '/unknown',
+];
 
 describe('host and origin', () => {
   let running: RunningServer;

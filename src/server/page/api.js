@@ -9,6 +9,18 @@ export async function fetchStatus() {
   return answer.json();
 }
 
+/** Resolves with what the owner is told of, the newest first. Rejects when Parley is away. */
+export async function fetchNotices() {
+  const answer = await fetch('/api/notices', { cache: 'no-store' });
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  return (await answer.json()).notices;
+}
+
+/** Rejects when Parley is away; a notice that has ended meanwhile is dismissed already. */
+export async function dismissNotice(id) {
+  await post('/api/notices/dismiss', { id });
+}
+
 /** Resolves with `undefined` when it worked, else with a sentence for the person. */
 export async function signIn(token) {
   const answer = await post('/api/sign-in', { token }).catch(() => undefined);

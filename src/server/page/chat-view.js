@@ -1,4 +1,5 @@
 import { isWorking, messagesInOrder } from '/page/conversation.js';
+import { NoticesView } from '/page/notices-view.js';
 import { RichText } from '/page/rich-text.js';
 import { StatusView } from '/page/status-view.js';
 import htm from '/vendor/htm.js';
@@ -7,7 +8,7 @@ import { h } from '/vendor/preact.js';
 const html = htm.bind(h);
 
 /** The whole signed-in page. `actions` are what the person can do; the rest is what is known. */
-export function ChatView({ conversation, status, draft, editing, isAtEnd, actions }) {
+export function ChatView({ conversation, status, notices, draft, editing, isAtEnd, actions }) {
   const working = isWorking(conversation);
   return html`<div class="shell">
     <header>
@@ -15,6 +16,7 @@ export function ChatView({ conversation, status, draft, editing, isAtEnd, action
       <h1 class="brand">Parley</h1>
       <${StatusView} status=${status} connection=${conversation.connection} onSignOut=${actions.signOut} />
     </header>
+    <${NoticesView} notices=${notices} onDismiss=${actions.dismissNotice} />
     <div class="scroll" id="scroll" onScroll=${actions.scrolled}>
       <main class="messages" role="log" aria-live="polite">
         <${Messages} conversation=${conversation} actions=${actions} />

@@ -1,5 +1,5 @@
 /** Joins state, socket and view. The state is one value; whatever happens makes the next one and shows it. */
-import { fetchStatus, signOut } from '/page/api.js';
+import { dismissNotice, fetchNotices, fetchStatus, signOut } from '/page/api.js';
 import { ChatView } from '/page/chat-view.js';
 import { createConnection } from '/page/connection.js';
 import { emptyConversation, reduce } from '/page/conversation.js';
@@ -37,7 +37,14 @@ export function startChat(root, firstStatus) {
 
 /** Holds what is known and shows it, at most once per frame. */
 function createPage(root, status) {
-  let state = { conversation: emptyConversation, status, draft: '', editing: undefined, isAtEnd: true };
+  let state = {
+    conversation: emptyConversation,
+    status,
+    notices: [],
+    draft: '',
+    editing: undefined,
+    isAtEnd: true,
+  };
   let actions = {};
   let isScheduled = false;
 
@@ -124,6 +131,10 @@ function frameActions(page, connection, outbox) {
       const isAtEnd = scrollHeight - scrollTop - clientHeight < nearEndPx;
       if (isAtEnd !== page.state().isAtEnd) page.update({ isAtEnd });
     },
+    dismissNotice: async (id) => {
+      await dismissNotice(id).catch(() => undefined);
+      await refreshStatus(page);
+    },
     signOut: async () => {
       connection.close();
       outbox.clear();
@@ -139,6 +150,7 @@ async function refreshStatus(page) {
     // The session ended elsewhere: what is unsent stays kept for the next sign-in.
     if (status === undefined) return location.reload();
     page.update({ status });
+    page.update({ notices: await fetchNotices() });
   } catch {
     // Parley is away; the connection line says so.
   }

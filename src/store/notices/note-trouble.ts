@@ -49,17 +49,22 @@ async function reopen(tx: Tx, { kind, subject, details }: Reopened): Promise<boo
   return row !== undefined;
 }
 
+export type TroubleEnd = {
+  readonly kind: NoticeKind;
+  /** Absent: all of the kind. */
+  readonly subject?: string;
+  /** The owner knows, or need not. */
+  readonly isSilent?: boolean;
+};
+
 /** Ends the notice, if one is open. The owner hears of the end of a state that they were told of. */
-export async function endTrouble(
-  tx: Tx,
-  { kind, subject }: { readonly kind: NoticeKind; readonly subject: string },
-): Promise<void> {
-  const isState = isLasting(kind);
+export async function endTrouble(tx: Tx, { kind, subject, isSilent = false }: TroubleEnd): Promise<void> {
+  const isTold = isLasting(kind) && !isSilent;
   await tx.db
     .updateTable('ownerNotices')
     .set((eb) => ({
       endedAt: tx.now,
-      isPending: isState
+      isPending: isTold
         ? eb
             .case()
             .when(eb.and([eb('partKey', 'is not', null), eb('dismissedAt', 'is', null)]))
@@ -69,7 +74,7 @@ export async function endTrouble(
         : 0,
     }))
     .where('kind', '=', kind)
-    .where('subject', '=', subject)
+    .$if(subject !== undefined, (query) => query.where('subject', '=', subject ?? ''))
     .where('endedAt', 'is', null)
     .execute();
 }
@@ -88,7 +93,7 @@ export const raiseNotice: StoreCommand<Trouble, boolean> = {
   run: noteTrouble,
 };
 
-export const endNotice: StoreCommand<{ readonly kind: NoticeKind; readonly subject: string }, void> = {
+export const endNotice: StoreCommand<TroubleEnd, void> = {
   name: 'endNotice',
   run: endTrouble,
 };

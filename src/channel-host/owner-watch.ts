@@ -1,0 +1,67 @@
+import type { ChannelGap, HostedChannel } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { ChannelId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import { createOwnerDesk, type OwnerDesk } from '../outbox/owner-desk.ts';
+import type { Notices } from '../replies/notices.ts';
+import type { Store } from '../store/command.ts';
+import { accountKeyOf, conversationKeyOf } from '../store/conversation-key.ts';
+import type { ChannelState } from './channel-host.ts';
+import { createChannelWatch } from './channel-watch.ts';
+
+export type OwnerWatchDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly notices: Notices;
+  /** `<channel>:<peer>`. */
+  readonly owners: readonly string[];
+  /** Channels of this machine: whoever sits there sees the page. */
+  readonly localChannels: readonly ChannelId[];
+  deliver(conversationKey: string): void;
+};
+
+/** Everything the stages report that an owner may have to be told of. */
+export interface OwnerWatch extends Pick<OwnerDesk, 'shown' | 'dismiss'> {
+  onState(id: ChannelId, state: ChannelState): void;
+  onGap(channel: HostedChannel, gap: ChannelGap): void;
+  /** Something has waited in a lane for `waitedMs`, and nobody works on it. */
+  onAlarm(laneKey: string, waitedMs: number): void;
+  onAlarmOver(laneKey: string): void;
+  stop(): Promise<void>;
+}
+
+export function createOwnerWatch(deps: OwnerWatchDeps): OwnerWatch {
+  const usable = new Set<string>();
+  const known = new Set<string>(deps.localChannels);
+  const avoid = () => [...known].filter((id) => !usable.has(id));
+  const desk = createOwnerDesk({ ...deps, avoid });
+  const channels = createChannelWatch({ clock: deps.clock, raise: desk.raise, end: desk.end });
+  // An alarm of an earlier process: if it still holds, this one's sweep raises it again.
+  desk.end({ kind: 'lane-stuck' });
+  return {
+    onState: (id, state) => {
+      known.add(id);
+      if (state.kind === 'on' && !deps.localChannels.includes(id)) usable.add(id);
+      else usable.delete(id);
+      channels.onState(id, state);
+    },
+    onGap: ({ definition, account }, { conversation, reason }) => {
+      const place = { channel: definition.id, account: account.id };
+      const subject =
+        conversation === undefined ? accountKeyOf(place) : conversationKeyOf({ ...place, conversation });
+      desk.raise({ kind: 'events-missed', subject, values: { reason } });
+    },
+    onAlarm: (laneKey, waitedMs) => {
+      const seconds = String(Math.round(waitedMs / 1000));
+      desk.raise({ kind: 'lane-stuck', subject: laneKey, values: { seconds } });
+    },
+    onAlarmOver: (laneKey) => desk.end({ kind: 'lane-stuck', subject: laneKey }),
+    shown: desk.shown,
+    dismiss: desk.dismiss,
+    stop: async () => {
+      channels.stop();
+      await desk.stop();
+    },
+  };
+}

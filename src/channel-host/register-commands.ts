@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { HostedChannel } from '#contracts/channel.ts';
+import type { CommandsAbility, NativeCommand } from '#contracts/channel-abilities.ts';
+import type { Clock } from '#contracts/clock.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { Log } from '#contracts/log.ts';
+import { readCommandsHash, rememberCommands } from '../store/accounts.ts';
+import type { Store } from '../store/command.ts';
+import { accountKeyOf } from '../store/conversation-key.ts';
+
+export type CommandRegistrarDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly commands: readonly NativeCommand[];
+};
+
+export interface CommandRegistrar {
+  /** Registers with the network what differs from what it was told last. Never waits, never throws. */
+  register(channel: HostedChannel): void;
+  stop(): Promise<void>;
+}
+
+const timeoutMs = 30_000;
+const firstRetryMs = 60_000;
+const longestRetryMs = 3_600_000;
+
+/**
+ * The network's own command menu is a convenience: it is written beside everything else, only when it has
+ * changed (writing it at every start has earned others a ban), and again later when that fails.
+ */
+export function createCommandRegistrar(deps: CommandRegistrarDeps): CommandRegistrar {
+  const stopping = new AbortController();
+  const working = new Map<string, Promise<void>>();
+  return {
+    register: ({ adapter, account, definition }) => {
+      const key = accountKeyOf({ channel: definition.id, account: account.id });
+      const { commands: ability } = adapter;
+      if (ability === undefined || working.has(key)) return;
+      const task = keepTrying(deps, { key, ability, signal: stopping.signal });
+      working.set(
+        key,
+        task.finally(() => working.delete(key)),
+      );
+    },
+    stop: async () => {
+      stopping.abort();
+      await Promise.all(working.values());
+    },
+  };
+}
+
+type Registration = { readonly key: string; readonly ability: CommandsAbility; readonly signal: AbortSignal };
+
+async function keepTrying(deps: CommandRegistrarDeps, registration: Registration): Promise<void> {
+  const { key, signal } = registration;
+  for (let attempt = 1; !signal.aborted; attempt++) {
+    try {
+      await registerChanged(deps, registration);
+      return;
+    } catch (error) {
+      if (signal.aborted) return;
+      const retryMs = Math.max(
+        Math.min(longestRetryMs, firstRetryMs * 2 ** (attempt - 1)),
+        askedWaitMs(error),
+      );
+      deps.log.warn({ account: key, error, retryMs }, 'commands.not-registered');
+      await deps.clock.wait(retryMs, signal);
+    }
+  }
+}
+
+async function registerChanged(
+  { store, log, commands }: CommandRegistrarDeps,
+  { key, ability, signal }: Registration,
+): Promise<void> {
+  const hash = createHash('sha256').update(JSON.stringify(commands)).digest('hex');
+  if ((await store.read(readCommandsHash, { account: key })) === hash) return;
+  await ability.register(commands, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+  await store.write(rememberCommands, { account: key, hash });
+  log.info({ account: key, count: commands.length }, 'commands.registered');
+}
+
+/** The wait that the network asked for. */
+function askedWaitMs(error: unknown): number {
+  const advice = error instanceof ParleyError ? error.retry : undefined;
+  return advice?.kind === 'later' ? (advice.afterMs ?? 0) : 0;
+}

@@ -1,0 +1,254 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createOwnerWatch } from '../../src/channel-host/owner-watch.ts';
+import type { HostedChannel } from '../../src/contracts/channel.ts';
+import type { Clock } from '../../src/contracts/clock.ts';
+import { accountId, channelId, conversationId } from '../../src/contracts/ids.ts';
+import { noticesFor } from '../../src/replies/notices.ts';
+import type { Store, StoreQuery } from '../../src/store/command.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { manualClock } from '../agent/support/manual-clock.ts';
+import { aMessage, aWorker } from '../store/builders.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+const patient = { timeout: 15_000, interval: 10 };
+const broken = channelId('carrier');
+const works = channelId('test');
+
+/** What was put into the outbox for the owner, oldest first. */
+const readTold: StoreQuery<object, readonly string[]> = {
+  query: 'readTold',
+  run: async (tx) => {
+    const rows = await tx.db
+      .selectFrom('outbox')
+      .select(['content', 'conversationKey'])
+      .where('key', 'like', 'owner:%')
+      .orderBy('place')
+      .execute();
+    return rows.map(({ content, conversationKey }) => `${conversationKey}: ${JSON.parse(content).text.text}`);
+  },
+};
+
+async function aStore(): Promise<Store> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-owner-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  onTestFinished(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  // The owner has written in the conversation "home", on the channel that works.
+  await aWorker(store).accept(aMessage({ conversation: 'home', text: 'hi', sender: 'ann' }));
+  return store;
+}
+
+async function aWatch({ store, owners = ['test:ann'] }: { store?: Store; owners?: readonly string[] } = {}) {
+  const opened = store ?? (await aStore());
+  const time = manualClock(Date.now());
+  let resting = 0;
+  /** Tells when the desk has done its work and waits for the next round: its are the waits of 5 s. */
+  const clock: Clock = {
+    now: time.now,
+    wait: async (ms, signal) => {
+      if (ms === 5_000) resting += 1;
+      await time.wait(ms, signal);
+      if (ms === 5_000) resting -= 1;
+    },
+  };
+  const delivered: string[] = [];
+  const watch = createOwnerWatch({
+    store: opened,
+    clock,
+    log: silentLog,
+    notices: noticesFor('en'),
+    owners,
+    localChannels: [channelId('page')],
+    deliver: (key) => void delivered.push(key),
+  });
+  let isStopped = false;
+  const stop = async () => {
+    if (!isStopped) await watch.stop();
+    isStopped = true;
+  };
+  onTestFinished(stop);
+  watch.onState(works, { kind: 'on', account: 'bot' });
+  /** Time goes by. */
+  const pass = async (ms: number) => {
+    await vi.waitFor(() => expect(resting).toBe(1), patient);
+    time.advance(ms);
+  };
+  const told = () => opened.read(readTold, {});
+  const untilTold = (...texts: readonly RegExp[]) =>
+    vi.waitFor(async () => {
+      const all = await told();
+      expect(all).toHaveLength(texts.length);
+      for (const [index, text] of texts.entries()) expect(all[index]).toMatch(text);
+    }, patient);
+  const untilShown = (...texts: readonly RegExp[]) =>
+    vi.waitFor(async () => {
+      const shown = await watch.shown();
+      expect(shown.map((notice) => notice.text)).toEqual(texts.map((text) => expect.stringMatching(text)));
+    }, patient);
+  return { store: opened, watch, pass, told, untilTold, untilShown, delivered, stop };
+}
+
+const isAway = { kind: 'trouble', problem: 'unreachable', reason: 'no answer' } as const;
+const isBack = { kind: 'on', account: 'bot' } as const;
+
+describe('a channel that is down', () => {
+  it('is told to the owner after a minute, elsewhere, once', async () => {
+    const { watch, pass, untilTold, untilShown, told, delivered } = await aWatch();
+    watch.onState(broken, isAway);
+    await pass(59_000);
+    expect(await watch.shown()).toEqual([]);
+    watch.onState(broken, { ...isAway, reason: 'still no answer' });
+    await pass(1_000);
+    await untilShown(/carrier is down: still no answer/);
+    await untilTold(/^test\/bot\/home: carrier is down: still no answer/);
+    expect(delivered).toEqual(['test/bot/home']);
+    watch.onState(broken, isAway);
+    await pass(120_000);
+    await untilShown(/carrier is down/);
+    expect(await told()).toHaveLength(1);
+  });
+
+  it('is nobody’s business when it is back before that', async () => {
+    const { watch, pass, told } = await aWatch();
+    watch.onState(broken, isAway);
+    await pass(59_000);
+    watch.onState(broken, isBack);
+    await pass(600_000);
+    watch.onGap(hosted, { reason: 'to see that the desk has worked' });
+    await vi.waitFor(async () => expect(await watch.shown()).toHaveLength(1), patient);
+    expect((await watch.shown())[0]?.kind).toBe('events-missed');
+    expect(await told()).toEqual([]);
+  });
+
+  it('takes its notice back and says so once, when it stays well', async () => {
+    const { watch, pass, untilTold, untilShown, told } = await aWatch();
+    watch.onState(broken, isAway);
+    await pass(60_000);
+    await untilTold(/is down/);
+    watch.onState(broken, isBack);
+    await untilShown();
+    watch.onState(broken, isAway);
+    await pass(60_000);
+    await untilShown(/is down.*\(2 times\)/);
+    expect(await told()).toHaveLength(1);
+    watch.onState(broken, isBack);
+    await untilShown();
+    await pass(301_000);
+    await untilTold(/is down/, /home: carrier is back/);
+    await pass(600_000);
+    expect(await told()).toHaveLength(2);
+  });
+
+  it('is told at once when only a person can mend it', async () => {
+    const { watch, untilTold } = await aWatch();
+    watch.onState(broken, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked' });
+    await untilTold(/carrier refuses my credentials: token revoked/);
+    watch.onState(channelId('pigeon'), {
+      kind: 'trouble',
+      problem: 'challenge',
+      reason: 'solve the captcha',
+    });
+    await untilTold(/carrier/, /pigeon wants to know whether I am a person.*solve the captcha/);
+  });
+
+  it('is not told where it is, nor to somebody who is no owner', async () => {
+    const { watch, untilShown, told } = await aWatch();
+    watch.onState(works, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked' });
+    await untilShown(/test refuses my credentials/);
+    expect(await told()).toEqual([]);
+    const stranger = await aWatch({ owners: [] });
+    stranger.watch.onState(broken, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked' });
+    await stranger.untilShown(/carrier refuses my credentials/);
+    await stranger.stop();
+    expect(await stranger.told()).toEqual([]);
+  });
+
+  it('is told of by the next process too, and not a second time', async () => {
+    const first = await aWatch();
+    first.watch.onState(broken, isAway);
+    await first.pass(60_000);
+    await first.untilTold(/is down/);
+    await first.stop();
+    const second = await aWatch({ store: first.store });
+    second.watch.onState(broken, isAway);
+    await second.pass(60_000);
+    await second.untilShown(/is down/);
+    second.watch.onState(broken, isBack);
+    await second.untilShown();
+    await second.pass(301_000);
+    await second.untilTold(/is down/, /is back/);
+  });
+
+  it('is forgotten without a word when it is turned off', async () => {
+    const { watch, pass, untilTold, untilShown, told } = await aWatch();
+    watch.onState(broken, isAway);
+    await pass(60_000);
+    await untilTold(/is down/);
+    watch.onState(broken, { kind: 'off', reason: 'by the configuration' });
+    await untilShown();
+    await pass(600_000);
+    expect(await told()).toHaveLength(1);
+  });
+});
+
+// The watch reads nothing else of a channel.
+const hosted = {
+  definition: { id: broken },
+  account: { id: accountId('bot'), name: 'bot' },
+} as unknown as HostedChannel;
+
+describe('other troubles', () => {
+  it('are gathered, and told as one message that counts them', async () => {
+    const { watch, pass, untilTold, untilShown } = await aWatch();
+    const conversation = conversationId('group-1');
+    for (let times = 0; times < 3; times++) watch.onGap(hosted, { conversation, reason: 'no history' });
+    await untilShown(/carrier\/bot\/group-1 may have been missed.*no history.*\(3 times\)/);
+    await pass(6_000);
+    await untilTold(/group-1 may have been missed and cannot be fetched: no history\. \(3 times\)/);
+  });
+
+  it('of a lane end with it, also when the process that raised them is gone', async () => {
+    const first = await aWatch();
+    first.watch.onAlarm('lane-1', 12_000);
+    await first.untilTold(/waited for 12 s in lane-1/);
+    await first.stop();
+    const second = await aWatch({ store: first.store });
+    await second.untilShown();
+    second.watch.onAlarm('lane-1', 13_000);
+    await second.untilShown(/13 s in lane-1/);
+    second.watch.onAlarmOver('lane-1');
+    await second.untilShown();
+    await second.pass(301_000);
+    await second.untilTold(/12 s in lane-1/, /lane-1 goes on/);
+  });
+
+  it('are dismissed by the owner', async () => {
+    const { watch, untilShown } = await aWatch();
+    watch.onAlarm('lane-1', 12_000);
+    await untilShown(/lane-1/);
+    const [notice] = await watch.shown();
+    expect(await watch.dismiss(notice?.id ?? '')).toBe(true);
+    expect(await watch.shown()).toEqual([]);
+    expect(await watch.dismiss('no such notice')).toBe(false);
+  });
+
+  it('are noted when the store is back, if it is away', async () => {
+    const store = await aStore();
+    let isGone = true;
+    const shaky: Store = {
+      ...store,
+      write: (command, input) => (isGone ? Promise.reject(new Error('away')) : store.write(command, input)),
+    };
+    const { watch, pass, untilTold } = await aWatch({ store: shaky });
+    watch.onAlarm('lane-1', 12_000);
+    await pass(5_000);
+    isGone = false;
+    await pass(5_000);
+    await untilTold(/lane-1/);
+  });
+});

@@ -1,0 +1,92 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { createCommandRegistrar } from '../../src/channel-host/register-commands.ts';
+import type { HostedChannel } from '../../src/contracts/channel.ts';
+import type { NativeCommand } from '../../src/contracts/channel-abilities.ts';
+import { ParleyError } from '../../src/contracts/errors.ts';
+import { nativeCommands } from '../../src/inbound/command-table.ts';
+import { claimAccount } from '../../src/store/accounts.ts';
+import type { Store } from '../../src/store/command.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { manualClock } from '../agent/support/manual-clock.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+const help: NativeCommand = { name: 'help', description: 'Show the commands' };
+const patient = { timeout: 15_000, interval: 5 };
+
+async function aStore(): Promise<Store> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-commands-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  onTestFinished(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  await store.write(claimAccount, { account: 'test/bot', holder: 'boot', leaseMs: 60_000 });
+  return store;
+}
+
+/** A process with a network that takes lists of commands, or throws what `faults` holds. */
+function aProcess(store: Store, commands: readonly NativeCommand[], faults: Error[] = []) {
+  const clock = manualClock();
+  const registered: (readonly NativeCommand[])[] = [];
+  const registrar = createCommandRegistrar({ store, clock, log: silentLog, commands });
+  onTestFinished(registrar.stop);
+  const register = async (list: readonly NativeCommand[]) => {
+    registered.push(list);
+    const fault = faults.shift();
+    if (fault) throw fault;
+  };
+  // The registrar reads nothing else of a channel.
+  const channel = {
+    definition: { id: 'test' },
+    account: { id: 'bot', name: 'bot' },
+    adapter: { commands: { register } },
+  } as unknown as HostedChannel;
+  return { clock, registered, registrar, channel };
+}
+
+it('registers the commands once, and again only when they have changed', async () => {
+  const store = await aStore();
+  const first = aProcess(store, [help]);
+  first.registrar.register(first.channel);
+  await vi.waitUntil(() => first.registered.length === 1, patient);
+  await first.registrar.stop();
+
+  const same = aProcess(store, [help]);
+  same.registrar.register(same.channel);
+  await same.registrar.stop();
+  expect(same.registered).toEqual([]);
+
+  const changed = aProcess(store, [{ ...help, argument: '[command]' }]);
+  changed.registrar.register(changed.channel);
+  await vi.waitUntil(() => changed.registered.length === 1, patient);
+});
+
+it('tries again later when it fails, not before the time that the network names', async () => {
+  const retry = { kind: 'later', afterMs: 490_000 } as const;
+  const busy = new ParleyError('channel_unavailable', 'slow down', { retry });
+  const { clock, registered, registrar, channel } = aProcess(
+    await aStore(),
+    [help],
+    [new Error('away'), busy],
+  );
+  registrar.register(channel);
+  registrar.register(channel);
+  await vi.waitUntil(() => clock.waiting() === 1, patient);
+  expect(registered).toHaveLength(1);
+  clock.advance(60_000);
+  await vi.waitUntil(() => registered.length === 2 && clock.waiting() === 1, patient);
+  clock.advance(489_999);
+  expect(clock.waiting()).toBe(1);
+  clock.advance(1);
+  await vi.waitUntil(() => registered.length === 3, patient);
+});
+
+it('names what may follow a command, and nothing where nothing may', () => {
+  const argumentOf = (name: string) => nativeCommands.find((command) => command.name === name)?.argument;
+  expect(argumentOf('activation')).toBe('mention|always');
+  expect(argumentOf('stop')).toBe('[all]');
+  expect(nativeCommands.find(({ name }) => name === 'help')).not.toHaveProperty('argument');
+});
