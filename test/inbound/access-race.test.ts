@@ -5,6 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
 import type { Store } from '../../src/store/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
+import { cutPower } from '../support/power-cut.ts';
 import { envelopeOf } from '../threats/access-cells.ts';
 import { aDoor } from '../threats/access-door.ts';
 
@@ -64,4 +65,25 @@ it('gives the events back when access changes faster than it can decide', async 
   expect(door.rows(`select "eventKey" from "ledger" where "account" = @account`)).toEqual([]);
   // Its redelivery is decided by what holds then.
   expect(await door.accept([envelope])).toEqual([{ kind: 'refused', reason: 'dm-not-paired' }]);
+});
+
+it('keeps request, notice and ledger row together when the power goes', async () => {
+  const { store, dataDir } = await aStore();
+  const cell = { event: 'text', sender: 'stranger', chat: 'dm' } as const;
+  for (const isCommitted of [false, true]) {
+    // The first write is the lease of the account.
+    const dying = cutPower(store, { write: 2, isCommitted });
+    const door = await aDoor(dying, { dataDir, network, policies });
+    const envelope = envelopeOf(cell, { network, bot: door.bot, mark: 'cut' });
+    const kept = () => [
+      door.rows(`select "eventKey" from "ledger" where "account" = @account`).length,
+      door.rows(`select "peerId" from "pairings" where "account" = @account`).length,
+      door.rows(`select "key" from "outbox" where "conversationKey" like @account || '/%'`).length,
+    ];
+    await expect(door.accept([envelope])).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(kept()).toEqual(isCommitted ? [1, 1, 1] : [0, 0, 0]);
+    const [again] = await door.reopened(store).accept([envelope]);
+    expect(again).toEqual(isCommitted ? { kind: 'duplicate' } : { kind: 'refused', reason: 'dm-not-paired' });
+    expect(kept()).toEqual([1, 1, 1]);
+  }
 });
