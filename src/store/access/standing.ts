@@ -1,5 +1,6 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery, Tx } from '../command.ts';
+import { elementsOf } from '../elements-of.ts';
 import { prepared, type Slots } from '../prepared.ts';
 
 /** What an approval made of a person. */
@@ -7,33 +8,25 @@ export type Role = 'owner' | 'user';
 /** What the store says of a sender; what the configuration says of them comes on top of it. */
 export type Standing = Role | 'none';
 
-type Asked = { readonly account: string; readonly peerId: string };
 type Asking = { readonly account: string; readonly peerIds: readonly string[] };
-
-/** Most batches are one message of one person. */
-const roleOfOne = prepared((db, of: Slots<Asked>) =>
-  db.selectFrom('people').select('role').where('account', '=', of.account).where('peerId', '=', of.peerId),
-);
 
 /** The stored roles of these senders of one bot account, by peer id; one look at an index. */
 export const readStandings: StoreQuery<Asking, ReadonlyMap<string, Role>> = {
   query: 'readStandings',
   run: async (tx, { account, peerIds }) => {
-    const [only, ...more] = peerIds;
-    if (only === undefined) return new Map();
-    if (more.length === 0) {
-      const row = await roleOfOne.first(tx, { account, peerId: only });
-      return new Map(row ? [[only, row.role]] : []);
-    }
-    const rows = await tx.db
-      .selectFrom('people')
-      .select(['peerId', 'role'])
-      .where('account', '=', account)
-      .where('peerId', 'in', peerIds)
-      .execute();
+    if (peerIds.length === 0) return new Map();
+    const rows = await rolesInAccount.all(tx, { account, peerIds: JSON.stringify(peerIds) });
     return new Map(rows.map(({ peerId, role }) => [peerId, role]));
   },
 };
+
+const rolesInAccount = prepared((db, of: Slots<{ account: string; peerIds: string }>, dialect) =>
+  db
+    .selectFrom('people')
+    .select(['peerId', 'role'])
+    .where('account', '=', of.account)
+    .where('peerId', 'in', elementsOf(of.peerIds, dialect)),
+);
 
 /** The stored roles of these people (`channel:peer`); of somebody with several, the lesser. */
 export const readRolesOf: StoreQuery<{ readonly refs: readonly string[] }, ReadonlyMap<string, Role>> = {

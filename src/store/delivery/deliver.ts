@@ -4,6 +4,7 @@ import type { Outbound } from '#contracts/outbound.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { json } from '../json.ts';
 import { isOpenPart } from '../open-rows.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import { endPart } from './end-part.ts';
 import { type Settled, settlePart } from './settle-part.ts';
 
@@ -51,7 +52,7 @@ export type DeliveryClaim = DeliveryPolicy & { readonly conversationKey: string 
 export const claimDelivery: StoreCommand<DeliveryClaim, Delivery> = {
   name: 'claimDelivery',
   run: async (tx, input) => {
-    const row = await lockConversation(tx, input.conversationKey);
+    const row = await lockedConversation.first(tx, input);
     if (!row) return { kind: 'empty' };
     if (row.deliveryUntil > tx.now) return { kind: 'busy', delayMs: row.deliveryUntil - tx.now };
     const epoch = row.deliveryEpoch + 1;
@@ -74,7 +75,7 @@ export type Settling = DeliveryPolicy & {
 export const settleDelivery: StoreCommand<Settling, Delivery> = {
   name: 'settleDelivery',
   run: async (tx, input) => {
-    const row = await lockConversation(tx, input.conversationKey);
+    const row = await lockedConversation.first(tx, input);
     if (row?.deliveryEpoch !== input.epoch) {
       throw new ParleyError(
         'stale_epoch',
@@ -86,28 +87,19 @@ export const settleDelivery: StoreCommand<Settling, Delivery> = {
   },
 };
 
-async function lockConversation(tx: Tx, key: string) {
-  const query = tx.db
+const lockedConversation = prepared((db, of: Slots<{ conversationKey: string }>, dialect) => {
+  const query = db
     .selectFrom('conversations')
-    .select(['deliveryEpoch', 'deliveryUntil', 'deliveryHolder'])
-    .where('key', '=', key);
-  return (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
-}
+    .select(['deliveryEpoch', 'deliveryUntil'])
+    .where('key', '=', of.conversationKey);
+  return dialect === 'postgres' ? query.forUpdate() : query;
+});
 
 type Head = DeliveryPolicy & { readonly conversationKey: string; readonly epoch: number };
 
 async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
   while (true) {
-    const part = await tx.db
-      .selectFrom('outbox')
-      .select(['key', 'state', 'route', 'content', 'tries', 'dueAt', 'sendingAt'])
-      .select(['purpose', 'laneKey', 'problem'])
-      .where('conversationKey', '=', head.conversationKey)
-      .where(isOpenPart())
-      .where('purpose', '<>', 'preview')
-      .orderBy('place')
-      .limit(1)
-      .executeTakeFirst();
+    const part = await headPart.first(tx, head);
     if (!part) return leave(tx, head, { kind: 'empty' });
     if (part.state === 'pending' && part.dueAt > tx.now)
       return leave(tx, head, { kind: 'later', delayMs: part.dueAt - tx.now });
@@ -119,12 +111,8 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
       continue;
     }
     const tries = part.tries + (step === 'send' ? 1 : 0);
-    await tx.db
-      .updateTable('outbox')
-      .set({ state: 'sending', sendingAt: part.sendingAt ?? tx.now, tries })
-      .where('key', '=', part.key)
-      .execute();
-    await hold(tx, head);
+    await beginSending.run(tx, { key: part.key, sendingAt: part.sendingAt ?? tx.now, tries });
+    await hold.run(tx, { ...head, until: tx.now + head.leaseMs });
     return {
       kind: 'part',
       epoch: head.epoch,
@@ -137,6 +125,25 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
     };
   }
 }
+
+const headPart = prepared((db, of: Slots<{ conversationKey: string }>) =>
+  db
+    .selectFrom('outbox')
+    .select(['key', 'state', 'route', 'content', 'tries', 'dueAt', 'sendingAt'])
+    .select(['purpose', 'laneKey', 'problem'])
+    .where('conversationKey', '=', of.conversationKey)
+    .where(isOpenPart())
+    .where('purpose', '<>', 'preview')
+    .orderBy('place')
+    .limit(1),
+);
+
+const beginSending = prepared((db, of: Slots<{ key: string; sendingAt: number; tries: number }>) =>
+  db
+    .updateTable('outbox')
+    .set({ state: 'sending', sendingAt: of.sendingAt, tries: of.tries })
+    .where('key', '=', of.key),
+);
 
 /** However long a platform recognises a repeat, a call that never gets an answer ends. */
 const mostRepeats = 10;
@@ -164,19 +171,23 @@ function isChange({ kind }: Outbound['content']): boolean {
   return kind === 'edit' || kind === 'delete' || kind === 'reaction';
 }
 
-async function hold(tx: Tx, { conversationKey, epoch, holder, leaseMs }: Head): Promise<void> {
-  await tx.db
-    .updateTable('conversations')
-    .set({ deliveryEpoch: epoch, deliveryHolder: holder, deliveryUntil: tx.now + leaseMs })
-    .where('key', '=', conversationKey)
-    .execute();
-}
+type Holding = { conversationKey: string; epoch: number; holder: string; until: number };
 
-async function leave(tx: Tx, { conversationKey, epoch }: Head, delivery: Delivery): Promise<Delivery> {
-  await tx.db
+const hold = prepared((db, of: Slots<Holding>) =>
+  db
     .updateTable('conversations')
-    .set({ deliveryEpoch: epoch, deliveryHolder: null, deliveryUntil: 0 })
-    .where('key', '=', conversationKey)
-    .execute();
+    .set({ deliveryEpoch: of.epoch, deliveryHolder: of.holder, deliveryUntil: of.until })
+    .where('key', '=', of.conversationKey),
+);
+
+async function leave(tx: Tx, head: Head, delivery: Delivery): Promise<Delivery> {
+  await letGo.run(tx, head);
   return delivery;
 }
+
+const letGo = prepared((db, of: Slots<{ conversationKey: string; epoch: number }>) =>
+  db
+    .updateTable('conversations')
+    .set({ deliveryEpoch: of.epoch, deliveryHolder: null, deliveryUntil: 0 })
+    .where('key', '=', of.conversationKey),
+);

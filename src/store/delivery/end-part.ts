@@ -1,9 +1,11 @@
 /** How a part ends, or waits to be repeated, and what follows from that for the rest of its answer. */
 import type { Tx } from '../command.ts';
+import { insertNewRow } from '../insert-row.ts';
 import { rememberContext } from '../intake/remember-context.ts';
 import { type InboxContent, json } from '../json.ts';
 import { noteTrouble, ownerPartPrefix } from '../notices/note-trouble.ts';
 import { isOpenPart } from '../open-rows.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import { amendOutcome } from './reply-outcome.ts';
 
 export type Repeat = {
@@ -39,19 +41,22 @@ type End = {
 };
 
 export async function endPart(tx: Tx, { key, state, problem, receipts }: End): Promise<void> {
+  const ending = {
+    key,
+    state,
+    problem: problem ?? null,
+    receipts: receipts ? JSON.stringify(receipts) : null,
+    endedAt: tx.now,
+  };
+  await closePart.run(tx, ending);
+  if (state === 'sent') return;
   const row = await tx.db
-    .updateTable('outbox')
-    .set({
-      state,
-      problem: problem ?? null,
-      receipts: receipts ? JSON.stringify(receipts) : null,
-      endedAt: tx.now,
-    })
+    .selectFrom('outbox')
+    .select(['runId', 'purpose', 'laneKey', 'content', 'conversationKey'])
     .where('key', '=', key)
-    .returning(['runId', 'purpose', 'laneKey', 'content', 'conversationKey'])
     .executeTakeFirst();
   // What could not be taken away was said before: no message of the agent's is missing.
-  if (state === 'sent' || !row || isRemoval(row)) return;
+  if (!row || isRemoval(row)) return;
   if (row.runId && row.purpose === 'reply') await amendOutcome(tx, row.runId);
   if (row.purpose === 'preview') return;
   if (row.laneKey) await tellAgent(tx, { laneKey: row.laneKey, state, problem });
@@ -59,6 +64,21 @@ export async function endPart(tx: Tx, { key, state, problem, receipts }: End): P
   if (state === 'unknown' && !key.startsWith(ownerPartPrefix))
     await noteTrouble(tx, { kind: 'delivery-unknown', subject: row.conversationKey });
 }
+
+type Ending = {
+  key: string;
+  state: End['state'];
+  problem: string | null;
+  receipts: string | null;
+  endedAt: number;
+};
+
+const closePart = prepared((db, of: Slots<Ending>) =>
+  db
+    .updateTable('outbox')
+    .set({ state: of.state, problem: of.problem, receipts: of.receipts, endedAt: of.endedAt })
+    .where('key', '=', of.key),
+);
 
 type Undelivered = {
   readonly laneKey: string;
@@ -118,10 +138,6 @@ type Receipts = {
 
 export async function keepReceipts(tx: Tx, { conversationKey, partKey, receipts }: Receipts): Promise<void> {
   for (const messageId of receipts) {
-    await tx.db
-      .insertInto('receipts')
-      .values({ conversationKey, messageId, partKey })
-      .onConflict((c) => c.doNothing())
-      .execute();
+    await insertNewRow(tx, 'receipts', { conversationKey, messageId, partKey });
   }
 }

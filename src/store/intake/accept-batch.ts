@@ -4,10 +4,12 @@ import { type PairingRequest, requestPairing } from '../access/request-pairing.t
 import { proveStandings } from '../access/standing.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
+import { insertRow } from '../insert-row.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
 import { changeLinks } from '../links/change-links.ts';
 import { proveLinks } from '../links/read-links.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import { acceptItem } from './accept-item.ts';
 import type { Accepting } from './accepting.ts';
 import { moveAnchors } from './anchors.ts';
@@ -43,54 +45,57 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
     const acceptances: Acceptance[] = [];
     for (const proposal of input.proposals)
       acceptances.push(await acceptOnce(tx, { input, proposal, effects }));
-    if (input.cursor !== undefined) {
-      await tx.db
-        .updateTable('accounts')
-        .set({ cursor: input.cursor })
-        .where('key', '=', input.account)
-        .execute();
-    }
+    if (input.cursor !== undefined)
+      await moveCursor.run(tx, { account: input.account, cursor: input.cursor });
     await moveAnchors(tx, input.account, input.anchors ?? []);
     const runs = input.claims ? await claimDue(tx, input.claims, effects) : [];
     return { acceptances, effects, runs };
   },
 };
 
+const moveCursor = prepared((db, of: Slots<{ account: string; cursor: string }>) =>
+  db.updateTable('accounts').set({ cursor: of.cursor }).where('key', '=', of.account),
+);
+
+const lockedAccount = prepared((db, of: Slots<{ account: string }>, dialect) => {
+  const query = db.selectFrom('accounts').select(['epoch', 'holder']).where('key', '=', of.account);
+  return dialect === 'postgres' ? query.forUpdate() : query;
+});
+
 async function lockAccountAt(tx: Tx, input: AcceptInput): Promise<void> {
-  const query = tx.db.selectFrom('accounts').select(['epoch', 'holder']).where('key', '=', input.account);
-  const row = await (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
+  const row = await lockedAccount.first(tx, { account: input.account });
   if (row?.epoch === input.epoch && row.holder === input.holder) return;
   throw new ParleyError('stale_epoch', `Account ${input.account} is received by another process now.`);
 }
 
 async function acceptOnce(tx: Tx, accepting: Accepting): Promise<Acceptance> {
   const { input, proposal } = accepting;
-  const known = await tx.db
-    .selectFrom('ledger')
-    .select('kind')
-    .where('account', '=', input.account)
-    .where('eventKey', '=', proposal.eventKey)
-    .executeTakeFirst();
+  const known = await knownEvent.first(tx, { account: input.account, eventKey: proposal.eventKey });
   if (known) return { kind: 'duplicate' };
   const acceptance = await carryOut(tx, accepting);
-  await tx.db
-    .insertInto('ledger')
-    .values({
-      account: input.account,
-      eventKey: proposal.eventKey,
-      kind: proposal.kind,
-      outcome: acceptance.kind,
-      reason: reasonOf(acceptance),
-      inboxId: acceptance.kind === 'accepted' ? acceptance.inboxId : null,
-      laneKey: acceptance.kind === 'accepted' ? acceptance.sessionKey : null,
-      conversationKey: proposal.conversationKey,
-      messageId: proposal.messageId ?? null,
-      raw: proposal.raw ?? null,
-      at: tx.now,
-    })
-    .execute();
+  await insertRow(tx, 'ledger', {
+    account: input.account,
+    eventKey: proposal.eventKey,
+    kind: proposal.kind,
+    outcome: acceptance.kind,
+    reason: reasonOf(acceptance),
+    inboxId: acceptance.kind === 'accepted' ? acceptance.inboxId : null,
+    laneKey: acceptance.kind === 'accepted' ? acceptance.sessionKey : null,
+    conversationKey: proposal.conversationKey,
+    messageId: proposal.messageId ?? null,
+    raw: proposal.raw ?? null,
+    at: tx.now,
+  });
   return acceptance;
 }
+
+const knownEvent = prepared((db, of: Slots<{ account: string; eventKey: string }>) =>
+  db
+    .selectFrom('ledger')
+    .select('kind')
+    .where('account', '=', of.account)
+    .where('eventKey', '=', of.eventKey),
+);
 
 async function carryOut(tx: Tx, accepting: Accepting): Promise<Acceptance> {
   const { proposal, input, effects } = accepting;

@@ -5,8 +5,10 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboxId, SessionKey } from '#contracts/ids.ts';
 import type { Tx } from '../command.ts';
-import { beginSession, ensureLane, type Lane, takeSeq } from '../lanes/lane-row.ts';
+import { insertRow } from '../insert-row.ts';
+import { beginSession, ensureLane, type Lane, takeSeqOfArrival } from '../lanes/lane-row.ts';
 import { isOpenItem } from '../open-rows.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import type { Accepting } from './accepting.ts';
 import { makeRoom } from './make-room.ts';
 import type { Bundle, NewItem } from './proposal.ts';
@@ -111,16 +113,19 @@ async function joinBundle(
 
 /** A text that filled the limit waits for its rest; the next message of the same sender is that rest. */
 async function openSplitText(tx: Tx, lane: Lane, split: Bundle): Promise<Bundle | undefined> {
-  const open = await tx.db
-    .selectFrom('inbox')
-    .select('dueAt')
-    .where('laneKey', '=', lane.key)
-    .where(isOpenItem())
-    .where('bundle', '=', split.name)
-    .where('dueAt', '>', tx.now)
-    .executeTakeFirst();
+  const open = await openBundle.first(tx, { laneKey: lane.key, name: split.name, now: tx.now });
   return open && split;
 }
+
+const openBundle = prepared((db, of: Slots<{ laneKey: string; name: string; now: number }>) =>
+  db
+    .selectFrom('inbox')
+    .select('dueAt')
+    .where('laneKey', '=', of.laneKey)
+    .where(isOpenItem())
+    .where('bundle', '=', of.name)
+    .where('dueAt', '>', of.now),
+);
 
 export function splitTextName(senderId: string): string {
   return `text:${senderId}`;
@@ -203,30 +208,25 @@ async function insertItem(
   { lane, accepting, item, bundle, isFetching, dueAt }: Entering,
 ): Promise<void> {
   const { proposal, input } = accepting;
-  const seq = await takeSeq(tx, lane.key);
-  await tx.db
-    .insertInto('inbox')
-    .values({
-      id: item.id,
-      laneKey: lane.key,
-      seq,
-      rank: 0,
-      kind: item.kind,
-      state: bundle && !bundle.isOpen ? 'held' : 'waiting',
-      bundle: bundle?.name ?? null,
-      account: input.account,
-      conversationKey: proposal.conversationKey,
-      messageId: proposal.messageId ?? null,
-      senderId: proposal.senderId,
-      authority: item.authority,
-      route: JSON.stringify(item.route),
-      content: JSON.stringify(item.content),
-      isFetching: isFetching ? 1 : 0,
-      dueAt,
-      createdAt: tx.now,
-    })
-    .execute();
-  await tx.db.updateTable('lanes').set({ lastActivityAt: tx.now }).where('key', '=', lane.key).execute();
+  await insertRow(tx, 'inbox', {
+    id: item.id,
+    laneKey: lane.key,
+    seq: await takeSeqOfArrival(tx, lane.key),
+    rank: 0,
+    kind: item.kind,
+    state: bundle && !bundle.isOpen ? 'held' : 'waiting',
+    bundle: bundle?.name ?? null,
+    account: input.account,
+    conversationKey: proposal.conversationKey,
+    messageId: proposal.messageId ?? null,
+    senderId: proposal.senderId,
+    authority: item.authority,
+    route: JSON.stringify(item.route),
+    content: JSON.stringify(item.content),
+    isFetching: isFetching ? 1 : 0,
+    dueAt,
+    createdAt: tx.now,
+  });
 }
 
 /** `interrupt` and `/new` abort what runs; everything else only tells the run that something came. */

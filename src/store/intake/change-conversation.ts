@@ -6,6 +6,7 @@ import { json } from '../json.ts';
 import { lockLane } from '../lanes/lane-row.ts';
 import { endTrouble, noteTrouble } from '../notices/note-trouble.ts';
 import { isOpenItem, isOpenPart } from '../open-rows.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import type { Accepting } from './accepting.ts';
 import type { Decision } from './proposal.ts';
 
@@ -156,12 +157,14 @@ async function lockLanesOf(tx: Tx, key: string): Promise<void> {
 
 /** Who writes can be written to, whatever an earlier failure said. */
 export async function markReachable(tx: Tx, key: string): Promise<void> {
-  const row = await tx.db
+  const changed = await clearUnreachable.run(tx, { key });
+  if (changed > 0) await endTrouble(tx, { kind: 'conversation-unreachable', subject: key });
+}
+
+const clearUnreachable = prepared((db, of: Slots<{ key: string }>) =>
+  db
     .updateTable('conversations')
     .set({ unreachableAt: null })
-    .where('key', '=', key)
-    .where('unreachableAt', 'is not', null)
-    .returning('key')
-    .executeTakeFirst();
-  if (row) await endTrouble(tx, { kind: 'conversation-unreachable', subject: key });
-}
+    .where('key', '=', of.key)
+    .where('unreachableAt', 'is not', null),
+);

@@ -1,4 +1,6 @@
 import type { StoreQuery } from '../command.ts';
+import { elementsOf } from '../elements-of.ts';
+import { prepared, type Slots } from '../prepared.ts';
 
 export type ConversationFacts = {
   readonly key: string;
@@ -14,11 +16,7 @@ export const readConversationFacts: StoreQuery<
 > = {
   query: 'readConversationFacts',
   run: async (tx, { keys }) => {
-    const rows = await tx.db
-      .selectFrom('conversations')
-      .select(['key', 'canonicalId', 'activation'])
-      .where('key', 'in', keys)
-      .execute();
+    const rows = await conversationRows.all(tx, { keys: JSON.stringify(keys) });
     return rows.map((row) => ({
       key: row.key,
       canonicalId: row.canonicalId ?? undefined,
@@ -26,3 +24,10 @@ export const readConversationFacts: StoreQuery<
     }));
   },
 };
+
+const conversationRows = prepared((db, of: Slots<{ keys: string }>, dialect) =>
+  db
+    .selectFrom('conversations')
+    .select(['key', 'canonicalId', 'activation'])
+    .where('key', 'in', elementsOf(of.keys, dialect)),
+);

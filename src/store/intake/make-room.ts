@@ -1,8 +1,9 @@
 import type { Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { json, type Summary } from '../json.ts';
+import { type InboxContent, json, type Summary } from '../json.ts';
 import type { Lane } from '../lanes/lane-row.ts';
 import { isOpenItem } from '../open-rows.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import type { Accepting } from './accepting.ts';
 import type { NewItem } from './proposal.ts';
 
@@ -14,15 +15,7 @@ type Arriving = { readonly lane: Lane; readonly item: NewItem; readonly acceptin
  */
 export async function makeRoom(tx: Tx, { lane, item, accepting }: Arriving): Promise<'room' | 'refused'> {
   if (item.kind === 'command') return 'room';
-  const waiting = await tx.db
-    .selectFrom('inbox')
-    .select(['id', 'seq', 'content'])
-    .where('laneKey', '=', lane.key)
-    .where(isOpenItem())
-    .where('kind', '=', 'message')
-    .orderBy('rank')
-    .orderBy('seq')
-    .execute();
+  const waiting = await openMessages.all(tx, { laneKey: lane.key });
   if (waiting.length < lane.cap) return 'room';
   const { proposal, input, effects } = accepting;
   const tell = async (text: string) => {
@@ -35,11 +28,12 @@ export async function makeRoom(tx: Tx, { lane, item, accepting }: Arriving): Pro
     await tell(item.overflow.refused);
     return 'refused';
   }
-  const [oldest] = waiting;
-  if (!oldest) return 'room';
+  const [first] = waiting;
+  if (!first) return 'room';
+  const oldest = { ...first, content: await contentOf(tx, first.id) };
   if (lane.drop === 'old') {
     await end(tx, oldest.id, { outcome: 'refused', outcomeReason: 'queue-full' });
-    const excerpt = oneLine(json.content(oldest.content).text);
+    const excerpt = oneLine(oldest.content.text);
     await tell(item.overflow.dropped.replace('{excerpt}', () => excerpt));
     return 'room';
   }
@@ -48,13 +42,33 @@ export async function makeRoom(tx: Tx, { lane, item, accepting }: Arriving): Pro
   return 'room';
 }
 
+const openMessages = prepared((db, of: Slots<{ laneKey: string }>) =>
+  db
+    .selectFrom('inbox')
+    .select(['id', 'seq'])
+    .where('laneKey', '=', of.laneKey)
+    .where(isOpenItem())
+    .where('kind', '=', 'message')
+    .orderBy('rank')
+    .orderBy('seq'),
+);
+
+async function contentOf(tx: Tx, id: string): Promise<InboxContent> {
+  const row = await tx.db
+    .selectFrom('inbox')
+    .select('content')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  return json.content(row.content);
+}
+
 /** The row becomes one line in front of the next run and ends merged into it. */
 async function summarize(
   tx: Tx,
   lane: Lane,
-  row: { id: string; seq: number; content: string },
+  row: { id: string; seq: number; content: InboxContent },
 ): Promise<void> {
-  const line = oneLine(json.content(row.content).prompt);
+  const line = oneLine(row.content.prompt);
   const fresh = await tx.db
     .selectFrom('lanes')
     .select('overflow')

@@ -1,5 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery, Tx } from '../command.ts';
+import { elementsOf } from '../elements-of.ts';
+import { prepared, type Slots } from '../prepared.ts';
 
 /** What people have linked in chat, as far as it concerns the accounts asked about. */
 export type ChatLinks = {
@@ -20,10 +22,7 @@ export const readLinks: StoreQuery<
 > = {
   query: 'readLinks',
   run: async (tx, { peers, identities }) => {
-    const linked =
-      peers.length === 0
-        ? []
-        : await tx.db.selectFrom('links').select('identity').where('peer', 'in', peers).execute();
+    const linked = peers.length === 0 ? [] : await linksOf.all(tx, { peers: JSON.stringify(peers) });
     const wanted = [...new Set([...identities, ...linked.map((link) => link.identity)])];
     if (wanted.length === 0) return noLinks;
     const accounts = await tx.db
@@ -41,6 +40,10 @@ export const readLinks: StoreQuery<
     return { accounts, lanes };
   },
 };
+
+const linksOf = prepared((db, of: Slots<{ peers: string }>, dialect) =>
+  db.selectFrom('links').select('identity').where('peer', 'in', elementsOf(of.peers, dialect)),
+);
 
 /** What was asked about, and what was found. */
 export type SeenLinks = {
