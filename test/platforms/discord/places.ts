@@ -2,13 +2,8 @@ import type { Events } from './events.ts';
 import type { People, UserMessage } from './people.ts';
 import { type Permission, permissions } from './permissions.ts';
 import type { Platform } from './platform.ts';
-import {
-  type ChannelType,
-  channelTypes,
-  type DiscordUser,
-  messageTypes,
-  type StandingMessage,
-} from './types.ts';
+import { type NewThread, openThread } from './threads.ts';
+import { type ChannelType, channelTypes, type DiscordUser, type StandingMessage } from './types.ts';
 import type { ChannelState, GuildState, World } from './world.ts';
 
 /** What people do with guilds, channels and threads while the bot looks on. */
@@ -26,28 +21,9 @@ export class Places {
   }
 
   /** A thread on a message has the message's id; without one it has its own. */
-  startsThread(thread: {
-    readonly from: DiscordUser;
-    readonly parent: ChannelState;
-    readonly name: string;
-    readonly on?: StandingMessage;
-    /** Only those who were added see it. */
-    readonly isPrivate?: boolean;
-  }): ChannelState {
-    const { from, parent, name, on } = thread;
-    const state = this.#world.addThread({
-      parent,
-      name,
-      owner: from,
-      ...(on === undefined ? {} : { id: on.id }),
-      ...(thread.isPrivate === undefined ? {} : { isPrivate: thread.isPrivate }),
-    });
-    if (on !== undefined) {
-      this.#world.add(state, { author: on.author, type: messageTypes.threadStarter, replyTo: on.id });
-    }
-    this.#events.threadChanged(state, 'THREAD_CREATE', { newly_created: true });
-    if (on !== undefined) this.#events.messageUpdated(this.#world.message(on.channelId, on.id));
-    return state;
+  startsThread({ on, ...thread }: NewThread): ChannelState {
+    const current = on === undefined ? undefined : this.#world.message(on.channelId, on.id);
+    return openThread(this.#platform, { ...thread, ...(current === undefined ? {} : { on: current }) });
   }
 
   /** A post is a thread whose first message has the thread's own id. */
@@ -59,8 +35,7 @@ export class Places {
   ): { readonly thread: ChannelState; readonly message: StandingMessage } {
     const { forum, title, from, text = '', files = [], fields = {} } = post;
     if (forum.type !== channelTypes.forum) throw new Error(`test error: ${forum.name} is no forum`);
-    const thread = this.#world.addThread({ parent: forum, name: title, owner: from });
-    this.#events.threadChanged(thread, 'THREAD_CREATE', { newly_created: true });
+    const thread = openThread(this.#platform, { parent: forum, name: title, owner: from });
     const mentioned = this.#people.mentionsIn(thread, text);
     const message = this.#world.add(thread, { id: thread.id, author: from, text, mentioned, files, fields });
     this.#events.messageCreated(message);

@@ -1,16 +1,9 @@
-import { refuse } from './errors.ts';
 import type { World } from './world.ts';
 
 const emoji = /^\p{RGI_Emoji}$/v;
 
-/** The emoji of a path: itself, or `name:id` of a guild's own, also as `<:name:id>` without its brackets. */
-export function readEmoji(encoded: string): string {
-  try {
-    return decodeURIComponent(encoded).replace(/^a?:(?=\w+:\d+$)/, '');
-  } catch {
-    throw refuse('unknownEmoji');
-  }
-}
+/** The emoji of a path: itself, or `name:id` of a guild's own, which some write `:name:id` or `a:name:id`. */
+export const readEmoji = (given: string): string => given.replace(/^a?:(?=\w+:\d+$)/, '');
 
 /** Emojis may come with or without their variation mark. */
 export function isKnownEmoji(world: World, key: string): boolean {

@@ -41,7 +41,8 @@ export function matchRoute(method: string, path: string): Match | ApiError {
   const here = routes.filter((one) => one.path.test(path));
   const route = here.find((one) => one.method === method);
   if (route === undefined) return here.length > 0 ? refuse('methodNotAllowed') : refuse('notFound');
-  const ids: Record<string, string> = { ...route.path.exec(path)?.groups };
+  const ids: Record<string, string> = {};
+  for (const [name, value] of Object.entries(route.path.exec(path)?.groups ?? {})) ids[name] = decoded(value);
   for (const [name, value] of Object.entries(ids)) {
     const isOriginal = name === 'message' && value === '@original' && route.route.includes('/webhooks/');
     if (!free.has(name) && !isOriginal && !isSnowflake(value)) return snowflakeExpected(`${name}_id`, value);
@@ -49,4 +50,12 @@ export function matchRoute(method: string, path: string): Match | ApiError {
   const isInteraction = path.startsWith('/interactions/') || path.startsWith('/webhooks/');
   const major = ids.channel ?? ids.guild ?? ids.token ?? '';
   return { route: route.route, ids, handler: route.handler, isInteraction, major };
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }

@@ -5,7 +5,8 @@ import { type Answer, idOf, noContent, ok, type Request, type Routes, shown } fr
 import { addAsBot } from './posting.ts';
 import { channelOf, readLimit } from './routes-messages.ts';
 import { compareIds } from './snowflake.ts';
-import { channelTypes, messageTypes } from './types.ts';
+import { openThread } from './threads.ts';
+import { channelTypes } from './types.ts';
 import type { ChannelState } from './world.ts';
 
 /** Channels and threads. */
@@ -57,7 +58,7 @@ function readName(value: unknown): string {
 }
 
 function startThreadOnMessage(request: Request): Answer {
-  const { world, events, render } = request.platform;
+  const { world, render } = request.platform;
   const parent = channelOf(request);
   if (parent.type !== channelTypes.text && parent.type !== channelTypes.announcement)
     throw refuse('wrongChannelType');
@@ -66,37 +67,28 @@ function startThreadOnMessage(request: Request): Answer {
   if (message === undefined) throw refuse('unknownMessage');
   if (world.channels.has(message.id)) throw refuse('threadExists');
   const name = readName(request.body.name);
-  const thread = world.addThread({ parent, name, owner: world.bot, id: message.id });
-  world.add(thread, {
-    author: message.author,
-    type: messageTypes.threadStarter,
-    replyTo: message.id,
-  });
-  events.threadChanged(thread, 'THREAD_CREATE', { newly_created: true });
-  events.messageUpdated(message);
+  const thread = openThread(request.platform, { parent, name, owner: world.bot, on: message });
   return { status: 201, body: render.channel(thread) };
 }
 
 /** In a forum: a post with its first message. Elsewhere: a thread of its own. */
 function startThread(request: Request): Answer {
   const { platform, body, files } = request;
-  const { world, events, render } = platform;
+  const { world, render } = platform;
   const parent = channelOf(request);
   if (isThread(parent.type) || parent.guildId === undefined) throw refuse('wrongChannelType');
   const name = readName(body.name);
   if (parent.type !== channelTypes.forum) {
     world.require(parent, 'createPublicThreads');
     const isPrivate = body.type !== channelTypes.publicThread;
-    const thread = world.addThread({ parent, name, owner: world.bot, isPrivate });
-    events.threadChanged(thread, 'THREAD_CREATE', { newly_created: true });
+    const thread = openThread(platform, { parent, name, owner: world.bot, isPrivate });
     return { status: 201, body: render.channel(thread) };
   }
   if (typeof body.message !== 'object' || body.message === null)
     throw invalidForm('message', 'BASE_TYPE_REQUIRED', 'This field is required');
   world.require(parent, 'sendMessages');
   const draft = readMessageBody(body.message as Request['body'], files, 'message.');
-  const thread = world.addThread({ parent, name, owner: world.bot });
-  events.threadChanged(thread, 'THREAD_CREATE', { newly_created: true });
+  const thread = openThread(platform, { parent, name, owner: world.bot });
   const message = addAsBot(platform, thread, draft, { id: thread.id });
   request.call.messageId = message.id;
   return { status: 201, body: { ...render.channel(thread), message: shown(platform, message) } };

@@ -92,7 +92,8 @@ export class DiscordServer {
     const events = new Events(() => this.platform);
     this.gateway = new Gateway({
       now,
-      isToken: (token) => this.isToken(token),
+      // Some clients identify with the prefix of the REST header; Discord takes it.
+      isToken: (token) => this.isToken(token.replace(/^Bot /, '')),
       privileged,
       heartbeatIntervalMs: options.heartbeatIntervalMs ?? 41_250,
       sessionLifetimeMs: options.sessionLifetimeMs ?? 180_000,

@@ -1,0 +1,23 @@
+import type { Platform } from './platform.ts';
+import { type DiscordUser, messageFlags, messageTypes, type StandingMessage } from './types.ts';
+import type { ChannelState } from './world.ts';
+
+export type NewThread = {
+  readonly parent: ChannelState;
+  readonly name: string;
+  readonly owner: DiscordUser;
+  /** The message it hangs on; the thread has its id. */
+  readonly on?: StandingMessage;
+  /** Only those who were added see it. */
+  readonly isPrivate?: boolean;
+};
+
+/** Opens a thread and tells the gateway. One on a message also changes that message, with the text it had. */
+export function openThread({ world, events }: Platform, { on, ...thread }: NewThread): ChannelState {
+  const state = world.addThread({ ...thread, ...(on === undefined ? {} : { id: on.id }) });
+  if (on !== undefined)
+    world.add(state, { author: on.author, type: messageTypes.threadStarter, replyTo: on.id });
+  events.threadChanged(state, 'THREAD_CREATE', { newly_created: true });
+  if (on !== undefined) events.messageUpdated(world.change(on, { flags: on.flags | messageFlags.hasThread }));
+  return state;
+}
