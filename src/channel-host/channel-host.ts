@@ -10,6 +10,7 @@ import type {
   HostedChannel,
   Intake,
 } from '#contracts/channel.ts';
+import { channelLine } from '#contracts/channel-line.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { ChannelId } from '#contracts/ids.ts';
@@ -43,14 +44,16 @@ export type ChannelHostDeps = {
   intakeFor(channel: HostedChannel, lease: AccountLeaseHeld): Pick<Intake, 'accept'>;
   /** Called when this process begins to receive for the account. */
   onReceiving(channel: HostedChannel): void;
-  /** Called with each state, also with one that only repeats the last. */
-  onState(id: ChannelId, state: ChannelState): void;
+  /** Called with each state, also with one that only repeats the last. `line`: see `channelLine`. */
+  onState(line: string, state: ChannelState): void;
   /** Called when messages may have been missed for good. */
   onGap(channel: HostedChannel, gap: ChannelGap): void;
 };
 
 export type ConfiguredChannel = {
   readonly id: ChannelId;
+  /** Of a network with several accounts; each is a connection of its own. */
+  readonly accountName?: string;
   /** Loads the channel's code; only channels that are on are loaded. */
   load(): Promise<ChannelDefinition>;
   /** What the channel's own schema parses. */
@@ -59,11 +62,12 @@ export type ConfiguredChannel = {
 };
 
 export interface ChannelHost {
-  /** Begins to run the channel; resolves when its first attempt has ended, well or not. */
+  /** Begins to run one account of a channel; resolves when its first attempt has ended, well or not. */
   run(channel: ConfiguredChannel): Promise<void>;
   find(route: Pick<ReplyRoute, 'channel' | 'account'>): HostedChannel | undefined;
-  states(): readonly { readonly id: ChannelId; readonly state: ChannelState }[];
-  setOff(id: ChannelId, reason: string): void;
+  /** By line: `telegram`, `telegram.work`. */
+  states(): readonly { readonly id: string; readonly state: ChannelState }[];
+  setOff(line: string, reason: string): void;
   /** Stops every intake; sending goes on working. */
   stopReceiving(): Promise<void>;
 }
@@ -75,22 +79,35 @@ const maxRetryMs = 30_000;
 const logLevels = { off: 'info', starting: 'debug', on: 'info', standby: 'info', trouble: 'warn' } as const;
 
 export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
-  const hosted = new Map<string, HostedChannel>();
-  const states = new Map<ChannelId, ChannelState>();
+  const hosted = new Map<string, { readonly line: string; readonly channel: HostedChannel }>();
+  const states = new Map<string, ChannelState>();
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
 
-  const setState = (id: ChannelId, state: ChannelState) => {
-    const before = states.get(id);
-    states.set(id, state);
-    deps.onState(id, state);
+  const setState = (line: string, state: ChannelState) => {
+    const before = states.get(line);
+    states.set(line, state);
+    deps.onState(line, state);
     if (before?.kind === state.kind) return;
-    deps.log[logLevels[state.kind]]({ channel: id, ...state }, 'channel.state');
+    deps.log[logLevels[state.kind]]({ channel: line, ...state }, 'channel.state');
+  };
+
+  /** Two connections of one bot would take each other's messages. */
+  const enter = (line: string, channel: HostedChannel) => {
+    const key = accountKeyOf({ channel: channel.definition.id, account: channel.account.id });
+    const other = hosted.get(key);
+    if (other !== undefined && other.line !== line) {
+      throw new ParleyError(
+        'config_invalid',
+        `${line} is the same account (${channel.account.name}) as ${other.line}; keep one of them.`,
+      );
+    }
+    hosted.set(key, { line, channel });
   };
 
   const run = async (channel: ConfiguredChannel): Promise<void> => {
-    const { id } = channel;
-    setState(id, { kind: 'starting' });
+    const line = channelLine(channel.id, channel.accountName);
+    setState(line, { kind: 'starting' });
     const firstAttempt = Promise.withResolvers<void>();
     loops.push(
       supervise({
@@ -98,10 +115,10 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
         channel,
         signal: stopping.signal,
         setState: (state) => {
-          setState(id, state);
+          setState(line, state);
           if (state.kind !== 'starting') firstAttempt.resolve();
         },
-        onIdentified: (one) => void hosted.set(accountKeyOf({ channel: id, account: one.account.id }), one),
+        onIdentified: (one) => enter(line, one),
       }).finally(() => firstAttempt.resolve()),
     );
     await firstAttempt.promise;
@@ -109,9 +126,9 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
 
   return {
     run,
-    find: (route) => hosted.get(accountKeyOf(route)),
+    find: (route) => hosted.get(accountKeyOf(route))?.channel,
     states: () => [...states].map(([id, state]) => ({ id, state })),
-    setOff: (id, reason) => setState(id, { kind: 'off', reason }),
+    setOff: (line, reason) => setState(line, { kind: 'off', reason }),
     stopReceiving: async () => {
       stopping.abort();
       await Promise.all(loops);
@@ -129,7 +146,7 @@ type Supervised = {
 
 async function supervise(supervised: Supervised): Promise<void> {
   const { deps, channel, signal, setState } = supervised;
-  const log = deps.log.child({ channel: channel.id });
+  const log = deps.log.child({ channel: channelLine(channel.id, channel.accountName) });
   let hosted: HostedChannel | undefined;
   for (let attempt = 1; !signal.aborted; attempt++) {
     try {
@@ -158,10 +175,12 @@ async function identify(
   log: Log,
 ): Promise<HostedChannel> {
   const definition = await channel.load();
+  const { id, accountName } = channel;
   const settings = definition.configSchema.safeParse(channel.settings);
   if (!settings.success) {
+    const where = `channels.${id}${accountName === undefined ? '' : `.accounts.${accountName}`}`;
     const problems = settings.error.issues.map(
-      (issue) => `channels.${channel.id}.${issue.path.join('.')}: ${issue.message}`,
+      (issue) => `${where}.${issue.path.join('.')}: ${issue.message}`,
     );
     throw new ParleyError('config_invalid', problems.join('; '));
   }
@@ -172,7 +191,7 @@ async function identify(
     fetch: leanFetch,
   });
   const account = await adapter.identify(signal);
-  const hosted = { definition, adapter, account };
+  const hosted = { definition, adapter, account, ...(accountName !== undefined && { accountName }) };
   onIdentified(hosted);
   return hosted;
 }
@@ -202,7 +221,7 @@ async function receive(
   };
   const anchors = new Map(await deps.store.read(readAnchors, { account }));
   const gap = (one: ChannelGap) => {
-    deps.log.warn({ channel: channel.id, ...one }, 'channel.gap');
+    deps.log.warn({ channel: channelLine(channel.id, channel.accountName), ...one }, 'channel.gap');
     deps.onGap(hosted, one);
   };
   await hosted.adapter.start({ cursor, anchors, accept, trouble, gap });

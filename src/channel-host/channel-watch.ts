@@ -1,5 +1,4 @@
 import type { Clock } from '#contracts/clock.ts';
-import type { ChannelId } from '#contracts/ids.ts';
 import type { NoticeKind, Trouble } from '#contracts/owner-notice.ts';
 import type { ChannelState } from './channel-host.ts';
 
@@ -15,7 +14,7 @@ export type ChannelWatchDeps = {
 };
 
 export interface ChannelWatch {
-  onState(id: ChannelId, state: ChannelState): void;
+  onState(line: string, state: ChannelState): void;
   stop(): void;
 }
 
@@ -30,48 +29,48 @@ const kinds = ['channel-down', 'channel-unauthorised', 'channel-challenge'] as c
  */
 export function createChannelWatch({ clock, raise, end }: ChannelWatchDeps): ChannelWatch {
   const stopping = new AbortController();
-  const down = new Map<ChannelId, { reason: string; readonly over: AbortController }>();
+  const down = new Map<string, { reason: string; readonly over: AbortController }>();
 
-  const isUp = (id: ChannelId) => {
-    down.get(id)?.over.abort();
-    down.delete(id);
+  const isUp = (line: string) => {
+    down.get(line)?.over.abort();
+    down.delete(line);
   };
-  const isDown = (id: ChannelId, reason: string) => {
-    const known = down.get(id);
+  const isDown = (line: string, reason: string) => {
+    const known = down.get(line);
     if (known) {
       known.reason = reason;
       return;
     }
     const entry = { reason, over: new AbortController() };
-    down.set(id, entry);
+    down.set(line, entry);
     const until = AbortSignal.any([stopping.signal, entry.over.signal]);
     void clock.wait(patienceMs, until).then(() => {
-      if (!until.aborted) raise({ kind: 'channel-down', subject: id, values: { reason: entry.reason } });
+      if (!until.aborted) raise({ kind: 'channel-down', subject: line, values: { reason: entry.reason } });
     });
   };
 
-  const onTrouble = (id: ChannelId, { problem, reason }: Extract<ChannelState, { kind: 'trouble' }>) => {
-    const trouble = { subject: id, values: { reason } };
+  const onTrouble = (line: string, { problem, reason }: Extract<ChannelState, { kind: 'trouble' }>) => {
+    const trouble = { subject: line, values: { reason } };
     if (problem === 'unauthorised') raise({ ...trouble, kind: 'channel-unauthorised' });
     else if (problem === 'challenge') raise({ ...trouble, kind: 'channel-challenge' });
-    else isDown(id, reason);
+    else isDown(line, reason);
   };
 
   return {
-    onState: (id, state) => {
+    onState: (line, state) => {
       switch (state.kind) {
         case 'starting':
           return;
         case 'standby':
           // Another process receives, and looks after its notices.
-          return isUp(id);
+          return isUp(line);
         case 'on':
         case 'off':
-          isUp(id);
-          for (const kind of kinds) end({ kind, subject: id, isSilent: state.kind === 'off' });
+          isUp(line);
+          for (const kind of kinds) end({ kind, subject: line, isSilent: state.kind === 'off' });
           return;
         case 'trouble':
-          return onTrouble(id, state);
+          return onTrouble(line, state);
         default:
           return state satisfies never;
       }

@@ -1,4 +1,5 @@
 import type { ChannelGap, HostedChannel } from '#contracts/channel.ts';
+import { channelOfLine } from '#contracts/channel-line.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
@@ -23,7 +24,7 @@ export type OwnerWatchDeps = {
 
 /** Everything the stages report that an owner may have to be told of. */
 export interface OwnerWatch extends Pick<OwnerDesk, 'shown' | 'dismiss'> {
-  onState(id: ChannelId, state: ChannelState): void;
+  onState(line: string, state: ChannelState): void;
   onGap(channel: HostedChannel, gap: ChannelGap): void;
   /** Something has waited in a lane for `waitedMs`, and nobody works on it. */
   onAlarm(laneKey: string, waitedMs: number): void;
@@ -34,17 +35,22 @@ export interface OwnerWatch extends Pick<OwnerDesk, 'shown' | 'dismiss'> {
 export function createOwnerWatch(deps: OwnerWatchDeps): OwnerWatch {
   const usable = new Set<string>();
   const known = new Set<string>(deps.localChannels);
-  const avoid = () => [...known].filter((id) => !usable.has(id));
+  /** A network with several accounts can be used while one of them is on. */
+  const avoid = () => {
+    const open = new Set([...usable].map(channelOfLine));
+    return [...new Set([...known].map(channelOfLine))].filter((channel) => !open.has(channel));
+  };
   const desk = createOwnerDesk({ ...deps, avoid });
   const channels = createChannelWatch({ clock: deps.clock, raise: desk.raise, end: desk.end });
   // An alarm of an earlier process: if it still holds, this one's sweep raises it again.
   desk.end({ kind: 'lane-stuck' });
   return {
-    onState: (id, state) => {
-      known.add(id);
-      if (state.kind === 'on' && !deps.localChannels.includes(id)) usable.add(id);
-      else usable.delete(id);
-      channels.onState(id, state);
+    onState: (line, state) => {
+      known.add(line);
+      const isLocal = deps.localChannels.some((id) => id === channelOfLine(line));
+      if (state.kind === 'on' && !isLocal) usable.add(line);
+      else usable.delete(line);
+      channels.onState(line, state);
     },
     onGap: ({ definition, account }, { conversation, reason }) => {
       const place = { channel: definition.id, account: account.id };

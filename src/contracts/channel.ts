@@ -82,6 +82,8 @@ export type ChannelEntry = {
 
 /** A connection that has said who it is, and so can send. */
 export type HostedChannel = {
+  /** As the configuration calls the account; absent for the one without a name. */
+  readonly accountName?: string;
   readonly definition: ChannelDefinition;
   readonly adapter: ChannelAdapter;
   readonly account: BotAccount;

@@ -1,4 +1,3 @@
-import type { ChannelId } from '#contracts/ids.ts';
 import type { ChannelState } from '../channel-host/channel-host.ts';
 import type { ChannelStatus } from './gateway-status.ts';
 
@@ -7,7 +6,7 @@ export function channelStatus({
   id,
   state,
 }: {
-  readonly id: ChannelId;
+  readonly id: string;
   readonly state: ChannelState;
 }): ChannelStatus {
   switch (state.kind) {
