@@ -280,7 +280,6 @@ export class RunRecorder {
     // Stopped before its answer was on record: `agent_end` follows and ends it as that.
     if (answered.cancelReason !== undefined) return this.#reach(answered);
     probe.reach('turn-committed');
-    if (answered.claimed) outbox.goOn(answered.claimed);
     start(answered.effects);
     live.next();
     this.#receipts = [];
@@ -288,6 +287,7 @@ export class RunRecorder {
     this.#current = undefined;
     this.#reach(answered);
     if (answered.next !== undefined) this.#end(answered.next);
+    if (answered.claimed) outbox.goOn(answered.claimed);
   }
 
   #plan(message: AgentMessage) {
