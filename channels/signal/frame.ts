@@ -8,7 +8,7 @@ export type Frame =
   | { readonly kind: 'error'; readonly error: string };
 
 const rpcSchema = z.object({ method: z.literal('receive'), params: z.unknown() });
-const errorSchema = z.object({ error: z.string(), envelope: z.undefined(), exception: z.undefined() });
+const errorSchema = z.strictObject({ error: z.string() });
 
 /** A socket and a poll give the notification itself, the webhook the JSON-RPC frame around it. */
 export function parseFrame(raw: string): Frame {

@@ -64,17 +64,27 @@ export class Inflow {
 
   /** Resolves when the message is safe. Rejects when it is not: the disk is full or broken. */
   take(entry: Spooled): Promise<void> {
-    const mine = this.#turn.then(() => this.#take(entry));
-    this.#turn = mine.catch(() => undefined);
-    return mine;
+    return this.#inTurn(() => this.#take(entry));
+  }
+
+  /** As `take`, unless it turns out to be safe already, when what came before it has been dealt with. */
+  takeIfMissing(entry: Spooled, isMissing: (batch: ReadBatch) => boolean): Promise<void> {
+    return this.#inTurn(async () => {
+      const batch = this.#deps.read([entry]);
+      if (batch !== undefined && !isNothing(batch) && isMissing(batch)) await this.#take(entry);
+    });
   }
 
   /** Stores what nobody has to be told about, if it can be stored just now. */
   pass(batch: ReadBatch): Promise<void> {
-    const mine = this.#turn.then(async () => {
+    return this.#inTurn(async () => {
       await this.#deps.spool.ready();
       if (this.#intake !== undefined && this.#deps.spool.isEmpty) await this.#store(this.#intake, batch);
     });
+  }
+
+  #inTurn(act: () => Promise<void>): Promise<void> {
+    const mine = this.#turn.then(act);
     this.#turn = mine.catch(() => undefined);
     return mine;
   }

@@ -45,9 +45,10 @@ const largestFileBytes = 100_000_000;
 export async function fileProblem({ path }: OutgoingFile): Promise<string | undefined> {
   try {
     await using file = await open(path, 'r');
-    const { size } = await file.stat();
-    if (size === 0) return 'the file to send is empty';
-    return size > largestFileBytes ? 'the file to send is larger than 100 MB' : undefined;
+    const entry = await file.stat();
+    if (!entry.isFile()) return 'what is to be sent is no file';
+    if (entry.size === 0) return 'the file to send is empty';
+    return entry.size > largestFileBytes ? 'the file to send is larger than 100 MB' : undefined;
   } catch {
     return 'the file to send cannot be read'; // Why a local file is gone is not Signal's matter.
   }

@@ -220,13 +220,13 @@ export class Receiver {
       log.warn({ error: frame.error }, 'signal.error_frame');
       return;
     }
-    if (this.#hasWebhook) {
-      await clock.wait(graceMs, this.#stopping.signal);
-      const { events, unreadable } = this.#read([entry]) ?? nothingKnown;
-      if ([...events, ...unreadable].every(({ eventKey }) => recent.hasHeard(eventKey))) return;
-      log.warn({}, 'signal.webhook_missed_a_message');
-    }
-    await this.#inflow.take(entry);
+    if (!this.#hasWebhook) return this.#inflow.take(entry);
+    await clock.wait(graceMs, this.#stopping.signal);
+    await this.#inflow.takeIfMissing(entry, ({ events, unreadable }) => {
+      const isHeard = [...events, ...unreadable].every(({ eventKey }) => recent.hasHeard(eventKey));
+      if (!isHeard) log.warn({}, 'signal.webhook_missed_a_message');
+      return !isHeard;
+    });
   }
 
   #read(entries: readonly Spooled[]) {

@@ -84,6 +84,11 @@ export class RecordingIntake implements Intake {
     for (let count = 0; count < times; count += 1) this.#faults.push(code);
   }
 
+  /** Ends what `failNext` began. */
+  recover(): void {
+    this.#faults.length = 0;
+  }
+
   /** Lets every `accept` wait until the returned function is called. */
   hold(): () => void {
     const gate = Promise.withResolvers<void>();

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Clock } from '#contracts/clock.ts';
+import { type Clock, systemClock } from '#contracts/clock.ts';
 import type { Span } from '#contracts/formatted-text.ts';
 import { channelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
@@ -21,6 +21,12 @@ import { silentLog } from '../../support/silent-log.ts';
 import { hastyClock } from '../hasty-clock.ts';
 
 export const webhookSecret = 'a-secret-of-22-characters-or-more';
+
+/** Real time, but pauses last half a second at most: long enough for the webhook to be faster than the socket. */
+export const patientClock: Clock = {
+  now: systemClock.now,
+  wait: (ms, signal) => systemClock.wait(Math.min(ms, 500), signal),
+};
 
 /** How messages come to Parley. */
 export type Way = 'webhook' | 'socket' | 'polling';
@@ -56,7 +62,10 @@ export async function aSignalStage(
     server,
     dataDir,
     ada: server.world.addPerson({ name: 'Ada', number: null }),
-    newAdapter: (adapter = {}) => newAdapter(server, { ...adapter, dataDir, routes }),
+    newAdapter: (adapter = {}) => {
+      const clock = way === 'webhook' ? patientClock : hastyClock;
+      return newAdapter(server, { clock, ...adapter, dataDir, routes });
+    },
     routeTo: (where) => routeTo(server, where),
     post: async (body, secret = webhookSecret) => {
       const path = `/channels/signal/webhook${secret === '' ? '' : `/${secret}`}`;

@@ -1,0 +1,416 @@
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
+import { botOf } from '../../../channels/signal/ids.ts';
+import { type Known, readFrames } from '../../../channels/signal/inbound.ts';
+import { Recent } from '../../../channels/signal/recent.ts';
+import { type SignalServer, startSignalServer } from '../../platforms/signal/server.ts';
+import type { Group, Person } from '../../platforms/signal/types.ts';
+
+/** What people do on the local Signal, read as the adapter reads it. Nothing of it goes over HTTP. */
+let server: SignalServer;
+let ada: Person;
+let bob: Person;
+let team: Group;
+let recent: Recent;
+let read: number;
+const admins = new Map<string, ReadonlySet<string>>();
+
+beforeEach(async () => {
+  server = await startSignalServer({ now: () => 1_800_000_000_000 });
+  ada = server.world.addPerson({ name: 'Ada', number: null });
+  bob = server.world.addPerson({ name: 'Bob' });
+  team = server.world.addGroup({ name: 'Team', members: [ada, bob, server.account] });
+  recent = new Recent();
+  read = 0;
+  admins.clear();
+  await server.close();
+});
+
+const known = (): Known => ({
+  bot: botOf({ aci: server.account.uuid, number: server.account.number, name: 'Parley' }),
+  nameOf: (aci) => recent.nameOf(aci),
+  originalOf: (ref) => recent.originalOf(ref),
+  groupOf: (id) => {
+    const known = admins.get(id);
+    return known && { admins: known };
+  },
+});
+
+/** What has arrived since the last look. */
+function arrived() {
+  const batch = readFrames(server.notifications.slice(read), known());
+  read = server.notifications.length;
+  recent.learn(batch.events);
+  return batch;
+}
+
+function only(): InboundEnvelope {
+  const { events, unreadable } = arrived();
+  expect(unreadable).toEqual([]);
+  expect(events).toHaveLength(1);
+  const [envelope] = events;
+  if (envelope === undefined) throw new Error('nothing has arrived');
+  return envelope;
+}
+
+function eventOf<K extends InboundEvent['kind']>(kind: K): Extract<InboundEvent, { kind: K }> {
+  const { event } = only();
+  expect(event.kind).toBe(kind);
+  // Checked above.
+  return event as Extract<InboundEvent, { kind: K }>;
+}
+
+const idOf = (message: { from: Person; timestamp: number }) => `${message.from.uuid}:${message.timestamp}`;
+
+describe('a direct message', () => {
+  it('is named by its author and time, and answered where it was written', () => {
+    const message = server.people.writes({ from: ada, text: 'hello' });
+    expect(only()).toMatchObject({
+      eventKey: `message:${ada.uuid}:1:${message.timestamp}`,
+      sentAt: message.timestamp,
+      route: {
+        channel: 'signal',
+        account: server.account.uuid,
+        conversation: ada.uuid,
+        replyTo: idOf(message),
+      },
+      chat: { kind: 'dm' },
+      sender: { id: ada.uuid, name: 'Ada', isBot: false, isSelf: false },
+      event: {
+        kind: 'message',
+        messageId: idOf(message),
+        text: 'hello',
+        mentionsBot: false,
+        repliesToBot: false,
+      },
+    });
+  });
+
+  it('of another device of the same person at the same time is another event', () => {
+    const { timestamp } = server.people.writes({ from: ada, text: 'one', device: 1 });
+    const first = only();
+    server.people.writes({ from: ada, text: 'two', device: 2, timestamp });
+    expect(only().eventKey).not.toBe(first.eventKey);
+  });
+
+  it('carries its files with what is claimed of them', () => {
+    const file = server.world.addAttachment({
+      bytes: Buffer.from('x'),
+      fileName: 'a\u0000.png',
+      contentType: 'image/png',
+    });
+    const voice = server.world.addAttachment({ bytes: Buffer.from('xy'), contentType: 'audio/aac' });
+    server.people.writes({ from: ada, attachments: [file, voice] });
+    expect(eventOf('message')).toMatchObject({
+      text: '',
+      attachments: [
+        { ref: file.id, kind: 'image', name: 'a\ufffd.png', mimeType: 'image/png', sizeBytes: 1 },
+        { ref: voice.id, kind: 'audio', mimeType: 'audio/aac', sizeBytes: 2 },
+      ],
+    });
+  });
+
+  it('of a sender without an ACI is kept as unreadable', () => {
+    server.people.writes({
+      from: { name: 'Old', uuid: 'PNI:1', number: '+15551230000' },
+      to: server.account,
+      text: 'x',
+    });
+    const { events, unreadable } = arrived();
+    expect(events).toEqual([]);
+    expect(unreadable).toMatchObject([{ problem: 'names no sender by an ACI' }]);
+  });
+});
+
+describe('mentions', () => {
+  it('stand in the text by name, counted in UTF-16 and replaced from the right', () => {
+    server.people.writes({ from: bob, to: team, text: 'I am Bob' });
+    arrived();
+    const bot = { ...server.account, name: 'Parley' };
+    server.people.writes({
+      from: ada,
+      to: team,
+      text: '👋🏽 @Parley ask @Bob, not @Cleo.',
+      mentioning: [
+        bot,
+        bob,
+        server.world.addPerson({ name: 'Cleo', number: null, uuid: 'abcdef01-0000-4000-8000-000000000000' }),
+      ],
+    });
+    expect(eventOf('message')).toMatchObject({
+      text: '👋🏽 @Parley ask @Bob, not @person abcdef01.',
+      mentionsBot: true,
+    });
+  });
+
+  it('of others do not call the bot, nor does its name alone', () => {
+    server.people.writes({ from: ada, to: team, text: '@Bob and @Parley', mentioning: [bob] });
+    expect(eventOf('message').mentionsBot).toBe(false);
+  });
+
+  it('leave any text whole, whatever the ranges say', () => {
+    const range = fc.record({ start: fc.nat(12), length: fc.nat(4), uuid: fc.constantFrom(null, 'x') });
+    fc.assert(
+      fc.property(
+        fc.string({ maxLength: 10, unit: 'grapheme' }),
+        fc.array(range, { maxLength: 5 }),
+        (message, mentions) => {
+          const envelope = {
+            sourceUuid: 'abcdef01-0000-4000-8000-000000000000',
+            timestamp: 5,
+            dataMessage: { timestamp: 5, message: `${message}.`, mentions },
+          };
+          const frame = { account: server.account.number, envelope };
+          const [read] = readFrames([frame], known()).events;
+          const text = read?.event.kind === 'message' ? read.event.text : '';
+          expect(text.replaceAll('@somebody', '').length).toBeLessThanOrEqual(message.length + 1);
+          expect(text.isWellFormed()).toBe(true);
+        },
+      ),
+    );
+  });
+
+  it('in front of a command make it one', () => {
+    const mentioning = [{ ...server.account, name: 'Parley' }];
+    server.people.writes({ from: ada, to: team, text: '@Parley  /stop all', mentioning });
+    expect(eventOf('message')).toMatchObject({ text: '/stop all', mentionsBot: true });
+    server.people.writes({ from: ada, to: team, text: '@Parley what is /stop?', mentioning });
+    expect(eventOf('message').text).toBe('@Parley what is /stop?');
+  });
+});
+
+describe('a quote', () => {
+  it('of the bot is a reply to it, with its text and mentions', () => {
+    const answer = server.world.add(
+      server.account,
+      { group: team },
+      { from: server.account, text: 'answer' },
+    );
+    server.people.writes({ from: ada, to: team, text: 'why?', quoting: answer });
+    expect(eventOf('message')).toMatchObject({
+      repliesToBot: true,
+      quote: { messageId: idOf(answer), author: 'Parley', text: 'answer' },
+    });
+  });
+
+  it('of somebody else is none', () => {
+    const said = server.people.writes({ from: bob, to: team, text: 'the roses' });
+    arrived();
+    server.people.writes({ from: ada, to: team, text: 'which?', quoting: said });
+    expect(eventOf('message')).toMatchObject({
+      repliesToBot: false,
+      quote: { messageId: idOf(said), author: 'Bob', text: 'the roses' },
+    });
+  });
+});
+
+describe('a group', () => {
+  it('is named by the id that messages carry, with its title', () => {
+    server.people.writes({ from: ada, to: team, text: 'hi' });
+    expect(only()).toMatchObject({
+      route: { conversation: team.internalId },
+      chat: { kind: 'group', title: 'Team' },
+    });
+  });
+
+  it('says who administers it as far as that is known', () => {
+    server.people.writes({ from: ada, to: team, text: '/stop' });
+    expect(only().sender).not.toHaveProperty('isAdmin');
+    admins.set(team.internalId, new Set([ada.uuid]));
+    server.people.writes({ from: ada, to: team, text: '/stop' });
+    expect(only().sender.isAdmin).toBe(true);
+    server.people.writes({ from: bob, to: team, text: '/stop' });
+    expect(only().sender.isAdmin).toBe(false);
+  });
+
+  it('that changes makes no event, but is looked at again', () => {
+    server.people.changesGroup(ada, team, (group) => {
+      group.name = 'Crew';
+    });
+    expect(arrived()).toEqual({ events: [], unreadable: [], changedGroups: [team.internalId] });
+  });
+
+  it('of the old kind cannot be answered', () => {
+    const old = server.world.addGroup({
+      name: 'Old',
+      members: [ada, server.account],
+      internalId: Buffer.alloc(16, 1).toString('base64'),
+    });
+    server.people.writes({ from: ada, to: old, text: 'hi' });
+    expect(eventOf('unsupported').name).toBe('group-v1');
+  });
+});
+
+describe('changes', () => {
+  it('name the message as it was first sent, also through edits of edits', () => {
+    const message = server.people.writes({ from: ada, text: 'frist' });
+    arrived();
+    const editedAt = server.people.edits(message, 'first');
+    expect(only().event).toEqual({ kind: 'edit', messageId: idOf(message), text: 'first' });
+    // Some apps name the last version instead of the first.
+    server.people.edits({ ...message, timestamp: editedAt }, 'very first');
+    expect(only().event).toEqual({ kind: 'edit', messageId: idOf(message), text: 'very first' });
+    server.people.deletes({ ...message, timestamp: editedAt });
+    expect(only().event).toEqual({ kind: 'delete', messageId: idOf(message) });
+  });
+
+  it('by reaction name emoji and message', () => {
+    const message = server.people.writes({ from: ada, to: team, text: 'x' });
+    arrived();
+    server.people.reacts(bob, message, '👍🏽');
+    const { eventKey, event, route } = only();
+    expect(event).toEqual({ kind: 'reaction', messageId: idOf(message), emoji: '👍🏽', isRemoved: false });
+    expect(eventKey).toMatch(/^reaction:.*:on:👍🏽$/u);
+    expect(route.conversation).toBe(team.internalId);
+    server.people.reacts(bob, message, undefined);
+    expect(eventOf('reaction').isRemoved).toBe(true);
+  });
+
+  it("by an administrator name the other one's message", () => {
+    const message = server.people.writes({ from: bob, to: team, text: 'rude' });
+    arrived();
+    const at = message.timestamp;
+    server.people.writes({
+      from: ada,
+      to: team,
+      fields: {
+        adminDelete: { targetAuthor: bob.number, targetAuthorUuid: bob.uuid, targetSentTimestamp: at },
+      },
+    });
+    expect(only().event).toEqual({ kind: 'delete', messageId: idOf(message) });
+  });
+});
+
+describe('the account’s other devices', () => {
+  it('make a note to self the word of its owner', () => {
+    const message = server.people.writes({ from: server.account, text: 'remind me' });
+    expect(only()).toMatchObject({
+      route: { conversation: server.account.uuid },
+      chat: { kind: 'dm' },
+      sender: { id: server.account.uuid, isSelf: false },
+      event: { kind: 'message', text: 'remind me', messageId: idOf(message) },
+    });
+    server.people.edits(message, 'remind me tomorrow');
+    expect(eventOf('edit')).toMatchObject({ messageId: idOf(message), text: 'remind me tomorrow' });
+  });
+
+  it('are the account itself in every other conversation', () => {
+    server.people.writes({ from: server.account, to: ada, text: 'private' });
+    expect(only()).toMatchObject({ route: { conversation: ada.uuid }, sender: { isSelf: true } });
+    server.people.writes({ from: server.account, to: team, text: 'hello team' });
+    expect(only()).toMatchObject({ route: { conversation: team.internalId }, sender: { isSelf: true } });
+  });
+
+  it('say nothing with their bookkeeping', () => {
+    for (const syncMessage of [
+      { type: 'CONTACTS_SYNC' },
+      { readMessages: [{ sender: null, senderNumber: null, senderUuid: ada.uuid, timestamp: 5 }] },
+      { blockedNumbers: [], blockedGroupIds: [] },
+    ])
+      server.people.sendsPayload(server.account, { syncMessage });
+    expect(arrived()).toEqual({ events: [], unreadable: [], changedGroups: [] });
+  });
+});
+
+describe('what is nobody’s word', () => {
+  it('makes no event at all', () => {
+    const answer = server.world.add(server.account, { person: ada }, { from: server.account, text: 'x' });
+    server.people.types(ada);
+    server.people.types(ada, team, 'STOPPED');
+    server.people.receives(ada, answer, 'delivery');
+    server.people.receives(ada, answer, 'read');
+    server.people.setsTimer(ada, 3600);
+    server.people.sendsPayload(ada, { storyMessage: { allowsReplies: true } });
+    server.people.sendsPayload(ada, { callMessage: { iceUpdateMessages: [] } });
+    server.people.sendsPayload(ada, {});
+    expect(arrived()).toEqual({ events: [], unreadable: [], changedGroups: [] });
+  });
+
+  it('is left out when it arrived for another account of the server', () => {
+    const other = server.world.addAccount({ number: '+15550000002' });
+    server.people.writes({ from: ada, to: other, text: 'for the other' });
+    expect(arrived().events).toEqual([]);
+  });
+
+  it.each([
+    ['sticker', { sticker: { packId: 'a', stickerId: 1 } }],
+    ['contacts', { contacts: [{}] }],
+    ['pollCreate', { pollCreate: { question: 'q', allowMultiple: false, options: [] } }],
+  ])('but of a person is recorded as unsupported: %s', (name, fields) => {
+    server.people.writes({ from: ada, fields });
+    expect(eventOf('unsupported').name).toBe(name);
+  });
+
+  it('is a call only when it begins', () => {
+    server.people.sendsPayload(ada, {
+      callMessage: { offerMessage: { id: 1, type: 'AUDIO_CALL', opaque: '' } },
+    });
+    expect(eventOf('unsupported').name).toBe('call');
+  });
+});
+
+describe('what cannot be read', () => {
+  it('is told with what signal-cli says of it', () => {
+    server.people.sendsUnreadable(ada);
+    const { events, unreadable } = arrived();
+    expect(events).toEqual([]);
+    expect(unreadable).toMatchObject([
+      { problem: 'signal-cli could not read it: ProtocolInvalidMessageException' },
+    ]);
+    expect(unreadable[0]?.raw).toContain(ada.uuid);
+  });
+
+  it('never holds up the others, and has the same key each time', () => {
+    server.people.writes({ from: ada, text: 'good' });
+    const [good] = server.notifications.slice(-1);
+    const bad = [
+      null,
+      'text',
+      7,
+      [],
+      {},
+      { account: server.account.number },
+      JSON.parse('{"__proto__":{"x":1}}'),
+    ];
+    const batch = readFrames([...bad, good], known());
+    expect(batch.events).toHaveLength(1);
+    expect(batch.unreadable).toHaveLength(bad.length);
+    expect(readFrames(bad, known()).unreadable).toEqual(batch.unreadable);
+    expect(({} as Record<string, unknown>).x).toBeUndefined();
+  });
+
+  it('does not throw, whatever arrives', () => {
+    const envelope = (payload: unknown) => ({
+      account: server.account.number,
+      envelope: { sourceUuid: ada.uuid, sourceDevice: 1, timestamp: 5, ...(payload as object) },
+    });
+    const part = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom(null, [], {}, '', -1, 1e300));
+    const dataMessage = fc.record(
+      {
+        timestamp: fc.oneof(fc.constant(5), part),
+        message: part,
+        reaction: part,
+        quote: part,
+        mentions: part,
+        attachments: part,
+        groupInfo: part,
+        remoteDelete: part,
+      },
+      { requiredKeys: ['timestamp'] },
+    );
+    const payload = fc.oneof(
+      fc.record({ dataMessage: fc.oneof(dataMessage, part) }),
+      fc.record({ editMessage: part }),
+      fc.record({ syncMessage: fc.oneof(fc.record({ sentMessage: part }), part) }),
+    );
+    fc.assert(
+      fc.property(fc.oneof(payload.map(envelope), fc.jsonValue()), (frame) => {
+        const { events, unreadable } = readFrames([frame], known());
+        expect(events.length + unreadable.length).toBeLessThanOrEqual(1);
+        for (const { raw } of unreadable) expect(raw.isWellFormed()).toBe(true);
+      }),
+      { numRuns: process.env.PARLEY_LONG === '1' ? 100_000 : 3000 },
+    );
+  });
+});

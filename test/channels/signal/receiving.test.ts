@@ -1,0 +1,437 @@
+import { mkdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { InboundBatch } from '#contracts/channel.ts';
+import { type Clock, systemClock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import type { SignalAdapter } from '../../../channels/signal/adapter.ts';
+import type { SignalServerOptions } from '../../platforms/signal/server.ts';
+import { silentLog } from '../../support/silent-log.ts';
+import { RecordingIntake } from '../recording-intake.ts';
+import { type AdapterOptions, aSignalStage, type SignalStage, type Way } from './signal-setup.ts';
+
+const forever = new AbortController().signal;
+const begun: { readonly stage: SignalStage; readonly adapters: SignalAdapter[] }[] = [];
+
+afterEach(async () => {
+  for (const { stage, adapters } of begun.splice(0)) {
+    for (const adapter of adapters) await adapter.stop();
+    await stage.close();
+  }
+});
+
+async function aStage(way: Way, options: Omit<SignalServerOptions, 'mode' | 'webhookUrl'> = {}) {
+  const stage = await aSignalStage(way, options);
+  const adapters: SignalAdapter[] = [];
+  begun.push({ stage, adapters });
+  const begin = async (intake: RecordingIntake, adapterOptions: AdapterOptions = {}) => {
+    const adapter = stage.newAdapter(adapterOptions);
+    adapters.push(adapter);
+    await adapter.identify(forever);
+    await adapter.start(intake);
+    return adapter;
+  };
+  return { ...stage, begin };
+}
+
+const numbered = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`);
+
+/** An intake that says what became of each event, as the gateway does. */
+class JudgingIntake extends RecordingIntake {
+  readonly #judge: (text: string) => Acceptance | undefined;
+  constructor(judge: (text: string) => Acceptance | undefined) {
+    super();
+    this.#judge = judge;
+  }
+  override async accept(batch: InboundBatch): Promise<readonly Acceptance[]> {
+    const acceptances = await super.accept(batch);
+    return acceptances.map((one, index) => {
+      const event = batch.events[index]?.event;
+      return (event?.kind === 'message' ? this.#judge(event.text) : undefined) ?? one;
+    });
+  }
+}
+
+describe('a burst', () => {
+  it('of 200 messages in one write comes whole and in order through the webhook', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    await begin(intake);
+    server.inOneWrite(() => {
+      for (const text of numbered(200)) server.people.writes({ from: ada, text });
+    });
+    await intake.waitFor(() => intake.texts.length === 200, 30_000);
+    expect(intake.texts).toEqual(numbered(200));
+    await server.waitFor(() => server.posts.every(({ status }) => status === 200));
+    expect(server.posts).toHaveLength(200);
+  });
+
+  it('that comes while the store is away is kept in the file, and stored in order behind it', async () => {
+    const { server, ada, begin, dataDir } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    await begin(intake);
+    intake.failNext('store_unavailable', 1_000_000);
+    server.inOneWrite(() => {
+      for (const text of numbered(200)) server.people.writes({ from: ada, text });
+    });
+    await server.waitFor(
+      () => server.posts.length === 200 && server.posts.every(({ status }) => status === 200),
+    );
+    expect(intake.texts).toEqual([]);
+    expect((await stat(join(dataDir, 'spool.jsonl'))).size).toBeGreaterThan(0);
+    expect(intake.troubles.at(-1)).toMatchObject({ kind: 'unreachable' });
+
+    intake.recover();
+    server.people.writes({ from: ada, text: 'newer' });
+    await intake.waitFor(() => intake.texts.length === 201, 30_000);
+    expect(intake.texts).toEqual([...numbered(200), 'newer']);
+    await server.waitFor(() => intake.troubles.at(-1) === undefined);
+    expect((await stat(join(dataDir, 'spool.jsonl'))).size).toBe(0);
+  });
+
+  it('loses most of itself on the WebSocket alone, which is said', async () => {
+    const lines: string[] = [];
+    const log: Log = { ...silentLog, warn: (_fields, event) => void lines.push(event) };
+    const { server, ada, begin } = await aStage('socket');
+    const intake = new RecordingIntake();
+    await begin(intake, { log });
+    server.inOneWrite(() => {
+      for (const text of numbered(50)) server.people.writes({ from: ada, text });
+    });
+    server.people.writes({ from: ada, text: 'last' });
+    await intake.waitFor(() => intake.texts.includes('last'));
+    expect(intake.texts.length).toBeLessThan(51);
+    expect(lines).toContain('signal.no_webhook_so_bursts_are_lost');
+  });
+});
+
+describe('the webhook', () => {
+  it('never waits for a call, so that a message can come while an answer is under way', async () => {
+    const { server, ada, begin, routeTo } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    const adapter = await begin(intake);
+    const text = { text: 'hello', spans: [] } as const;
+    server.inOneWrite(() => {
+      for (const name of numbered(20)) server.people.writes({ from: ada, text: name });
+    });
+    const results = await Promise.all(
+      numbered(10).map((key) =>
+        adapter.send({ key: key as never, route: routeTo(ada), content: { kind: 'text', text } }, forever),
+      ),
+    );
+    expect(results.map(({ kind }) => kind)).toEqual(Array(10).fill('sent'));
+    await intake.waitFor(() => intake.texts.length === 20);
+  });
+
+  it('answers although the store does not, and stores later', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    await begin(intake);
+    const release = intake.hold();
+    server.people.writes({ from: ada, text: 'slow' });
+    await server.waitFor(() => server.posts[0]?.status === 200, 20_000);
+    expect(intake.texts).toEqual([]);
+    release();
+    await intake.waitFor(() => intake.texts.length === 1);
+  });
+
+  it('keeps what comes before receiving has begun, and before anybody knows whose it is', async () => {
+    const { server, ada, newAdapter } = await aStage('webhook');
+    const adapter = newAdapter();
+    onTestFinished(() => adapter.stop());
+    server.people.writes({ from: ada, text: 'early' });
+    await server.waitFor(() => server.posts[0]?.status === 200);
+    await adapter.identify(forever);
+    server.people.writes({ from: ada, text: 'early too' });
+    await server.waitFor(() => server.posts[1]?.status === 200);
+    const intake = new RecordingIntake();
+    await adapter.start(intake);
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(intake.texts).toEqual(['early', 'early too']);
+  });
+
+  it('keeps what comes when another process has taken the account over', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    const adapter = await begin(intake);
+    intake.failNext('stale_epoch');
+    server.people.writes({ from: ada, text: 'whose?' });
+    server.people.writes({ from: ada, text: 'mine' });
+    await server.waitFor(() => server.posts.filter(({ status }) => status === 200).length === 2);
+    expect(intake.attempts).toBe(1);
+    await adapter.start(intake);
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(intake.texts).toEqual(['whose?', 'mine']);
+  });
+
+  it('says that a message is lost when neither store nor disk can take it, and goes on', async () => {
+    const { server, ada, begin, dataDir } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    await begin(intake);
+    // A folder where the file should be: as good as a broken disk.
+    const path = join(dataDir, 'spool.jsonl');
+    await rm(path);
+    await mkdir(path);
+    intake.failNext('store_unavailable', 1_000_000);
+    server.people.writes({ from: ada, text: 'lost' });
+    await server.waitFor(() => server.posts[0]?.status === 503);
+    expect(intake.gaps).toMatchObject([{ reason: expect.stringContaining('EISDIR') }]);
+    await rmdir(path);
+    intake.recover();
+    server.people.writes({ from: ada, text: 'next' });
+    await intake.waitFor(() => intake.texts.includes('next'));
+  });
+
+  it('takes everything with the right secret, and tells nothing to anybody else', async () => {
+    const { server, post, begin } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    await begin(intake);
+    for (const secret of ['', 'x', 'a-secret-of-22-characters-or-mor', 'a-secret-of-22-characters-or-more/x'])
+      expect(await post('{}', secret)).toBe(403);
+    expect(await post('no json at all')).toBe(200);
+    expect(await post('{"jsonrpc":"2.0","method":"receive","params":{"account":7}}')).toBe(200);
+    await intake.waitFor(() => intake.unreadable.length === 2);
+    const others = JSON.stringify({ params: { account: '+15550000002' }, method: 'receive' });
+    expect(await post(others)).toBe(200);
+    expect(intake.attempts).toBe(2);
+    expect(server.calls.length).toBeGreaterThan(0);
+  });
+});
+
+describe('the WebSocket beside the webhook', () => {
+  it('adds nothing to what the webhook has brought', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    const adapter = await begin(intake);
+    await server.waitFor(() => server.openSockets === 1);
+    for (const text of numbered(5)) server.people.writes({ from: ada, text });
+    await intake.waitFor(() => intake.texts.length === 5);
+    await adapter.stop();
+    expect(intake.attempts).toBe(5);
+  });
+
+  it('brings what the webhook has not', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    await begin(intake);
+    await server.waitFor(() => server.openSockets === 1);
+    server.webhookUrl = undefined;
+    server.people.writes({ from: ada, text: 'by socket' });
+    await intake.waitFor(() => intake.texts.length === 1);
+  });
+});
+
+describe('the WebSocket alone', () => {
+  it('that is dead though open is given up, opened anew, and the gap is told', async () => {
+    const { server, ada, begin } = await aStage('socket');
+    const intake = new RecordingIntake();
+    const clock: Clock = {
+      now: systemClock.now,
+      wait: (ms, signal) => systemClock.wait(Math.min(ms, 50), signal),
+    };
+    await begin(intake, { clock, config: { heartbeatMs: 200 } });
+    server.people.writes({ from: ada, text: 'heard' });
+    await intake.waitFor(() => intake.texts.length === 1);
+    const before = Date.now();
+    server.freezeSockets();
+    server.people.writes({ from: ada, text: 'unheard' });
+    const gap = await intake.waitFor(() => intake.gaps[0], 15_000);
+    expect(gap.since).toBeLessThanOrEqual(Date.now());
+    expect(gap.since).toBeGreaterThan(before - 1000);
+    server.people.writes({ from: ada, text: 'heard again' });
+    await intake.waitFor(() => intake.texts.includes('heard again'));
+    expect(intake.texts).toEqual(['heard', 'heard again']);
+  });
+
+  it('says when the server is away, and when it is back', async () => {
+    const { server, ada, begin } = await aStage('socket');
+    const intake = new RecordingIntake();
+    await begin(intake);
+    await server.goAway();
+    await intake.waitFor(() => intake.troubles.at(-1)?.kind === 'unreachable');
+    await server.comeBack();
+    await intake.waitFor(() => intake.troubles.at(-1) === undefined);
+    await server.waitFor(() => server.openSockets === 1);
+    server.people.writes({ from: ada, text: 'back' });
+    await intake.waitFor(() => intake.texts.length === 1);
+  });
+
+  it('is not taken for a message when it tells an error of its own', async () => {
+    const { server, ada, begin } = await aStage('socket');
+    const intake = new RecordingIntake();
+    await begin(intake);
+    server.sendErrorFrame('untrusted identity');
+    server.people.writes({ from: ada, text: 'next' });
+    await intake.waitFor(() => intake.texts.length === 1);
+    expect(intake.unreadable).toEqual([]);
+  });
+
+  it('also keeps in the file what the store cannot take', async () => {
+    const { server, ada, begin } = await aStage('socket');
+    const intake = new RecordingIntake();
+    const adapter = await begin(intake);
+    intake.failNext('store_unavailable', 1_000_000);
+    server.people.writes({ from: ada, text: 'kept' });
+    await intake.waitFor(() => intake.attempts > 0);
+    await adapter.stop();
+    const restarted = intake.restarted();
+    await begin(restarted);
+    await restarted.waitFor(() => restarted.texts.length === 1);
+  });
+});
+
+describe('what is missed while Parley is away', () => {
+  it('is told after each start in json-rpc mode, from the time when it was last there', async () => {
+    const { begin } = await aStage('webhook');
+    const first = new RecordingIntake();
+    const adapter = await begin(first);
+    expect(first.gaps).toEqual([]);
+    const stoppedAt = Date.now();
+    await adapter.stop();
+    await adapter.start(first);
+    // Meanwhile the webhook went on keeping what came.
+    expect(first.gaps).toEqual([]);
+    await adapter.stop();
+    const second = new RecordingIntake();
+    await begin(second);
+    expect(second.gaps).toMatchObject([{ reason: expect.stringContaining('keeps nothing') }]);
+    expect(second.gaps[0]?.since).toBeGreaterThanOrEqual(stoppedAt);
+  });
+
+  it('waits on Signal’s server in the modes that poll, and is fetched', async () => {
+    const { server, ada, begin } = await aStage('polling');
+    const first = new RecordingIntake();
+    const adapter = await begin(first);
+    server.people.writes({ from: ada, text: 'before' });
+    await first.waitFor(() => first.texts.length === 1, 15_000);
+    await adapter.stop();
+    server.people.writes({ from: ada, text: 'between' });
+    const second = first.restarted();
+    await begin(second);
+    await second.waitFor(() => second.texts.length === 2, 15_000);
+    expect(second.gaps).toEqual([]);
+  });
+});
+
+describe('a poll', () => {
+  it('fetches few messages at a time, and none while the store cannot take them', async () => {
+    const { server, ada, begin } = await aStage('polling');
+    const intake = new RecordingIntake();
+    intake.failNext('store_unavailable', 1_000_000);
+    for (const text of numbered(25)) server.people.writes({ from: ada, text });
+    await begin(intake);
+    await intake.waitFor(() => intake.attempts > 3, 15_000);
+    expect(server.mailbox().fetched).toBe(10);
+    expect(server.mailbox().waiting).toHaveLength(15);
+    intake.recover();
+    await intake.waitFor(() => intake.texts.length === 25, 20_000);
+    expect(intake.texts).toEqual(numbered(25));
+  });
+
+  it('whose answer is lost is told as a gap', async () => {
+    const { server, ada, begin } = await aStage('polling');
+    const intake = new RecordingIntake();
+    server.fault({ kind: 'drop-answer' }, { path: '/v1/receive' });
+    server.people.writes({ from: ada, text: 'lost' });
+    await begin(intake);
+    const gap = await intake.waitFor(() => intake.gaps[0], 15_000);
+    expect(gap.reason).toContain('cut off');
+    server.people.writes({ from: ada, text: 'next' });
+    await intake.waitFor(() => intake.texts.includes('next'), 15_000);
+  });
+
+  it('in hand is waited for when receiving stops, so that its messages are not lost', async () => {
+    const { server, ada, begin } = await aStage('polling');
+    const intake = new RecordingIntake();
+    const adapter = await begin(intake);
+    await server.waitFor(() => server.calls.some(({ path }) => path.startsWith('/v1/receive')));
+    const stopping = adapter.stop();
+    server.people.writes({ from: ada, text: 'just in time' });
+    await stopping;
+    expect(intake.texts.length + server.mailbox().waiting.length).toBe(1);
+  });
+});
+
+describe('after a message is taken in', () => {
+  it('its sender gets a read receipt, unless the message was refused or it is turned off', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const intake = new JudgingIntake((text) =>
+      text === 'no' ? { kind: 'refused', reason: 'dm-not-allowed' } : undefined,
+    );
+    const adapter = await begin(intake);
+    const refused = server.people.writes({ from: ada, text: 'no' });
+    const taken = server.people.writes({ from: ada, text: 'yes' });
+    await server.waitFor(() => taken.readBy.has(server.account.uuid));
+    expect(refused.readBy.size).toBe(0);
+    await adapter.stop();
+
+    await begin(intake, { config: { readReceipts: false } });
+    const quiet = server.people.writes({ from: ada, text: 'quiet' });
+    await intake.waitFor(() => intake.texts.includes('quiet'));
+    expect(server.calls.filter(({ path }) => path.startsWith('/v1/receipts'))).toHaveLength(1);
+    expect(quiet.readBy.size).toBe(0);
+    expect(server.refusals).toEqual([]);
+  });
+
+  it('the files of a refused one are removed from the server', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    await begin(new JudgingIntake(() => ({ kind: 'refused', reason: 'dm-not-allowed' })));
+    const file = server.world.addAttachment({ bytes: Buffer.from('x') });
+    server.people.writes({ from: ada, attachments: [file] });
+    await server.waitFor(() => !server.world.attachments.has(file.id));
+  });
+});
+
+describe('groups', () => {
+  it('tell the rank of who writes, and when the bot is put out and taken in again', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const bob = server.world.addPerson({ name: 'Bob' });
+    const team = server.world.addGroup({ name: 'Team', members: [ada, bob, server.account] });
+    const intake = new RecordingIntake();
+    await begin(intake);
+    await server.waitFor(() =>
+      server.calls.some(({ path, answered }) => path.startsWith('/v1/groups') && answered),
+    );
+    const ranks = () => intake.events.map(({ sender }) => sender.isAdmin);
+    server.people.writes({ from: ada, to: team, text: '/stop' });
+    server.people.writes({ from: bob, to: team, text: '/stop' });
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(ranks()).toEqual([true, false]);
+
+    const { account } = server;
+    server.people.changesGroup(ada, team, (group) => {
+      group.members.splice(group.members.indexOf(account), 1);
+    });
+    const out = await intake.waitFor(() => intake.events.find(({ event }) => event.kind === 'membership'));
+    expect(out).toMatchObject({
+      event: { isMember: false },
+      route: { conversation: team.internalId },
+      chat: { kind: 'group', title: 'Team' },
+    });
+    server.people.changesGroup(ada, team, (group) => void group.members.push(account));
+    await intake.waitFor(() =>
+      intake.events.some(({ event }) => event.kind === 'membership' && event.isMember),
+    );
+  });
+});
+
+describe('logs', () => {
+  it('hold neither the secret nor what people write', async () => {
+    const lines: string[] = [];
+    const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
+    const log: Log = { ...silentLog, debug: write, info: write, warn: write, error: write };
+    const { server, ada, begin, dataDir } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    const adapter = await begin(intake, { log });
+    intake.failNext('store_unavailable', 3);
+    server.people.writes({ from: ada, text: 'the private text' });
+    server.people.sendsUnreadable(ada);
+    await intake.waitFor(() => intake.texts.length === 1 && intake.unreadable.length === 1);
+    await adapter.stop();
+    expect(lines.length).toBeGreaterThan(3);
+    expect(lines.join('\n')).not.toContain('private text');
+    expect(lines.join('\n')).not.toContain('a-secret-of-22');
+    expect(await readFile(join(dataDir, 'last-seen.json'), 'utf8')).toMatch(/^\{"(aliveAt|webhookAt)":/);
+  });
+});

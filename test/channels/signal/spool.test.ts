@@ -1,0 +1,139 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Spool, type Spooled } from '../../../channels/signal/spool.ts';
+
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'parley-spool-'));
+  path = join(folder, 'spool.jsonl');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const open = async (maxBytes = 10_000_000) => {
+  const spool = new Spool(path, maxBytes);
+  await spool.ready();
+  return spool;
+};
+const entry = (at: number, raw = `{"n":${at}}`): Spooled => ({ at, raw });
+
+/** Takes everything out, page by page. */
+async function drain(spool: Spool): Promise<readonly Spooled[]> {
+  const taken: Spooled[] = [];
+  while (!spool.isEmpty) {
+    const { entries, end } = await spool.peek();
+    taken.push(...entries);
+    await spool.consume(end);
+  }
+  return taken;
+}
+
+describe('what was put in', () => {
+  it('comes out in order, whatever it is, and the file is empty then', async () => {
+    const texts = fc.array(
+      fc.oneof(fc.string({ unit: 'binary', maxLength: 300 }), fc.constant('a\nb\r\n"\\')),
+      {
+        maxLength: 130,
+      },
+    );
+    await fc.assert(
+      fc.asyncProperty(texts, async (raws) => {
+        const spool = await open();
+        await Promise.all(raws.map((raw, at) => spool.append(entry(at, raw))));
+        expect(await drain(spool)).toEqual(raws.map((raw, at) => entry(at, raw)));
+        expect(spool.isEmpty).toBe(true);
+        expect((await stat(path)).size).toBe(0);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('is there for the next process, what was not taken out only', async () => {
+    const spool = await open();
+    for (let at = 0; at < 70; at += 1) await spool.append(entry(at));
+    const first = await spool.peek();
+    expect(first.entries).toHaveLength(50);
+    await spool.consume(first.end);
+    await spool.append(entry(70));
+    expect((await spool.peek()).entries.map(({ at }) => at)).toEqual(
+      [...Array(21).keys()].map((n) => n + 50),
+    );
+
+    // All of it once more: what was stored already is known to the store by its key.
+    expect((await drain(await open())).map(({ at }) => at)).toEqual([...Array(71).keys()]);
+  });
+
+  it('may be larger than what is read at once', async () => {
+    const spool = await open();
+    const big = 'x'.repeat(900_000);
+    await spool.append(entry(1, big));
+    await spool.append(entry(2));
+    expect((await drain(await open())).map(({ at, raw }) => [at, raw.length])).toEqual([
+      [1, 900_000],
+      [2, 7],
+    ]);
+  });
+
+  it('is for the owner of the process only', async () => {
+    await (await open()).append(entry(1));
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe('a file that was left in disorder', () => {
+  it('loses the line that a crash cut off, which was promised to nobody', async () => {
+    await (await open()).append(entry(1));
+    await appendFile(path, '{"at":2,"raw":"half a l');
+    const spool = await open();
+    await spool.append(entry(3));
+    expect((await drain(spool)).map(({ at }) => at)).toEqual([1, 3]);
+  });
+
+  it('hands on what is none of its lines', async () => {
+    await writeFile(path, 'not json\n{"at":5,"raw":"ok"}\n');
+    expect(await drain(await open())).toEqual([
+      { at: 0, raw: 'not json' },
+      { at: 5, raw: 'ok' },
+    ]);
+  });
+});
+
+describe('its limit', () => {
+  it('refuses what is too much and keeps what it has', async () => {
+    const spool = await open(60);
+    await spool.append(entry(1));
+    await spool.append(entry(2));
+    await expect(spool.append(entry(3))).rejects.toMatchObject({ code: 'store_full' });
+    expect((await readFile(path, 'utf8')).split('\n')).toHaveLength(3);
+    await drain(spool);
+    await spool.append(entry(3));
+    expect((await drain(spool)).map(({ at }) => at)).toEqual([3]);
+  });
+});
+
+describe('kill -9', () => {
+  it('costs nothing that was said to be safe, and no order', { timeout: 60_000 }, async () => {
+    for (const enough of [1, 40, 300]) {
+      const writer = spawn(process.execPath, [join(import.meta.dirname, 'spool-writer.ts'), path], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let said = '';
+      writer.stdout.on('data', (chunk: Buffer) => {
+        said += chunk.toString();
+        if (said.split('\n').length > enough) writer.kill('SIGKILL');
+      });
+      await once(writer, 'close');
+      const safe = said.trim().split('\n').filter(Boolean).map(Number);
+      expect(safe.length).toBeGreaterThanOrEqual(enough);
+      const kept = (await drain(await open())).map(({ at }) => at);
+      expect(kept.slice(0, safe.length)).toEqual(safe);
+      // At most the one that was safe and not yet said.
+      expect(kept.length - safe.length).toBeLessThanOrEqual(1);
+    }
+  });
+});
