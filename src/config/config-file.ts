@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { accountNetworks, accountVariable, type NetworkName } from './channel-accounts.ts';
 import type { Problem } from './problem.ts';
 
 export type ConfigFile = {
@@ -57,13 +58,20 @@ const variableOf: Readonly<Record<string, string>> = {
 
 const secretName = /^(token|.*[a-z]Token|secret|.*Secret|password|.*Password)$/;
 
+function variableOfAccount(place: string): string | undefined {
+  const [, network, account] = /^channels\.([^.]+)\.accounts\.([^.]+)\./.exec(place) ?? [];
+  const known = Object.keys(accountNetworks).find((name) => name === network);
+  // The name was found among the keys.
+  return known && account && accountVariable(known as NetworkName, account);
+}
+
 /** The file is shared, printed and committed, so a credential in it is an error. */
 function findSecrets(value: object, path: string, at: string): readonly Problem[] {
   const problems: Problem[] = [];
   for (const [name, member] of Object.entries(value)) {
     const here = at === '' ? name : `${at}.${name}`;
     if (at !== '' && typeof member === 'string' && secretName.test(name)) {
-      const variable = variableOf[here] ?? 'its variable';
+      const variable = variableOf[here] ?? variableOfAccount(here) ?? 'its variable';
       problems.push({
         where: `${here} in ${path}`,
         what: `secrets do not belong in the file; set ${variable} in the environment and remove it here`,

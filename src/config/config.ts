@@ -73,7 +73,14 @@ export type Binding = {
  * What core knows of a channel's settings. The rest is the channel's own: pass it through
  * `revealSettings` to the channel's schema.
  */
-export type ChannelSettings = { readonly enabled: boolean; readonly [setting: string]: unknown };
+export type ChannelSettings = {
+  readonly enabled: boolean;
+  /** Further accounts of the network, each with all its settings, by the names they are configured under. */
+  readonly accounts?: Readonly<Record<string, ChannelSettings>>;
+  /** The variable that an account wants and has not. */
+  readonly needs?: string;
+  readonly [setting: string]: unknown;
+};
 
 export type DeepReadonly<T> = T extends readonly (infer Item)[]
   ? readonly DeepReadonly<Item>[]

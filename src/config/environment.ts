@@ -28,6 +28,8 @@ export type Environment = {
   readonly values: Readonly<Partial<Record<EnvironmentName, string>>>;
   /** Names that look meant for Parley and that it does not know. */
   readonly unknown: readonly string[];
+  /** Every other variable: the secret of an account is looked up by a name that is not fixed. */
+  readonly others?: Readonly<Record<string, string>>;
 };
 
 /**
@@ -44,7 +46,11 @@ export function readEnvironment(source: NodeJS.ProcessEnv = process.env): Enviro
   const unknown = Object.keys(source).filter(
     (name) => name.startsWith('PARLEY_') && !known.has(name) && !developerNames.has(name),
   );
-  return { values, unknown };
+  const others: Record<string, string> = {};
+  for (const [name, value] of Object.entries(source)) {
+    if (value !== undefined && value !== '' && !known.has(name)) others[name] = value;
+  }
+  return { values, unknown, others };
 }
 
 /** Set by the test runner for the tests; Parley itself does not read them. */

@@ -2,6 +2,7 @@
 // together; nothing is guessed, and what is unknown is an error.
 import { dirname, resolve } from 'node:path';
 import { agentId } from '#contracts/ids.ts';
+import { type ChannelAccounts, readChannelAccounts } from './channel-accounts.ts';
 import type { AgentSettings, Config, ModelSettings } from './config.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { type Credentials, readCredentials, splitList } from './credentials.ts';
@@ -36,11 +37,15 @@ export function loadConfig(
     }
     throw configError(problems);
   }
-  problems.push(...findSettingsProblems(parsed.data, credentials));
-  if (problems.length > 0) throw configError(problems);
-  return freeze(
-    buildConfig(parsed.data, { credentials, file, cwd, dataDir: environment.values.PARLEY_DATA_DIR }),
+  const { accounts, problems: ofAccounts } = readChannelAccounts(
+    parsed.data.channels,
+    environment,
+    credentials,
   );
+  problems.push(...findSettingsProblems(parsed.data, credentials), ...ofAccounts);
+  if (problems.length > 0) throw configError(problems);
+  const dataDir = environment.values.PARLEY_DATA_DIR;
+  return freeze(buildConfig(parsed.data, { credentials, accounts, file, cwd, dataDir }));
 }
 
 type Sources = ReadonlyMap<string, EnvironmentName>;
@@ -110,6 +115,7 @@ function findUnknownVariables(environment: Environment): readonly Problem[] {
 
 type BuildInput = {
   readonly credentials: Credentials;
+  readonly accounts: ChannelAccounts['accounts'];
   readonly file: ConfigFile;
   readonly cwd: string;
   /** From the environment. */
@@ -118,7 +124,7 @@ type BuildInput = {
 
 function buildConfig(settings: FileSettings, input: BuildInput): Config {
   const { $schema: _schema, dataDir: _dataDir, defaultAgent, ...rest } = settings;
-  const { credentials, file } = input;
+  const { credentials, accounts, file } = input;
   const dataDir = locateDataDir(settings, input);
   const agents = buildAgents(settings, dataDir);
   const { token, redisUrl, databaseUrl, telegramToken, signalWebhookSecret } = credentials;
@@ -145,15 +151,23 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
       telegram: {
         ...settings.channels.telegram,
         enabled: settings.channels.telegram.enabled ?? telegramToken !== undefined,
+        accounts: accounts.telegram,
         ...(telegramToken && { token: telegramToken }),
       },
       signal: {
         ...settings.channels.signal,
-        enabled: settings.channels.signal.enabled ?? settings.channels.signal.apiUrl !== undefined,
+        enabled: isSignalOn(settings.channels.signal),
+        accounts: accounts.signal,
         ...(signalWebhookSecret && { webhookSecret: signalWebhookSecret }),
       },
     },
   };
+}
+
+/** An address that only further accounts use opens no account of its own. */
+function isSignalOn({ enabled, apiUrl, number, accounts }: FileSettings['channels']['signal']): boolean {
+  const isOnlyOne = Object.keys(accounts).length === 0;
+  return enabled ?? (apiUrl !== undefined && (isOnlyOne || number !== undefined));
 }
 
 /** Whoever holds the page's token, or the machine's terminal, is the owner. */

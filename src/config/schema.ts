@@ -258,12 +258,29 @@ const reset = z
   })
   .prefault({});
 
+/** Each account takes over what stands beside `accounts`, and lays its own settings over it. */
+const accounts = z
+  .record(
+    identifier,
+    z.looseObject({
+      enabled: z.boolean().exactOptional(),
+      tokenEnv: z
+        .string()
+        .regex(/^[A-Z][A-Z0-9_]*$/, 'is not the name of a variable, for example WORK_BOT_TOKEN')
+        .exactOptional()
+        .describe('The variable of its secret. Default: that of the network with _<NAME> behind it.'),
+    }),
+  )
+  .default({})
+  .describe('More accounts of this network, by names of your own.');
+
 const channels = z
   .strictObject({
     telegram: z
       .looseObject({
         enabled: z.boolean().exactOptional().describe('Default: on when TELEGRAM_BOT_TOKEN is set.'),
         apiRoot: httpUrl.exactOptional(),
+        accounts,
       })
       .prefault({}),
     signal: z
@@ -275,6 +292,7 @@ const channels = z
           .regex(/^\+[1-9]\d{4,14}$/, 'is not a phone number in international form, for example +15550001111')
           .exactOptional()
           .describe('Default: the only account of the server.'),
+        accounts,
       })
       .prefault({}),
     web: z.looseObject({ enabled: z.boolean().default(true) }).prefault({}),

@@ -1,0 +1,145 @@
+// Several accounts of one network: `channels.<network>.accounts`. Each takes over the settings of its
+// network, and has its secret from a variable of its own: that of the network with `_<NAME>` behind it,
+// or the one that `tokenEnv` names.
+import type { ChannelSettings } from './config.ts';
+import type { Credentials } from './credentials.ts';
+import type { Environment } from './environment.ts';
+import type { Problem } from './problem.ts';
+import type { FileSettings } from './schema.ts';
+import { findSecretProblem, Secret, type SecretKind } from './secret.ts';
+
+type Network = {
+  readonly variable: string;
+  /** Where the channel wants the secret. */
+  readonly setting: string;
+  readonly kind: SecretKind;
+  readonly fix: string;
+  /** Without the secret there is no account. */
+  readonly isRequired: boolean;
+  /** Settings that are one account's alone, and never taken over. */
+  readonly own: readonly string[];
+};
+
+export const accountNetworks = {
+  telegram: {
+    variable: 'TELEGRAM_BOT_TOKEN',
+    setting: 'token',
+    kind: 'telegram-token',
+    fix: 'copy it from @BotFather or unset it',
+    isRequired: true,
+    own: [],
+  },
+  signal: {
+    variable: 'SIGNAL_WEBHOOK_SECRET',
+    setting: 'webhookSecret',
+    kind: 'access-token',
+    fix: 'use a random one, for example from `openssl rand -hex 24`',
+    isRequired: false,
+    own: ['number', 'aci'],
+  },
+} as const satisfies Record<string, Network>;
+
+export type NetworkName = keyof typeof accountNetworks;
+const networkNames = Object.keys(accountNetworks) as readonly NetworkName[];
+
+export type ChannelAccounts = {
+  readonly accounts: Readonly<Record<NetworkName, Readonly<Record<string, ChannelSettings>>>>;
+  readonly problems: readonly Problem[];
+};
+
+/** The variable that holds the secret of an account that names no other. */
+export function accountVariable(network: NetworkName, account: string): string {
+  return `${accountNetworks[network].variable}_${account.toUpperCase().replaceAll('-', '_')}`;
+}
+
+export function readChannelAccounts(
+  channels: FileSettings['channels'],
+  environment: Environment,
+  credentials: Credentials,
+): ChannelAccounts {
+  const problems: Problem[] = [];
+  const secrets: Named[] = namedSecrets(credentials);
+  const accounts = networkNames.map((network) => {
+    const entries = Object.entries(channels[network].accounts).map(([name, account]) => {
+      const read = readAccount({ network, name, account, top: channels[network] }, environment);
+      problems.push(...read.problems);
+      if (read.secret) secrets.push({ where: `${read.variable} in the environment`, secret: read.secret });
+      return [name, read.settings] as const;
+    });
+    problems.push(...findStrayVariables(network, channels, environment));
+    return [network, Object.fromEntries(entries)] as const;
+  });
+  problems.push(...findDoubles(secrets));
+  // Every network has its entry.
+  return { accounts: Object.fromEntries(accounts) as ChannelAccounts['accounts'], problems };
+}
+
+type Configured = {
+  readonly network: NetworkName;
+  readonly name: string;
+  readonly account: FileSettings['channels'][NetworkName]['accounts'][string];
+  readonly top: FileSettings['channels'][NetworkName];
+};
+
+function readAccount({ network, name, account, top }: Configured, environment: Environment) {
+  const { kind, fix, setting, isRequired, own }: Network = accountNetworks[network];
+  const { tokenEnv, ...rest } = account;
+  const variable = tokenEnv ?? accountVariable(network, name);
+  const value = environment.others?.[variable];
+  const problem = value === undefined ? undefined : findSecretProblem(value, kind);
+  const problems: Problem[] = [];
+  if (problem !== undefined)
+    problems.push({ where: `${variable} in the environment`, what: `${problem}; ${fix}` });
+  if (value === undefined && isRequired && account.enabled === true)
+    problems.push({
+      where: `channels.${network}.accounts.${name}`,
+      what: `is on, but there is no token; set ${variable} in the environment, or turn it off`,
+    });
+  const secret = value === undefined ? undefined : new Secret(value);
+  const inherited = Object.entries(top).filter(([key]) => key !== 'accounts' && !own.includes(key));
+  const isPossible = isRequired ? secret !== undefined : 'apiUrl' in top || 'apiUrl' in rest;
+  const settings: ChannelSettings = {
+    ...Object.fromEntries(inherited),
+    ...rest,
+    enabled: top.enabled !== false && (account.enabled ?? isPossible),
+    ...(secret && { [setting]: secret }),
+    ...(!isPossible && { needs: variable }),
+  };
+  return { settings, secret, variable, problems };
+}
+
+/** A secret that no account takes is a bot that silently stays away. */
+function findStrayVariables(
+  network: NetworkName,
+  channels: FileSettings['channels'],
+  environment: Environment,
+): readonly Problem[] {
+  const { accounts } = channels[network];
+  const taken = new Set(
+    Object.entries(accounts).map(([name, { tokenEnv }]) => tokenEnv ?? accountVariable(network, name)),
+  );
+  const start = `${accountNetworks[network].variable}_`;
+  return Object.keys(environment.others ?? {}).flatMap((variable) => {
+    if (!variable.startsWith(start) || taken.has(variable)) return [];
+    const name = variable.slice(start.length).toLowerCase();
+    const what = `belongs to no account; add "${name}": {} to channels.${network}.accounts, or unset it`;
+    return [{ where: `${variable} in the environment`, what }];
+  });
+}
+
+type Named = { readonly where: string; readonly secret: Secret };
+
+function namedSecrets({ telegramToken }: Credentials): Named[] {
+  return telegramToken ? [{ where: 'TELEGRAM_BOT_TOKEN in the environment', secret: telegramToken }] : [];
+}
+
+/** Two connections of one bot would take each other's messages. */
+function findDoubles(secrets: readonly Named[]): readonly Problem[] {
+  return secrets.flatMap(({ where, secret }, index) => {
+    const first = secrets.findIndex((other) => other.secret.reveal() === secret.reveal());
+    const other = secrets[first];
+    return first === index || !other
+      ? []
+      : [{ where, what: `is the same as ${other.where}; an account can be configured once` }];
+  });
+}
