@@ -1,0 +1,103 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, it } from 'vitest';
+import { leanFetch } from '../../src/http/lean-fetch.ts';
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+  server = undefined;
+});
+
+async function serving(listener: RequestListener): Promise<string> {
+  server = createServer(listener);
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const echo: RequestListener = async (request, response) => {
+  const said = await text(request);
+  response.setHeader('content-type', 'application/json');
+  response.setHeader('set-cookie', ['a=1', 'b=2']);
+  response.statusCode = request.url === '/refused' ? 418 : 200;
+  response.end(JSON.stringify({ method: request.method, type: request.headers['content-type'], said }));
+};
+
+const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"text":"né 🙂"}' };
+
+describe('the lean fetch', () => {
+  it.each(['/', '/refused'])('answers as fetch does at %s', async (path) => {
+    const url = `${await serving(echo)}${path}`;
+    const [lean, plain] = await Promise.all([leanFetch(url, post), fetch(url, post)]);
+    expect([lean.ok, lean.status, lean.statusText]).toEqual([plain.ok, plain.status, plain.statusText]);
+    expect(lean.headers.get('content-type')).toBe(plain.headers.get('content-type'));
+    expect(lean.headers.getSetCookie()).toEqual(plain.headers.getSetCookie());
+    expect(await lean.json()).toEqual(await plain.json());
+  });
+
+  it('hands the body on while it comes', async () => {
+    const rest = Promise.withResolvers<void>();
+    const url = await serving(async (_request, response) => {
+      response.write('one');
+      await rest.promise;
+      response.end('two');
+    });
+    const answer = await leanFetch(url);
+    const read: string[] = [];
+    for await (const chunk of answer.body ?? []) {
+      read.push(Buffer.from(chunk).toString());
+      rest.resolve();
+    }
+    expect(read).toEqual(['one', 'two']);
+  });
+
+  it('uses its connection again', async () => {
+    const url = await serving(echo);
+    let connections = 0;
+    server?.on('connection', () => {
+      connections += 1;
+    });
+    for (let call = 0; call < 5; call++) await (await leanFetch(url, post)).text();
+    expect(connections).toBe(1);
+  });
+
+  it('ends with its signal, before the answer and in the middle of it', async () => {
+    const url = await serving((request, response) => {
+      if (request.url === '/begun') response.write('one');
+    });
+    const early = new AbortController();
+    const waiting = leanFetch(`${url}/`, { signal: early.signal });
+    early.abort();
+    await expect(waiting).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
+    const late = new AbortController();
+    const answer = await leanFetch(`${url}/begun`, { signal: late.signal });
+    late.abort();
+    await expect(answer.text()).rejects.toThrow();
+    await expect(leanFetch(url, { signal: AbortSignal.abort() })).rejects.toThrow();
+  });
+
+  it('tells a connection that never stood from one that was cut', async () => {
+    const url = await serving((_request, response) => response.destroy());
+    const cut = await leanFetch(url, post).catch((error: unknown) => error);
+    expect(cut).toMatchObject({ name: 'TypeError', cause: { code: 'ECONNRESET' } });
+    server?.close();
+    server?.closeAllConnections();
+    const refused = await leanFetch(url, post).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ cause: { code: 'ECONNREFUSED', syscall: 'connect' } });
+  });
+
+  it('follows where it is sent, and uploads streams, the way fetch does', async () => {
+    const url = await serving((request, response) => {
+      if (request.url !== '/old') return void echo(request, response);
+      response.writeHead(307, { location: '/new' }).end();
+    });
+    const moved = await leanFetch(`${url}/old`, post);
+    expect(await moved.json()).toMatchObject({ method: 'POST', said: post.body });
+    const form = new FormData();
+    form.set('file', new Blob(['bytes']));
+    const uploaded = await leanFetch(url, { method: 'POST', body: form });
+    expect(await uploaded.json()).toMatchObject({ said: expect.stringContaining('bytes') });
+  });
+});
