@@ -1,0 +1,42 @@
+import { z } from 'zod';
+
+/** A secret as configuration hands it over: bare, or wrapped so that it cannot be logged by accident. */
+const secret = z.union([
+  z.string(),
+  z
+    .custom<{ reveal(): string }>(
+      (value) =>
+        typeof value === 'object' &&
+        value !== null &&
+        'reveal' in value &&
+        typeof value.reveal === 'function',
+      'must be a string or a secret',
+    )
+    .transform((wrapped) => wrapped.reveal()),
+]);
+
+/** Three parts with dots between them, the first of which is the bot's id; refuses placeholders. */
+const botToken = secret.pipe(
+  z
+    .string()
+    .regex(
+      /^[\w-]{10,}\.[\w-]{4,}\.[\w-]{20,}$/,
+      'is not a bot token; copy it from the Bot page of your application in the Discord developer portal',
+    ),
+);
+
+export const discordConfig = z.object({
+  enabled: z.boolean().default(true),
+  token: botToken,
+  /** Where the REST API is; the gateway's address comes from it. */
+  apiBase: z
+    .url({ protocol: /^https?$/ })
+    .default('https://discord.com/api')
+    .transform((base) => base.replace(/\/+$/, '')),
+  /** How long a call may take before its outcome counts as unknown. */
+  callTimeoutMs: z.int().min(1000).max(300_000).default(15_000),
+  /** After a longer absence the older messages are not fetched; that is reported as a gap. */
+  backfillHours: z.int().min(1).max(8760).default(168),
+});
+
+export type DiscordConfig = z.output<typeof discordConfig>;

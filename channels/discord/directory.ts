@@ -1,0 +1,284 @@
+/**
+ * What the gateway has told of guilds, channels, threads and roles: enough to say where a message
+ * belongs, who administers a guild and what the bot may read there. It holds no messages and no members.
+ */
+import type { Chat } from '#contracts/envelope.ts';
+import { conversationId, threadId } from '#contracts/ids.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { type Bot, discord, isLater } from './ids.ts';
+import {
+  type Channel,
+  channelSchema,
+  guildSchema,
+  memberUserSchema,
+  type Role,
+  roleSchema,
+  type User,
+} from './payload-schema.ts';
+import { cleanText } from './people.ts';
+import {
+  channelPermissions,
+  guildPermissions,
+  type Holder,
+  permission,
+  readPermissions,
+} from './permissions.ts';
+
+/** Where a message lies. */
+export type Place = {
+  /** The channel, thread or direct channel itself: what history is read from. */
+  readonly id: string;
+  readonly guildId?: string;
+  readonly route: Omit<ReplyRoute, 'replyTo'>;
+  readonly chat: Chat;
+  /** The other side of a direct channel, where it is known. */
+  readonly peer?: User;
+};
+
+type KnownGuild = {
+  readonly name: string | undefined;
+  readonly ownerId: string | undefined;
+  readonly roles: Map<string, KnownRole>;
+  readonly ownRoles: readonly string[];
+};
+type KnownRole = { readonly name: string; readonly permissions: bigint; readonly botId: string | undefined };
+
+const threadTypes = new Set([10, 11, 12]);
+/** Text, voice with its chat, announcements, stages, and threads; forums hold threads only. */
+const messageTypes = new Set([0, 2, 5, 13, ...threadTypes]);
+const directType = 1;
+
+export class Directory {
+  readonly #bot: Bot;
+  readonly #guilds = new Map<string, KnownGuild>();
+  readonly #channels = new Map<string, Channel>();
+  readonly #peers = new Map<string, User>();
+
+  constructor(bot: Bot) {
+    this.#bot = bot;
+  }
+
+  /** Takes in what an event tells; what cannot be read is left as it was. */
+  apply(event: string, data: unknown): void {
+    switch (event) {
+      case 'GUILD_CREATE':
+      case 'GUILD_UPDATE':
+        this.#learnGuild(data);
+        break;
+      case 'GUILD_ROLE_CREATE':
+      case 'GUILD_ROLE_UPDATE':
+        this.#learnRole(data);
+        break;
+      case 'GUILD_MEMBER_UPDATE':
+        this.#learnOwnRoles(data);
+        break;
+      case 'CHANNEL_CREATE':
+      case 'CHANNEL_UPDATE':
+      case 'THREAD_CREATE':
+      case 'THREAD_UPDATE':
+        this.learnChannel(data);
+        break;
+      case 'THREAD_LIST_SYNC':
+        for (const thread of listIn(data, 'threads')) this.learnChannel(thread, guildIdIn(data));
+        break;
+      case 'CHANNEL_DELETE':
+      case 'THREAD_DELETE':
+        this.#channels.delete(idIn(data));
+        break;
+      default:
+    }
+  }
+
+  /** A guild that the bot was removed from. */
+  forgetGuild(guildId: string): void {
+    this.#guilds.delete(guildId);
+    for (const [id, channel] of this.#channels) if (channel.guild_id === guildId) this.#channels.delete(id);
+  }
+
+  learnChannel(data: unknown, guildId?: string): Channel | undefined {
+    const parsed = channelSchema.safeParse(data);
+    if (!parsed.success) return undefined;
+    const channel = { ...parsed.data, guild_id: parsed.data.guild_id ?? guildId };
+    if (channel.type === directType) {
+      const peer = channel.recipients?.find(({ id }) => id !== this.#bot.id);
+      if (peer !== undefined) this.learnPeer(channel.id, peer);
+    } else if (channel.guild_id !== undefined) this.#channels.set(channel.id, channel);
+    return channel;
+  }
+
+  learnPeer(channelId: string, peer: User): void {
+    this.#peers.set(channelId, peer);
+  }
+
+  /** Undefined when nothing is known of the channel. Without a guild it is a direct one. */
+  place(channelId: string, guildId: string | undefined): Place | undefined {
+    if (guildId === undefined && !this.#channels.has(channelId)) return this.#directPlace(channelId);
+    const channel = this.#channels.get(channelId);
+    return channel === undefined ? undefined : this.#guildPlace(channel);
+  }
+
+  #directPlace(channelId: string): Place {
+    const peer = this.#peers.get(channelId);
+    return {
+      id: channelId,
+      route: this.#route(channelId),
+      chat: { kind: 'dm' },
+      ...(peer === undefined ? {} : { peer }),
+    };
+  }
+
+  #guildPlace(channel: Channel): Place {
+    const { id, guild_id: guildId = '', parent_id: parent } = channel;
+    const isThread = threadTypes.has(channel.type) && parent != null;
+    const title = this.#titleOf(channel);
+    const chat: Chat = {
+      kind: 'group',
+      ...(title === '' ? {} : { title }),
+      parent: conversationId(guildId),
+    };
+    const route = isThread ? { ...this.#route(parent), thread: threadId(id) } : this.#route(id);
+    return { id, guildId, route, chat };
+  }
+
+  #route(conversation: string): Place['route'] {
+    return {
+      channel: discord,
+      account: this.#bot.account,
+      conversation: conversationId(conversation),
+    };
+  }
+
+  /** `Guild #channel`, and the thread behind it. */
+  #titleOf({ name, parent_id: parent, type, guild_id: guildId = '' }: Channel): string {
+    const guild = this.#guilds.get(guildId)?.name ?? '';
+    const parentName = threadTypes.has(type) ? this.#channels.get(parent ?? '')?.name : undefined;
+    const where = parentName == null ? `#${name ?? ''}` : `#${parentName}: ${name ?? ''}`;
+    return cleanText(`${guild} ${where}`.trim());
+  }
+
+  /** Every channel and active thread of the guild that holds messages. */
+  placesOf(
+    guildId: string,
+  ): readonly { readonly place: Place; readonly lastMessageId: string | undefined }[] {
+    return [...this.#channels.values()]
+      .filter((channel) => channel.guild_id === guildId && messageTypes.has(channel.type))
+      .map((channel) => ({
+        place: this.#guildPlace(channel),
+        lastMessageId: channel.last_message_id ?? undefined,
+      }));
+  }
+
+  /** The newest message of a channel, as far as it was told. */
+  lastMessageId(channelId: string): string | undefined {
+    return this.#channels.get(channelId)?.last_message_id ?? undefined;
+  }
+
+  /** A message was seen: it is the newest, unless an older one came late. */
+  noteMessage(channelId: string, messageId: string): void {
+    const channel = this.#channels.get(channelId);
+    if (channel === undefined || !isLater(messageId, channel.last_message_id ?? '0')) return;
+    this.#channels.set(channelId, { ...channel, last_message_id: messageId });
+  }
+
+  /** Whether the member administers the guild; undefined when the guild is not known. */
+  isAdmin(guildId: string, userId: string, roles: readonly string[]): boolean | undefined {
+    const holder = this.#holder(guildId, userId, roles);
+    if (holder === undefined) return undefined;
+    return isAdministrative(guildPermissions(holder));
+  }
+
+  /** Whether the bot sees the channel, and may read what was said there before. */
+  access(channelId: string): { readonly canView: boolean; readonly canReadHistory: boolean } {
+    const channel = this.#channels.get(channelId);
+    const guildId = channel?.guild_id ?? '';
+    const guild = this.#guilds.get(guildId);
+    const holder = guild && this.#holder(guildId, this.#bot.id, guild.ownRoles);
+    if (channel === undefined || holder === undefined) return { canView: true, canReadHistory: true };
+    // A thread has its parent's permissions.
+    const governing = threadTypes.has(channel.type) ? this.#channels.get(channel.parent_id ?? '') : channel;
+    const overwrites = (governing?.permission_overwrites ?? []).map(({ id, type, allow, deny }) => ({
+      id,
+      type,
+      allow: readPermissions(allow),
+      deny: readPermissions(deny),
+    }));
+    const may = channelPermissions(holder, overwrites);
+    return {
+      canView: (may & permission.viewChannel) !== 0n,
+      canReadHistory: (may & permission.readMessageHistory) !== 0n,
+    };
+  }
+
+  /** The role that Discord made for the bot: mentioning it means the bot. */
+  isOwnRole(guildId: string | undefined, roleId: string): boolean {
+    return this.#guilds.get(guildId ?? '')?.roles.get(roleId)?.botId === this.#bot.id;
+  }
+
+  roleName(guildId: string | undefined, roleId: string): string | undefined {
+    return this.#guilds.get(guildId ?? '')?.roles.get(roleId)?.name;
+  }
+
+  channelName(channelId: string): string | undefined {
+    return this.#channels.get(channelId)?.name ?? undefined;
+  }
+
+  #holder(guildId: string, userId: string, roles: readonly string[]): Holder | undefined {
+    const guild = this.#guilds.get(guildId);
+    if (guild === undefined) return undefined;
+    const permissionsOf = (roleId: string) => guild.roles.get(roleId)?.permissions ?? 0n;
+    return { guildId, ownerId: guild.ownerId, userId, roles, permissionsOf };
+  }
+
+  #learnGuild(data: unknown): void {
+    const parsed = guildSchema.safeParse(data);
+    if (!parsed.success || parsed.data.unavailable === true) return;
+    const { id, name, owner_id: ownerId, roles, channels = [], threads = [], members = [] } = parsed.data;
+    const known = this.#guilds.get(id);
+    this.#guilds.set(id, {
+      name: name ?? known?.name,
+      ownerId: ownerId ?? known?.ownerId,
+      roles: roles === undefined ? (known?.roles ?? new Map()) : new Map(roles.map(roleEntry)),
+      ownRoles: known?.ownRoles ?? [],
+    });
+    for (const member of members) this.#learnOwnRoles({ ...asObject(member), guild_id: id });
+    for (const channel of [...channels, ...threads]) this.learnChannel(channel, id);
+  }
+
+  #learnRole(data: unknown): void {
+    const role = roleSchema.safeParse(asObject(data).role);
+    if (role.success) this.#guilds.get(guildIdIn(data))?.roles.set(...roleEntry(role.data));
+  }
+
+  #learnOwnRoles(data: unknown): void {
+    const member = memberUserSchema.safeParse(data);
+    const guildId = guildIdIn(data);
+    const guild = this.#guilds.get(guildId);
+    if (!member.success || guild === undefined || member.data.user.id !== this.#bot.id) return;
+    this.#guilds.set(guildId, { ...guild, ownRoles: member.data.roles });
+  }
+}
+
+export function isAdministrative(permissions: bigint): boolean {
+  return (permissions & (permission.administrator | permission.manageGuild)) !== 0n;
+}
+
+function roleEntry({ id, name, permissions, tags }: Role): [string, KnownRole] {
+  return [id, { name, permissions: readPermissions(permissions), botId: tags?.bot_id }];
+}
+
+function asObject(data: unknown): Readonly<Record<string, unknown>> {
+  return typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {};
+}
+
+function idIn(data: unknown): string {
+  return String(asObject(data).id ?? '');
+}
+
+function guildIdIn(data: unknown): string {
+  return String(asObject(data).guild_id ?? '');
+}
+
+function listIn(data: unknown, key: string): readonly unknown[] {
+  const list = asObject(data)[key];
+  return Array.isArray(list) ? list : [];
+}

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import {
+  type AccountId,
+  accountId,
+  channelId,
+  type EventKey,
+  eventKey,
+  type MessageId,
+  messageId,
+  type PartKey,
+} from '#contracts/ids.ts';
+
+export const discord = channelId('discord');
+
+/** This bot, as the pure parts of the channel need it. */
+export type Bot = { readonly id: string; readonly name: string; readonly account: AccountId };
+
+export function botOf(me: { readonly id: string; readonly username: string }): Bot {
+  return { id: me.id, name: me.username, account: accountId(me.id) };
+}
+
+/** Names an event by what it is about; ids of Discord's are unique over all channels. */
+export function keyOf(kind: string, ...parts: readonly (string | number)[]): EventKey {
+  return eventKey([kind, ...parts].join(':'));
+}
+
+/** Ids of Discord's ("snowflakes") are decimal numbers that begin with the time they were made. */
+export function isSnowflake(text: string): boolean {
+  return /^\d{1,20}$/.test(text);
+}
+
+const discordEpoch = 1_420_070_400_000n;
+
+/** When the id was made, ms since 1970. */
+export function timeOf(snowflake: string): number {
+  return Number((BigInt(snowflake) >> 22n) + discordEpoch);
+}
+
+/** The smallest id of that moment. */
+export function snowflakeAt(ms: number): string {
+  const since = BigInt(Math.floor(ms)) - discordEpoch;
+  return String((since > 0n ? since : 0n) << 22n);
+}
+
+export function isLater(a: string, b: string): boolean {
+  return a.length === b.length ? a > b : a.length > b.length;
+}
+
+export function laterOf(a: string, b: string): string {
+  return isLater(b, a) ? b : a;
+}
+
+/** What stands for a slash command where a message id is asked for: there is no message of the person's. */
+export const interactionMessage = {
+  format: (id: string): MessageId => messageId(`interaction-${id}`),
+  /** The interaction's id; undefined for an ordinary message. */
+  read: (id: string | undefined): string | undefined => /^interaction-(\d{1,20})$/.exec(id ?? '')?.[1],
+} as const;
+
+/** At most 25 characters, the same for one part for ever: Discord recognises a repeat by it. */
+export function nonceOf(key: PartKey): string {
+  return createHash('sha256').update(key).digest('base64url').slice(0, 24);
+}
+
+/**
+ * The cursor holds an id before which nothing was missed anywhere, and whose it is. Conversations that
+ * have no anchor yet are read from there.
+ */
+export function formatCursor(bot: Bot, floor: string): string {
+  return `${bot.id}:${floor}`;
+}
+
+export function readCursor(bot: Bot, cursor: string | undefined): string | undefined {
+  const [owner, floor] = cursor?.split(':') ?? [];
+  return owner === bot.id && floor !== undefined && isSnowflake(floor) ? floor : undefined;
+}

@@ -1,0 +1,313 @@
+/**
+ * Gateway dispatches and history → envelopes. Pure. What cannot be read becomes a raw row, so that one
+ * bad event never holds up the others; what only echoes the bot's own calls becomes nothing.
+ */
+import { createHash } from 'node:crypto';
+import type { InboundBatch } from '#contracts/channel.ts';
+import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
+import { type ConversationId, conversationId, type MessageId, messageId } from '#contracts/ids.ts';
+import type { Place } from './directory.ts';
+import { isAdministrative } from './directory.ts';
+import { interactionMessage, isSnowflake, keyOf, timeOf } from './ids.ts';
+import { isReadable, type Names, readContent, textOf } from './message-content.ts';
+import {
+  bulkDeleteSchema,
+  deleteSchema,
+  type Interaction,
+  interactionSchema,
+  type MemberWithUser,
+  type Message,
+  messageSchema,
+  reactionSchema,
+  refuseHostileShape,
+  type User,
+  updateSchema,
+} from './payload-schema.ts';
+import { cleanText, nobody, senderOf } from './people.ts';
+import { readPermissions } from './permissions.ts';
+
+/** One event of the gateway, as it came. */
+export type Dispatch = { readonly t: string; readonly d: unknown; readonly s: number };
+
+/** What the mapping has to know besides the event. */
+export type Surroundings = Names & {
+  /** Names the gateway session, for events that have no time or version of their own. */
+  readonly session: string;
+  /** When the event came, ms; for events without a time. */
+  readonly receivedAt: number;
+  /** Undefined when nothing is known of the channel yet. */
+  place(channelId: string, guildId: string | undefined): Place | undefined;
+  isAdmin(guildId: string, userId: string, roles: readonly string[]): boolean | undefined;
+  /** Who wrote a message, of those that were seen lately. */
+  authorOf(messageId: string): Sender | undefined;
+  /** A person who was seen lately. */
+  person(userId: string): User | undefined;
+};
+
+export type Unreadable = NonNullable<InboundBatch['unreadable']>[number];
+
+export type Reading =
+  /** Nothing that people did, or nothing of it is left to say. */
+  | { readonly kind: 'nothing' }
+  /** The bot's own message: no event, but history is known up to it. */
+  | { readonly kind: 'own'; readonly place: Place; readonly messageId: string }
+  | {
+      readonly kind: 'events';
+      readonly place: Place;
+      readonly events: readonly InboundEnvelope[];
+      /** The message that history is known up to, with these events. */
+      readonly messageId?: string;
+    }
+  /** Nothing is known of this channel; to be read again when it is. */
+  | { readonly kind: 'unplaced'; readonly channelId: string }
+  | { readonly kind: 'unreadable'; readonly row: Unreadable };
+
+/** Longest raw text kept of an event nobody could read, in UTF-16 code units. */
+const rawLimit = 16_384;
+
+export function readDispatch(dispatch: Dispatch, around: Surroundings): Reading {
+  try {
+    refuseHostileShape(dispatch.d);
+    return readKnown(dispatch, around);
+  } catch (error) {
+    return { kind: 'unreadable', row: unreadableRow(dispatch, around.session, error) };
+  }
+}
+
+function readKnown({ t, d, s }: Dispatch, around: Surroundings): Reading {
+  switch (t) {
+    case 'MESSAGE_CREATE':
+      return readNew(d, around);
+    case 'MESSAGE_UPDATE':
+      return readEdit(d, around);
+    case 'MESSAGE_DELETE': {
+      const { id, ...where } = deleteSchema.parse(d);
+      return readDeletes([id], where, around);
+    }
+    case 'MESSAGE_DELETE_BULK': {
+      const { ids, ...where } = bulkDeleteSchema.parse(d);
+      return readDeletes(ids, where, around);
+    }
+    case 'MESSAGE_REACTION_ADD':
+    case 'MESSAGE_REACTION_REMOVE':
+      return readReaction(d, { around, s, isRemoved: t === 'MESSAGE_REACTION_REMOVE' });
+    case 'INTERACTION_CREATE':
+      return readInteraction(interactionSchema.parse(d), around);
+    default:
+      return { kind: 'nothing' };
+  }
+}
+
+/** A message of the history; its place is known, since it was read from there. */
+export function readHistoric(data: unknown, place: Place, around: Surroundings): Reading {
+  try {
+    refuseHostileShape(data);
+    return readMessage(messageSchema.parse(data), place, around);
+  } catch (error) {
+    return { kind: 'unreadable', row: unreadableRow({ t: 'history', d: data, s: 0 }, '', error) };
+  }
+}
+
+function readNew(data: unknown, around: Surroundings): Reading {
+  const message = messageSchema.parse(data);
+  const place = around.place(message.channel_id, message.guild_id);
+  return place === undefined
+    ? { kind: 'unplaced', channelId: message.channel_id }
+    : readMessage(message, place, around);
+}
+
+function readMessage(message: Message, place: Place, around: Surroundings): Reading {
+  const { id, author } = message;
+  if (author.id === around.bot.id) return { kind: 'own', place, messageId: id };
+  const event: InboundEvent = isReadable(message)
+    ? readContent(message, place.guildId, around)
+    : unsupported(`message-type-${message.type}`);
+  const envelope = envelopeOf(place, {
+    eventKey: keyOf('message', id),
+    sentAt: timeOf(id),
+    sender: authorOf(message, place, around),
+    replyTo: messageId(id),
+    event,
+  });
+  return { kind: 'events', place, events: [envelope], messageId: id };
+}
+
+function authorOf(message: Message, { guildId }: Place, around: Surroundings): Sender {
+  const { author, member, webhook_id: webhook } = message;
+  const roles = member?.roles;
+  const isAdmin =
+    guildId === undefined || roles === undefined ? undefined : around.isAdmin(guildId, author.id, roles);
+  const speaker = { user: author, nick: member?.nick, isWebhook: webhook !== undefined, isAdmin };
+  return senderOf(speaker, around.bot);
+}
+
+/** Discord says "updated" also when it has looked at a link; only a new time of editing is an edit. */
+function readEdit(data: unknown, around: Surroundings): Reading {
+  const { edited_timestamp: editedAt, channel_id: channelId, guild_id: guildId } = updateSchema.parse(data);
+  if (editedAt == null) return { kind: 'nothing' };
+  const message = messageSchema.parse(data);
+  if (message.author.id === around.bot.id || !isReadable(message)) return { kind: 'nothing' };
+  const place = around.place(channelId, guildId);
+  if (place === undefined) return { kind: 'unplaced', channelId };
+  const text = textOf(message, place.guildId, around);
+  const time = Date.parse(editedAt);
+  const envelope = envelopeOf(place, {
+    eventKey: keyOf('edit', message.id, Number.isNaN(time) ? editedAt : time),
+    sentAt: Number.isNaN(time) ? around.receivedAt : time,
+    sender: authorOf(message, place, around),
+    replyTo: messageId(message.id),
+    event: { kind: 'edit', messageId: messageId(message.id), text },
+  });
+  return { kind: 'events', place, events: [envelope] };
+}
+
+type Where = { readonly channel_id: string; readonly guild_id?: string | undefined };
+
+/** Discord does not say who deleted; what counts is whose message it was. */
+function readDeletes(ids: readonly string[], where: Where, around: Surroundings): Reading {
+  const { channel_id: channelId, guild_id: guildId } = where;
+  const place = around.place(channelId, guildId);
+  if (place === undefined) return { kind: 'unplaced', channelId };
+  const foreign = ids.filter((id) => around.authorOf(id)?.isSelf !== true);
+  if (foreign.length === 0) return { kind: 'nothing' };
+  const authors = foreign.map((id) => around.authorOf(id) ?? peerOf(place, around));
+  // In a direct channel the other side decides whether the event is let in, so it must be known.
+  if (place.chat.kind === 'dm' && authors.includes(undefined)) return { kind: 'unplaced', channelId };
+  const events = foreign.map((id, index) =>
+    envelopeOf(place, {
+      eventKey: keyOf('delete', id),
+      sentAt: around.receivedAt,
+      sender: authors[index] ?? nobody,
+      replyTo: messageId(id),
+      event: { kind: 'delete', messageId: messageId(id) },
+    }),
+  );
+  return { kind: 'events', place, events };
+}
+
+function peerOf({ peer }: Place, { bot }: Surroundings): Sender | undefined {
+  return peer && senderOf({ user: peer }, bot);
+}
+
+type Reacting = { readonly around: Surroundings; readonly s: number; readonly isRemoved: boolean };
+
+/** Reactions have no time and no id: the place in the gateway session tells two alike apart. */
+function readReaction(data: unknown, { around, s, isRemoved }: Reacting): Reading {
+  const reaction = reactionSchema.parse(data);
+  const { user_id: userId, message_id: target, channel_id: channelId, guild_id: guildId } = reaction;
+  if (userId === around.bot.id) return { kind: 'nothing' };
+  const place = around.place(channelId, guildId);
+  if (place === undefined) return { kind: 'unplaced', channelId };
+  const emoji = emojiOf(reaction.emoji);
+  const change = isRemoved ? 'off' : 'on';
+  const envelope = envelopeOf(place, {
+    eventKey: keyOf('reaction', target, userId, emoji, change, around.session, s),
+    sentAt: around.receivedAt,
+    sender: reactorOf(userId, reaction.member, { place, around }),
+    replyTo: messageId(target),
+    event: { kind: 'reaction', messageId: messageId(target), emoji, isRemoved },
+  });
+  return { kind: 'events', place, events: [envelope] };
+}
+
+type Scene = { readonly place: Place; readonly around: Surroundings };
+
+function reactorOf(userId: string, member: MemberWithUser | undefined, { place, around }: Scene): Sender {
+  const known = member?.user ?? (place.peer?.id === userId ? place.peer : around.person(userId));
+  const user = known ?? { id: userId, username: userId };
+  const isAdmin =
+    member === undefined || place.guildId === undefined
+      ? undefined
+      : around.isAdmin(place.guildId, userId, member.roles);
+  return senderOf({ user, nick: member?.nick, isAdmin }, around.bot);
+}
+
+/** `custom` emoji are shown by their name, as in a text. */
+function emojiOf({
+  id,
+  name,
+}: {
+  readonly id?: string | null | undefined;
+  readonly name?: string | null | undefined;
+}): string {
+  return cleanText(id == null ? (name ?? '') : `:${name ?? id}:`);
+}
+
+const interactionTypes = { command: 2, component: 3 } as const;
+
+/** A slash command is a message without one: it says `/name text`, and its answer goes to the interaction. */
+function readInteraction(interaction: Interaction, around: Surroundings): Reading {
+  const { id, type, channel_id: channelId, guild_id: guildId, member } = interaction;
+  const user = member?.user ?? interaction.user;
+  if (channelId === undefined || user === undefined) throw new Error('names no channel or no user');
+  const place = around.place(channelId, guildId);
+  if (place === undefined) return { kind: 'unplaced', channelId };
+  const isAdmin =
+    member?.permissions === undefined ? undefined : isAdministrative(readPermissions(member.permissions));
+  const sender = senderOf({ user, nick: member?.nick, isAdmin }, around.bot);
+  const common = { sentAt: timeOf(id), sender };
+  const isCommand = type === interactionTypes.command;
+  const envelope = envelopeOf(place, {
+    ...common,
+    eventKey: keyOf(isCommand ? 'interaction' : 'button', id),
+    replyTo: isCommand ? interactionMessage.format(id) : messageId(interaction.message?.id ?? id),
+    event: isCommand ? commandOf(interaction) : buttonOf(interaction),
+  });
+  return { kind: 'events', place, events: [envelope] };
+}
+
+function commandOf({ id, data }: Interaction): InboundEvent {
+  const words = [`/${data?.name ?? ''}`, ...(data?.options ?? []).map(({ value }) => String(value ?? ''))];
+  // A command of the message or user menu is none of ours.
+  if (data?.name === undefined || (data.type ?? 1) !== 1) return unsupported('context-menu-command');
+  return {
+    kind: 'message',
+    messageId: interactionMessage.format(id),
+    text: cleanText(words.join(' ').trim()),
+    attachments: [],
+    mentionsBot: true,
+    repliesToBot: false,
+  };
+}
+
+function buttonOf({ type, data, message }: Interaction): InboundEvent {
+  const { custom_id: pressed } = data ?? {};
+  if (type !== interactionTypes.component || pressed === undefined || message === undefined)
+    return unsupported(`interaction-type-${type}`);
+  return { kind: 'button', messageId: messageId(message.id), data: cleanText(pressed) };
+}
+
+/** The bot was removed: one event for each conversation it knew there. */
+export function readRemoval(
+  conversations: readonly ConversationId[],
+  { guildId, s }: { readonly guildId: string; readonly s: number },
+  around: Pick<Surroundings, 'session' | 'receivedAt'> & { readonly route: Place['route'] },
+): readonly InboundEnvelope[] {
+  return conversations.map((conversation) => ({
+    eventKey: keyOf('membership', conversation, 'off', around.session, s),
+    sentAt: around.receivedAt,
+    route: { ...around.route, conversation },
+    chat: { kind: 'group', parent: conversationId(guildId) },
+    sender: nobody,
+    event: { kind: 'membership', isMember: false },
+  }));
+}
+
+type Known = Omit<InboundEnvelope, 'route' | 'chat'> & { readonly replyTo: MessageId };
+
+function envelopeOf({ route, chat }: Place, { replyTo, ...known }: Known): InboundEnvelope {
+  return { ...known, route: { ...route, replyTo }, chat };
+}
+
+function unsupported(name: string): InboundEvent {
+  return { kind: 'unsupported', name };
+}
+
+function unreadableRow({ t, d, s }: Dispatch, session: string, error: unknown): Unreadable {
+  const raw = JSON.stringify({ t, d }) ?? t;
+  const id = typeof d === 'object' && d !== null && 'id' in d && typeof d.id === 'string' ? d.id : '';
+  const digest = createHash('sha256').update(raw).digest('hex').slice(0, 32);
+  const problem = error instanceof Error ? error.message.slice(0, 500) : 'unreadable';
+  const parts = isSnowflake(id) ? [t, id, digest] : [t, session, s, digest];
+  return { eventKey: keyOf('unreadable', ...parts), raw: cleanText(raw.slice(0, rawLimit)), problem };
+}

@@ -1,0 +1,135 @@
+import type { AttachmentRef } from '#contracts/attachment.ts';
+import type { InboundMessage } from '#contracts/envelope.ts';
+import { messageId } from '#contracts/ids.ts';
+import { formatRef } from './attachment-ref.ts';
+import type { Bot } from './ids.ts';
+import type { Attachment, Message, QuotedMessage } from './payload-schema.ts';
+import { cleanText, nameOf } from './people.ts';
+
+/** The names that stand for ids in a text; for display only. */
+export type Names = {
+  readonly bot: Bot;
+  /** Whether the role is the one that Discord made for the bot. */
+  isOwnRole(guildId: string | undefined, roleId: string): boolean;
+  roleName(guildId: string | undefined, roleId: string): string | undefined;
+  channelName(channelId: string): string | undefined;
+};
+
+/** Message types that people write: plain, a reply, and the line that another bot's command leaves. */
+const readableTypes = new Set([0, 19, 20, 23]);
+const replyType = 19;
+const forwardReference = 1;
+const voiceMessageFlag = 1 << 13;
+const mostAttachments = 10;
+
+/** Joins, pins, boosts, new threads … are written by Discord itself. */
+export function isReadable({ type }: Message): boolean {
+  return readableTypes.has(type);
+}
+
+export function readContent(message: Message, guildId: string | undefined, names: Names): InboundMessage {
+  const quote = quoteOf(message, names);
+  const forwarded = forwardOf(message);
+  const shown = forwarded ?? message;
+  const from = message.message_reference?.channel_id;
+  return {
+    kind: 'message',
+    messageId: messageId(message.id),
+    text: forwarded === undefined ? textOf(message, guildId, names) : plainTextOf(forwarded),
+    attachments: attachmentsOf(shown, message),
+    mentionsBot: mentionsBot(message, guildId, names),
+    repliesToBot: message.type === replyType && message.referenced_message?.author.id === names.bot.id,
+    ...(quote === undefined ? {} : { quote }),
+    ...(forwarded === undefined ? {} : { forwardedFrom: originOf(from, names) }),
+  };
+}
+
+/** As people read it: with names in the place of ids. A command behind a mention of the bot stands first. */
+export function textOf(message: Message, guildId: string | undefined, names: Names): string {
+  const { bot } = names;
+  const called = new RegExp(`^<@!?${bot.id}>\\s*(?=/)`);
+  return plainTextOf(message)
+    .replace(called, '')
+    .replace(/<@!?(\d{1,20})>/g, (whole, id: string) => {
+      const user = message.mentions.find((one) => one.id === id);
+      if (id === bot.id) return `@${bot.name}`;
+      return user === undefined ? whole : `@${nameOf(user, user.member?.nick)}`;
+    })
+    .replace(/<@&(\d{1,20})>/g, (whole, id: string) => prefixed('@', names.roleName(guildId, id)) ?? whole)
+    .replace(/<#(\d{1,20})>/g, (whole, id: string) => prefixed('#', names.channelName(id)) ?? whole)
+    .replace(/<a?:(\w{1,64}):\d{1,20}>/g, ':$1:')
+    .replace(/<\/([^:<>]{1,100}):\d{1,20}>/g, '/$1');
+}
+
+function prefixed(sign: string, name: string | undefined): string | undefined {
+  return name === undefined ? undefined : cleanText(`${sign}${name}`);
+}
+
+type Content = Pick<Message, 'content' | 'attachments' | 'sticker_items' | 'poll'>;
+
+/** What was written; of the rest, what stands for it in words. */
+function plainTextOf({ content, sticker_items: stickers, poll }: Content): string {
+  const words = [
+    content,
+    ...stickers.map(({ name }) => `[sticker: ${name}]`),
+    ...(poll?.question.text ? [`[poll: ${poll.question.text}]`] : []),
+  ];
+  return cleanText(words.filter((part) => part !== '').join('\n'));
+}
+
+/** A forwarded message stands in its snapshot; Discord does not say who wrote it. */
+function forwardOf(message: Message): Content | undefined {
+  const isForward = message.message_reference?.type === forwardReference;
+  return isForward ? message.message_snapshots?.[0]?.message : undefined;
+}
+
+function originOf(channelId: string | undefined, names: Names): string {
+  return prefixed('#', names.channelName(channelId ?? '')) ?? 'another conversation';
+}
+
+/**
+ * Whether the bot is called by name. Discord lists the author of a quoted message among the mentioned
+ * when the reply pings; that is a reply, not a mention. @everyone is neither.
+ */
+function mentionsBot(message: Message, guildId: string | undefined, names: Names): boolean {
+  const { bot } = names;
+  if (message.mention_roles.some((id) => names.isOwnRole(guildId, id))) return true;
+  if (!message.mentions.some(({ id }) => id === bot.id)) return false;
+  const isQuoted = message.referenced_message?.author.id === bot.id;
+  return !isQuoted || new RegExp(`<@!?${bot.id}>`).test(message.content);
+}
+
+function quoteOf({ type, referenced_message: quoted }: Message, names: Names): InboundMessage['quote'] {
+  if (type !== replyType || quoted == null) return undefined;
+  return {
+    messageId: messageId(quoted.id),
+    author: quoted.author.id === names.bot.id ? names.bot.name : nameOf(quoted.author),
+    text: quotedText(quoted),
+  };
+}
+
+function quotedText(quoted: QuotedMessage): string {
+  const text = plainTextOf(quoted);
+  return text === '' && quoted.attachments.length > 0 ? `[${quoted.attachments[0]?.filename}]` : text;
+}
+
+function attachmentsOf({ attachments }: Content, message: Message): readonly AttachmentRef[] {
+  const isVoice = (message.flags & voiceMessageFlag) !== 0;
+  return attachments.slice(0, mostAttachments).map((one) => attachmentOf(one, message, isVoice));
+}
+
+function attachmentOf(attachment: Attachment, message: Message, isVoice: boolean): AttachmentRef {
+  const { id, filename, size, content_type: mimeType, url } = attachment;
+  return {
+    ref: formatRef({ channel: message.channel_id, message: message.id, id, url }),
+    kind: isVoice ? 'voice' : kindOf(mimeType),
+    name: cleanText(filename),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(size === undefined ? {} : { sizeBytes: size }),
+  };
+}
+
+function kindOf(mimeType = ''): AttachmentRef['kind'] {
+  const [kind] = mimeType.split('/');
+  return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'file';
+}

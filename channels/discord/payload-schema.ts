@@ -1,0 +1,166 @@
+import { z } from 'zod';
+
+/**
+ * What Parley reads of Discord's objects. Unknown keys are dropped, so a new field never makes a message
+ * unreadable; what is read has its type and size checked.
+ */
+const id = z.string().regex(/^\d{1,20}$/);
+const name = z.string().max(512);
+const longText = z.string().max(65_536);
+const time = z.string().max(64);
+
+export const userSchema = z.object({
+  id,
+  username: name,
+  global_name: name.nullish(),
+  bot: z.boolean().optional(),
+});
+
+const memberSchema = z.object({ nick: name.nullish(), roles: z.array(id).max(1000).default([]) });
+const memberUserSchema = memberSchema.extend({ user: userSchema });
+
+export const attachmentSchema = z.object({
+  id,
+  filename: z.string().max(2048).default('file'),
+  size: z.number().min(0).optional(),
+  content_type: z.string().max(256).optional(),
+  url: z.url({ protocol: /^https?$/ }).max(4096),
+});
+
+const contentShape = {
+  content: longText.default(''),
+  attachments: z.array(attachmentSchema).max(100).default([]),
+  sticker_items: z.array(z.object({ name })).max(20).default([]),
+  poll: z.object({ question: z.object({ text: longText.optional() }) }).nullish(),
+};
+
+const placeShape = { channel_id: id, guild_id: id.optional() };
+
+const quotedSchema = z.object({ id, author: userSchema, ...contentShape });
+
+export const messageSchema = z.object({
+  id,
+  ...placeShape,
+  ...contentShape,
+  type: z.int().default(0),
+  author: userSchema,
+  member: memberSchema.optional(),
+  timestamp: time,
+  edited_timestamp: time.nullish(),
+  mentions: z
+    .array(userSchema.extend({ member: memberSchema.optional() }))
+    .max(500)
+    .default([]),
+  mention_roles: z.array(id).max(500).default([]),
+  flags: z.int().default(0),
+  webhook_id: id.optional(),
+  message_reference: z
+    .object({ type: z.int().optional(), message_id: id.optional(), channel_id: id.optional() })
+    .optional(),
+  referenced_message: quotedSchema.nullish(),
+  message_snapshots: z
+    .array(z.object({ message: z.object(contentShape) }))
+    .max(10)
+    .optional(),
+  interaction_metadata: z.object({ id }).optional(),
+  nonce: z.union([z.string(), z.number()]).optional(),
+});
+
+/** Without an edit time it is no edit: links were unfurled, a message was pinned, a flag was set. */
+export const updateSchema = z.object({ id, ...placeShape, edited_timestamp: time.nullish() });
+
+export const deleteSchema = z.object({ id, ...placeShape });
+export const bulkDeleteSchema = z.object({ ids: z.array(id).max(1000), ...placeShape });
+
+export const reactionSchema = z.object({
+  user_id: id,
+  message_id: id,
+  ...placeShape,
+  member: memberUserSchema.optional(),
+  emoji: z.object({ id: id.nullish(), name: name.nullish() }),
+});
+
+export const channelSchema = z.object({
+  id,
+  type: z.int(),
+  guild_id: id.optional(),
+  parent_id: id.nullish(),
+  name: name.nullish(),
+  last_message_id: id.nullish(),
+  recipients: z.array(userSchema).max(20).optional(),
+  permission_overwrites: z
+    .array(z.object({ id, type: z.int(), allow: z.string().max(40), deny: z.string().max(40) }))
+    .max(2000)
+    .optional(),
+});
+
+export const interactionSchema = z.object({
+  id,
+  token: z.string().min(1).max(2048),
+  type: z.int(),
+  channel_id: id.optional(),
+  guild_id: id.optional(),
+  channel: channelSchema.partial({ type: true }).optional(),
+  user: userSchema.optional(),
+  member: memberUserSchema.extend({ permissions: z.string().max(40).optional() }).optional(),
+  message: z.object({ id }).optional(),
+  data: z
+    .object({
+      name: name.optional(),
+      type: z.int().optional(),
+      custom_id: z.string().max(512).optional(),
+      options: z
+        .array(z.object({ name, value: z.union([z.string().max(8192), z.number(), z.boolean()]).optional() }))
+        .max(50)
+        .optional(),
+    })
+    .optional(),
+});
+
+export const roleSchema = z.object({
+  id,
+  name,
+  permissions: z.string().max(40),
+  tags: z.object({ bot_id: id.optional() }).optional(),
+});
+
+export const guildSchema = z.object({
+  id,
+  name: name.optional(),
+  owner_id: id.optional(),
+  unavailable: z.boolean().optional(),
+  roles: z.array(roleSchema).optional(),
+  channels: z.array(z.unknown()).optional(),
+  threads: z.array(z.unknown()).optional(),
+  members: z.array(z.unknown()).optional(),
+});
+
+export const readySchema = z.object({
+  session_id: z.string().max(512),
+  user: userSchema,
+  guilds: z.array(z.object({ id })).default([]),
+});
+
+export type User = z.output<typeof userSchema>;
+export type Member = z.output<typeof memberSchema>;
+export type MemberWithUser = z.output<typeof memberUserSchema>;
+export type Message = z.output<typeof messageSchema>;
+export type QuotedMessage = z.output<typeof quotedSchema>;
+export type Attachment = z.output<typeof attachmentSchema>;
+export type Interaction = z.output<typeof interactionSchema>;
+export type Channel = z.output<typeof channelSchema>;
+export type Role = z.output<typeof roleSchema>;
+export { memberUserSchema };
+
+const deepest = 64;
+
+/** Refuses what no honest JSON of Discord's holds: prototype keys and bottomless nesting. */
+export function refuseHostileShape(value: unknown, depth = 0): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (depth > deepest) throw new Error(`nested deeper than ${deepest}`);
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__' || key === 'constructor' || key === 'prototype')
+      throw new Error(`holds the key ${key}`);
+    refuseHostileShape((value as Record<string, unknown>)[key], depth + 1);
+  }
+}

@@ -1,0 +1,46 @@
+import type { Sender } from '#contracts/envelope.ts';
+import { type Bot, isSnowflake } from './ids.ts';
+import { messageSchema, type User } from './payload-schema.ts';
+import { senderOf } from './people.ts';
+
+/** About a megabyte at most. */
+const remembered = 5000;
+
+/**
+ * Who wrote which message lately. Discord does not say it again when a message is deleted or reacted to;
+ * what is forgotten counts as written by somebody unknown.
+ */
+export class Recent {
+  readonly #bot: Bot;
+  readonly #authors = new Map<string, Sender>();
+  readonly #people = new Map<string, User>();
+
+  constructor(bot: Bot) {
+    this.#bot = bot;
+  }
+
+  /** Takes note of a message, however it was come by. */
+  note(data: unknown): void {
+    const message = messageSchema.pick({ id: true, author: true, webhook_id: true }).safeParse(data);
+    if (!message.success) return;
+    const { id, author, webhook_id: webhook } = message.data;
+    put(this.#authors, id, senderOf({ user: author, isWebhook: webhook !== undefined }, this.#bot));
+    put(this.#people, author.id, author);
+  }
+
+  authorOf(messageId: string): Sender | undefined {
+    return isSnowflake(messageId) ? this.#authors.get(messageId) : undefined;
+  }
+
+  person(userId: string): User | undefined {
+    return this.#people.get(userId);
+  }
+}
+
+/** The newest stand last; the oldest goes when there are too many. */
+function put<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.size > remembered ? map.keys() : [];
+  if (oldest !== undefined) map.delete(oldest);
+}

@@ -1,0 +1,480 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { timeOf } from '../../../channels/discord/ids.ts';
+import { readDispatch, readHistoric, readRemoval } from '../../../channels/discord/inbound.ts';
+import { conversationId } from '../../../src/contracts/ids.ts';
+import { check } from '../../replies/reply-generators.ts';
+import {
+  aDirectMessage,
+  ada,
+  adminRole,
+  aGuild,
+  aMessage,
+  aScene,
+  bob,
+  bot,
+  dm,
+  forum,
+  general,
+  guildId,
+  nextId,
+  only,
+  ownRole,
+  thread,
+} from './payloads.ts';
+
+const asUser = { id: bot.id, username: 'parley', bot: true };
+const mentionOfBot = { mentions: [asUser], content: `<@${bot.id}> hi` };
+
+describe('a message', () => {
+  it('in a guild carries its channel, its guild and who wrote it', () => {
+    const { read } = aScene();
+    const message = aMessage({ content: 'good morning' });
+    const { envelope, messageId, place } = only(read('MESSAGE_CREATE', message));
+    expect(envelope).toEqual({
+      eventKey: `message:${message.id}`,
+      sentAt: timeOf(message.id),
+      route: { channel: 'discord', account: bot.id, conversation: general, replyTo: message.id },
+      chat: { kind: 'group', title: 'Team #general', parent: guildId },
+      sender: { id: ada.id, name: 'Ada', isBot: false, isSelf: false, isAdmin: false },
+      event: {
+        kind: 'message',
+        messageId: message.id,
+        text: 'good morning',
+        attachments: [],
+        mentionsBot: false,
+        repliesToBot: false,
+      },
+    });
+    expect([messageId, place.id]).toEqual([message.id, general]);
+  });
+
+  it('in a thread or a forum post belongs to the channel above it, with the thread in the route', () => {
+    const { read } = aScene();
+    const { envelope } = only(read('MESSAGE_CREATE', aMessage({ channel_id: thread })));
+    expect(envelope.route).toMatchObject({ conversation: forum, thread });
+    expect(envelope.chat).toEqual({ kind: 'group', title: 'Team #ideas: a plan', parent: guildId });
+  });
+
+  it('without a guild is a direct one, whatever Discord says of the type of its channel', () => {
+    const { read } = aScene();
+    const { envelope } = only(read('MESSAGE_CREATE', aDirectMessage()));
+    expect(envelope.chat).toEqual({ kind: 'dm' });
+    expect(envelope.route).toMatchObject({ conversation: dm });
+    expect(envelope.sender).not.toHaveProperty('isAdmin');
+  });
+
+  it('of an unknown channel or thread waits until that is known', () => {
+    const { read } = aScene();
+    const channelId = nextId();
+    expect(read('MESSAGE_CREATE', aMessage({ channel_id: channelId }))).toEqual({
+      kind: 'unplaced',
+      channelId,
+    });
+  });
+
+  it("of the bot's own is no event, and history is known up to it", () => {
+    const { read } = aScene();
+    const own = aMessage({ author: asUser });
+    expect(read('MESSAGE_CREATE', own)).toMatchObject({ kind: 'own', messageId: own.id });
+    const answer = aMessage({ author: asUser, webhook_id: bot.id, type: 20 });
+    expect(read('MESSAGE_CREATE', answer)).toMatchObject({ kind: 'own' });
+  });
+
+  it('of another bot or a webhook is marked as one', () => {
+    const { read } = aScene();
+    const other = { ...bob, bot: true };
+    expect(only(read('MESSAGE_CREATE', aMessage({ author: other }))).envelope.sender.isBot).toBe(true);
+    const hook = aMessage({ author: { id: nextId(), username: 'hook' }, webhook_id: nextId() });
+    expect(only(read('MESSAGE_CREATE', hook)).envelope.sender.isBot).toBe(true);
+  });
+
+  it.each([
+    ['the owner', { author: bob }, true],
+    ['somebody who may manage the guild', { member: { roles: [adminRole] } }, true],
+    ['somebody with another role', { member: { roles: [ownRole] } }, false],
+    ['somebody with a role nobody knows', { member: { roles: ['1'] } }, false],
+  ])('is an administrator’s when it comes from %s', (_, over, isAdmin) => {
+    const { read } = aScene();
+    expect(only(read('MESSAGE_CREATE', aMessage(over))).envelope.sender.isAdmin).toBe(isAdmin);
+  });
+
+  it('says nothing of rank where Discord does not say which roles somebody has', () => {
+    const { around, directory } = aScene();
+    const place = directory.place(general, guildId);
+    if (place === undefined) throw new Error('the channel is not known');
+    const { member: _, guild_id: __, ...old } = aMessage({ content: '/stop' });
+    const { envelope } = only(readHistoric(old, place, around));
+    expect(envelope.sender).not.toHaveProperty('isAdmin');
+    expect(envelope.route.conversation).toBe(general);
+  });
+
+  it('of a kind that Discord writes itself is recorded as unsupported', () => {
+    const { read } = aScene();
+    const joined = only(read('MESSAGE_CREATE', aMessage({ type: 7, content: '' })));
+    expect(joined.envelope.event).toEqual({ kind: 'unsupported', name: 'message-type-7' });
+    expect(joined.messageId).toBeDefined();
+  });
+});
+
+describe('being called', () => {
+  const calls = (over: Readonly<Record<string, unknown>>) => {
+    const { event } = only(aScene().read('MESSAGE_CREATE', aMessage(over))).envelope;
+    if (event.kind !== 'message') throw new Error(`a ${event.kind}`);
+    return [event.mentionsBot, event.repliesToBot];
+  };
+  const own = aMessage({ author: asUser, content: 'earlier' });
+
+  it.each([
+    ['a mention', mentionOfBot, [true, false]],
+    ['a mention in the old form', { mentions: [asUser], content: `<@!${bot.id}>` }, [true, false]],
+    ['a mention of the role that Discord made for the bot', { mention_roles: [ownRole] }, [true, false]],
+    ['a mention of another role', { mention_roles: [adminRole] }, [false, false]],
+    ['@everyone', { mention_everyone: true, content: '@everyone' }, [false, false]],
+    ['a mention of somebody else', { mentions: [bob], content: `<@${bob.id}>` }, [false, false]],
+    ['a reply', { type: 19, referenced_message: own }, [false, true]],
+    ['a reply that pings', { type: 19, referenced_message: own, mentions: [asUser] }, [false, true]],
+    ['a reply that mentions', { type: 19, referenced_message: own, ...mentionOfBot }, [true, true]],
+    ['a reply to a person', { type: 19, referenced_message: aMessage() }, [false, false]],
+    ['a reply to what was deleted', { type: 19, referenced_message: null }, [false, false]],
+  ])('%s', (_, over, expected) => expect(calls(over)).toEqual(expected));
+});
+
+describe('what is written', () => {
+  const contentOf = (over: Readonly<Record<string, unknown>>) => {
+    const { event } = only(aScene().read('MESSAGE_CREATE', aMessage(over))).envelope;
+    if (event.kind !== 'message') throw new Error(`a ${event.kind}`);
+    return event;
+  };
+
+  it('has names in the place of ids', () => {
+    const content = `<@${bot.id}> ask <@!${ada.id}> or <@&${adminRole}> in <#${general}> <:wave:123456789> </help:12345>`;
+    const { text } = contentOf({
+      content,
+      mentions: [asUser, { ...ada, member: { nick: 'Lady L', roles: [] } }],
+    });
+    expect(text).toBe('@parley ask @Lady L or @Boss in #general :wave: /help');
+  });
+
+  it('leaves what it has no name for as it is', () => {
+    const content = '<@999999999999999999> <@&888888888888888888> <#777777777777777777> <t:1:R> 1 < 2';
+    expect(contentOf({ content }).text).toBe(content);
+  });
+
+  it('begins with the command when a mention of the bot stands before one', () => {
+    expect(contentOf({ ...mentionOfBot, content: `<@${bot.id}> /queue steer` }).text).toBe('/queue steer');
+    expect(contentOf({ ...mentionOfBot, content: `<@${bot.id}> steer` }).text).toBe('@parley steer');
+  });
+
+  it('holds no NUL and no half of a character', () => {
+    expect(contentOf({ content: 'a\u0000b\ud83d' }).text).toBe('a\ufffdb\ufffd');
+  });
+
+  it('quotes the message that it answers', () => {
+    const quoted = aMessage({ author: bob, content: 'the oven is hot' });
+    expect(contentOf({ type: 19, referenced_message: quoted }).quote).toEqual({
+      messageId: quoted.id,
+      author: 'bob',
+      text: 'the oven is hot',
+    });
+  });
+
+  it('shows a forwarded message as one, from wherever it came', () => {
+    const snapshot = { message: { content: 'far away', attachments: [anAttachment()] } };
+    const reference = { type: 1, message_id: nextId(), channel_id: general };
+    const event = contentOf({ content: '', message_reference: reference, message_snapshots: [snapshot] });
+    expect(event).toMatchObject({ text: 'far away', forwardedFrom: '#general' });
+    expect(event.attachments).toHaveLength(1);
+  });
+
+  it('names stickers and polls', () => {
+    const over = { content: 'look', sticker_items: [{ name: 'cat' }], poll: { question: { text: 'Tea?' } } };
+    expect(contentOf(over).text).toBe('look\n[sticker: cat]\n[poll: Tea?]');
+  });
+
+  it('comes with its files', () => {
+    const over = { attachments: [anAttachment(), anAttachment({ content_type: undefined, filename: 'x' })] };
+    const message = aMessage(over);
+    expect(contentOf(message).attachments).toEqual([
+      {
+        ref: `${general}/${message.id}/1 https://cdn.example/a.png?ex=1`,
+        kind: 'image',
+        name: 'a.png',
+        mimeType: 'image/png',
+        sizeBytes: 70,
+      },
+      {
+        ref: `${general}/${message.id}/1 https://cdn.example/a.png?ex=1`,
+        kind: 'file',
+        name: 'x',
+        sizeBytes: 70,
+      },
+    ]);
+    const voice = contentOf({ flags: 1 << 13, attachments: [anAttachment({ content_type: 'audio/ogg' })] });
+    expect(voice.attachments[0]?.kind).toBe('voice');
+  });
+});
+
+function anAttachment(over: Readonly<Record<string, unknown>> = {}) {
+  return {
+    id: '1',
+    filename: 'a.png',
+    size: 70,
+    content_type: 'image/png',
+    url: 'https://cdn.example/a.png?ex=1',
+    ...over,
+  };
+}
+
+describe('an edit', () => {
+  it('has the whole new text and a key of its own for each time of editing', () => {
+    const { read } = aScene();
+    const message = aMessage({ content: 'second' });
+    const at = (edited_timestamp: string) =>
+      only(read('MESSAGE_UPDATE', { ...message, edited_timestamp })).envelope;
+    const first = at('2026-11-20T10:00:01.000000+00:00');
+    expect(first.event).toEqual({ kind: 'edit', messageId: message.id, text: 'second' });
+    expect(first.sender.id).toBe(ada.id);
+    expect(first.eventKey).not.toBe(at('2026-11-20T10:00:01.500000+00:00').eventKey);
+    expect(first.eventKey).toBe(at('2026-11-20T10:00:01.000000+00:00').eventKey);
+  });
+
+  it('is none when Discord has only looked at a link or pinned the message', () => {
+    const { read } = aScene();
+    const unfurled = { id: nextId(), channel_id: general, guild_id: guildId, embeds: [{ type: 'link' }] };
+    expect(read('MESSAGE_UPDATE', unfurled)).toEqual({ kind: 'nothing' });
+    expect(read('MESSAGE_UPDATE', aMessage({ pinned: true }))).toEqual({ kind: 'nothing' });
+  });
+
+  it("of the bot's own message is nothing that people did", () => {
+    const edited = aMessage({ author: asUser, edited_timestamp: '2026-11-20T10:00:01.000000+00:00' });
+    expect(aScene().read('MESSAGE_UPDATE', edited)).toEqual({ kind: 'nothing' });
+  });
+});
+
+describe('a delete', () => {
+  const gone = (over: Readonly<Record<string, unknown>> = {}) => ({
+    id: nextId(),
+    channel_id: general,
+    guild_id: guildId,
+    ...over,
+  });
+
+  it('names the message, and whose it was where that is known', () => {
+    const { read, authors } = aScene();
+    const data = gone();
+    expect(only(read('MESSAGE_DELETE', data)).envelope).toMatchObject({
+      eventKey: `delete:${data.id}`,
+      event: { kind: 'delete', messageId: data.id },
+      sender: { id: 'nobody' },
+    });
+    authors.set(data.id, { id: ada.id, name: 'Ada', isBot: false, isSelf: false } as never);
+    expect(only(read('MESSAGE_DELETE', data)).envelope.sender.id).toBe(ada.id);
+  });
+
+  it("of the bot's own message is nothing", () => {
+    const { read, authors } = aScene();
+    const data = gone();
+    authors.set(data.id, { id: bot.id, name: 'parley', isBot: true, isSelf: true } as never);
+    expect(read('MESSAGE_DELETE', data)).toEqual({ kind: 'nothing' });
+  });
+
+  it('of many at once is one event for each', () => {
+    const { read } = aScene();
+    const { id: _, ...where } = gone();
+    const ids = [nextId(), nextId()];
+    const reading = read('MESSAGE_DELETE_BULK', { ids, ...where });
+    expect(reading.kind === 'events' && reading.events.map(({ event }) => event)).toEqual(
+      ids.map((id) => ({ kind: 'delete', messageId: id })),
+    );
+  });
+
+  it('in a direct channel waits until it is known whose channel that is', () => {
+    const { read, directory } = aScene();
+    const data = { id: nextId(), channel_id: dm };
+    expect(read('MESSAGE_DELETE', data)).toEqual({ kind: 'unplaced', channelId: dm });
+    directory.learnChannel({ id: dm, type: 1, recipients: [ada] });
+    expect(only(read('MESSAGE_DELETE', data)).envelope.sender.id).toBe(ada.id);
+  });
+});
+
+describe('a reaction', () => {
+  const reaction = (over: Readonly<Record<string, unknown>> = {}) => ({
+    user_id: ada.id,
+    channel_id: general,
+    guild_id: guildId,
+    message_id: '1450000000000000009',
+    emoji: { id: null, name: '👍' },
+    member: { user: ada, nick: 'Lady L', roles: [adminRole] },
+    ...over,
+  });
+
+  it('names the message, the emoji and who set it', () => {
+    const { envelope } = only(aScene().read('MESSAGE_REACTION_ADD', reaction()));
+    expect(envelope.event).toEqual({
+      kind: 'reaction',
+      messageId: '1450000000000000009',
+      emoji: '👍',
+      isRemoved: false,
+    });
+    expect(envelope.sender).toEqual({
+      id: ada.id,
+      name: 'Lady L',
+      isBot: false,
+      isSelf: false,
+      isAdmin: true,
+    });
+  });
+
+  it('keeps one key over a redelivery, and another for the same reaction set again', () => {
+    const { read, people } = aScene();
+    people.set(ada.id, ada);
+    const { member: _, ...removed } = reaction();
+    const keys = [
+      only(read('MESSAGE_REACTION_ADD', reaction(), 7)),
+      only(read('MESSAGE_REACTION_ADD', reaction(), 7)),
+      only(read('MESSAGE_REACTION_REMOVE', removed, 8)),
+      only(read('MESSAGE_REACTION_ADD', reaction(), 9)),
+    ].map(({ envelope }) => envelope.eventKey);
+    expect(keys[0]).toBe(keys[1]);
+    expect(new Set(keys).size).toBe(3);
+  });
+
+  it("of a guild's own emoji is shown by its name", () => {
+    const own = reaction({ emoji: { id: '123456789012345678', name: 'party' } });
+    expect(only(aScene().read('MESSAGE_REACTION_ADD', own)).envelope.event).toMatchObject({
+      emoji: ':party:',
+    });
+  });
+
+  it('of the bot itself is nothing', () => {
+    expect(aScene().read('MESSAGE_REACTION_ADD', reaction({ user_id: bot.id }))).toEqual({ kind: 'nothing' });
+  });
+});
+
+describe('an interaction', () => {
+  const interaction = (over: Readonly<Record<string, unknown>> = {}) => ({
+    id: '1450000000000000777',
+    application_id: bot.id,
+    token: 'secret-token',
+    type: 2,
+    channel_id: general,
+    guild_id: guildId,
+    member: { user: ada, nick: null, roles: [], permissions: '32' },
+    data: { id: '1', type: 1, name: 'queue', options: [{ name: 'text', type: 3, value: 'steer cap:5' }] },
+    ...over,
+  });
+
+  it('of a slash command is a message that calls the bot, and its answer goes to the interaction', () => {
+    const { envelope, messageId } = only(aScene().read('INTERACTION_CREATE', interaction()));
+    expect(envelope).toMatchObject({
+      eventKey: 'interaction:1450000000000000777',
+      route: { conversation: general, replyTo: 'interaction-1450000000000000777' },
+      sender: { id: ada.id, isAdmin: true },
+      event: { kind: 'message', text: '/queue steer cap:5', mentionsBot: true },
+    });
+    // It is no message of the history.
+    expect(messageId).toBeUndefined();
+    expect(JSON.stringify(envelope)).not.toContain('secret-token');
+  });
+
+  it('of a direct channel names its user', () => {
+    const { member: _, guild_id: __, ...direct } = interaction({ channel_id: dm, user: ada });
+    const { envelope } = only(
+      aScene().read('INTERACTION_CREATE', { ...direct, data: { name: 'status', type: 1 } }),
+    );
+    expect(envelope).toMatchObject({
+      chat: { kind: 'dm' },
+      sender: { id: ada.id },
+      event: { text: '/status' },
+    });
+  });
+
+  it('of a button names the message and what was pressed', () => {
+    const pressed = interaction({ type: 3, message: { id: '77' }, data: { custom_id: 'approve:1' } });
+    expect(only(aScene().read('INTERACTION_CREATE', pressed)).envelope).toMatchObject({
+      eventKey: 'button:1450000000000000777',
+      event: { kind: 'button', messageId: '77', data: 'approve:1' },
+    });
+  });
+
+  it('of any other kind is recorded as unsupported', () => {
+    const modal = interaction({ type: 5, data: { custom_id: 'x' } });
+    expect(only(aScene().read('INTERACTION_CREATE', modal)).envelope.event.kind).toBe('unsupported');
+    const menu = interaction({ data: { type: 3, name: 'Translate', target_id: '1' } });
+    expect(only(aScene().read('INTERACTION_CREATE', menu)).envelope.event.kind).toBe('unsupported');
+  });
+});
+
+describe('what else there is', () => {
+  it('tells every conversation that the bot knew in a guild of its removal', () => {
+    const { around } = aScene();
+    const route = { channel: 'discord', account: bot.account, conversation: conversationId('') } as never;
+    const events = readRemoval(
+      [conversationId('1'), conversationId('2')],
+      { guildId, s: 4 },
+      { ...around, route },
+    );
+    expect(events.map((one) => [one.route.conversation, one.event, one.chat.parent])).toEqual([
+      ['1', { kind: 'membership', isMember: false }, guildId],
+      ['2', { kind: 'membership', isMember: false }, guildId],
+    ]);
+    expect(new Set(events.map(({ eventKey }) => eventKey)).size).toBe(2);
+  });
+
+  it('sees who may read the history of a channel', () => {
+    const deny = (bits: bigint) => [{ id: guildId, type: 0, allow: '0', deny: String(bits) }];
+    const channels = [
+      { id: general, type: 0, name: 'general', permission_overwrites: deny(1n << 16n) },
+      { id: forum, type: 15, name: 'ideas', permission_overwrites: deny(1n << 10n) },
+    ];
+    const { directory } = aScene(aGuild({ channels }));
+    expect(directory.access(general)).toEqual({ canView: true, canReadHistory: false });
+    expect(directory.access(thread)).toEqual({ canView: false, canReadHistory: true });
+  });
+
+  it.each([
+    ['no object', 7],
+    ['a message without an author', aMessage({ author: null })],
+    ['an id that is none', aMessage({ id: 'seven' })],
+    ['a hostile key', JSON.parse('{"id":"1","channel_id":"2","__proto__":{"isAdmin":true}}')],
+    ['bottomless nesting', JSON.parse(`${'{"a":'.repeat(100)}1${'}'.repeat(100)}`)],
+  ])('keeps what cannot be read as it came: %s', (_, data) => {
+    const reading = aScene().read('MESSAGE_CREATE', data);
+    expect(reading.kind).toBe('unreadable');
+    if (reading.kind !== 'unreadable') return;
+    expect(reading.row.raw).not.toBe('');
+    expect(reading.row.problem).not.toBe('');
+  });
+
+  it('never throws, whatever comes, and grants no rank by it', () => {
+    const events = fc.constantFrom(
+      ...[
+        'MESSAGE_CREATE',
+        'MESSAGE_UPDATE',
+        'MESSAGE_DELETE',
+        'MESSAGE_DELETE_BULK',
+        'MESSAGE_REACTION_ADD',
+      ],
+      ...['INTERACTION_CREATE', 'GUILD_CREATE', 'CHANNEL_UPDATE', 'THREAD_LIST_SYNC', 'NEW_THING'],
+    );
+    const { around, directory } = aScene();
+    const honest = aMessage();
+    const broken = fc.record({ key: fc.constantFrom(...Object.keys(honest)), value: fc.jsonValue() });
+    const payloads = fc.oneof(
+      fc.jsonValue(),
+      broken.map(({ key, value }) => ({ ...honest, [key]: value })),
+    );
+    check(
+      fc.property(events, payloads, (t, d) => {
+        directory.apply(t, d);
+        const reading = readDispatch({ t, d, s: 1 }, around);
+        if (reading.kind !== 'events') return;
+        for (const { sender } of reading.events)
+          if (sender.id === ada.id) expect(sender.isAdmin).not.toBe(true);
+      }),
+      20_000,
+    );
+    expect(({} as Record<string, unknown>).isAdmin).toBeUndefined();
+  });
+});
