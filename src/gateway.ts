@@ -5,6 +5,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ChannelEntry } from '#contracts/channel.ts';
+import { channelLine } from '#contracts/channel-line.ts';
 import { type Clock, systemClock } from '#contracts/clock.ts';
 import { type Closers, createClosers } from '#contracts/closers.ts';
 import { peerId } from '#contracts/ids.ts';
@@ -15,7 +16,7 @@ import { type ChannelHost, createChannelHost } from './channel-host/channel-host
 import { createOwnerWatch, type OwnerWatch } from './channel-host/owner-watch.ts';
 import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { createTimelines, type Timelines } from './channel-host/timeline.ts';
-import type { Config } from './config/config.ts';
+import type { ChannelSettings, Config } from './config/config.ts';
 import { revealSettings } from './config/secret.ts';
 import { type Foundations, openFoundations } from './foundations.ts';
 import { createIntake } from './inbound/accept.ts';
@@ -205,8 +206,8 @@ function joinIntake(base: Base, { gate, space, owner }: IntakeParts): ChannelHos
   closers.add('command menus', registrar.stop);
   return createChannelHost({
     ...base,
-    intakeFor: ({ account }, { account: key, epoch }) =>
-      createIntake(deps, { account: key, epoch, holder, botName: account.name }),
+    intakeFor: ({ account, accountName }, { account: key, epoch }) =>
+      createIntake(deps, { account: key, epoch, holder, botName: account.name, accountName }),
     onReceiving: registrar.register,
     onState: owner.onState,
     onGap: owner.onGap,
@@ -316,22 +317,48 @@ type ChannelParts = { readonly host: ChannelHost; readonly gate: Gate; readonly 
 
 async function openChannels(base: Base, { host, gate, server }: ChannelParts): Promise<void> {
   const { config, timelines } = base;
-  const open = async ({ id, load, localPeer, needs }: ChannelEntry): Promise<void> => {
-    const settings = Object.entries(config.channels).find(([name]) => name === id)?.[1];
-    if (!settings?.enabled) {
-      const isMissing = needs !== undefined && (settings?.token ?? settings?.apiUrl) === undefined;
-      return host.setOff(id, isMissing ? `set ${needs} to have it` : `channels.${id}.enabled is false`);
-    }
-    const dataDir = join(config.dataDir, 'channels', id);
+  const open = async ({ entry, settings, accountName }: Opened): Promise<void> => {
+    const { id, load, localPeer } = entry;
+    const line = channelLine(id, accountName);
+    if (!settings?.enabled) return host.setOff(line, whyOff(entry, settings, accountName));
+    const dataDir = join(config.dataDir, 'channels', line);
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
     const timeline =
       localPeer === undefined
         ? {}
         : { timeline: timelines.readerFor((route) => laneKeyOf(gate, route, localPeer)) };
-    const deps = { dataDir, routes: server.routesFor(id), ...timeline };
-    await host.run({ id, load, settings: revealSettings(settings), deps });
+    const deps = { dataDir, routes: server.routesFor(line), ...timeline };
+    const named = accountName === undefined ? {} : { accountName };
+    await host.run({ id, ...named, load, settings: revealSettings(settings), deps });
   };
-  await Promise.all(base.channels.map(open));
+  const settingsOf = new Map<string, ChannelSettings>(Object.entries(config.channels));
+  const all = base.channels.flatMap((entry): readonly Opened[] => {
+    const settings = settingsOf.get(entry.id);
+    const named = Object.entries(settings?.accounts ?? {}).map(([accountName, own]) => ({
+      ...{ entry, accountName, settings: own },
+    }));
+    // A network may be there through its named accounts only.
+    const isNamedOnly = named.length > 0 && !settings?.enabled;
+    return isNamedOnly ? named : [{ entry, settings, accountName: undefined }, ...named];
+  });
+  await Promise.all(all.map(open));
+}
+
+/** One account of a network; without a name the one that stands for itself. */
+type Opened = {
+  readonly entry: ChannelEntry;
+  readonly settings: ChannelSettings | undefined;
+  readonly accountName: string | undefined;
+};
+
+function whyOff({ id, needs }: ChannelEntry, settings: Opened['settings'], accountName?: string): string {
+  if (accountName !== undefined) {
+    const { needs: variable } = settings ?? {};
+    const place = `channels.${id}.accounts.${accountName}`;
+    return variable === undefined ? `${place}.enabled is false` : `set ${variable} to have it`;
+  }
+  const isMissing = needs !== undefined && (settings?.token ?? settings?.apiUrl) === undefined;
+  return isMissing ? `set ${needs} to have it` : `channels.${id}.enabled is false`;
 }
 
 /** The session of the person who sits at a channel of this machine. */

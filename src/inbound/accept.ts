@@ -38,6 +38,8 @@ export type Receiving = {
   readonly epoch: number;
   readonly holder: string;
   readonly botName: string;
+  /** The name of the bot account in the configuration, when it has one. */
+  readonly accountName?: string | undefined;
 };
 
 /** A sender who is approved and revoked more often than this holds up the batch until the platform repeats it. */
@@ -151,6 +153,7 @@ async function proposeAll(deps: InboundDeps, { events, receiving }: Slice): Prom
       linkedRoles,
       standing: known.roles.get(envelope.sender.id) ?? 'none',
       botName: receiving.botName,
+      accountName: receiving.accountName,
       now: deps.clock.now(),
     };
     const proposed = propose(deps.gate, arrival);

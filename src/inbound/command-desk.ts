@@ -1,3 +1,4 @@
+import { channelLine } from '#contracts/channel-line.ts';
 import type { Notices } from '../replies/notices.ts';
 import { fillNotice } from '../replies/notices.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
@@ -164,12 +165,13 @@ function decideStart(
 
 async function describeStatus(
   { store, modelName, gate }: CommandDeskDeps,
-  { lane }: CommandArrival,
+  { lane, arrival }: CommandArrival,
 ): Promise<string> {
   const status = await store.read(readLaneStatus, { laneKey: lane.key });
   const sessions = await store.read(readSessions, { keys: [lane.key], limit: 1 });
   return [
     `Agent ${lane.agentId}, model ${modelName}`,
+    `Account ${channelLine(arrival.envelope.route.channel, arrival.accountName)} (${arrival.botName})`,
     workLine(status, gate.notices),
     sessionLine(sessions[0]),
     describeQueue(status ?? lane.settings),

@@ -37,6 +37,8 @@ export type Arrival = {
   readonly linkedRoles: ReadonlyMap<string, Role>;
   /** The bot's name on this network, for `/stop@name`. */
   readonly botName: string;
+  /** The name of the bot account in the configuration. */
+  readonly accountName?: string | undefined;
   readonly now: number;
 };
 
@@ -240,7 +242,7 @@ function laneOf(gate: Gate, arrival: Arrival): LaneSpec {
   const place = canonical(envelope, facts);
   const identities = identitiesOf(gate, arrival);
   const { route, chat } = place;
-  const agent = agentFor(place, gate.bindings, gate.defaultAgent);
+  const agent = agentFor({ ...place, accountName: arrival.accountName }, gate.bindings, gate.defaultAgent);
   const type = route.thread === undefined ? chat.kind : 'thread';
   const policy = resetPolicyFor(gate.reset, { type, channel: route.channel });
   const before = resetBefore({ policy, now, timeZone: gate.timeZone });

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
-import type { ChannelId } from '#contracts/ids.ts';
 import type { ClientSocket, RouteHost, WebhookAnswer, WebhookRequest } from '#contracts/route-host.ts';
 import { closeSocket, createClientSocket } from './client-socket.ts';
 
 /** The routes of the channels. They may be added and replaced while the server listens. */
 export interface ChannelRoutes {
-  hostFor(channel: ChannelId): RouteHost;
+  /** `line`: the first part of the addresses, see `channelLine`. */
+  hostFor(line: string): RouteHost;
   /** Puts the two wildcard routes on the server; what they lead to is looked up per request. */
   mount(app: FastifyInstance): void;
   /** Closes the open sockets of one session, or all. */
@@ -24,9 +24,9 @@ export function createChannelRoutes(): ChannelRoutes {
   const webhooks = new Map<string, WebhookHandler>();
   const open = new Map<WebSocket, string | undefined>();
   return {
-    hostFor: (channel) => ({
-      socket: (path, onOpen) => void sockets.set(`${channel}/${path}`, onOpen),
-      webhook: (path, handle) => void webhooks.set(`${channel}/${path}`, handle),
+    hostFor: (line) => ({
+      socket: (path, onOpen) => void sockets.set(`${line}/${path}`, onOpen),
+      webhook: (path, handle) => void webhooks.set(`${line}/${path}`, handle),
     }),
     mount: (app) => {
       mountSockets(app, sockets, open);

@@ -9,7 +9,6 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { maxFrameBytes } from '#contracts/client-frames.ts';
 import { type Clock, systemClock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
 import { allowedOrigins } from './allowed-origins.ts';
@@ -46,7 +45,8 @@ export type HttpServerDeps = {
 };
 
 export interface HttpServer {
-  routesFor(channel: ChannelId): RouteHost;
+  /** `line`: see `channelLine`. */
+  routesFor(line: string): RouteHost;
   /** Begins to answer. Throws ParleyError `config_invalid` when the address cannot be had. */
   listen(): Promise<{ readonly url: string }>;
   /** A fresh link that signs one browser in, once, within 15 minutes. Only after `listen`. */
@@ -79,7 +79,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const port = () => boundPort(app) ?? deps.port;
   mountAll(app, deps, { clock, codes, routes, port });
   return {
-    routesFor: (channel) => routes.hostFor(channel),
+    routesFor: routes.hostFor,
     listen: async () => {
       await listen(app, deps);
       return { url: pageAddress(deps.host, port()) };

@@ -5,6 +5,7 @@ import type { Addressed } from './session-key-of.ts';
 export type AgentBinding = {
   readonly agent: string;
   readonly channel?: string;
+  /** The bot's own id on the network, or the account's name in the configuration. */
   readonly account?: string;
   /** A person, in their direct conversation with the bot. */
   readonly peer?: string;
@@ -15,7 +16,11 @@ export type AgentBinding = {
 };
 
 /** What routing looks at; an `InboundEnvelope` is one. */
-export type Routed = Addressed & { readonly chat: { readonly parent?: ConversationId } };
+export type Routed = Addressed & {
+  readonly chat: { readonly parent?: ConversationId };
+  /** The name of the bot account in the configuration. */
+  readonly accountName?: string | undefined;
+};
 
 /**
  * The agent of the most specific binding: exact peer or group > parent > account > channel > default.
@@ -30,10 +35,10 @@ export function agentFor(event: Routed, bindings: readonly AgentBinding[], defau
   return best === undefined ? defaultAgent : agentId(best.agent);
 }
 
-function matches(binding: AgentBinding, { route, chat, sender }: Routed): boolean {
+function matches(binding: AgentBinding, { route, chat, sender, accountName }: Routed): boolean {
   return (
     isAnyOr(binding.channel, route.channel) &&
-    isAnyOr(binding.account, route.account) &&
+    (isAnyOr(binding.account, route.account) || binding.account === accountName) &&
     isAnyOr(binding.peer, chat.kind === 'dm' ? sender.id : undefined) &&
     isAnyOr(binding.conversation, route.conversation) &&
     isAnyOr(binding.parent, chat.kind === 'group' ? chat.parent : undefined)
