@@ -23,9 +23,9 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/inbound/accept.ts',
-        find: 'const { acceptances, effects } = await deps.store.write(acceptBatch, input);',
+        find: 'const accepted = await deps.store.write(acceptBatch, { ...input, ...claims });',
         replace: `await deps.store.write(acceptBatch, { ...input, proposals: [] });
-  const { acceptances, effects } = await deps.store.write(acceptBatch, { account, epoch, holder, proposals });`,
+    const accepted = await deps.store.write(acceptBatch, { account, epoch, holder, proposals, links, ...claims });`,
       },
     ],
     test: { file: 'test/inbound/power-cut.test.ts', name: 'never leaves the cursor ahead of the rows' },
@@ -216,8 +216,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/lanes/choose-batch.ts',
-        find: '    row.authority === head.authority &&\n',
-        replace: '',
+        find: 'return row.authority === head.authority && isSameRoute(',
+        replace: 'return isSameRoute(',
       },
     ],
     test: { file: lanes, name: 'collects what waits after a quiet window into one run, apart by authority' },
@@ -279,12 +279,36 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/delivery/deliver.ts',
-        find: 'if (!isRecognised && ',
-        replace: 'if (false && ',
+        find: "return head.resendUnknown ? 'send' : 'give-up';",
+        replace: "return 'send';",
       },
     ],
     test: { file: lanes, name: 'calls a part that was found in sending unknown' },
     isSample: true,
+  },
+  {
+    name: 'calls that had begun taken for calls that had not',
+    invariant: 'a part is sent again after a kill only if its call had certainly not begun',
+    edits: [
+      {
+        file: 'src/store/accounts.ts',
+        find: '.filter((key) => !known.has(key))',
+        replace: '',
+      },
+    ],
+    test: { file: 'test/store/one-commit.test.ts', name: 'a part whose call' },
+  },
+  {
+    name: 'one lane claimed for every slot',
+    invariant: 'a commit claims no more lanes than the process has slots',
+    edits: [
+      {
+        file: 'src/store/lanes/claim-due.ts',
+        find: 'newRunIds[runs.length]',
+        replace: 'newRunIds[0] && crypto.randomUUID()',
+      },
+    ],
+    test: { file: 'test/store/one-commit.test.ts', name: 'claims the lanes it makes due' },
   },
   {
     name: 'delivery epoch unchecked',
