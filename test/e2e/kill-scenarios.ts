@@ -47,6 +47,8 @@ export type Play = {
 };
 
 const telegram = { channels: ['telegram'] } as const;
+const signal = { channels: ['signal'] } as const;
+const signalInLongRuns = { channels: [], longChannels: ['signal'] } as const;
 const inLongRuns = { channels: [], longChannels: ['telegram'] } as const;
 const telegramFirst = { channels: ['telegram'], longChannels: ['web', 'terminal'] } as const;
 const notices = noticesFor('en');
@@ -319,6 +321,30 @@ export const scenarios: readonly Scenario[] = [
     expected: [notices.restartGaveUp],
     prepare: () => inGroup(),
   },
+  // Not at `received`: what the webhook has not answered, Signal's server does not send again (a gap is told).
+  ...(['accepted', 'taken', 'turn-committed', 'outbox-claimed', 'marked'] as const).map(
+    (point): Scenario => ({ ...plain, ...signal, kills: [`${point}:1`] }),
+  ),
+  { ...plain, ...signal, kills: ['sending:1'], unknown: 'lost', expected: [] },
+  { ...plain, ...signal, kills: ['sent-not-marked:1'], unknown: 'arrived' },
+  {
+    ...plain,
+    title: 'a photo on Signal',
+    kills: ['fetched:1'],
+    ...signal,
+    prepare: () => ({ ...asks, act: sendsPhotoOnSignal }),
+  },
+  {
+    title: 'a second message behind the answer',
+    kills: ['steered:1'],
+    ...signal,
+    questions: ['question-1', 'question-2'],
+    expected: [answerTo('question-1'), answerTo('question-2')],
+    prepare: () => steers((gate) => ({ text: answer, hold: { gate } })),
+  },
+  ...(['woken', 'claimed', 'model-called', 'finished', 'streaming'] as const).map(
+    (point): Scenario => ({ ...plain, ...signalInLongRuns, kills: [`${point}:1`] }),
+  ),
 ];
 
 const ada = { id: 501, is_bot: false, first_name: 'Ada' } as const;
@@ -335,6 +361,14 @@ function aPhoto({ telegram }: Stage) {
 
 function sendsPhoto({ stage }: Acting): void {
   stage.telegram.people.sends({ from: ada, text: question, photo: aPhoto(stage) });
+}
+
+/** The server keeps its copy until Parley's own is stored. */
+function sendsPhotoOnSignal({ stage: { signal: side } }: Acting): void {
+  if (side === undefined) throw new Error('test error: the stage was opened without Signal');
+  const { world, people } = side.server;
+  const photo = world.addAttachment({ bytes: png, fileName: 'dot.png', contentType: 'image/png' });
+  people.writes({ from: side.user(501), text: question, attachments: [photo] });
 }
 
 /** Its first download is still open when the process dies; the next one goes through. */

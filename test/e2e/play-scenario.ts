@@ -31,7 +31,7 @@ export type Played = {
 
 /** Plays a scenario to its end: dies where it should, comes back, comes to rest, is stopped. */
 export async function playScenario(scenario: Scenario, channel: ChannelName): Promise<Played> {
-  const stage = await openStage(scenario.config);
+  const stage = await openStage(scenario.config, [channel]);
   let isDone = false;
   try {
     const played = await play(scenario, { channel, stage });

@@ -6,11 +6,14 @@ import { type AnthropicServer, startAnthropicServer } from '../platforms/anthrop
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
 import { aDataFolder, type ParleyOptions, type ParleyProcess, startParley } from './parley-process.ts';
 import { type Person, telegramPerson, terminalPerson, webPerson } from './person.ts';
+import { openSignalSide, type SignalSide } from './signal-side.ts';
 
-export type ChannelName = 'telegram' | 'web' | 'terminal';
+export type ChannelName = 'telegram' | 'signal' | 'web' | 'terminal';
 
 export type Stage = {
   readonly telegram: TelegramServer;
+  /** There when the stage was opened with it. */
+  readonly signal: SignalSide | undefined;
   readonly model: AnthropicServer;
   readonly dataDir: string;
   /** Starts the gateway. */
@@ -22,12 +25,16 @@ export type Stage = {
   close(options?: { readonly isKept: boolean }): Promise<void>;
 };
 
-/** `config`: what parley.config.json says. */
-export async function openStage(config: Readonly<Record<string, unknown>> = {}): Promise<Stage> {
-  const [telegram, model, folder] = await Promise.all([
+/** `config`: what parley.config.json says. `networks`: those beside Telegram that are connected. */
+export async function openStage(
+  config: Readonly<Record<string, unknown>> = {},
+  networks: readonly ChannelName[] = [],
+): Promise<Stage> {
+  const [telegram, model, folder, signal] = await Promise.all([
     startTelegramServer(),
     startAnthropicServer(),
     aDataFolder(),
+    networks.includes('signal') ? openSignalSide() : undefined,
   ]);
   const people: Person[] = [];
   const effectsFile = join(folder.path, 'effects');
@@ -36,19 +43,27 @@ export async function openStage(config: Readonly<Record<string, unknown>> = {}):
   let running: ParleyProcess | undefined;
   return {
     telegram,
+    signal,
     model,
     dataDir: folder.path,
     start: async (kill = {}) => {
       running = await startParley({
         dataDir: folder.path,
-        env: { ...environmentFor({ telegram, model }), EFFECTS_FILE: effectsFile, PARLEY_CONFIG: configFile },
+        env: {
+          ...environmentFor({ telegram, model }),
+          ...signal?.environment,
+          EFFECTS_FILE: effectsFile,
+          PARLEY_CONFIG: configFile,
+        },
         ...kill,
       });
+      signal?.started(running.url);
       return running;
     },
     person: (channel, id = 501) => {
       const person = {
         telegram: () => telegramPerson(telegram, id),
+        signal: () => present(signal).person(id),
         web: () => webPerson(() => running),
         terminal: () => terminalPerson(folder.path),
       }[channel]();
@@ -59,9 +74,19 @@ export async function openStage(config: Readonly<Record<string, unknown>> = {}):
     close: async ({ isKept } = { isKept: false }) => {
       for (const person of people) person.close();
       await running?.kill();
-      await Promise.all([telegram.close(), model.close(), isKept ? undefined : folder.remove()]);
+      await Promise.all([
+        telegram.close(),
+        signal?.close(),
+        model.close(),
+        isKept ? undefined : folder.remove(),
+      ]);
     },
   };
+}
+
+function present<T>(side: T | undefined): T {
+  if (side === undefined) throw new Error('test error: the stage was opened without that network');
+  return side;
 }
 
 function environmentFor({ telegram, model }: Pick<Stage, 'telegram' | 'model'>) {

@@ -1,0 +1,55 @@
+/** Signal as a stage has it: a local signal-cli-rest-api whose webhook follows Parley from start to start. */
+import { randomBytes } from 'node:crypto';
+import { type SignalServer, startSignalServer } from '../platforms/signal/server.ts';
+import type { Person as SignalPerson } from '../platforms/signal/types.ts';
+import type { Person } from './person.ts';
+
+export type SignalSide = {
+  readonly server: SignalServer;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Parley listens there from now on. */
+  started(url: string): void;
+  person(id: number): Person;
+  /** The person of that id as the platform knows them. */
+  user(id: number): SignalPerson;
+  close(): Promise<void>;
+};
+
+export async function openSignalSide(): Promise<SignalSide> {
+  const server = await startSignalServer({ mode: 'json-rpc' });
+  const secret = randomBytes(24).toString('hex');
+  const users = new Map<number, SignalPerson>();
+  const user = (id: number): SignalPerson => {
+    const known = users.get(id) ?? server.world.addPerson({ name: `Person ${id}`, number: null });
+    users.set(id, known);
+    return known;
+  };
+  // What was posted to a process that is dead by now is never answered, and nobody sends it again.
+  let firstPost = 0;
+  const isHeard = (text: string) =>
+    server.posts.some(
+      ({ body, status }, index) => body.includes(text) && (index < firstPost || status === 200),
+    );
+  return {
+    server,
+    environment: { SIGNAL_API_URL: server.url, SIGNAL_WEBHOOK_SECRET: secret },
+    started: (url) => {
+      firstPost = server.posts.length;
+      server.webhookUrl = `${url}/channels/signal/webhook/${secret}`;
+    },
+    user,
+    person: (id) => {
+      const said: string[] = [];
+      return {
+        says: (text) => {
+          said.push(text);
+          server.people.writes({ from: user(id), text });
+        },
+        standing: () => server.botMessages(user(id)).map(({ text }) => text),
+        isHeard: () => said.every((text) => isHeard(JSON.stringify(text))),
+        close: () => undefined,
+      };
+    },
+    close: () => server.close(),
+  };
+}
