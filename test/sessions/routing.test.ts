@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { accountId, agentId, channelId, conversationId, peerId } from '#contracts/ids.ts';
 import { type AgentBinding, agentFor, type Routed } from '../../src/sessions/routing.ts';
@@ -54,4 +55,74 @@ describe('routing', () => {
     expect(agentFor(anEvent({ from: '12' }), equals, general)).toBe('exact');
     expect(agentFor(anEvent({ from: '12' }), equals.slice(0, 2), general)).toBe('first');
   });
+
+  it('knows an account by its name in the configuration as well as by its id', () => {
+    const named: AgentBinding[] = [
+      { agent: 'of-work', channel, account: 'work' },
+      { agent: 'of-id', channel, account },
+    ];
+    const elsewhere = { ...anEvent().route, account: accountId('78') };
+    expect(agentFor({ ...anEvent(), route: elsewhere, accountName: 'work' }, named, general)).toBe('of-work');
+    expect(agentFor({ ...anEvent(), accountName: 'home' }, named, general)).toBe('of-id');
+    expect(agentFor({ ...anEvent(), route: elsewhere }, named, general)).toBe('main');
+  });
+
+  it('agrees with a reference that narrows the bindings down rank by rank', () => {
+    const few = fc.constantFrom('1', '2', '3');
+    const maybe = fc.option(few, { nil: undefined });
+    const bindingOf = fc.record({
+      channel: maybe,
+      account: maybe,
+      peer: maybe,
+      conversation: maybe,
+      parent: maybe,
+    });
+    const eventOf = fc.record({ channel: few, account: few, name: maybe, from: few, in: few, parent: maybe });
+    const kind = fc.constantFrom('dm' as const, 'group' as const);
+    fc.assert(
+      fc.property(fc.array(bindingOf, { maxLength: 8 }), eventOf, kind, (fields, place, chat) => {
+        const listed = fields.map((one, index) => ({ agent: `agent-${index}`, ...defined(one) }));
+        const { parent } = place;
+        const event: Routed = {
+          route: {
+            channel: channelId(place.channel),
+            account: accountId(place.account),
+            conversation: conversationId(place.in),
+          },
+          chat: { kind: chat, ...(parent === undefined ? {} : { parent: conversationId(parent) }) },
+          sender: { id: peerId(place.from) },
+          accountName: place.name,
+        };
+        expect(agentFor(event, listed, general)).toBe(referenceFor(event, listed) ?? 'main');
+      }),
+      { numRuns: 20_000, interruptAfterTimeLimit: 2_000, markInterruptAsFailure: false },
+    );
+  });
 });
+
+type Fields = Omit<AgentBinding, 'agent'>;
+
+function defined(fields: { readonly [Name in keyof Fields]: string | undefined }): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** Said in the words of the specification, and as slowly: of all that fit, those that are exact, and so on. */
+function referenceFor(event: Routed, listed: readonly AgentBinding[]): string | undefined {
+  const { route, chat, sender, accountName } = event;
+  let left = listed.filter((binding) => {
+    if (binding.channel !== undefined && binding.channel !== route.channel) return false;
+    const names: readonly (string | undefined)[] = [route.account, accountName];
+    if (binding.account !== undefined && !names.includes(binding.account)) return false;
+    if (binding.conversation !== undefined && binding.conversation !== route.conversation) return false;
+    if (binding.peer !== undefined && (chat.kind === 'group' || binding.peer !== sender.id)) return false;
+    return binding.parent === undefined || (chat.kind === 'group' && binding.parent === chat.parent);
+  });
+  const ranks: readonly ((binding: AgentBinding) => boolean)[] = [
+    ({ peer, conversation }) => peer !== undefined || conversation !== undefined,
+    ({ parent }) => parent !== undefined,
+    (binding) => binding.account !== undefined,
+    (binding) => binding.channel !== undefined,
+  ];
+  for (const has of ranks) if (left.some(has)) left = left.filter(has);
+  return left[0]?.agent;
+}
