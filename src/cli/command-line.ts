@@ -28,6 +28,7 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
   addGatewayCommands(program, entry, finish);
   addOutboxCommands(program.command('outbox').description('look after what could not be delivered'), finish);
   addPairCommands(program.command('pair').description('decide who may write to the bot'), finish);
+  addChannelCommands(program.command('channels').description('look after the networks'), entry, finish);
   addConfigCommands(program.command('config').description('look at the configuration'), entry, finish);
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -56,6 +57,15 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
     .action(async ({ json = false }: { json?: boolean }) => {
       const { runStatus } = await import('./status.ts');
       await finish(runStatus({ asJson: json }));
+    });
+  program
+    .command('doctor')
+    .description('look at everything that Parley needs, and say what to do about what is wrong')
+    .option('--json', 'as JSON')
+    .option('--fix', 'mend what is safe to mend: permissions of the data folder')
+    .action(async ({ json = false, fix = false }: { json?: boolean; fix?: boolean }) => {
+      const { runDoctor } = await import('./doctor.ts');
+      await finish(runDoctor({ parts: entry.parts, asJson: json, fixes: fix }));
     });
 }
 
@@ -108,6 +118,25 @@ function addPairCommands(pair: Command, finish: Finish): void {
     .action(async (person: string) => {
       const { runPairRevoke } = await import('./pair.ts');
       await finish(runPairRevoke(person));
+    });
+}
+
+function addChannelCommands(channels: Command, { parts }: EntryCommands, finish: Finish): void {
+  channels
+    .command('status')
+    .description('show which channels are on, and why not')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { runChannelsStatus } = await import('./channels.ts');
+      await finish(runChannelsStatus(parts.channels, { asJson: json }));
+    });
+  channels
+    .command('login <channel>')
+    .description('link this machine to an account, by a code that the app of the network scans')
+    .option('--json', 'each step as a line of JSON')
+    .action(async (channel: string, { json = false }: { json?: boolean }) => {
+      const { runChannelsLogin } = await import('./channels.ts');
+      await finish(runChannelsLogin(parts.channels, { channel, asJson: json }));
     });
 }
 

@@ -14,15 +14,19 @@ export type ConfiguredParts = {
   readonly plugins: readonly { readonly id: string; load(): Promise<PluginDefinition> }[];
 };
 
-/** Throws ParleyError `config_invalid` that names every problem, those of channels and plugins included. */
 export async function runConfigCheck(parts: ConfiguredParts): Promise<ExitCode> {
   const config = loadConfig();
-  noticesFor(config.language, config.texts);
-  const problems = await findPartProblems(config, parts);
-  if (problems.length > 0) throw configError(problems);
+  await checkConfig(config, parts);
   const { configPath } = config;
   process.stdout.write(`The configuration is fine${configPath === undefined ? '' : ` (${configPath})`}.\n`);
   return 0;
+}
+
+/** Throws ParleyError `config_invalid` that names every problem that only channels, plugins and texts can see. */
+export async function checkConfig(config: Config, parts: ConfiguredParts): Promise<void> {
+  noticesFor(config.language, config.texts);
+  const problems = await findPartProblems(config, parts);
+  if (problems.length > 0) throw configError(problems);
 }
 
 async function findPartProblems(

@@ -134,16 +134,20 @@ function startFault(reason: string, options: ServerProcessOptions): ParleyError 
 }
 
 /** The command that installs Redis on this kind of system. */
-function installCommand(): string {
+export function installCommand(): string {
   if (process.platform === 'darwin') return 'brew install redis';
   return 'apt-get install -y redis-server   (Fedora: dnf install -y redis, Alpine: apk add redis)';
 }
 
-/** 6.2: BullMQ 6 needs it. */
 function requireVersion(version: string): void {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (major > 6 || (major === 6 && minor >= 2)) return;
+  if (isRecentEnough(version)) return;
   throw new ParleyError('redis_unavailable', `redis-server ${version} is too old; install 6.2 or newer.`);
+}
+
+/** 6.2: BullMQ 6 needs it. */
+export function isRecentEnough(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > 6 || (major === 6 && minor >= 2);
 }
 
 /**

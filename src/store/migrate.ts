@@ -16,6 +16,9 @@ const migrations: Record<string, Migration> = {
   '0005-owner-notices': ownerNotices,
 };
 
+/** The steps of the schema, in their order. */
+export const migrationNames: readonly string[] = Object.keys(migrations);
+
 /** Brings the schema up to date, under the migrator's own lock. Throws `store_unavailable`. */
 export async function migrate(db: Kysely<Tables>): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });

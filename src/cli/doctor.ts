@@ -1,0 +1,70 @@
+import type { Config } from '../config/config.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { secretsOf } from '../config/secrets-of.ts';
+import { createRedactor, stripText } from '../logging/redaction.ts';
+import { type ConfiguredParts, checkConfig } from './config-check.ts';
+import { checkChannels } from './doctor/channel-checks.ts';
+import { type DoctorCheck, failed, ok, renderChecks } from './doctor/check.ts';
+import { checkModel, checkRedis, checkStore } from './doctor/engine-checks.ts';
+import { checkFolder, checkNode, checkPort } from './doctor/host-checks.ts';
+import type { ExitCode } from './exit-code.ts';
+
+export type DoctorOptions = {
+  readonly parts: ConfiguredParts;
+  readonly asJson: boolean;
+  /** Mends what is safe to mend. */
+  readonly fixes: boolean;
+};
+
+/**
+ * Looks at everything that Parley needs and says what to do about what is wrong. Works beside a gateway
+ * that runs, and changes nothing unless it is told to. 1 when something failed.
+ */
+export async function runDoctor({ parts, asJson, fixes }: DoctorOptions): Promise<ExitCode> {
+  const { checks, config } = await examine(parts, fixes);
+  const redactor = createRedactor(config === undefined ? [] : secretsOf(config));
+  const clean = (text: string) => redactor.redact(text).split('\n').map(stripText).join('\n');
+  const shown = checks.map(({ detail, fix, ...check }) => ({
+    ...check,
+    detail: clean(detail),
+    ...(fix !== undefined && { fix: clean(fix) }),
+  }));
+  const isWell = shown.every(({ result }) => result !== 'failed');
+  process.stdout.write(
+    asJson ? `${JSON.stringify({ isWell, checks: shown }, undefined, 2)}\n` : renderChecks(shown),
+  );
+  return isWell ? 0 : 1;
+}
+
+type Examined = { readonly checks: readonly DoctorCheck[]; readonly config?: Config };
+
+async function examine(parts: ConfiguredParts, fixes: boolean): Promise<Examined> {
+  const node = checkNode();
+  const read = await readConfiguration(parts);
+  // Whatever else there is hangs on the configuration.
+  if (read.config === undefined) return { checks: [node, read.check] };
+  const { config } = read;
+  const rest = await Promise.all([
+    checkFolder(config, { fixes }),
+    checkRedis(config),
+    checkStore(config),
+    checkPort(config),
+    checkModel(config),
+    checkChannels(config, parts.channels),
+  ]);
+  return { config, checks: [node, read.check, ...rest.flat()] };
+}
+
+async function readConfiguration(
+  parts: ConfiguredParts,
+): Promise<{ readonly check: DoctorCheck; readonly config?: Config }> {
+  const name = 'config';
+  try {
+    const config = loadConfig();
+    await checkConfig(config, parts);
+    return { check: ok(name, config.configPath ?? 'defaults and environment'), config };
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error);
+    return { check: failed(name, detail, 'each line says what is wrong and what would be right') };
+  }
+}

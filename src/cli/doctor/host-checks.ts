@@ -1,0 +1,146 @@
+import { chmod, mkdtemp, readFile, rm, stat, statfs } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import type { Config } from '../../config/config.ts';
+import { askGateway } from '../ask-gateway.ts';
+import { type DoctorCheck, failed, ok, warning } from './check.ts';
+
+const oldestNode = 24;
+
+/** The Node.js that runs this. */
+export function checkNode(version = process.versions.node): DoctorCheck {
+  const [major = 0] = version.split('.').map(Number);
+  if (major >= oldestNode) return ok('node', version);
+  return failed('node', `${version} is too old`, `install Node.js ${oldestNode} or newer`);
+}
+
+export type FolderOptions = {
+  /** Mends what can be mended without a choice: permissions that are too wide. */
+  readonly fixes: boolean;
+};
+
+/** The data folder: there, ours alone, writable, with room. */
+export async function checkFolder(
+  { dataDir }: Config,
+  { fixes }: FolderOptions,
+): Promise<readonly DoctorCheck[]> {
+  const name = 'data folder';
+  const found = await stat(dataDir).catch(() => undefined);
+  if (found === undefined) {
+    const isPossible = await isWritable(await nearestFolder(dataDir));
+    return [
+      isPossible
+        ? ok(name, `${dataDir} will be made by the first start`)
+        : failed(name, `${dataDir} cannot be made`, 'set PARLEY_DATA_DIR to a folder that you may write to'),
+    ];
+  }
+  if (!found.isDirectory() || !(await isWritable(dataDir)))
+    return [
+      failed(
+        name,
+        `${dataDir} cannot be written to`,
+        'make it a folder that you may write to, or set PARLEY_DATA_DIR',
+      ),
+    ];
+  return [ok(name, dataDir), ...(await checkModes(dataDir, fixes)), await checkSpace(dataDir)];
+}
+
+async function nearestFolder(path: string): Promise<string> {
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    const found = await stat(folder).catch(() => undefined);
+    if (found?.isDirectory() || folder === dirname(folder)) return folder;
+  }
+}
+
+/** Root may write where the mode says nobody may, and a disk may be read-only: so it is tried. */
+async function isWritable(folder: string): Promise<boolean> {
+  try {
+    await rm(await mkdtemp(join(folder, '.parley-doctor-')), { recursive: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Everything in the folder is private: other users of the machine must not read it. */
+async function checkModes(dataDir: string, fixes: boolean): Promise<readonly DoctorCheck[]> {
+  if (process.platform === 'win32') return [];
+  const checks = await Promise.all([
+    checkMode({ path: dataDir, mode: 0o700, fixes }),
+    checkMode({ path: join(dataDir, 'token'), mode: 0o600, fixes }),
+  ]);
+  return checks.flat();
+}
+
+type Private = { readonly path: string; readonly mode: number; readonly fixes: boolean };
+
+async function checkMode({ path, mode, fixes }: Private): Promise<readonly DoctorCheck[]> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined || (found.mode & 0o077) === 0) return [];
+  const now = (found.mode & 0o777).toString(8);
+  if (!fixes)
+    return [
+      warning(
+        'permissions',
+        `other users of this machine can reach ${path} (mode ${now})`,
+        `parley doctor --fix, or: chmod ${mode.toString(8)} ${path}`,
+      ),
+    ];
+  try {
+    await chmod(path, mode);
+    return [ok('permissions', `${path} is yours alone now (it had mode ${now})`)];
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return [
+      warning(
+        'permissions',
+        `${path} has mode ${now}: ${reason}`,
+        `as its owner: chmod ${mode.toString(8)} ${path}`,
+      ),
+    ];
+  }
+}
+
+/** Below this, Parley takes nothing in. */
+const leastBytes = 200 * 1024 * 1024;
+const comfortableBytes = 1024 * 1024 * 1024;
+
+async function checkSpace(dataDir: string): Promise<DoctorCheck> {
+  const { bavail, bsize } = await statfs(dataDir);
+  return judgeSpace(bavail * bsize, dataDir);
+}
+
+export function judgeSpace(freeBytes: number, dataDir: string): DoctorCheck {
+  const detail = `${Math.floor(freeBytes / (1024 * 1024))} MB free`;
+  const fix = `make room on the disk that holds ${dataDir}`;
+  if (freeBytes < leastBytes) return failed('disk', `${detail}; below 200 MB nothing is taken in`, fix);
+  return freeBytes < comfortableBytes ? warning('disk', detail, fix) : ok('disk', detail);
+}
+
+/** Free, or ours. */
+export async function checkPort(config: Config): Promise<DoctorCheck> {
+  const { host, port, dataDir } = config;
+  const name = 'page';
+  if (port === 0) return ok(name, 'any free port');
+  const problem = await tryToListen(host, port);
+  if (problem === undefined) return ok(name, `${host}:${port} is free; Parley does not run there`);
+  if (problem !== 'EADDRINUSE')
+    return failed(name, `${host}:${port} cannot be used (${problem})`, 'correct PARLEY_HOST and PARLEY_PORT');
+  const answer = await askGateway(config);
+  if (answer.kind === 'running') return ok(name, `Parley ${answer.status.version} runs at ${answer.url}`);
+  const pid = await readFile(join(dataDir, 'parley.pid'), 'utf8').catch(() => 'none');
+  return failed(
+    name,
+    `another program has ${host}:${port}, or a Parley of another data folder (this one’s last process: ${pid})`,
+    'set PARLEY_PORT to a free port, or stop the other one',
+  );
+}
+
+/** The error code, or undefined when it can be had. */
+function tryToListen(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port }, () => server.close(() => resolve(undefined)));
+  });
+}

@@ -1,0 +1,31 @@
+import pg from 'pg';
+import { compareSteps, type StoreReport } from '../store-report.ts';
+
+const timeoutMs = 5_000;
+
+export async function inspectPostgres(url: string): Promise<StoreReport> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs,
+  });
+  // A connection that breaks fails the query that runs; untold, it would end the process.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const version = await client.query<{ server_version: string }>('show server_version');
+    const detail = `PostgreSQL ${version.rows[0]?.server_version ?? 'of unknown version'}`;
+    return { kind: 'found', detail, ...compareSteps(await appliedSteps(client)) };
+  } catch (error) {
+    return { kind: 'unreachable', reason: error instanceof Error ? error.message : String(error) };
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function appliedSteps(client: pg.Client): Promise<readonly string[]> {
+  const table = await client.query<{ name: string | null }>("select to_regclass('kysely_migration') as name");
+  if (table.rows[0]?.name == null) return [];
+  const steps = await client.query<{ name: string }>('select name from kysely_migration order by name');
+  return steps.rows.map(({ name }) => name);
+}

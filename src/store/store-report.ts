@@ -1,0 +1,26 @@
+import { migrationNames } from './migrate.ts';
+
+/** What a look at the database finds. Changes nothing in it. */
+export type StoreReport =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'unreachable'; readonly reason: string }
+  | { readonly kind: 'damaged'; readonly reason: string }
+  | {
+      readonly kind: 'found';
+      /** The program's version, or where the file is. */
+      readonly detail: string;
+      /** Steps of the schema that the next start will take. */
+      readonly pending: readonly string[];
+      /** Steps that this version of Parley does not know: a newer one has been here. */
+      readonly unknown: readonly string[];
+    };
+
+/** Compares the schema's steps with those that this version knows. */
+export function compareSteps(
+  applied: readonly string[],
+): Pick<Extract<StoreReport, { kind: 'found' }>, 'pending' | 'unknown'> {
+  return {
+    pending: migrationNames.filter((name) => !applied.includes(name)),
+    unknown: applied.filter((name) => !migrationNames.includes(name)),
+  };
+}

@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startSignalServer } from '../platforms/signal/server.ts';
+import { aServer } from '../server/a-server.ts';
+import { runParley } from './run-parley.ts';
+
+const slow = 60_000;
+
+async function aFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-channels-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function anUnlinkedServer() {
+  const server = await startSignalServer({ isUnlinked: true });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+describe('parley channels status', () => {
+  it('says what the configuration says when Parley does not run', { timeout: slow }, async () => {
+    const env = { PARLEY_DATA_DIR: await aFolder(), PARLEY_PORT: '1' };
+    const { code, stdout } = await runParley(['channels', 'status'], env);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/does not run/);
+    expect(stdout).toMatch(/telegram +off \(it needs TELEGRAM_BOT_TOKEN\)/);
+    expect(stdout).toMatch(/terminal +configured/);
+  });
+
+  it('asks the gateway when it runs', { timeout: slow }, async () => {
+    const running = await aServer();
+    onTestFinished(() => running.server.close());
+    const env = { PARLEY_TOKEN: running.token, PARLEY_PORT: String(running.port) };
+    const { stdout } = await runParley(['channels', 'status', '--json'], env);
+    expect(JSON.parse(stdout)).toEqual({
+      isRunning: true,
+      channels: [{ id: 'secret-channel', state: 'off', detail: 'no token' }],
+    });
+  });
+});
+
+describe('parley channels login', () => {
+  it('shows what to scan, and ends when it was scanned', { timeout: slow }, async () => {
+    const server = await anUnlinkedServer();
+    const child = spawn(process.execPath, ['src/main.ts', 'channels', 'login', 'signal', '--json'], {
+      env: { PATH: process.env.PATH, PARLEY_DATA_DIR: await aFolder(), SIGNAL_API_URL: server.url },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    const steps: { kind: string; uri?: string; account?: string }[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      steps.push(JSON.parse(line));
+      if (steps.length === 1) server.finishLink({ number: '+15550000077' });
+    }
+    expect(await ended).toBe(0);
+    expect(steps).toEqual([
+      { kind: 'scan', uri: expect.stringMatching(/^sgnl:\/\/linkdevice\?uuid=/) },
+      { kind: 'done', account: '+15550000077' },
+    ]);
+  });
+
+  it('prints the address, and no code where nobody could scan it', { timeout: slow }, async () => {
+    const server = await anUnlinkedServer();
+    const child = spawn(process.execPath, ['src/main.ts', 'channels', 'login', 'signal'], {
+      env: { PATH: process.env.PATH, PARLEY_DATA_DIR: await aFolder(), SIGNAL_API_URL: server.url },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const lines: string[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      lines.push(line);
+      if (line.startsWith('sgnl://')) server.finishLink({ number: '+15550000077' });
+    }
+    expect(lines.join('\n')).toMatch(
+      /Scan this.*\n\nsgnl:\/\/linkdevice\?uuid=.*\n\nLinked: \+15550000077\./,
+    );
+    expect(lines.join('\n')).not.toMatch(/[▀▄█]/);
+  });
+
+  it.each([
+    ['telegram', /telegram is off: it needs TELEGRAM_BOT_TOKEN/],
+    ['web', /web has no login/],
+    ['pigeon', /no channel “pigeon”; there are: web, terminal/],
+  ])('says why there is none for %s', { timeout: slow }, async (channel, problem) => {
+    const { code, stderr } = await runParley(['channels', 'login', channel], {
+      PARLEY_DATA_DIR: await aFolder(),
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(problem);
+  });
+});

@@ -1,0 +1,247 @@
+import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { renderChecks } from '../../src/cli/doctor/check.ts';
+import { checkRedis, checkStore } from '../../src/cli/doctor/engine-checks.ts';
+import { checkNode, judgeSpace } from '../../src/cli/doctor/host-checks.ts';
+import type { Config } from '../../src/config/config.ts';
+import { Secret } from '../../src/config/secret.ts';
+import { systemClock } from '../../src/contracts/clock.ts';
+import { sendInline } from '../../src/redis/inline-client.ts';
+import { startPrivateServer } from '../../src/redis/private-server.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { startTelegramServer } from '../platforms/telegram/server.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { runParley } from './run-parley.ts';
+
+const slow = 60_000;
+
+async function aFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-doctor-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function aFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** A check needs a few of the settings only. */
+const configOf = (settings: Partial<Config>) => settings as Config;
+
+async function diagnose(env: Readonly<Record<string, string>>, ...args: readonly string[]) {
+  const { code, stdout, stderr } = await runParley(['doctor', '--json', ...args], env);
+  expect(stderr).toBe('');
+  const report = JSON.parse(stdout) as {
+    isWell: boolean;
+    checks: { name: string; result: string; detail: string; fix?: string }[];
+  };
+  return {
+    code,
+    stdout,
+    ...report,
+    of: (name: string) => report.checks.find((check) => check.name === name),
+  };
+}
+
+describe('parley doctor', () => {
+  it('finds nothing wrong on a fresh machine but the missing key', { timeout: slow }, async () => {
+    const env = { PARLEY_DATA_DIR: join(await aFolder(), 'data'), PARLEY_PORT: String(await aFreePort()) };
+    const { code, isWell, checks, of } = await diagnose(env);
+    expect({ code, isWell }).toEqual({ code: 0, isWell: true });
+    expect(checks.filter(({ result }) => result !== 'ok').map(({ name }) => name)).toEqual(['model']);
+    expect(of('model')?.fix).toContain('ANTHROPIC_API_KEY');
+    expect(of('data folder')?.detail).toContain('will be made');
+    await expect(stat(env.PARLEY_DATA_DIR)).rejects.toThrow('ENOENT');
+    const { code: again, stdout } = await runParley(['doctor'], env);
+    expect(again).toBe(0);
+    expect(stdout).toMatch(/ {2}warning {2}model +the demo model answers.*\n +→ set ANTHROPIC_API_KEY/);
+    expect(stdout).toMatch(/1 warning\.\n$/);
+  });
+
+  it('says what is wrong with the configuration, a placeholder for the key among it', {
+    timeout: slow,
+  }, async () => {
+    const { code, of } = await diagnose({ ANTHROPIC_API_KEY: 'your-api-key-here', PARLEY_PORT: 'seven' });
+    expect(code).toBe(1);
+    expect(of('config')?.detail).toMatch(/ANTHROPIC_API_KEY.*placeholder.*\n.*PARLEY_PORT/);
+  });
+
+  it('asks the networks, and tells no secret', { timeout: slow }, async () => {
+    const server = await startTelegramServer();
+    onTestFinished(() => server.close());
+    const env = {
+      PARLEY_DATA_DIR: await aFolder(),
+      PARLEY_PORT: '0',
+      TELEGRAM_API_ROOT: server.apiRoot,
+      TELEGRAM_BOT_TOKEN: server.token,
+    };
+    const right = await diagnose(env);
+    expect(right.of('telegram')).toMatchObject({
+      result: 'ok',
+      detail: expect.stringContaining('ParleyTestBot'),
+    });
+    const token = `7000001:${'aB3'.repeat(12)}`;
+    const wrong = await diagnose({ ...env, TELEGRAM_BOT_TOKEN: token });
+    expect(wrong.code).toBe(1);
+    expect(wrong.of('telegram')).toMatchObject({
+      result: 'failed',
+      detail: expect.stringContaining('token'),
+    });
+    expect(wrong.stdout).not.toContain(token);
+    expect(server.calls.filter(({ method }) => method !== 'getMe')).toEqual([]);
+  });
+
+  it('mends permissions, and nothing unless it is asked to', { timeout: slow }, async () => {
+    const dataDir = join(await aFolder(), 'data');
+    await mkdir(dataDir);
+    await writeFile(join(dataDir, 'token'), 'x'.repeat(43));
+    await chmod(dataDir, 0o755);
+    await chmod(join(dataDir, 'token'), 0o644);
+    const env = { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' };
+    const modes = async () =>
+      Promise.all([dataDir, join(dataDir, 'token')].map(async (path) => (await stat(path)).mode & 0o777));
+    const looked = await diagnose(env);
+    expect(looked.checks.filter(({ name }) => name === 'permissions')).toMatchObject([
+      { result: 'warning', fix: expect.stringContaining('chmod 700') },
+      { result: 'warning', fix: expect.stringContaining('chmod 600') },
+    ]);
+    expect(await modes()).toEqual([0o755, 0o644]);
+    const mended = await diagnose(env, '--fix');
+    expect(mended.checks.filter(({ name }) => name === 'permissions').map(({ result }) => result)).toEqual([
+      'ok',
+      'ok',
+    ]);
+    expect(await modes()).toEqual([0o700, 0o600]);
+  });
+
+  it('tells a port that is free from one that another program has', { timeout: slow }, async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const env = { PARLEY_DATA_DIR: await aFolder(), PARLEY_PORT: String(port) };
+    server.on('connection', (socket) => socket.end('nothing for you\n').resume());
+    expect((await diagnose(env)).of('page')).toMatchObject({
+      result: 'failed',
+      fix: expect.stringContaining('PARLEY_PORT'),
+    });
+    await new Promise((resolve) => server.close(resolve));
+    expect((await diagnose(env)).of('page')).toMatchObject({
+      result: 'ok',
+      detail: expect.stringMatching(/free/),
+    });
+  });
+});
+
+describe('the Redis of the configuration', () => {
+  it('is looked at for its age and for what it drops', { timeout: slow }, async () => {
+    const dataDir = await aFolder();
+    const server = await startPrivateServer({ dataDir, log: silentLog, clock: systemClock });
+    onTestFinished(() => server.stop());
+    const config = configOf({ redisUrl: new Secret(server.socketPath) });
+    expect(await checkRedis(config)).toMatchObject({
+      result: 'ok',
+      detail: expect.stringMatching(/noeviction/),
+    });
+    await sendInline(server.socketPath, 'CONFIG SET maxmemory-policy allkeys-lru', 5_000);
+    expect(await checkRedis(config)).toMatchObject({
+      result: 'warning',
+      detail: expect.stringContaining('allkeys-lru'),
+      fix: expect.stringContaining('noeviction'),
+    });
+  });
+
+  it('fails when nobody answers, within seconds', { timeout: slow }, async () => {
+    const url = new Secret(`redis://:geheimes-wort@127.0.0.1:${await aFreePort()}`);
+    const check = await checkRedis(configOf({ redisUrl: url }));
+    expect(check).toMatchObject({ result: 'failed', detail: expect.stringContaining('ECONNREFUSED') });
+    expect(JSON.stringify(check)).not.toContain('geheimes-wort');
+  });
+});
+
+describe('the store', () => {
+  const aDatabase = async () => {
+    const dataDir = await aFolder();
+    const store = await openStore({ kind: 'sqlite', dataDir });
+    await store.close();
+    const change = (sql: string) => {
+      const db = new BetterSqlite3(join(dataDir, 'parley.db'));
+      db.exec(sql);
+      db.close();
+    };
+    return { dataDir, change, check: () => checkStore(configOf({ dataDir })) };
+  };
+
+  it('is found intact, beside the process that uses it', async () => {
+    const { dataDir, check } = await aDatabase();
+    expect(await check()).toMatchObject({ result: 'ok', detail: expect.stringMatching(/intact$/) });
+    const store = await openStore({ kind: 'sqlite', dataDir });
+    expect(await check()).toMatchObject({ result: 'ok' });
+    await store.close();
+  });
+
+  it('that a newer version has used is not for this one; an older schema is brought up to date', async () => {
+    const { check, change } = await aDatabase();
+    change("delete from kysely_migration where name > '0001'");
+    change("update kysely_migration set name = '0001-initial'");
+    expect(await check()).toMatchObject({ result: 'ok', detail: expect.stringContaining('up to date') });
+    change("insert into kysely_migration values ('9999-later', '2030-01-01')");
+    expect(await check()).toMatchObject({ result: 'failed', detail: expect.stringContaining('9999-later') });
+  });
+
+  it('fails when the file is damaged', async () => {
+    const { dataDir, check } = await aDatabase();
+    // What is still in its log would make up for the file.
+    await rm(join(dataDir, 'parley.db-wal'), { force: true });
+    await writeFile(join(dataDir, 'parley.db'), Buffer.alloc(8192, 'not a database '));
+    expect(await check()).toMatchObject({ result: 'failed', detail: expect.stringContaining('damaged') });
+  });
+
+  it.skipIf(process.env.PARLEY_TEST_DATABASE_URL === undefined)('is asked for on PostgreSQL', async () => {
+    const url = process.env.PARLEY_TEST_DATABASE_URL ?? '';
+    const there = await checkStore(configOf({ databaseUrl: new Secret(url) }));
+    expect(there).toMatchObject({ result: 'ok', detail: expect.stringContaining('PostgreSQL') });
+    const nowhere = Object.assign(new URL(url), { pathname: '/no_such_database' }).href;
+    const away = await checkStore(configOf({ databaseUrl: new Secret(nowhere) }));
+    expect(away).toMatchObject({ result: 'failed', fix: expect.stringContaining('DATABASE_URL') });
+  });
+});
+
+it('judges versions of Node.js and room on the disk', () => {
+  expect(checkNode('24.0.0').result).toBe('ok');
+  expect(checkNode('22.9.1').result).toBe('failed');
+  const megabyte = 1024 * 1024;
+  expect([199, 201, 5000].map((free) => judgeSpace(free * megabyte, '/data').result)).toEqual([
+    'failed',
+    'warning',
+    'ok',
+  ]);
+});
+
+it('shows the fix under what needs one, and sums up', () => {
+  const table = renderChecks([
+    { name: 'a', result: 'ok', detail: 'fine', fix: 'never shown' },
+    { name: 'long one', result: 'failed', detail: 'first line\n  - second line', fix: 'do this' },
+    { name: 'b', result: 'warning', detail: 'hm' },
+  ]);
+  expect(table).toBe(
+    [
+      '  ok       a         fine',
+      '  FAILED   long one  first line',
+      '                     - second line',
+      '                     → do this',
+      '  warning  b         hm',
+      '',
+      '  1 failed, 1 warning.',
+      '',
+    ].join('\n'),
+  );
+});
