@@ -1,0 +1,168 @@
+/**
+ * Decides what became of a call that went wrong. Refusals (4xx) were not applied. A request that never
+ * left was not. Everything else is unknown for a send, which core repeats under the same nonce, and safe
+ * to repeat for edits, deletes and reactions.
+ */
+import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
+
+export type Refusal = {
+  readonly status: number;
+  /** Discord's own code; undefined when a proxy answered. */
+  readonly code: number | undefined;
+  readonly reason: string;
+  /** ms; only of rate limits, which may also be kept before anything was sent. */
+  readonly retryAfterMs?: number;
+};
+
+/** Reads the refusal out of what the REST library throws; undefined for anything else. */
+export function readRefusal(error: unknown): Refusal | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if ('retryAfter' in error && 'timeToReset' in error && typeof error.retryAfter === 'number') {
+    const retryAfterMs = Math.max(1, Math.ceil(error.retryAfter));
+    return { status: 429, code: undefined, reason: 'Discord’s rate limit is reached', retryAfterMs };
+  }
+  if (!('status' in error) || typeof error.status !== 'number') return undefined;
+  const code = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
+  return { status: error.status, code, reason: `${error.status} ${error.message}`.slice(0, 300) };
+}
+
+export type Attempt = {
+  readonly content: OutboundContent;
+  readonly isThread: boolean;
+  /** The caller stopped waiting. */
+  readonly isAborted: boolean;
+};
+
+/** The result of a call that threw. */
+export function failureOf(error: unknown, attempt: Attempt): SendResult {
+  const refusal = readRefusal(error);
+  if (refusal !== undefined) return refused(refusal, attempt);
+  const reason = attempt.isAborted ? 'the wait was ended before Discord answered' : networkReason(error);
+  if (!attempt.isAborted && neverLeft(error)) return { kind: 'retry', afterMs: 0, reason, isOutage: true };
+  return ambiguous(attempt, reason);
+}
+
+/** A proxy's ban (Cloudflare) ends by itself, but not soon. */
+const proxyPauseMs = 60_000;
+
+function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attempt): SendResult {
+  if (status === 429) return { kind: 'retry', afterMs: retryAfterMs ?? proxyPauseMs, reason };
+  if (status >= 500) return ambiguous(attempt, reason);
+  if (status === 401) return failed({ kind: 'unauthorised' }, reason);
+  if (code === undefined) return { kind: 'retry', afterMs: proxyPauseMs, reason };
+  if (isAlreadySo(attempt.content, code)) return { kind: 'sent', receipts: [] };
+  return failed(failureKind(code, attempt), reason);
+}
+
+const codes = {
+  unknownChannel: 10003,
+  unknownMessage: 10008,
+  missingAccess: 50001,
+  cannotMessageUser: 50007,
+  nonTextChannel: 50008,
+  missingPermissions: 50013,
+  invalidForm: 50035,
+  threadArchived: 50083,
+  noReplyWithoutHistory: 160_002,
+  threadLocked: 160_005,
+} as const;
+
+/** A change that Discord refuses because it is already in force has succeeded. */
+function isAlreadySo({ kind }: OutboundContent, code: number): boolean {
+  return kind === 'delete' && code === codes.unknownMessage;
+}
+
+function failureKind(code: number, { content, isThread }: Attempt): SendFailure {
+  switch (code) {
+    case codes.unknownChannel:
+    case codes.threadArchived:
+    case codes.threadLocked:
+      return { kind: isThread ? 'thread-gone' : 'unreachable' };
+    case codes.missingAccess:
+    case codes.cannotMessageUser:
+    case codes.nonTextChannel:
+      return { kind: 'unreachable' };
+    case codes.missingPermissions:
+      // It may still speak where it may not react or change.
+      return { kind: content.kind === 'text' ? 'unreachable' : 'rejected' };
+    case codes.invalidForm:
+      return { kind: hasSpans(content) ? 'markup' : 'rejected' };
+    default:
+      return { kind: 'rejected' };
+  }
+}
+
+/** The quoted message is the trouble: a system message, or a history that the bot may not read. */
+export function isQuoteRefused(error: unknown): boolean {
+  const code = readRefusal(error)?.code;
+  if (code === codes.noReplyWithoutHistory) return true;
+  return (
+    code === codes.invalidForm && error instanceof Error && /message_reference|REPLIES_/.test(error.message)
+  );
+}
+
+/** An interaction whose token has run out or is not known. */
+export function isInteractionGone(error: unknown): boolean {
+  const refusal = readRefusal(error);
+  return refusal?.code !== undefined && (refusal.status === 404 || refusal.status === 401);
+}
+
+function hasSpans(content: OutboundContent): boolean {
+  return (content.kind === 'text' || content.kind === 'edit') && content.text.spans.length > 0;
+}
+
+function failed(failure: SendFailure, reason: string): SendResult {
+  return { kind: 'failed', failure, reason };
+}
+
+function ambiguous({ content }: Attempt, reason: string): SendResult {
+  const isRepeatable = content.kind === 'edit' || content.kind === 'delete' || content.kind === 'reaction';
+  return isRepeatable ? { kind: 'retry', afterMs: 0, reason } : { kind: 'unknown', reason };
+}
+
+const neverConnected = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+]);
+
+/** True when the request certainly never left: no address, no connection, no trust. */
+export function neverLeft(error: unknown): boolean {
+  const faults = causesOf(error).filter((fault) => codeOf(fault) !== undefined);
+  return (
+    faults.length > 0 &&
+    faults.every((fault) => neverConnected.has(codeOf(fault) ?? '') || isConnecting(fault))
+  );
+}
+
+function isConnecting(fault: unknown): boolean {
+  return typeof fault === 'object' && fault !== null && 'syscall' in fault && fault.syscall === 'connect';
+}
+
+/** For logs and results: the codes of the fault, never an address, which could hold a token. */
+export function networkReason(error: unknown): string {
+  const found = [...new Set(causesOf(error).flatMap((fault) => codeOf(fault) ?? []))];
+  return `no answer from Discord${found.length > 0 ? ` (${found.join(', ')})` : ''}`;
+}
+
+function codeOf(fault: unknown): string | undefined {
+  const code = typeof fault === 'object' && fault !== null && 'code' in fault ? fault.code : undefined;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** A failed connect to several addresses keeps its faults in `errors`. */
+function causesOf(error: unknown, depth = 0): readonly unknown[] {
+  if (typeof error !== 'object' || error === null || depth > 6) return [];
+  const cause = 'cause' in error ? error.cause : undefined;
+  const many = 'errors' in error && Array.isArray(error.errors) ? (error.errors as readonly unknown[]) : [];
+  return [error, ...[cause, ...many].flatMap((one) => causesOf(one, depth + 1))];
+}
