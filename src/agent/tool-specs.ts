@@ -1,8 +1,11 @@
-import { toJSONSchema, type ZodType } from 'zod';
+import { type ZodType, z } from 'zod';
 import type { ToolSpec } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
 
-/** The tools as the provider is told of them. */
+/**
+ * The tools as the provider is told of them. Objects take no other properties, so that a misspelt
+ * argument is an error the model can read.
+ */
 export function toolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
   return tools.map(({ name, description, inputSchema }) => ({
     name,
@@ -17,8 +20,17 @@ const translated = new WeakMap<ZodType, Record<string, unknown>>();
 function jsonSchemaOf(schema: ZodType): Record<string, unknown> {
   const known = translated.get(schema);
   if (known !== undefined) return known;
-  const { $schema: _, ...body } = toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const { $schema: _, ...body } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override: closeObject,
+  });
   const json = { type: 'object', ...body };
   translated.set(schema, json);
   return json;
+}
+
+function closeObject({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  if (jsonSchema.type === 'object' && jsonSchema.additionalProperties === undefined)
+    jsonSchema.additionalProperties = false;
 }

@@ -9,8 +9,6 @@ export interface LlmProvider {
   /** One answer without streaming, for titles and summaries. Throws ParleyError with a `model_…` code. */
   send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer>;
   model(): ModelInfo;
-  /** Loads what the first call needs (an SDK, say), so that the first person does not wait for it. */
-  warm?(): Promise<void>;
 }
 
 export type ModelInfo = {

@@ -55,9 +55,6 @@ export function createAnthropicProvider(options: AnthropicOptions): LlmProvider 
     stream,
     send,
     model: () => model,
-    warm: async () => {
-      await clients.current();
-    },
   };
 }
 

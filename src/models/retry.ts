@@ -107,9 +107,6 @@ export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProv
     stream,
     send,
     model: () => provider.model(),
-    warm: async () => {
-      await Promise.all(providers.map((each) => each.warm?.()));
-    },
   };
 }
 

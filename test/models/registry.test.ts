@@ -15,7 +15,7 @@ describe('the model of the settings', () => {
     expect(textIn(await eventsOf(model))).toContain('[demo model]');
   });
 
-  it('is Claude with retries and fallbacks, once it is warm without a call', async () => {
+  it('is Claude with retries and fallbacks', async () => {
     server.script([{ status: 529 }, { status: 404 }, { text: 'ok' }]);
     const clock = aPatientClock();
     const model = createModel(
@@ -28,8 +28,6 @@ describe('the model of the settings', () => {
       },
       { clock, random: () => 0.5 },
     );
-    await model.warm?.();
-    expect(server.requests).toHaveLength(0);
     expect(model.model()).toMatchObject({ id: 'claude-opus-5-5', contextWindow: 1_000_000, canThink: true });
     expect((await eventsOf(model)).at(-1)).toMatchObject({ type: 'complete', model: 'claude-sonnet-5-5' });
     expect(clock.waits).toEqual([2200]);

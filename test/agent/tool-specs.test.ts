@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineTool } from '#contracts/tool.ts';
-import { createToolSpecs, toolSpec } from '../../src/models/json-schema.ts';
+import { toolSpecs } from '../../src/agent/tool-specs.ts';
 
 function aTool(inputSchema: z.ZodType) {
   return defineTool({
@@ -21,7 +21,7 @@ describe('the model’s view of a tool', () => {
       text: z.string().describe('What to write'),
       tags: z.array(z.object({ name: z.string() })).default([]),
     });
-    expect(toolSpec(aTool(inputSchema))).toEqual({
+    expect(toolSpecs([aTool(inputSchema)])[0]).toEqual({
       name: 'note',
       description: 'Writes a note.',
       inputSchema: {
@@ -45,23 +45,16 @@ describe('the model’s view of a tool', () => {
     });
   });
 
-  it('is made once per tool', () => {
-    const specOf = createToolSpecs();
-    const tool = aTool(z.object({}));
-    expect(specOf(tool)).toBe(specOf(tool));
+  it('is made once per schema', () => {
+    const schema = z.object({});
+    const [one, other] = toolSpecs([aTool(schema), aTool(schema)]);
+    expect(one?.inputSchema).toBe(other?.inputSchema);
   });
 
   it('keeps a record’s own rule about further properties', () => {
-    const spec = toolSpec(aTool(z.object({ env: z.record(z.string(), z.string()) })));
-    expect(spec.inputSchema).toMatchObject({
+    const [spec] = toolSpecs([aTool(z.object({ env: z.record(z.string(), z.string()) }))]);
+    expect(spec?.inputSchema).toMatchObject({
       properties: { env: { additionalProperties: { type: 'string' } } },
     });
-  });
-
-  it('is refused for input that is no object', () => {
-    expect(() => toolSpec(aTool(z.string()))).toThrow('tool note: the input schema must be an object');
-    expect(() => toolSpec(aTool(z.object({ at: z.date() })))).toThrow(
-      'tool note: the input schema has no JSON form',
-    );
   });
 });
