@@ -1,0 +1,106 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ParleyError } from '#contracts/errors.ts';
+import { readEnvironment } from '../../src/config/environment.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { secretsOf } from '../../src/config/secrets-of.ts';
+
+const tokenOf = (id: number) => `${id}:AAF0123456789abcdefghijklmnopqrs-_x`;
+
+function load(channels: object, variables: Record<string, string> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-accounts-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'parley.config.json'), JSON.stringify({ channels }));
+  return loadConfig(readEnvironment(variables), folder);
+}
+
+function problemOf(channels: object, variables: Record<string, string> = {}): string {
+  try {
+    load(channels, variables);
+  } catch (error) {
+    return (error as ParleyError).message;
+  }
+  throw new Error('the configuration was accepted');
+}
+
+describe('several accounts of one network', () => {
+  it('have a token each, by their name or by the variable they name, and take over the rest', () => {
+    const accounts = {
+      work: { pollSeconds: 5 },
+      'at-home': { tokenEnv: 'HOME_BOT', apiRoot: 'https://bots.example' },
+      later: {},
+    };
+    const config = load(
+      { telegram: { pollSeconds: 20, accounts } },
+      { TELEGRAM_BOT_TOKEN: tokenOf(1), TELEGRAM_BOT_TOKEN_WORK: tokenOf(2), HOME_BOT: tokenOf(3) },
+    );
+    const { telegram } = config.channels;
+    expect(telegram).toMatchObject({ enabled: true, pollSeconds: 20 });
+    expect(telegram.accounts?.work).toMatchObject({ enabled: true, pollSeconds: 5 });
+    expect(telegram.accounts?.['at-home']).toMatchObject({
+      enabled: true,
+      pollSeconds: 20,
+      apiRoot: 'https://bots.example',
+    });
+    expect(telegram.accounts?.later).toMatchObject({ enabled: false, needs: 'TELEGRAM_BOT_TOKEN_LATER' });
+    const tokens = [telegram, telegram.accounts?.work, telegram.accounts?.['at-home']].map(
+      (one) => `${one?.token}`,
+    );
+    expect(tokens).toEqual(Array(3).fill('[secret]'));
+    expect(secretsOf(config)).toEqual(expect.arrayContaining([tokenOf(1), tokenOf(2), tokenOf(3)]));
+  });
+
+  it('are off together, and each for itself', () => {
+    const variables = { TELEGRAM_BOT_TOKEN_A: tokenOf(1), TELEGRAM_BOT_TOKEN_B: tokenOf(2) };
+    const accounts = { a: {}, b: { enabled: false } };
+    const both = load({ telegram: { accounts } }, variables).channels.telegram;
+    expect([both.enabled, both.accounts?.a?.enabled, both.accounts?.b?.enabled]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+    const none = load({ telegram: { enabled: false, accounts } }, variables).channels.telegram;
+    expect(none.accounts?.a?.enabled).toBe(false);
+  });
+
+  it('of Signal share the address and have a number each', () => {
+    const accounts = { work: { number: '+15550002222' }, home: { number: '+15550003333' } };
+    const { signal } = load({ signal: { apiUrl: 'http://127.0.0.1:8080', accounts } }).channels;
+    expect(signal.enabled).toBe(false);
+    expect(signal.accounts?.work).toMatchObject({
+      enabled: true,
+      apiUrl: 'http://127.0.0.1:8080',
+      number: '+15550002222',
+    });
+  });
+
+  it.each([
+    [
+      'one token twice',
+      { work: {} },
+      { TELEGRAM_BOT_TOKEN: tokenOf(1), TELEGRAM_BOT_TOKEN_WORK: tokenOf(1) },
+      'TELEGRAM_BOT_TOKEN_WORK in the environment: is the same as TELEGRAM_BOT_TOKEN in the environment',
+    ],
+    [
+      'two names of one variable',
+      { 'a-b': {}, a_b: {} },
+      { TELEGRAM_BOT_TOKEN_A_B: tokenOf(1) },
+      'an account can be configured once',
+    ],
+    [
+      'a token without its account',
+      {},
+      { TELEGRAM_BOT_TOKEN_WORK: tokenOf(1) },
+      'add "work": {} to channels.telegram.accounts',
+    ],
+    ['no token for one that is on', { work: { enabled: true } }, {}, 'set TELEGRAM_BOT_TOKEN_WORK'],
+    ['a placeholder', { work: {} }, { TELEGRAM_BOT_TOKEN_WORK: 'changeme' }, 'is a placeholder'],
+    ['a token in the file', { work: { token: 'x' } }, {}, 'set TELEGRAM_BOT_TOKEN_WORK in the environment'],
+    ['a name that is none', { 'no name!': {} }, {}, 'use up to 64 letters'],
+    ['no name of a variable', { work: { tokenEnv: 'my token' } }, {}, 'is not the name of a variable'],
+  ])('are refused with %s', (_name, accounts, variables, problem) => {
+    expect(problemOf({ telegram: { accounts } }, variables)).toContain(problem);
+  });
+});
