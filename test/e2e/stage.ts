@@ -25,10 +25,14 @@ export type Stage = {
   close(options?: { readonly isKept: boolean }): Promise<void>;
 };
 
-/** `config`: what parley.config.json says. `networks`: those beside Telegram that are connected. */
+/**
+ * `config`: what parley.config.json says. `networks`: those beside Telegram that are connected. `env`: further
+ * variables of the gateway.
+ */
 export async function openStage(
   config: Readonly<Record<string, unknown>> = {},
   networks: readonly ChannelName[] = [],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<Stage> {
   const [telegram, model, folder, signal] = await Promise.all([
     startTelegramServer(),
@@ -52,6 +56,7 @@ export async function openStage(
         env: {
           ...environmentFor({ telegram, model }),
           ...signal?.environment,
+          ...env,
           EFFECTS_FILE: effectsFile,
           PARLEY_CONFIG: configFile,
         },

@@ -1,0 +1,208 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { createGate } from '../platforms/anthropic/gate.ts';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { databaseServer, makeDatabase } from './own-database.ts';
+import { makeDoor } from './own-door.ts';
+import type { SignalSide } from './signal-side.ts';
+import { openStage, type Stage } from './stage.ts';
+import { until } from './until.ts';
+
+/** Everything the model was shown in one request, as one text. */
+function shown(body: WireBody): string {
+  return body.messages.flatMap((message) => blocksOf(message).map(({ text }) => text ?? '')).join('\n');
+}
+
+type Opened = { readonly stage: Stage; readonly signal: SignalSide };
+
+async function openSignal(
+  atEnd: (end: () => Promise<void>) => void,
+  config: Readonly<Record<string, unknown>> = {},
+  env: Readonly<Record<string, string>> = {},
+): Promise<Opened> {
+  const stage = await openStage(config, ['signal'], env);
+  atEnd(() => stage.close());
+  if (stage.signal === undefined) throw new Error('the stage has no Signal');
+  return { stage, signal: stage.signal };
+}
+
+function lastText(body: WireBody): string {
+  return blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' }).at(-1)?.text ?? '';
+}
+
+// The smallest PNG there is: one transparent point.
+const dot = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+const echo = (body: WireBody) => ({ text: `You said: ${lastText(body)}` });
+
+describe.concurrent('a direct message on Signal', { timeout: 60_000 }, () => {
+  test('is read, shown as being answered, and answered once with its styles', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { stage, signal } = await openSignal(onTestFinished);
+    await stage.start();
+    const { server } = signal;
+    const ada = signal.user(501);
+    const gate = createGate();
+    stage.model.script([{ text: 'The sky is **blue**, 2 * 3 = 6.', hold: { gate } }]);
+    const question = server.people.writes({ from: ada, text: 'What colour is the sky?' });
+    await gate.reached;
+    await server.waitFor(() => server.platform.typing.length > 0);
+    await server.waitFor(() => question.readBy.has(server.account.uuid));
+    gate.open();
+    await server.waitFor(() => server.botMessages(ada).length === 1);
+    await untilAtRest(stage.dataDir, 1);
+
+    const [answer] = server.botMessages(ada);
+    expect([answer?.text, answer?.styles]).toEqual([
+      'The sky is blue, 2 * 3 = 6.',
+      [{ style: 'BOLD', start: 11, length: 4 }],
+    ]);
+    expect(countTold(stage.dataDir, ['What colour is the sky?'])).toEqual([1]);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+    expect(server.refusals).toEqual([]);
+    // Receipts and typing of people make no rows.
+    server.people.types(ada);
+    await server.waitFor(
+      () => server.posts.at(-1)?.body.includes('STARTED') && server.posts.at(-1)?.status === 200,
+    );
+    expect(readStore(stage.dataDir, 'select count(*) as events from ledger')).toEqual([{ events: 1 }]);
+  });
+
+  test('with a picture shows it to the model, and the server keeps no copy', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { stage, signal } = await openSignal(onTestFinished);
+    await stage.start();
+    const { server } = signal;
+    stage.model.script(() => ({ text: 'A dot.' }));
+    const ada = signal.user(501);
+    const photo = server.world.addAttachment({ bytes: dot, fileName: 'dot.png', contentType: 'image/png' });
+    server.people.writes({ from: ada, text: 'What is this?', attachments: [photo] });
+    await server.waitFor(() => server.botMessages(ada).length === 1);
+    expect(JSON.stringify(stage.model.requests[0]?.body)).toContain(dot.toString('base64'));
+    await server.waitFor(() => !server.world.attachments.has(photo.id));
+    await untilAtRest(stage.dataDir, 1);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+
+  test('that comes while the owner talks to others is the owner’s alone; a note to self is answered', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { stage, signal } = await openSignal(onTestFinished);
+    await stage.start();
+    const { server } = signal;
+    stage.model.script(echo);
+    server.people.writes({ from: server.account, to: signal.user(501), text: 'a private word' });
+    server.people.writes({ from: server.account, text: 'note this' });
+    await server.waitFor(() =>
+      server.botMessages(server.account).some(({ text }) => text.startsWith('You said')),
+    );
+    await untilAtRest(stage.dataDir, 2);
+    expect(stage.model.requests.map(({ body }) => shown(body)).join()).not.toContain('a private word');
+    expect(readStore(stage.dataDir, 'select outcome, reason from ledger order by at')).toEqual([
+      { outcome: 'ignored', reason: 'own-message' },
+      { outcome: 'accepted', reason: null },
+    ]);
+  });
+});
+
+describe.concurrent('a group on Signal', { timeout: 60_000 }, () => {
+  test('is answered when Parley is mentioned or replied to, with what was said before', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { stage, signal } = await openSignal(onTestFinished);
+    await stage.start();
+    const { server } = signal;
+    const [ada, bob] = [signal.user(501), signal.user(502)];
+    const team = server.world.addGroup({ name: 'Team', members: [ada, bob, server.account] });
+    stage.model.script((_body, count) => ({ text: `Answer ${count}.` }));
+    server.people.writes({ from: bob, to: team, text: 'The roses want water.' });
+    const bot = { ...server.account, name: 'Parley' };
+    server.people.writes({ from: ada, to: team, text: '@Parley what did Bob say?', mentioning: [bot] });
+    const first = await server.waitFor(() => server.botMessages(team)[0]);
+    server.people.writes({ from: bob, to: team, text: 'Is that all?', quoting: first });
+    await server.waitFor(() => server.botMessages(team).length === 2);
+    await untilAtRest(stage.dataDir, 3);
+    const [one = '', two = ''] = stage.model.requests.map(({ body }) => shown(body));
+    expect(one).toMatch(
+      /<<<untrusted [^>]*>>>\n\[Person 502[^\n]*\] The roses want water\.\n<<<end untrusted/,
+    );
+    expect(one).toMatch(/\[Person 501[^\n]*\] @Parley what did Bob say\?/);
+    expect(two).toContain('Is that all?');
+    expect(server.botMessages(team).map(({ text }) => text)).toEqual(['Answer 1.', 'Answer 2.']);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+    expect(server.refusals).toEqual([]);
+  });
+});
+
+describe.concurrent('a restart', { timeout: 60_000 }, () => {
+  test('goes on with the conversation and says since when messages may be missing', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { stage, signal } = await openSignal(onTestFinished);
+    stage.model.script(echo);
+    const person = signal.person(501);
+    const first = await stage.start();
+    person.says('My cat is called Byron.');
+    await until(() => person.standing().length === 1, { what: 'the first answer' });
+    await first.stop();
+    // Nobody keeps this one: signal-cli has confirmed it to Signal.
+    signal.server.people.writes({ from: signal.user(501), text: 'Lost.' });
+    await stage.start();
+    person.says('What is my cat called?');
+    await until(() => person.standing().length === 2, { what: 'the second answer' });
+    await untilAtRest(stage.dataDir, 2);
+    const { messages } = stage.model.requests[1]?.body ?? { messages: [] };
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+    expect(countTold(stage.dataDir, ['Lost.'])).toEqual([0]);
+    const log = await readFile(join(stage.dataDir, 'test.log'), 'utf8');
+    expect(log.match(/keeps nothing in json-rpc mode, and Parley was away/g)?.length).toBeGreaterThan(0);
+  });
+});
+
+// Without PARLEY_TEST_DATABASE_URL there is no database that can go away while the process lives.
+describe.skipIf(databaseServer === undefined)('while the database is away', () => {
+  test('messages are kept in the file, survive a kill, and are answered in order', {
+    timeout: 90_000,
+  }, async ({ expect, onTestFinished }) => {
+    const database = await makeDatabase(onTestFinished);
+    const inside = new URL(database.url);
+    const door = await makeDoor({ host: inside.hostname, port: Number(inside.port) }, onTestFinished);
+    const outside = new URL(database.url);
+    outside.hostname = '127.0.0.1';
+    outside.port = String(door.port);
+    const config = { queue: { dm: { mode: 'followup' } } };
+    const { stage, signal } = await openSignal(onTestFinished, config, { DATABASE_URL: outside.href });
+    stage.model.script(echo);
+    const person = signal.person(501);
+    const parley = await stage.start();
+    person.says('Before.');
+    await until(() => person.standing().length === 1, { what: 'an answer', deadlineMs: 20_000 });
+
+    door.shut();
+    const spooled = ['One.', 'Two.', 'Three.'];
+    for (const text of spooled) person.says(text);
+    await until(person.isHeard, { what: 'the webhook has answered 200', deadlineMs: 20_000 });
+    expect((await stat(join(stage.dataDir, 'channels/signal/spool.jsonl'))).size).toBeGreaterThan(0);
+    await parley.kill();
+
+    door.open();
+    await stage.start();
+    person.says('After.');
+    const wanted = ['Before.', ...spooled, 'After.'].map((text) => `You said: ${text}`);
+    await until(() => person.standing().length >= wanted.length, { what: 'all answers', deadlineMs: 30_000 });
+    expect(person.standing()).toEqual(wanted);
+    expect(await database.read('select distinct outcome from inbox')).toEqual([{ outcome: 'answered' }]);
+  });
+});
