@@ -20,9 +20,11 @@ const service = z.object({
   pids_limit: z.number().optional(),
   ports: z.array(z.string()).default([]),
   volumes: z.array(z.string()).default([]),
+  tmpfs: z.array(z.string()).default([]),
   networks: z.array(z.string()).default([]),
   environment: z.record(z.string(), z.string()).default({}),
   command: z.array(z.string()).default([]),
+  depends_on: z.record(z.string(), z.object({ condition: z.string() })).default({}),
   healthcheck: z.object({ test: z.array(z.string()) }).optional(),
 });
 type Service = z.output<typeof service>;
@@ -37,6 +39,9 @@ const original = readFileSync('docker-compose.yml', 'utf8');
 const read = (text: string) => compose.parse(parse(text, { merge: true }));
 
 type ServiceRule = (service: Service, name: string, file: Compose) => boolean;
+
+/** Parley, and the server that speaks Signal for it. */
+const talksToTheWorld = new Set(['parley', 'signal']);
 
 /** Each rule holds for every service; beside it the edit that must break it. */
 const rules: Record<string, { readonly holds: ServiceRule; readonly mutate: (text: string) => string }> = {
@@ -87,7 +92,7 @@ const rules: Record<string, { readonly holds: ServiceRule; readonly mutate: (tex
     holds: ({ networks }, name, file) =>
       networks.includes('inside') &&
       file.networks.inside?.internal === true &&
-      (name === 'parley' || networks.length === 1),
+      (talksToTheWorld.has(name) || networks.length === 1),
     mutate: (text) => text.replace('internal: true', 'internal: false'),
   },
   'has no default password': {
@@ -117,6 +122,15 @@ const rules: Record<string, { readonly holds: ServiceRule; readonly mutate: (tex
       (/policy noeviction/.test(command.join(' ')) && /--requirepass/.test(command.join(' '))),
     mutate: (text) => text.replace('noeviction', 'allkeys-lru'),
   },
+  'hands every message to Parley and starts behind it, if it is the Signal server': {
+    holds: ({ environment, depends_on }, name) =>
+      name !== 'signal' ||
+      (environment.MODE === 'json-rpc' &&
+        environment.RECEIVE_WEBHOOK_URL ===
+          `http://parley:7411/channels/signal/webhook/${'$'}{SIGNAL_WEBHOOK_SECRET:-}` &&
+        depends_on.parley?.condition === 'service_healthy'),
+    mutate: (text) => text.replace('http://parley:7411/channels/signal/', 'http://parley:7411/channels/'),
+  },
   'is given no variable that Parley does not know, if it is Parley': {
     holds: ({ environment }, name) =>
       name !== 'parley' ||
@@ -145,8 +159,15 @@ describe.each(Object.entries(rules))('in docker-compose.yml every service %s', (
 });
 
 describe('the rest of the set-up', () => {
-  it('has the three services that exist', () => {
-    expect(Object.keys(read(original).services)).toEqual(['parley', 'redis', 'postgres']);
+  it('has the four services that exist', () => {
+    expect(Object.keys(read(original).services)).toEqual(['parley', 'redis', 'postgres', 'signal']);
+  });
+
+  it('mounts machine code where it may run for the Signal server only', () => {
+    const mounts = Object.entries(read(original).services).filter(([, { tmpfs }]) =>
+      tmpfs.some((mount) => /\bexec\b/.test(mount)),
+    );
+    expect(mounts.map(([name]) => name)).toEqual(['signal']);
   });
 
   it('builds an image that runs as a user that is not root, from an exact version', () => {
