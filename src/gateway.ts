@@ -5,7 +5,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ChannelEntry } from '#contracts/channel.ts';
-import { channelLine } from '#contracts/channel-line.ts';
 import { type Clock, systemClock } from '#contracts/clock.ts';
 import { type Closers, createClosers } from '#contracts/closers.ts';
 import { peerId } from '#contracts/ids.ts';
@@ -13,10 +12,11 @@ import type { Log } from '#contracts/log.ts';
 import { noProbe, type Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { type ChannelHost, createChannelHost } from './channel-host/channel-host.ts';
+import { type ConfiguredAccount, configuredAccounts } from './channel-host/configured-accounts.ts';
 import { createOwnerWatch, type OwnerWatch } from './channel-host/owner-watch.ts';
 import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { createTimelines, type Timelines } from './channel-host/timeline.ts';
-import type { ChannelSettings, Config } from './config/config.ts';
+import type { Config } from './config/config.ts';
 import { revealSettings } from './config/secret.ts';
 import { type Foundations, openFoundations } from './foundations.ts';
 import { createIntake } from './inbound/accept.ts';
@@ -145,17 +145,13 @@ async function joinStages(base: Base): Promise<Gateway> {
   const server = await openServer(base, { host, space, owner });
   const joined = await joinRuns(base, { host, post, active, wakes, outbox: deliverer });
   workers = joined.workers;
-  const { contextLimit } = config.groups;
   const sweeper = startSweeper({
-    store,
+    ...base,
+    ...owner,
     wakes,
-    clock,
-    log,
-    contextLimit,
+    contextLimit: config.groups.contextLimit,
     deliver: deliverer.deliver,
     fetch: fetcher.fetch,
-    onAlarm: owner.onAlarm,
-    onAlarmOver: owner.onAlarmOver,
   });
   closers.add('sweeper', sweeper.stop);
   closers.add('intake', host.stopReceiving);
@@ -317,10 +313,9 @@ type ChannelParts = { readonly host: ChannelHost; readonly gate: Gate; readonly 
 
 async function openChannels(base: Base, { host, gate, server }: ChannelParts): Promise<void> {
   const { config, timelines } = base;
-  const open = async ({ entry, settings, accountName }: Opened): Promise<void> => {
+  const open = async ({ entry, line, accountName, state }: ConfiguredAccount): Promise<void> => {
     const { id, load, localPeer } = entry;
-    const line = channelLine(id, accountName);
-    if (!settings?.enabled) return host.setOff(line, whyOff(entry, settings, accountName));
+    if (state.kind === 'off') return host.setOff(line, state.reason);
     const dataDir = join(config.dataDir, 'channels', line);
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
     const timeline =
@@ -329,36 +324,9 @@ async function openChannels(base: Base, { host, gate, server }: ChannelParts): P
         : { timeline: timelines.readerFor((route) => laneKeyOf(gate, route, localPeer)) };
     const deps = { dataDir, routes: server.routesFor(line), ...timeline };
     const named = accountName === undefined ? {} : { accountName };
-    await host.run({ id, ...named, load, settings: revealSettings(settings), deps });
+    await host.run({ id, ...named, load, settings: revealSettings(state.settings), deps });
   };
-  const settingsOf = new Map<string, ChannelSettings>(Object.entries(config.channels));
-  const all = base.channels.flatMap((entry): readonly Opened[] => {
-    const settings = settingsOf.get(entry.id);
-    const named = Object.entries(settings?.accounts ?? {}).map(([accountName, own]) => ({
-      ...{ entry, accountName, settings: own },
-    }));
-    // A network may be there through its named accounts only.
-    const isNamedOnly = named.length > 0 && !settings?.enabled;
-    return isNamedOnly ? named : [{ entry, settings, accountName: undefined }, ...named];
-  });
-  await Promise.all(all.map(open));
-}
-
-/** One account of a network; without a name the one that stands for itself. */
-type Opened = {
-  readonly entry: ChannelEntry;
-  readonly settings: ChannelSettings | undefined;
-  readonly accountName: string | undefined;
-};
-
-function whyOff({ id, needs }: ChannelEntry, settings: Opened['settings'], accountName?: string): string {
-  if (accountName !== undefined) {
-    const { needs: variable } = settings ?? {};
-    const place = `channels.${id}.accounts.${accountName}`;
-    return variable === undefined ? `${place}.enabled is false` : `set ${variable} to have it`;
-  }
-  const isMissing = needs !== undefined && (settings?.token ?? settings?.apiUrl) === undefined;
-  return isMissing ? `set ${needs} to have it` : `channels.${id}.enabled is false`;
+  await Promise.all(configuredAccounts(base.channels, config).map(open));
 }
 
 /** The session of the person who sits at a channel of this machine. */

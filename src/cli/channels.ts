@@ -1,14 +1,14 @@
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { LoginStep } from '#contracts/channel-abilities.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { Config } from '../config/config.ts';
+import { type ConfiguredAccount, configuredAccounts } from '../channel-host/configured-accounts.ts';
 import { isInteractive } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
 import { askGateway } from './ask-gateway.ts';
 import type { ExitCode } from './exit-code.ts';
 import { renderQrCode } from './qr-code.ts';
-import { settingsOf, withAdapter } from './with-adapter.ts';
+import { withAdapter } from './with-adapter.ts';
 
 type ShownChannel = { readonly id: string; readonly state: string; readonly detail: string };
 
@@ -20,7 +20,7 @@ export async function runChannelsStatus(
   const config = loadConfig();
   const answer = await askGateway(config);
   const isRunning = answer.kind === 'running';
-  const shown = isRunning ? answer.status.channels : channels.map((entry) => asConfigured(config, entry));
+  const shown = isRunning ? answer.status.channels : configuredAccounts(channels, config).map(asConfigured);
   if (asJson) {
     process.stdout.write(`${JSON.stringify({ isRunning, channels: shown }, undefined, 2)}\n`);
     return 0;
@@ -31,17 +31,13 @@ export async function runChannelsStatus(
   return 0;
 }
 
-function asConfigured(config: Config, entry: ChannelEntry): ShownChannel {
-  const { id } = entry;
-  const isOn = settingsOf(config, id)?.enabled === true;
-  return { id, state: isOn ? 'configured' : 'off', detail: isOn ? 'on at the next start' : whyOff(entry) };
-}
-
-function whyOff({ id, needs }: ChannelEntry): string {
-  return needs === undefined ? `channels.${id}.enabled is false` : `it needs ${needs}`;
+function asConfigured({ line: id, state }: ConfiguredAccount): ShownChannel {
+  if (state.kind === 'off') return { id, state: 'off', detail: state.reason };
+  return { id, state: 'configured', detail: 'on at the next start' };
 }
 
 export type LoginOptions = {
+  /** `signal`, or `signal.work` for a named account. */
   readonly channel: string;
   readonly asJson: boolean;
   /** Ends the attempt; absent: Ctrl-C does. */
@@ -53,34 +49,33 @@ export async function runChannelsLogin(
   channels: readonly ChannelEntry[],
   { channel, asJson, signal = untilInterrupted() }: LoginOptions,
 ): Promise<ExitCode> {
-  const entry = channels.find(({ id }) => id === channel);
-  if (entry === undefined) {
-    const known = channels.map(({ id }) => id).join(', ');
+  const config = loadConfig();
+  const accounts = configuredAccounts(channels, config);
+  const account = accounts.find(({ line }) => line === channel);
+  if (account === undefined) {
+    const known = accounts.map(({ line }) => line).join(', ');
     throw new ParleyError('invalid_input', `There is no channel “${channel}”; there are: ${known}.`);
   }
-  const config = loadConfig();
-  if (settingsOf(config, channel)?.enabled !== true)
-    throw new ParleyError('config_invalid', `The channel ${channel} is off: ${whyOff(entry)}.`);
-  await withAdapter(config, entry, async ({ login }) => {
-    if (login === undefined) throw new ParleyError('invalid_input', noLogin(entry));
+  await withAdapter(config, account, async ({ login }) => {
+    if (login === undefined) throw new ParleyError('invalid_input', noLogin(account));
     for await (const step of login.login(signal)) {
-      process.stdout.write(asJson ? `${JSON.stringify(step)}\n` : describeStep(entry, step));
+      process.stdout.write(asJson ? `${JSON.stringify(step)}\n` : describeStep(account, step));
     }
   });
   return 0;
 }
 
-function noLogin({ id, needs }: ChannelEntry): string {
-  const instead = needs === undefined ? 'it needs none' : `set ${needs} instead`;
-  return `The channel ${id} has no login: ${instead}.`;
+function noLogin({ line, entry: { needs } }: ConfiguredAccount): string {
+  const instead = needs === undefined ? 'it needs none' : `it is ${needs} that lets it in`;
+  return `${line} has no login: ${instead}.`;
 }
 
-function describeStep({ id }: ChannelEntry, step: LoginStep): string {
+function describeStep({ line }: ConfiguredAccount, step: LoginStep): string {
   switch (step.kind) {
     case 'scan': {
       // A file or a pipe cannot be scanned; the address can be made into a code elsewhere.
       const code = isInteractive() ? `\n${renderQrCode(step.uri)}` : '';
-      return `Scan this with the app of ${id} (linked devices). It holds for a minute, then there is a new one.\n${code}\n${stripText(step.uri)}\n\n`;
+      return `Scan this with the app of ${line} (linked devices). It holds for a minute, then there is a new one.\n${code}\n${stripText(step.uri)}\n\n`;
     }
     case 'done':
       return `Linked: ${stripText(step.account)}. Start Parley again to use it.\n`;

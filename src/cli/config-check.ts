@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
+import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { configError, type Problem } from '../config/problem.ts';
@@ -33,9 +34,9 @@ async function findPartProblems(
   config: Config,
   { channels, plugins }: ConfiguredParts,
 ): Promise<readonly Problem[]> {
-  const ofChannels = channels.map(({ id, load }) => {
-    const settings = new Map(Object.entries(config.channels)).get(id);
-    return settings?.enabled ? check(`channels.${id}`, revealSettings(settings), load) : [];
+  const ofChannels = configuredAccounts(channels, config).map(({ entry, accountName, state }) => {
+    const place = `channels.${entry.id}${accountName === undefined ? '' : `.accounts.${accountName}`}`;
+    return state.kind === 'on' ? check(place, revealSettings(state.settings), entry.load) : [];
   });
   const ofPlugins = plugins.map(({ id, load }) =>
     check(`plugins.${id}`, new Map(Object.entries(config.plugins)).get(id) ?? {}, load),

@@ -1,38 +1,37 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ChannelAdapter, ChannelEntry } from '#contracts/channel.ts';
+import type { ChannelAdapter } from '#contracts/channel.ts';
 import { systemClock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
-import type { ChannelSettings, Config } from '../config/config.ts';
+import type { ConfiguredAccount } from '../channel-host/configured-accounts.ts';
+import type { Config } from '../config/config.ts';
 import { revealSettings } from '../config/secret.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 
-/** What core knows of a channel's settings; undefined for a channel that has none. */
-export function settingsOf(config: Config, id: string): ChannelSettings | undefined {
-  return new Map(Object.entries(config.channels)).get(id);
-}
-
 /**
  * Makes the channel's adapter beside a gateway that may run, for as long as `use` takes. It does not
- * receive. Throws ParleyError `config_invalid` when the channel refuses its settings.
+ * receive. Throws ParleyError `config_invalid` when it is off, or when the channel refuses its settings.
  */
 export async function withAdapter<T>(
   config: Config,
-  { id, load }: ChannelEntry,
+  { entry, line, accountName, state }: ConfiguredAccount,
   use: (adapter: ChannelAdapter) => Promise<T>,
 ): Promise<T> {
-  const definition = await load();
-  const settings = definition.configSchema.safeParse(revealSettings(settingsOf(config, id) ?? {}));
+  if (state.kind === 'off') throw new ParleyError('config_invalid', `${line} is off: ${state.reason}.`);
+  const definition = await entry.load();
+  const settings = definition.configSchema.safeParse(revealSettings(state.settings));
+  const place =
+    accountName === undefined ? `channels.${entry.id}` : `channels.${entry.id}.accounts.${accountName}`;
   if (!settings.success)
     throw new ParleyError(
       'config_invalid',
       settings.error.issues
-        .map((issue) => `${['channels', id, ...issue.path.map(String)].join('.')}: ${issue.message}`)
+        .map((issue) => `${[place, ...issue.path.map(String)].join('.')}: ${issue.message}`)
         .join('\n'),
     );
-  const own = join(config.dataDir, 'channels', id);
+  const own = join(config.dataDir, 'channels', line);
   const isThere = (await stat(own).catch(() => undefined))?.isDirectory() === true;
   // Before the first start it has no folder; nothing that it would keep there is known yet.
   const dataDir = isThere ? own : await mkdtemp(join(tmpdir(), 'parley-doctor-'));

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -28,7 +28,7 @@ describe('parley channels status', () => {
     const { code, stdout } = await runParley(['channels', 'status'], env);
     expect(code).toBe(0);
     expect(stdout).toMatch(/does not run/);
-    expect(stdout).toMatch(/telegram +off \(it needs TELEGRAM_BOT_TOKEN\)/);
+    expect(stdout).toMatch(/telegram +off \(set TELEGRAM_BOT_TOKEN to have it\)/);
     expect(stdout).toMatch(/terminal +configured/);
   });
 
@@ -41,6 +41,22 @@ describe('parley channels status', () => {
       isRunning: true,
       channels: [{ id: 'secret-channel', state: 'off', detail: 'no token' }],
     });
+  });
+});
+
+const work = { accounts: { work: { apiUrl: 'http://127.0.0.1:1', number: '+15550000002' } } };
+
+describe('parley channels', () => {
+  it('know named accounts by their lines', { timeout: slow }, async () => {
+    const folder = await aFolder();
+    const config = join(folder, 'parley.config.json');
+    await writeFile(config, JSON.stringify({ channels: { signal: work } }));
+    const env = { PARLEY_DATA_DIR: folder, PARLEY_CONFIG: config, PARLEY_PORT: '1' };
+    const { stdout } = await runParley(['channels', 'status'], env);
+    expect(stdout).toMatch(/ {2}signal\.work configured/);
+    expect(stdout).not.toMatch(/ {2}signal /);
+    const { stderr } = await runParley(['channels', 'login', 'signal'], env);
+    expect(stderr).toMatch(/there are: .*signal\.work/);
   });
 });
 
@@ -82,7 +98,7 @@ describe('parley channels login', () => {
   });
 
   it.each([
-    ['telegram', /telegram is off: it needs TELEGRAM_BOT_TOKEN/],
+    ['telegram', /telegram is off: set TELEGRAM_BOT_TOKEN to have it/],
     ['web', /web has no login/],
     ['pigeon', /no channel “pigeon”; there are: web, terminal/],
   ])('says why there is none for %s', { timeout: slow }, async (channel, problem) => {

@@ -1,6 +1,7 @@
 import type { ChannelAdapter, ChannelEntry } from '#contracts/channel.ts';
+import { type ConfiguredAccount, configuredAccounts } from '../../channel-host/configured-accounts.ts';
 import type { Config } from '../../config/config.ts';
-import { settingsOf, withAdapter } from '../with-adapter.ts';
+import { withAdapter } from '../with-adapter.ts';
 import { type DoctorCheck, failed, ok } from './check.ts';
 
 const timeoutMs = 20_000;
@@ -10,33 +11,37 @@ export async function checkChannels(
   config: Config,
   channels: readonly ChannelEntry[],
 ): Promise<readonly DoctorCheck[]> {
-  return (await Promise.all(channels.map((entry) => checkChannel(config, entry)))).flat();
+  const accounts = configuredAccounts(channels, config);
+  return (await Promise.all(accounts.map((account) => checkChannel(config, account)))).flat();
 }
 
-async function checkChannel(config: Config, entry: ChannelEntry): Promise<readonly DoctorCheck[]> {
-  const { id, needs, localPeer } = entry;
-  const settings = settingsOf(config, id);
-  if (!settings?.enabled) return [ok(id, needs === undefined ? 'off' : `off; it needs ${needs}`)];
-  if (localPeer !== undefined) return [ok(id, 'served by the gateway itself')];
+async function checkChannel(config: Config, account: ConfiguredAccount): Promise<readonly DoctorCheck[]> {
+  const { entry, line, state } = account;
+  if (state.kind === 'off') return [ok(line, `off; ${state.reason}`)];
+  if (entry.localPeer !== undefined) return [ok(line, 'served by the gateway itself')];
   try {
-    return await withAdapter(config, entry, async (adapter) => {
+    return await withAdapter(config, account, async (adapter) => {
       const signal = AbortSignal.timeout(timeoutMs);
-      const account = await checkAccount(id, adapter, signal);
+      const who = await checkAccount(line, adapter, signal);
       const found = (await adapter.checks?.check(signal)) ?? [];
-      return [account, ...found.map((check) => ({ ...check, name: `${id} ${check.name}` }))];
+      return [who, ...found.map((check) => ({ ...check, name: `${line} ${check.name}` }))];
     });
   } catch (error) {
-    return [failed(id, messageOf(error), `correct channels.${id} in the configuration`)];
+    return [failed(line, messageOf(error), `correct channels.${entry.id} in the configuration`)];
   }
 }
 
-async function checkAccount(id: string, adapter: ChannelAdapter, signal: AbortSignal): Promise<DoctorCheck> {
+async function checkAccount(
+  line: string,
+  adapter: ChannelAdapter,
+  signal: AbortSignal,
+): Promise<DoctorCheck> {
   try {
     const { name } = await adapter.identify(signal);
-    return ok(id, `on, as ${name}`);
+    return ok(line, `on, as ${name}`);
   } catch (error) {
     return failed(
-      id,
+      line,
       messageOf(error),
       'the message says what is wrong; without the network nothing comes in',
     );

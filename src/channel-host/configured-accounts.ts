@@ -1,0 +1,57 @@
+import type { ChannelEntry } from '#contracts/channel.ts';
+import { channelLine } from '#contracts/channel-line.ts';
+import type { ChannelSettings, Config } from '../config/config.ts';
+
+/** One account of a network, as it is configured. */
+export type ConfiguredAccount = {
+  readonly entry: ChannelEntry;
+  /** `telegram`, or `telegram.work` for a named account. */
+  readonly line: string;
+  readonly accountName: string | undefined;
+  readonly state:
+    | { readonly kind: 'on'; readonly settings: ChannelSettings }
+    /** `reason` says what to set to have it. */
+    | { readonly kind: 'off'; readonly reason: string };
+};
+
+/** Every account of the channels in their order; a network that is off is there once. */
+export function configuredAccounts(
+  channels: readonly ChannelEntry[],
+  config: Pick<Config, 'channels'>,
+): readonly ConfiguredAccount[] {
+  const settingsOf = new Map<string, ChannelSettings>(Object.entries(config.channels));
+  return channels.flatMap((entry) => {
+    const settings = settingsOf.get(entry.id);
+    const named = Object.entries(settings?.accounts ?? {}).map(([accountName, own]) =>
+      accountOf(entry, own, accountName),
+    );
+    // A network may be there through its named accounts only.
+    const isNamedOnly = named.length > 0 && !settings?.enabled;
+    return isNamedOnly ? named : [accountOf(entry, settings), ...named];
+  });
+}
+
+function accountOf(
+  entry: ChannelEntry,
+  settings: ChannelSettings | undefined,
+  accountName?: string,
+): ConfiguredAccount {
+  const state = settings?.enabled
+    ? ({ kind: 'on', settings } as const)
+    : ({ kind: 'off', reason: whyOff(entry, settings, accountName) } as const);
+  return { entry, line: channelLine(entry.id, accountName), accountName, state };
+}
+
+function whyOff(
+  { id, needs }: ChannelEntry,
+  settings: ChannelSettings | undefined,
+  accountName?: string,
+): string {
+  if (accountName !== undefined) {
+    const { needs: variable } = settings ?? {};
+    const place = `channels.${id}.accounts.${accountName}`;
+    return variable === undefined ? `${place}.enabled is false` : `set ${variable} to have it`;
+  }
+  const isMissing = needs !== undefined && (settings?.token ?? settings?.apiUrl) === undefined;
+  return isMissing ? `set ${needs} to have it` : `channels.${id}.enabled is false`;
+}
