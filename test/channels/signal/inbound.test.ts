@@ -380,7 +380,7 @@ describe('what cannot be read', () => {
     expect(({} as Record<string, unknown>).x).toBeUndefined();
   });
 
-  it('does not throw, whatever arrives', () => {
+  it('does not throw, whatever arrives', { timeout: 180_000 }, () => {
     const envelope = (payload: unknown) => ({
       account: server.account.number,
       envelope: { sourceUuid: ada.uuid, sourceDevice: 1, timestamp: 5, ...(payload as object) },

@@ -50,7 +50,7 @@ function stylesAt(styles: readonly { style: TextStyle; start: number; length: nu
   return [...new Set(covering.map(({ style }) => style))].sort();
 }
 
-describe('what the markers say', () => {
+describe('what the markers say', { timeout: 180_000 }, () => {
   it('is the text itself, whatever it is made of, and no marker is swallowed', () => {
     fc.assert(
       fc.property(aFormattedText, (formatted) => {
