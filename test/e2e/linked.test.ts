@@ -1,0 +1,194 @@
+/** One person on several networks, several bots on one network: all in one gateway. */
+import { describe, test } from 'vitest';
+import { createGate } from '../platforms/anthropic/gate.ts';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
+import { findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
+import { type Person, telegramPerson } from './person.ts';
+import { answerQuestion, answerTo } from './questions.ts';
+import { openStage, type Stage } from './stage.ts';
+import { until } from './until.ts';
+
+type Cleanup = (end: () => Promise<void>) => void;
+
+const workToken = '7000002:BBparley-test-token-0123456789abcdef';
+const patience = { deadlineMs: 30_000 };
+
+type Opened = {
+  readonly stage: Stage;
+  /** The Bot API of the second bot, the account `work`. */
+  readonly work: TelegramServer;
+  /** The person of this id at the second bot. */
+  atWork(id: number): Person;
+};
+
+async function openTwoBots(atEnd: Cleanup, config: object = {}): Promise<Opened> {
+  const work = await startTelegramServer({ token: workToken });
+  const telegram = { pollSeconds: 5, accounts: { work: { apiRoot: work.apiRoot } } };
+  const page = { enabled: false };
+  const channels = { telegram, web: page, terminal: page };
+  const settings = { ...config, channels };
+  const stage = await openStage(settings, ['signal'], { TELEGRAM_BOT_TOKEN_WORK: workToken });
+  atEnd(async () => {
+    await stage.close();
+    await work.close();
+  });
+  return { stage, work, atWork: (id) => telegramPerson(work, id) };
+}
+
+/** Waits until the person has been told something that fits, and gives it. */
+async function untilTold(person: Person, pattern: RegExp): Promise<string> {
+  const find = () => person.standing().find((text) => pattern.test(text));
+  await until(() => find() !== undefined, { what: `a message like ${pattern}`, ...patience });
+  return find() ?? '';
+}
+
+async function link(asker: Person, joiner: Person): Promise<void> {
+  const seen = asker.standing().length;
+  asker.says('/link');
+  await until(() => asker.standing().length > seen, { what: 'the code', ...patience });
+  const [, code] = /\/link ([A-Z2-9]{8})/.exec(asker.standing().at(-1) ?? '') ?? [];
+  joiner.says(`/link ${code}`);
+  await untilTold(joiner, /is linked with/);
+}
+
+function questionsShown(body: WireBody | undefined): readonly string[] {
+  const texts = (body?.messages ?? [])
+    .filter(({ role }) => role === 'user')
+    .flatMap((message) => blocksOf(message).map(({ text }) => text ?? ''));
+  return texts.flatMap((text) => text.match(/question-[\w-]*\w/g) ?? []);
+}
+
+describe.concurrent('a person with several accounts', { timeout: 120_000 }, () => {
+  test('goes on in one conversation from network to network, each answer where its question was asked', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { stage, atWork } = await openTwoBots(onTestFinished);
+    await stage.start();
+    const [telegram, signal, third] = [stage.person('telegram', 501), stage.person('signal'), atWork(777)];
+    const gate = createGate();
+    const isHeld = (body: WireBody) => questionsShown(body).at(-1) === 'question-on-signal';
+    stage.model.script((body) => ({ ...answerQuestion(body), ...(isHeld(body) && { hold: { gate } }) }));
+
+    telegram.says('question-on-telegram');
+    await untilTold(telegram, new RegExp(answerTo('question-on-telegram')));
+    await link(telegram, signal);
+    await untilTold(telegram, /is linked with this account/);
+    await link(signal, third);
+
+    signal.says('question-on-signal');
+    await gate.reached;
+    third.says('question-of-the-third');
+    await untilLedger(stage.dataDir, 7, 30_000);
+    // It neither joins the run of another route nor is it passed by what came after it.
+    signal.says('question-on-signal-again');
+    await untilLedger(stage.dataDir, 8, 30_000);
+    gate.open();
+    await untilTold(signal, new RegExp(answerTo('question-on-signal-again')));
+    await untilAtRest(stage.dataDir, 8, 30_000);
+
+    const answers = (person: Person) => person.standing().filter((text) => text.startsWith('The answer'));
+    expect(answers(telegram)).toEqual([answerTo('question-on-telegram')]);
+    expect(answers(third)).toEqual([answerTo('question-of-the-third')]);
+    expect(answers(signal)).toEqual([answerTo('question-on-signal'), answerTo('question-on-signal-again')]);
+    const order = ['on-telegram', 'on-signal', 'of-the-third', 'on-signal-again'].map(
+      (one) => `question-${one}`,
+    );
+    expect(questionsShown(stage.model.requests.at(-1)?.body)).toEqual(order);
+    const sessions = readStore(stage.dataDir, 'select id from sessions where "messageCount" > 0');
+    expect(sessions).toHaveLength(1);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+
+  test('is linked over a kill and a restart, and taken apart again', async ({ expect, onTestFinished }) => {
+    const { stage, atWork } = await openTwoBots(onTestFinished);
+    const parley = await stage.start();
+    const [telegram, third] = [stage.person('telegram', 501), atWork(777)];
+    stage.model.script(answerQuestion);
+    telegram.says('question-one');
+    await untilTold(telegram, new RegExp(answerTo('question-one')));
+    telegram.says('/link');
+    await untilTold(telegram, /\/link [A-Z2-9]{8}/);
+    const [, code] = /\/link ([A-Z2-9]{8})/.exec(telegram.standing().at(-1) ?? '') ?? [];
+    await parley.kill();
+    await stage.start();
+    third.says(`/link ${code}`);
+    await untilTold(third, /is linked with telegram:501/);
+    third.says('question-two');
+    await untilTold(third, new RegExp(answerTo('question-two')));
+    expect(questionsShown(stage.model.requests.at(-1)?.body)).toEqual(['question-one', 'question-two']);
+
+    third.says('/link remove telegram:501');
+    await untilTold(telegram, /has taken this account out/);
+    telegram.says('question-three');
+    await untilTold(telegram, new RegExp(answerTo('question-three')));
+    expect(questionsShown(stage.model.requests.at(-1)?.body)).toEqual(['question-three']);
+    await untilAtRest(stage.dataDir, 6, 30_000);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+
+  test.for([
+    ['per-account-channel-peer', ['telegram-501', 'work-501', 'telegram-502', 'signal']],
+    ['per-channel-peer', ['telegram-501 work-501', 'telegram-502', 'signal']],
+    ['per-peer', ['telegram-501 work-501', 'telegram-502', 'signal']],
+    ['main', ['telegram-501 work-501 telegram-502 signal']],
+  ] as const)(
+    'is kept together and apart as %s says',
+    async ([dmScope, groups], { expect, onTestFinished }) => {
+      const { stage, atWork } = await openTwoBots(onTestFinished, { dmScope });
+      await stage.start();
+      stage.model.script(answerQuestion);
+      const people: readonly (readonly [string, Person])[] = [
+        ['telegram-501', stage.person('telegram', 501)],
+        ['work-501', atWork(501)],
+        ['telegram-502', stage.person('telegram', 502)],
+        ['signal', stage.person('signal')],
+      ];
+      for (const [name, person] of people) {
+        person.says(`question-${name}`);
+        await untilTold(person, new RegExp(answerTo(`question-${name}`)));
+        expect(person.standing()).toHaveLength(1);
+      }
+      const together = new Map<string, string[]>();
+      for (const row of readStore(
+        stage.dataDir,
+        'select "laneKey", content from inbox order by "createdAt", seq',
+      )) {
+        const name = /question-([\w-]*\w)/.exec(String(row.content))?.[1] ?? '';
+        together.set(String(row.laneKey), [...(together.get(String(row.laneKey)) ?? []), name]);
+      }
+      expect([...together.values()].map((names) => names.join(' '))).toEqual(groups);
+      await untilAtRest(stage.dataDir, 4, 30_000);
+      expect(findBreaches(stage.dataDir)).toEqual([]);
+    },
+  );
+});
+
+describe.concurrent('two bots of one network', { timeout: 120_000 }, () => {
+  test('answer each for itself, and the trouble of one is not the other’s', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { stage, work, atWork } = await openTwoBots(onTestFinished);
+    stage.model.script(answerQuestion);
+    await stage.start();
+    const [telegram, third] = [stage.person('telegram', 501), atWork(777)];
+    telegram.says('question-one');
+    third.says('question-two');
+    await untilTold(telegram, new RegExp(answerTo('question-one')));
+    await untilTold(third, new RegExp(answerTo('question-two')));
+    third.says('/status');
+    expect(await untilTold(third, /^Agent/)).toContain('Account telegram.work (');
+
+    await work.goAway();
+    telegram.says('question-three');
+    await untilTold(telegram, new RegExp(answerTo('question-three')));
+    await work.comeBack();
+    third.says('question-four');
+    await untilTold(third, new RegExp(answerTo('question-four')));
+    await untilAtRest(stage.dataDir, 5, 60_000);
+    expect(telegram.standing()).toEqual([answerTo('question-one'), answerTo('question-three')]);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+});
