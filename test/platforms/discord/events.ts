@@ -12,8 +12,9 @@ export class Events {
     this.#platform = platform;
   }
 
+  /** Carries the nonce, which is told here and in the answer to the send, and kept nowhere. */
   messageCreated(message: StandingMessage): void {
-    this.#message('MESSAGE_CREATE', message);
+    this.#message('MESSAGE_CREATE', message, nonceOf(message));
   }
 
   messageUpdated(message: StandingMessage): void {
@@ -118,12 +119,13 @@ export class Events {
     this.#platform().gateway.dispatch({ t: 'INTERACTION_CREATE', guildId, data: () => data });
   }
 
-  #message(t: string, message: StandingMessage): void {
+  #message(t: string, message: StandingMessage, extra: Wire = {}): void {
     const { world, render, privileged } = this.#platform();
     const channel = world.channel(message.channelId);
-    this.#inChannel(t, channel, messageIntent(channel), ({ hasContent }) =>
-      render.messageEvent(message, hasContent && privileged.messageContent),
-    );
+    this.#inChannel(t, channel, messageIntent(channel), ({ hasContent }) => ({
+      ...render.messageEvent(message, hasContent && privileged.messageContent),
+      ...extra,
+    }));
   }
 
   #inChannel(
@@ -144,3 +146,5 @@ const messageIntent = (channel: ChannelState) =>
   isDirect(channel) ? intents.directMessages : intents.guildMessages;
 
 const guildOf = ({ guildId }: ChannelState): Wire => (guildId === undefined ? {} : { guild_id: guildId });
+
+export const nonceOf = ({ nonce }: StandingMessage): Wire => (nonce === undefined ? {} : { nonce });

@@ -57,13 +57,21 @@ export class Gateway {
   readonly #connections = new Set<Connection>();
   /** Every session there was, oldest first. */
   readonly sessions: Session[] = [];
-  /** How often a client identified, resumed, was refused a resume, and how many events were replayed. */
-  readonly counts = { connections: 0, identifies: 0, resumes: 0, refusedResumes: 0, replayed: 0 };
+  /** How often a client connected, identified, resumed, was refused a resume; events replayed; heartbeats. */
+  readonly counts = {
+    connections: 0,
+    identifies: 0,
+    resumes: 0,
+    refusedResumes: 0,
+    replayed: 0,
+    heartbeats: 0,
+  };
   /** The path and query of each connection, in order. */
   readonly urls: string[] = [];
   /** False: heartbeats go unanswered, as on a connection that is dead in one direction. */
   acknowledges = true;
   #identifiedAt = Number.NEGATIVE_INFINITY;
+  #isSilent = false;
 
   constructor(deps: GatewayDeps) {
     this.#deps = deps;
@@ -81,6 +89,19 @@ export class Gateway {
   clearFaults(): void {
     this.#faults.clear();
     this.acknowledges = true;
+    this.#endSilence();
+  }
+
+  /** Says nothing more and hears nothing, on connections that stay open, old and new. */
+  goSilent(): void {
+    this.#isSilent = true;
+    for (const { socket, session } of this.#connections) this.#leave(session, socket);
+  }
+
+  #endSilence(): void {
+    if (!this.#isSilent) return;
+    this.#isSilent = false;
+    for (const { socket } of this.#connections) socket.terminate();
   }
 
   dispatch(event: GatewayEvent): void {
@@ -108,14 +129,17 @@ export class Gateway {
     return !session.isOver;
   }
 
-  /** Cuts every socket. `isResumable` false: the sessions end as well, so what happens meanwhile is never told. */
+  /**
+   * Cuts every socket, with a code or without a word. The sessions end as well when `isResumable` is false or the
+   * code is 1000 or 1001; what happens meanwhile is then never told.
+   */
   cut({ isResumable = true, code }: { readonly isResumable?: boolean; readonly code?: number } = {}): void {
     for (const { socket, session } of this.#connections) {
       if (code === undefined) socket.terminate();
       else socket.close(code);
       this.#leave(session, socket);
     }
-    if (!isResumable) this.expireSessions();
+    if (!isResumable || code === 1000 || code === 1001) this.expireSessions();
   }
 
   /** Ends every session without a word: the next resume is refused. */
@@ -126,6 +150,11 @@ export class Gateway {
   /** Op 7: asks every client to connect again and resume. */
   askToReconnect(): void {
     for (const { socket } of this.#connections) send(socket, { op: 7, d: null });
+  }
+
+  /** Op 1: asks every client for a heartbeat out of turn. */
+  askForHeartbeat(): void {
+    for (const { socket } of this.#connections) send(socket, { op: 1, d: null });
   }
 
   /** Op 9: tells every client that its session is invalid; `isResumable` says whether to try a resume. */
@@ -142,6 +171,7 @@ export class Gateway {
     // Faults of a connection end in its close, which is handled.
     socket.on('error', () => undefined);
     socket.on('message', (data) => {
+      if (this.#isSilent) return;
       const mistake = this.#receive(connection, String(data));
       if (mistake !== undefined) this.#close(connection, mistake);
     });
@@ -150,15 +180,15 @@ export class Gateway {
     socket.on('close', (code) => {
       clearInterval(watch);
       this.#connections.delete(connection);
-      this.#leave(connection.session, socket);
+      const { session } = connection;
       // A client that closes with these codes gives its session up.
-      if (connection.session !== undefined && (code === 1000 || code === 1001))
-        connection.session.isOver = true;
+      if (session?.socket === socket && (code === 1000 || code === 1001)) session.isOver = true;
+      this.#leave(session, socket);
       this.#deps.onChange();
     });
     const mistake = mistakeIn(new URL(request.url ?? '/', 'http://gateway').searchParams);
     if (mistake !== undefined) this.#close(connection, mistake);
-    else
+    else if (!this.#isSilent)
       send(socket, { op: 10, d: { heartbeat_interval: this.#deps.heartbeatIntervalMs, _trace: ['test'] } });
     this.#deps.onChange();
   }
@@ -190,13 +220,19 @@ export class Gateway {
     const { op, d } = payload;
     if (op === 1) {
       connection.heardAt = at;
+      this.counts.heartbeats += 1;
+      this.#deps.onChange();
       if (this.acknowledges) send(connection.socket, { op: 11, d: null });
       return undefined;
     }
     if (op === 2) return this.#identify(connection, d);
     if (op === 6) return this.#resume(connection, d);
     if (typeof op !== 'number' || ![3, 4, 8, 31].includes(op)) return 'unknownOp';
-    return connection.session === undefined ? 'notAuthenticated' : undefined;
+    if (connection.session === undefined) return 'notAuthenticated';
+    // A client that asks for members would wait for them in vain: the test must know why.
+    if (op === 8)
+      this.#deps.refuse('gateway', 0, 'test server: op 8, members on request, is not spoken here');
+    return undefined;
   }
 
   #identify(connection: Connection, d: Wire): Mistake | undefined {

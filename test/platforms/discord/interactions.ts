@@ -69,7 +69,7 @@ export class Interactions {
   byToken(token: string): Interaction {
     const one = this.all.find((other) => other.token === token);
     if (one === undefined || one.answer === undefined) throw refuse('unknownWebhook');
-    if (this.#now() - one.at > tokenMs) throw refuse('invalidWebhookToken');
+    if (this.#now() - one.at >= tokenMs) throw refuse('invalidWebhookToken');
     return one;
   }
 }

@@ -17,11 +17,14 @@ export const allAllowed: AllowedMentions = {
   repliedUser: true,
 };
 
-export function readAllowedMentions(value: unknown, form: Form): AllowedMentions {
-  if (value === undefined || value === null) return allAllowed;
+/** The same for answers to interactions. */
+export const usersAllowed: AllowedMentions = { ...allAllowed, parse: ['users'] };
+
+export function readAllowedMentions(value: unknown, usual: AllowedMentions, form: Form): AllowedMentions {
+  if (value === undefined || value === null) return usual;
   if (typeof value !== 'object') {
     form.add('allowed_mentions', 'MODEL_TYPE_CONVERT', 'Only dictionaries may be used in a ModelType');
-    return allAllowed;
+    return usual;
   }
   const given = value as Readonly<Record<string, unknown>>;
   const list = (name: string): readonly string[] => {

@@ -1,6 +1,6 @@
 import type { UploadedFile } from './body.ts';
 import { Form, refuse } from './errors.ts';
-import { type AllowedMentions, readAllowedMentions, snowflakeExpected } from './mentions.ts';
+import { type AllowedMentions, allAllowed, readAllowedMentions, snowflakeExpected } from './mentions.ts';
 import { isSnowflake } from './snowflake.ts';
 import { messageFlags, type Wire } from './types.ts';
 
@@ -21,9 +21,17 @@ export type Draft = {
   readonly keptFiles: readonly string[] | undefined;
 };
 
+type Place = {
+  /** The path of the message inside the request's body: `data.`. */
+  readonly under?: string;
+  /** What may be pinged when the message does not say. */
+  readonly allowed?: AllowedMentions;
+};
+
 /** Reads and checks the body of a message. Throws the platform's refusal, with all that is wrong. */
-export function readMessageBody(body: Wire, files: readonly UploadedFile[], under = ''): Draft {
+export function readMessageBody(body: Wire, files: readonly UploadedFile[], place: Place = {}): Draft {
   const form = new Form();
+  const { under = '', allowed: usual = allAllowed } = place;
   const at = (path: string) => `${under}${path}`;
   const text = readText(body.content, form, at('content'));
   const embeds = readList(body.embeds, form, at('embeds'));
@@ -31,7 +39,7 @@ export function readMessageBody(body: Wire, files: readonly UploadedFile[], unde
   checkEmbeds(embeds ?? [], form, at('embeds'));
   checkComponents(components ?? [], form, at('components'));
   const nonce = readNonce(body.nonce, form, at('nonce'));
-  const allowed = readAllowedMentions(body.allowed_mentions, form);
+  const allowed = readAllowedMentions(body.allowed_mentions, usual, form);
   const { uploads, keptFiles } = readAttachments(body.attachments, files, form, at('attachments'));
   form.check();
   return {

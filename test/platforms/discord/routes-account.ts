@@ -22,6 +22,8 @@ export const accountRoutes: Routes = {
   'GET /users/@me': ({ platform }) => ok({ ...platform.render.user(platform.world.bot), verified: true }),
   'GET /users/@me/guilds': ({ platform }) =>
     ok(memberships(platform).map(({ id, name }) => ({ id, name, icon: null, owner: false, features: [] }))),
+  // A bot cannot list its direct conversations.
+  'GET /users/@me/channels': () => ok([]),
   'POST /users/@me/channels': openDm,
   'GET /users/:user': (request) => {
     const user = request.platform.world.users.get(idOf(request, 'user'));

@@ -87,7 +87,7 @@ function startThread(request: Request): Answer {
   if (typeof body.message !== 'object' || body.message === null)
     throw invalidForm('message', 'BASE_TYPE_REQUIRED', 'This field is required');
   world.require(parent, 'sendMessages');
-  const draft = readMessageBody(body.message as Request['body'], files, 'message.');
+  const draft = readMessageBody(body.message as Request['body'], files, { under: 'message.' });
   const thread = openThread(platform, { parent, name, owner: world.bot });
   const message = addAsBot(platform, thread, draft, { id: thread.id });
   request.call.messageId = message.id;

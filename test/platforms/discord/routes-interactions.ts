@@ -1,5 +1,6 @@
 import { invalidForm, refuse } from './errors.ts';
 import type { Interaction } from './interactions.ts';
+import { usersAllowed } from './mentions.ts';
 import { type Draft, readMessageBody, requireContent } from './message-body.ts';
 import { type Answer, idOf, noContent, ok, type Platform, type Request, type Routes } from './platform.ts';
 import { addAsBot, editAsBot } from './posting.ts';
@@ -25,7 +26,10 @@ function answerFirst(request: Request): Answer {
   const needsPress = kind === answers.deferredUpdate || kind === answers.update;
   if (!Object.values(answers).some((one) => one === kind) || (needsPress && !isPress))
     throw invalidForm('type', 'BASE_TYPE_CHOICES', 'This interaction cannot be answered with this type.');
-  const draft = readMessageBody((body.data ?? {}) as Wire, request.files, 'data.');
+  const draft = readMessageBody((body.data ?? {}) as Wire, request.files, {
+    under: 'data.',
+    allowed: usersAllowed,
+  });
   if (kind === answers.message) requireContent(draft);
   interaction.answer = kind;
   interaction.answeredAt = platform.now();
@@ -81,7 +85,7 @@ function addAnswer(platform: Platform, interaction: Interaction, draft: Draft): 
 function followUp(request: Request): Answer {
   const { platform, call } = request;
   const interaction = owned(request);
-  const draft = readMessageBody(request.body, request.files);
+  const draft = readMessageBody(request.body, request.files, { allowed: usersAllowed });
   requireContent(draft);
   const original = loadingAnswer(platform, interaction);
   const message =
@@ -115,7 +119,7 @@ function found(request: Request): { readonly interaction: Interaction; readonly 
 function edit(request: Request): Answer {
   const { platform, call } = request;
   const { message } = found(request);
-  const draft = readMessageBody(request.body, request.files);
+  const draft = readMessageBody(request.body, request.files, { allowed: usersAllowed });
   call.messageId = message.id;
   const flags = (message.flags & ~messageFlags.loading) | ((draft.flags ?? 0) & ~messageFlags.loading);
   return ok(platform.render.message(editAsBot(platform, message, { ...draft, flags }), true));

@@ -1,4 +1,5 @@
 import { invalidForm, refuse } from './errors.ts';
+import { nonceOf } from './events.ts';
 import { snowflakeExpected } from './mentions.ts';
 import { readMessageBody } from './message-body.ts';
 import { type Answer, idOf, noContent, ok, type Request, type Routes, shown } from './platform.ts';
@@ -81,7 +82,7 @@ function createMessage(request: Request): Answer {
   const { message, isRepeat } = postAsBot(platform, channel, readMessageBody(body, files));
   call.messageId = message.id;
   if (isRepeat) call.isRepeat = true;
-  return ok(shown(platform, message));
+  return ok({ ...shown(platform, message), ...nonceOf(message) });
 }
 
 function editMessage(request: Request): Answer {

@@ -7,7 +7,7 @@ import { download } from './cdn.ts';
 import { Events } from './events.ts';
 import { type Fault, type FaultMatch, Faults } from './faults.ts';
 import { Gateway } from './gateway.ts';
-import type { Privileged } from './intents.ts';
+import { intents, type Privileged } from './intents.ts';
 import { type Interaction, Interactions } from './interactions.ts';
 import { People, type UserMessage } from './people.ts';
 import { Places } from './places.ts';
@@ -100,6 +100,7 @@ export class DiscordServer {
       identifyIntervalMs: options.identifyIntervalMs ?? 0,
       ready: () => this.#ready(),
       welcome: (session) => {
+        if ((session.intents & intents.guilds) === 0) return;
         for (const guild of memberships(this.platform))
           if (session.serves(guild.id) && !guild.isUnavailable)
             this.gateway.tell(session, 'GUILD_CREATE', this.platform.render.guild(guild));
@@ -174,6 +175,12 @@ export class DiscordServer {
 
   fault(fault: Fault, match: FaultMatch = {}): void {
     this.#faults.add(fault, match);
+  }
+
+  /** Connections stay and new ones open, but nobody answers and nothing is taken, until `clearFaults`. */
+  goSilent(): void {
+    this.#faults.add({ kind: 'hang', isApplied: false }, { times: Number.POSITIVE_INFINITY });
+    this.gateway.goSilent();
   }
 
   clearFaults(): void {

@@ -1,5 +1,5 @@
 import type { Platform } from './platform.ts';
-import { type DiscordUser, messageFlags, messageTypes, type StandingMessage } from './types.ts';
+import { channelTypes, type DiscordUser, messageFlags, messageTypes, type StandingMessage } from './types.ts';
 import type { ChannelState } from './world.ts';
 
 export type NewThread = {
@@ -12,12 +12,20 @@ export type NewThread = {
   readonly isPrivate?: boolean;
 };
 
-/** Opens a thread and tells the gateway. One on a message also changes that message, with the text it had. */
+/**
+ * Opens a thread and tells the gateway. One on a message also changes that message, with the text it had, and begins
+ * with a message that only points to it. One without leaves a note of the platform in its parent.
+ */
 export function openThread({ world, events }: Platform, { on, ...thread }: NewThread): ChannelState {
+  const { owner, parent, name } = thread;
   const state = world.addThread({ ...thread, ...(on === undefined ? {} : { id: on.id }) });
-  if (on !== undefined)
-    world.add(state, { author: on.author, type: messageTypes.threadStarter, replyTo: on.id });
+  if (on !== undefined) world.add(state, { author: owner, type: messageTypes.threadStarter, replyTo: on.id });
   events.threadChanged(state, 'THREAD_CREATE', { newly_created: true });
   if (on !== undefined) events.messageUpdated(world.change(on, { flags: on.flags | messageFlags.hasThread }));
+  else if (parent.type !== channelTypes.forum && !thread.isPrivate) {
+    const fields = { message_reference: { type: 0, channel_id: state.id, guild_id: parent.guildId } };
+    const note = { author: owner, type: messageTypes.threadCreated, text: name, fields };
+    events.messageCreated(world.add(parent, note));
+  }
   return state;
 }

@@ -196,7 +196,6 @@ export class Renderer {
       mention_everyone: message.mentioned.isEveryone,
       mention_roles: message.mentioned.roles,
       mentions: mentioned.filter((user) => user !== undefined).map((user) => this.user(user)),
-      ...(message.nonce === undefined ? {} : { nonce: message.nonce }),
       ...this.#reactions(message),
       ...this.#reference(channel, message, hasContent),
       ...(thread !== undefined && channel.id === thread.parentId ? { thread: this.channel(thread) } : {}),
@@ -256,13 +255,14 @@ export class Renderer {
     return { reactions: list };
   }
 
-  #reference(channel: ChannelState, message: StandingMessage, hasContent: boolean): Wire {
-    const { replyTo } = message;
+  /** A reply quotes a message of its channel; a thread's first message points to one of the parent. */
+  #reference(channel: ChannelState, { type, replyTo }: StandingMessage, hasContent: boolean): Wire {
     if (replyTo === undefined) return {};
-    const place = channel.guildId === undefined ? {} : { guild_id: channel.guildId };
-    const reference = { type: 0, message_id: replyTo, channel_id: channel.id, ...place };
-    if (message.type !== messageTypes.reply) return { message_reference: reference };
-    const target = channel.messages.get(replyTo);
+    const isStarter = type === messageTypes.threadStarter && channel.parentId !== undefined;
+    const place = isStarter ? this.#world.channel(channel.parentId ?? '') : channel;
+    const guild = channel.guildId === undefined ? {} : { guild_id: channel.guildId };
+    const reference = { type: 0, message_id: replyTo, channel_id: place.id, ...guild };
+    const target = place.messages.get(replyTo);
     // The platform shows the quoted message without its own quote, and null when it was deleted.
     const quoted = target === undefined ? null : this.message({ ...target, replyTo: undefined }, hasContent);
     return { message_reference: reference, referenced_message: quoted };
