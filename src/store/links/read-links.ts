@@ -22,27 +22,32 @@ export const readLinks: StoreQuery<
 > = {
   query: 'readLinks',
   run: async (tx, { peers, identities }) => {
-    const linked = peers.length === 0 ? [] : await linksOf.all(tx, { peers: JSON.stringify(peers) });
+    const linked = peers.length === 0 ? [] : await identitiesOf.all(tx, { peers: JSON.stringify(peers) });
     const wanted = [...new Set([...identities, ...linked.map((link) => link.identity)])];
     if (wanted.length === 0) return noLinks;
-    const accounts = await tx.db
-      .selectFrom('links')
-      .select(['peer', 'identity'])
-      .where('identity', 'in', wanted)
-      .orderBy('linkedAt')
-      .orderBy('peer')
-      .execute();
-    const lanes = await tx.db
-      .selectFrom('laneAliases')
-      .select(['key', 'laneKey'])
-      .where('identity', 'in', wanted)
-      .execute();
-    return { accounts, lanes };
+    const asked = { identities: JSON.stringify(wanted) };
+    return { accounts: await accountsIn.all(tx, asked), lanes: await lanesOf.all(tx, asked) };
   },
 };
 
-const linksOf = prepared((db, of: Slots<{ peers: string }>, dialect) =>
+const identitiesOf = prepared((db, of: Slots<{ peers: string }>, dialect) =>
   db.selectFrom('links').select('identity').where('peer', 'in', elementsOf(of.peers, dialect)),
+);
+
+const accountsIn = prepared((db, of: Slots<{ identities: string }>, dialect) =>
+  db
+    .selectFrom('links')
+    .select(['peer', 'identity'])
+    .where('identity', 'in', elementsOf(of.identities, dialect))
+    .orderBy('linkedAt')
+    .orderBy('peer'),
+);
+
+const lanesOf = prepared((db, of: Slots<{ identities: string }>, dialect) =>
+  db
+    .selectFrom('laneAliases')
+    .select(['key', 'laneKey'])
+    .where('identity', 'in', elementsOf(of.identities, dialect)),
 );
 
 /** What was asked about, and what was found. */
