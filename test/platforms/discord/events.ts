@@ -1,15 +1,23 @@
-import { intents } from './intents.ts';
-import type { Platform } from './platform.ts';
+import type { Gateway } from './gateway.ts';
+import { intents, type Privileged } from './intents.ts';
 import type { StandingMessage, Wire } from './types.ts';
-import { emojiOf } from './wire.ts';
-import type { ChannelState, GuildState } from './world.ts';
+import { emojiOf, type Renderer } from './wire.ts';
+import type { ChannelState, GuildState, World } from './world.ts';
+
+type EventDeps = {
+  readonly world: World;
+  readonly gateway: Gateway;
+  readonly render: Renderer;
+  readonly now: () => number;
+  readonly privileged: Privileged;
+};
 
 /** What the gateway tells of each change. A channel that the bot cannot see is never told of. */
 export class Events {
-  readonly #platform: () => Platform;
+  readonly #deps: EventDeps;
 
-  constructor(platform: () => Platform) {
-    this.#platform = platform;
+  constructor(deps: EventDeps) {
+    this.#deps = deps;
   }
 
   /** Carries the nonce, which is told here and in the answer to the send, and kept nowhere. */
@@ -22,7 +30,7 @@ export class Events {
   }
 
   messageDeleted(message: StandingMessage): void {
-    const channel = this.#platform().world.channel(message.channelId);
+    const channel = this.#deps.world.channel(message.channelId);
     const data = { id: message.id, channel_id: channel.id, ...guildOf(channel) };
     this.#inChannel('MESSAGE_DELETE', channel, messageIntent(channel), () => data);
   }
@@ -33,7 +41,7 @@ export class Events {
   }
 
   reacted(message: StandingMessage, userId: string, key: string, isAdded: boolean): void {
-    const { world, render } = this.#platform();
+    const { world, render } = this.#deps;
     const channel = world.channel(message.channelId);
     const member = world.guildOf(channel)?.members.get(userId);
     const intent = isDirect(channel) ? intents.directMessageReactions : intents.guildMessageReactions;
@@ -53,7 +61,7 @@ export class Events {
   }
 
   typing(channel: ChannelState, userId: string): void {
-    const { world, render, now } = this.#platform();
+    const { world, render, now } = this.#deps;
     const member = world.guildOf(channel)?.members.get(userId);
     const intent = isDirect(channel) ? intents.directMessageTyping : intents.guildMessageTyping;
     const data = {
@@ -67,13 +75,13 @@ export class Events {
   }
 
   channelChanged(channel: ChannelState, event: string, extra: Wire = {}): void {
-    const data = () => ({ ...this.#platform().render.channel(channel), ...extra });
+    const data = () => ({ ...this.#deps.render.channel(channel), ...extra });
     const { guildId } = channel;
-    this.#platform().gateway.dispatch({ t: event, intent: intents.guilds, guildId, data });
+    this.#deps.gateway.dispatch({ t: event, intent: intents.guilds, guildId, data });
   }
 
   threadChanged(channel: ChannelState, event: 'THREAD_CREATE' | 'THREAD_UPDATE', extra: Wire = {}): void {
-    const { render } = this.#platform();
+    const { render } = this.#deps;
     const data = () => ({ ...render.channel(channel), ...extra });
     this.#inChannel(event, channel, intents.guilds, data);
   }
@@ -85,8 +93,8 @@ export class Events {
   }
 
   guildAvailable(guild: GuildState): void {
-    const data = () => this.#platform().render.guild(guild);
-    this.#platform().gateway.dispatch({
+    const data = () => this.#deps.render.guild(guild);
+    this.#deps.gateway.dispatch({
       t: 'GUILD_CREATE',
       intent: intents.guilds,
       guildId: guild.id,
@@ -97,7 +105,7 @@ export class Events {
   /** Without `unavailable` the bot was removed; with it the platform has lost the guild for a while. */
   guildGone(guild: GuildState, isOutage: boolean): void {
     const data = () => ({ id: guild.id, ...(isOutage ? { unavailable: true } : {}) });
-    this.#platform().gateway.dispatch({
+    this.#deps.gateway.dispatch({
       t: 'GUILD_DELETE',
       intent: intents.guilds,
       guildId: guild.id,
@@ -106,7 +114,7 @@ export class Events {
   }
 
   memberChanged(guild: GuildState, event: 'GUILD_MEMBER_ADD' | 'GUILD_MEMBER_REMOVE', data: Wire): void {
-    this.#platform().gateway.dispatch({
+    this.#deps.gateway.dispatch({
       t: event,
       intent: intents.guildMembers,
       guildId: guild.id,
@@ -116,11 +124,11 @@ export class Events {
 
   /** Needs no intent. */
   interaction(guildId: string | undefined, data: Wire): void {
-    this.#platform().gateway.dispatch({ t: 'INTERACTION_CREATE', guildId, data: () => data });
+    this.#deps.gateway.dispatch({ t: 'INTERACTION_CREATE', guildId, data: () => data });
   }
 
   #message(t: string, message: StandingMessage, extra: Wire = {}): void {
-    const { world, render, privileged } = this.#platform();
+    const { world, render, privileged } = this.#deps;
     const channel = world.channel(message.channelId);
     this.#inChannel(t, channel, messageIntent(channel), ({ hasContent }) => ({
       ...render.messageEvent(message, hasContent && privileged.messageContent),
@@ -134,7 +142,7 @@ export class Events {
     intent: number,
     data: (view: { readonly hasContent: boolean }) => Wire,
   ): void {
-    const { world, gateway } = this.#platform();
+    const { world, gateway } = this.#deps;
     if (!world.botMay(channel, 'viewChannel')) return;
     gateway.dispatch({ t, intent, guildId: channel.guildId, data });
   }

@@ -89,7 +89,6 @@ export class DiscordServer {
     };
     this.interactions = new Interactions(now);
     this.#limiter = new RateLimiter(options.rates ?? wideRates);
-    const events = new Events(() => this.platform);
     this.gateway = new Gateway({
       now,
       // Some clients identify with the prefix of the REST header; Discord takes it.
@@ -108,11 +107,13 @@ export class DiscordServer {
       onChange: () => this.#changed(),
       refuse: (what, code, reason) => this.refusals.push({ what, status: 0, code, reason }),
     });
+    const { world, gateway } = this;
+    const render = new Renderer(world, () => this.baseUrl);
     this.platform = {
-      world: this.world,
-      gateway: this.gateway,
-      events,
-      render: new Renderer(this.world, () => this.baseUrl),
+      world,
+      gateway,
+      events: new Events({ world, gateway, render, now, privileged }),
+      render,
       interactions: this.interactions,
       now,
       privileged,
