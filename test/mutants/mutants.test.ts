@@ -4,10 +4,12 @@
  */
 import { describe, expect, it } from 'vitest';
 import { accessMutants } from './access-mutants.ts';
+import { linkMutants } from './link-mutants.ts';
 import { mutants as coreMutants, type Mutant } from './mutants.ts';
+import { signalMutants } from './signal-mutants.ts';
 import { copyWorkTree, findStale } from './work-tree.ts';
 
-const mutants = [...coreMutants, ...accessMutants];
+const mutants = [...coreMutants, ...accessMutants, ...signalMutants];
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
 const chosen = mutants.filter(

@@ -1,0 +1,84 @@
+import type { Mutant } from './mutants.ts';
+
+const receiving = 'test/channels/signal/receiving.test.ts';
+const styled = 'test/channels/signal/styled-text.test.ts';
+
+/** Broken variants of the channel whose server sends nothing twice. */
+export const signalMutants: readonly Mutant[] = [
+  {
+    name: 'webhook answered before the message is safe',
+    invariant: 'everything the webhook answered 200 for survives',
+    edits: [
+      {
+        file: 'channels/signal/webhook.ts',
+        find: 'await take(Buffer.from(body).toString());',
+        replace: 'void take(Buffer.from(body).toString()).catch(() => undefined);',
+      },
+    ],
+    test: { file: receiving, name: 'says that a message is lost when neither store nor disk can take it' },
+    isSample: true,
+  },
+  {
+    name: 'newer messages pass those in the spool',
+    invariant: 'what was kept while the store was away comes before what is newer',
+    edits: [
+      {
+        file: 'channels/signal/inflow.ts',
+        find: 'if (batch !== undefined && this.#intake !== undefined && spool.isEmpty) {',
+        replace: 'if (batch !== undefined && this.#intake !== undefined) {',
+      },
+    ],
+    test: { file: receiving, name: 'is kept in the file, and stored in order behind it' },
+  },
+  {
+    name: 'half a line left in the spool',
+    invariant: 'a crash in the middle of a write costs no message but the one that was not answered',
+    edits: [
+      {
+        file: 'channels/signal/spool.ts',
+        find: 'if (whole < size) await file.truncate(whole);',
+        replace: '',
+      },
+    ],
+    test: { file: 'test/channels/signal/spool.test.ts', name: 'loses the line that a crash cut off' },
+  },
+  {
+    name: 'marker behind a literal star',
+    invariant: 'the markers of a text say the text and its styles, and nothing else',
+    edits: [
+      {
+        file: 'channels/signal/styled-text.ts',
+        find: '  do keepMarkersReadable(text, masks);\n  while (dropItalicBesideBold(masks));',
+        replace: '  void keepMarkersReadable;\n  void dropItalicBesideBold;',
+      },
+    ],
+    test: { file: styled, name: 'is the text itself, whatever it is made of' },
+  },
+  {
+    name: 'a limited message sent again',
+    invariant: 'what may have been delivered is never repeated blindly',
+    edits: [
+      {
+        file: 'channels/signal/failures.ts',
+        find: 'result: isRepeatable(content)',
+        replace: 'result: content !== undefined',
+      },
+    ],
+    test: {
+      file: 'test/channels/signal/adapter.test.ts',
+      name: 'with a limit and no challenge is unknown, because it may have been delivered',
+    },
+  },
+  {
+    name: 'dead socket believed',
+    invariant: 'receiving that has died is noticed, though sending works',
+    edits: [
+      {
+        file: 'channels/signal/socket.ts',
+        find: 'if (silentMs > 2 * heartbeatMs)',
+        replace: 'if (silentMs > 1e9 * heartbeatMs)',
+      },
+    ],
+    test: { file: receiving, name: 'that is dead though open is given up, opened anew, and the gap is told' },
+  },
+];
