@@ -1,0 +1,154 @@
+/** Broken variants of linked accounts, of lanes that several conversations share, and of what is edited. */
+import type { Mutant } from './mutants.ts';
+
+const links = 'test/inbound/link.test.ts';
+const shared = 'test/inbound/shared-lane.test.ts';
+const changes = 'test/inbound/changes.test.ts';
+const moved = 'test/inbound/moved-groups.test.ts';
+
+export const linkMutants: readonly Mutant[] = [
+  {
+    name: 'link code used again',
+    invariant: 'a link code links once',
+    edits: [
+      {
+        file: 'src/store/links/change-links.ts',
+        find: "const row = await one.returning(['asked', 'answerKey']).executeTakeFirst();",
+        replace: `const row = await tx.db.selectFrom('linkCodes').select(['asked', 'answerKey'])
+    .where('expiresAt', '>', tx.now)
+    .where('peer' in which ? 'peer' : 'codeHash', '=', 'peer' in which ? which.peer : which.codeHash)
+    .executeTakeFirst();`,
+      },
+    ],
+    test: { file: links, name: 'uses a code up' },
+  },
+  {
+    name: 'link codes guessed without end',
+    invariant: 'ten codes a minute are looked at, whoever tries',
+    edits: [
+      {
+        file: 'src/store/links/guess-limit.ts',
+        find: 'if (together >= forAll.count) return false;',
+        replace: '',
+      },
+    ],
+    test: { file: links, name: 'is looked at ten times a minute by all together' },
+  },
+  {
+    name: 'account that was taken out reads on',
+    invariant: 'an account that was taken out does not come back to the lane of the others',
+    edits: [
+      {
+        file: 'src/store/links/change-links.ts',
+        find: 'await (lent',
+        replace: 'await (false',
+      },
+    ],
+    test: { file: links, name: 'shuts out the one whose conversation the others go on in' },
+    isSample: true,
+  },
+  {
+    name: 'linked account speaks with the rights of another',
+    invariant: 'a turn has the rights of the least trusted account that is linked in chat',
+    edits: [
+      {
+        file: 'src/inbound/propose.ts',
+        find: 'authority: turnAuthority(gate, arrival, authority),',
+        replace: 'authority,',
+      },
+    ],
+    test: { file: shared, name: 'is what the least trusted of them may' },
+    isSample: true,
+  },
+  {
+    name: 'links not proved again',
+    invariant: 'a message that meets a change of links is before it or behind it',
+    edits: [
+      {
+        file: 'src/store/intake/accept-batch.ts',
+        find: 'if (input.links) await proveLinks(tx, input.links);',
+        replace: '',
+      },
+    ],
+    test: { file: 'test/inbound/link-steps.test.ts', name: 'between the decision on a message and its storing' },
+  },
+  {
+    name: 'bundle across conversations',
+    invariant: 'only parts of one conversation are joined',
+    edits: [
+      {
+        file: 'src/store/intake/accept-item.ts',
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: it stands so in the code.
+        find: '({ name: `${name} ${conversationKey}`, windowMs })',
+        replace: '({ name, windowMs })',
+      },
+      {
+        file: 'src/store/lanes/choose-batch.ts',
+        find: '&& row.bundle === head.bundle && isAlike(head, row)',
+        replace: '&& row.bundle === head.bundle',
+      },
+    ],
+    test: { file: shared, name: 'mixes neither routes nor rights under per-channel-peer' },
+  },
+  {
+    name: 'steer from another route',
+    invariant: 'a steer joins only a run of its own route',
+    edits: [
+      {
+        file: 'src/store/lanes/choose-batch.ts',
+        find: `    row.authority === run.authority &&
+    isSameRoute(row.route, run.route);`,
+        replace: '    row.authority === run.authority;',
+      },
+    ],
+    test: { file: shared, name: 'mixes neither routes nor rights under main' },
+  },
+  {
+    name: 'every wording of a correction',
+    invariant: 'only the newest wording of a correction is read',
+    edits: [
+      {
+        file: 'src/store/intake/apply-change.ts',
+        find: '  if (unread) {',
+        replace: '  if (unread && false) {',
+      },
+    ],
+    test: { file: changes, name: 'only its newest wording' },
+  },
+  {
+    name: 'deleted message in the summary',
+    invariant: 'a message that was taken back is shown to nobody',
+    edits: [
+      {
+        file: 'src/store/intake/apply-change.ts',
+        find: 'return line === undefined ? [] : [{ ...summary, line }];',
+        replace: 'return line === undefined ? [summary] : [{ ...summary, line }];',
+      },
+    ],
+    test: { file: changes, name: 'takes the line away' },
+  },
+  {
+    name: 'settings undone by the second word',
+    invariant: 'a group that moved once keeps what was set in it since',
+    edits: [
+      {
+        file: 'src/store/intake/change-conversation.ts',
+        find: 'if (old?.movedTo !== to) {',
+        replace: 'if (old !== undefined) {',
+      },
+    ],
+    test: { file: moved, name: 'keeps its session, its place on the lists' },
+  },
+  {
+    name: 'one bot twice',
+    invariant: 'an account that is configured twice is received for once',
+    edits: [
+      {
+        file: 'src/channel-host/channel-host.ts',
+        find: 'if (other !== undefined && other.line !== line) {',
+        replace: "if (other !== undefined && other.line === '') {",
+      },
+    ],
+    test: { file: 'test/channel-host/accounts.test.ts', name: 'configured twice (pitfall 54)' },
+  },
+];
