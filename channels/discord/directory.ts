@@ -52,7 +52,8 @@ export class Directory {
   readonly #bot: Bot;
   readonly #guilds = new Map<string, KnownGuild>();
   readonly #channels = new Map<string, Channel>();
-  readonly #peers = new Map<string, User>();
+  /** Direct channels, with the other side where it is known. */
+  readonly #direct = new Map<string, User | undefined>();
 
   constructor(bot: Bot) {
     this.#bot = bot;
@@ -100,25 +101,26 @@ export class Directory {
     if (!parsed.success) return undefined;
     const channel = { ...parsed.data, guild_id: parsed.data.guild_id ?? guildId };
     if (channel.type === directType) {
-      const peer = channel.recipients?.find(({ id }) => id !== this.#bot.id);
-      if (peer !== undefined) this.learnPeer(channel.id, peer);
+      this.learnDirect(channel.id, channel.recipients?.[0]);
     } else if (channel.guild_id !== undefined) this.#channels.set(channel.id, channel);
     return channel;
   }
 
-  learnPeer(channelId: string, peer: User): void {
-    this.#peers.set(channelId, peer);
+  /** A direct channel; of its two sides the bot itself tells nothing. */
+  learnDirect(channelId: string, peer?: User): void {
+    const isPeer = peer !== undefined && peer.id !== this.#bot.id;
+    this.#direct.set(channelId, isPeer ? peer : this.#direct.get(channelId));
   }
 
-  /** Undefined when nothing is known of the channel. Without a guild it is a direct one. */
-  place(channelId: string, guildId: string | undefined): Place | undefined {
-    if (guildId === undefined && !this.#channels.has(channelId)) return this.#directPlace(channelId);
+  /** Undefined when nothing is known of the channel. */
+  placeOf(channelId: string): Place | undefined {
+    if (this.#direct.has(channelId)) return this.#directPlace(channelId);
     const channel = this.#channels.get(channelId);
     return channel === undefined ? undefined : this.#guildPlace(channel);
   }
 
   #directPlace(channelId: string): Place {
-    const peer = this.#peers.get(channelId);
+    const peer = this.#direct.get(channelId);
     return {
       id: channelId,
       route: this.#route(channelId),

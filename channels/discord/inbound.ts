@@ -36,7 +36,7 @@ export type Surroundings = Names & {
   /** When the event came, ms; for events without a time. */
   readonly receivedAt: number;
   /** Undefined when nothing is known of the channel yet. */
-  place(channelId: string, guildId: string | undefined): Place | undefined;
+  placeOf(channelId: string): Place | undefined;
   isAdmin(guildId: string, userId: string, roles: readonly string[]): boolean | undefined;
   /** Who wrote a message, of those that were seen lately. */
   authorOf(messageId: string): Sender | undefined;
@@ -110,7 +110,7 @@ export function readHistoric(data: unknown, place: Place, around: Surroundings):
 
 function readNew(data: unknown, around: Surroundings): Reading {
   const message = messageSchema.parse(data);
-  const place = around.place(message.channel_id, message.guild_id);
+  const place = around.placeOf(message.channel_id);
   return place === undefined
     ? { kind: 'unplaced', channelId: message.channel_id }
     : readMessage(message, place, around);
@@ -143,11 +143,11 @@ function authorOf(message: Message, { guildId }: Place, around: Surroundings): S
 
 /** Discord says "updated" also when it has looked at a link; only a new time of editing is an edit. */
 function readEdit(data: unknown, around: Surroundings): Reading {
-  const { edited_timestamp: editedAt, channel_id: channelId, guild_id: guildId } = updateSchema.parse(data);
+  const { edited_timestamp: editedAt, channel_id: channelId } = updateSchema.parse(data);
   if (editedAt == null) return { kind: 'nothing' };
   const message = messageSchema.parse(data);
   if (message.author.id === around.bot.id || !isReadable(message)) return { kind: 'nothing' };
-  const place = around.place(channelId, guildId);
+  const place = around.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
   const text = textOf(message, place.guildId, around);
   const time = Date.parse(editedAt);
@@ -165,8 +165,8 @@ type Where = { readonly channel_id: string; readonly guild_id?: string | undefin
 
 /** Discord does not say who deleted; what counts is whose message it was. */
 function readDeletes(ids: readonly string[], where: Where, around: Surroundings): Reading {
-  const { channel_id: channelId, guild_id: guildId } = where;
-  const place = around.place(channelId, guildId);
+  const { channel_id: channelId } = where;
+  const place = around.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
   const foreign = ids.filter((id) => around.authorOf(id)?.isSelf !== true);
   if (foreign.length === 0) return { kind: 'nothing' };
@@ -194,9 +194,9 @@ type Reacting = { readonly around: Surroundings; readonly s: number; readonly is
 /** Reactions have no time and no id: the place in the gateway session tells two alike apart. */
 function readReaction(data: unknown, { around, s, isRemoved }: Reacting): Reading {
   const reaction = reactionSchema.parse(data);
-  const { user_id: userId, message_id: target, channel_id: channelId, guild_id: guildId } = reaction;
+  const { user_id: userId, message_id: target, channel_id: channelId } = reaction;
   if (userId === around.bot.id) return { kind: 'nothing' };
-  const place = around.place(channelId, guildId);
+  const place = around.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
   const emoji = emojiOf(reaction.emoji);
   const change = isRemoved ? 'off' : 'on';
@@ -237,10 +237,10 @@ const interactionTypes = { command: 2, component: 3 } as const;
 
 /** A slash command is a message without one: it says `/name text`, and its answer goes to the interaction. */
 function readInteraction(interaction: Interaction, around: Surroundings): Reading {
-  const { id, type, channel_id: channelId, guild_id: guildId, member } = interaction;
+  const { id, type, channel_id: channelId, member } = interaction;
   const user = member?.user ?? interaction.user;
   if (channelId === undefined || user === undefined) throw new Error('names no channel or no user');
-  const place = around.place(channelId, guildId);
+  const place = around.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
   const isAdmin =
     member?.permissions === undefined ? undefined : isAdministrative(readPermissions(member.permissions));

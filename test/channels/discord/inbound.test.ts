@@ -101,7 +101,7 @@ describe('a message', () => {
 
   it('says nothing of rank where Discord does not say which roles somebody has', () => {
     const { around, directory } = aScene();
-    const place = directory.place(general, guildId);
+    const place = directory.placeOf(general);
     if (place === undefined) throw new Error('the channel is not known');
     const { member: _, guild_id: __, ...old } = aMessage({ content: '/stop' });
     const { envelope } = only(readHistoric(old, place, around));

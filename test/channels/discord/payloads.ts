@@ -88,6 +88,7 @@ export type Scene = {
 export function aScene(guild: Fields = aGuild()): Scene {
   const directory = new Directory(bot);
   directory.apply('GUILD_CREATE', guild);
+  directory.learnDirect(dm);
   const authors = new Map<string, Sender>();
   const people = new Map<string, User>();
   const around: Surroundings = {
@@ -97,7 +98,7 @@ export function aScene(guild: Fields = aGuild()): Scene {
     isOwnRole: (guild, role) => directory.isOwnRole(guild, role),
     roleName: (guild, role) => directory.roleName(guild, role),
     channelName: (id) => directory.channelName(id),
-    place: (channel, guild) => directory.place(channel, guild),
+    placeOf: (channel) => directory.placeOf(channel),
     isAdmin: (guild, user, roles) => directory.isAdmin(guild, user, roles),
     authorOf: (id) => authors.get(id),
     person: (id) => people.get(id),

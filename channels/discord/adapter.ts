@@ -1,0 +1,141 @@
+import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
+import type {
+  ChecksAbility,
+  CommandsAbility,
+  LookupAbility,
+  MediaAbility,
+  NativeCommand,
+  TypingAbility,
+} from '#contracts/channel-abilities.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { Outbound, SendResult } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { DiscordApi } from './api.ts';
+import { checkAccount } from './checks.ts';
+import type { DiscordConfig } from './config.ts';
+import { networkReason, readRefusal } from './failures.ts';
+import { type Bot, botOf, isSnowflake } from './ids.ts';
+import { Interactions } from './interactions.ts';
+import { fetchMedia } from './media.ts';
+import { targetOf } from './outbound.ts';
+import { Receiver } from './receiver.ts';
+import { Sender } from './sender.ts';
+import { synchronise, toApplicationCommands } from './slash-commands.ts';
+
+/** The typing sign lasts 10 s. */
+const typingRefreshMs = 8000;
+
+type Connection = { readonly bot: Bot; readonly sender: Sender; readonly interactions: Interactions };
+
+/** Holds the connection to one bot account. */
+export class DiscordAdapter implements ChannelAdapter {
+  readonly #config: DiscordConfig;
+  readonly #deps: ChannelDeps;
+  readonly #api: DiscordApi;
+  #connection: Connection | undefined;
+  #receiver: Receiver | undefined;
+
+  constructor(config: DiscordConfig, deps: ChannelDeps) {
+    this.#config = config;
+    this.#deps = deps;
+    this.#api = new DiscordApi(config);
+  }
+
+  readonly typing: TypingAbility = {
+    refreshMs: typingRefreshMs,
+    show: (route, signal) => this.#showTyping(route, this.#limit(signal)),
+  };
+
+  readonly media: MediaAbility = {
+    fetch: (ref, maxBytes, signal) => {
+      const message = (channel: string, id: string, ends: AbortSignal) =>
+        this.#api.message(channel, id, this.#limit(ends));
+      return fetchMedia({ apiBase: this.#config.apiBase, message }, { ref, maxBytes, signal });
+    },
+  };
+
+  readonly commands: CommandsAbility = {
+    register: (commands, signal) => this.#register(commands, this.#limit(signal)),
+  };
+
+  readonly lookup: LookupAbility = {
+    find: (outbound, since, signal) => this.#connected().sender.find(outbound, since, this.#limit(signal)),
+  };
+
+  readonly checks: ChecksAbility = {
+    check: (signal) => checkAccount(this.#api, this.#limit(signal)),
+  };
+
+  async identify(signal: AbortSignal): Promise<BotAccount> {
+    try {
+      const bot = botOf(await this.#api.me(this.#limit(signal)));
+      const { log, clock } = this.#deps;
+      const interactions = new Interactions({ api: this.#api, bot, clock, log });
+      const sender = new Sender({ api: this.#api, bot, interactions, log });
+      this.#connection = { bot, sender, interactions };
+      log.info({ account: bot.account, username: bot.name }, 'discord.identified');
+      return { id: bot.account, name: bot.name };
+    } catch (error) {
+      throw identityFault(error);
+    }
+  }
+
+  async start(intake: Intake): Promise<void> {
+    await this.stop();
+    const { bot, interactions } = this.#connected();
+    const deps = { ...this.#deps, config: this.#config, api: this.#api, bot, interactions };
+    this.#receiver = await Receiver.start(deps, intake);
+  }
+
+  async stop(): Promise<void> {
+    this.#connection?.interactions.stop();
+    await this.#receiver?.stop();
+    this.#receiver = undefined;
+  }
+
+  async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
+    if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'ended before it was sent' };
+    return this.#connected().sender.send(outbound, this.#limit(signal));
+  }
+
+  async #showTyping(route: ReplyRoute, signal: AbortSignal): Promise<void> {
+    const channel = targetOf(route);
+    if (isSnowflake(channel)) await this.#api.type(channel, signal);
+  }
+
+  async #register(commands: readonly NativeCommand[], signal: AbortSignal): Promise<void> {
+    const wanted = toApplicationCommands(commands);
+    try {
+      // A bot's application has the id of the bot, unless it is older than 2016; Discord knows.
+      const { id: application } = await this.#api.application(signal);
+      await synchronise(this.#api, { application, wanted }, signal);
+    } catch (error) {
+      throw callFault(error, 'the slash commands could not be set');
+    }
+  }
+
+  #connected(): Connection {
+    if (this.#connection === undefined) throw new ParleyError('internal', 'discord: used before identify()');
+    return this.#connection;
+  }
+
+  #limit(signal: AbortSignal): AbortSignal {
+    return AbortSignal.any([signal, AbortSignal.timeout(this.#config.callTimeoutMs)]);
+  }
+}
+
+function identityFault(error: unknown): ParleyError {
+  if (readRefusal(error)?.status !== 401) return callFault(error, 'Discord could not be reached');
+  return new ParleyError(
+    'channel_unauthorised',
+    'Discord refused the bot token; reset it on the Bot page of the developer portal and set DISCORD_BOT_TOKEN',
+  );
+}
+
+function callFault(error: unknown, what: string): ParleyError {
+  const refusal = readRefusal(error);
+  const why = refusal?.reason ?? networkReason(error);
+  const afterMs = refusal?.retryAfterMs;
+  const retry = { kind: 'later', ...(afterMs === undefined ? {} : { afterMs }) } as const;
+  return new ParleyError('channel_unavailable', `${what}: ${why}`, { retry });
+}

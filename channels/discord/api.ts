@@ -1,0 +1,152 @@
+import { readFile } from 'node:fs/promises';
+import { type InternalRequest, REST, RequestMethod } from '@discordjs/rest';
+import { z } from 'zod';
+import type { DiscordConfig } from './config.ts';
+import type { OutgoingFile, SendBody, TextBody } from './outbound.ts';
+import { userSchema } from './payload-schema.ts';
+
+const messageIdSchema = z.object({ id: z.string() });
+const listSchema = z.array(z.unknown());
+const applicationSchema = z.object({ id: z.string(), flags: z.int().default(0) });
+
+export type HistoryQuery = { readonly after: string; readonly limit: number };
+
+/** A global slash command, as far as Parley sets it. */
+export type ApplicationCommand = {
+  readonly name: string;
+  readonly description: string;
+  readonly options: readonly CommandOption[];
+};
+export type CommandOption = {
+  readonly type: number;
+  readonly name: string;
+  readonly description: string;
+  readonly required: boolean;
+};
+
+/** How an interaction is acknowledged before it is answered. */
+export const deferral = { message: 5, update: 6 } as const;
+
+/**
+ * The REST calls of this channel. Each is made once: the library's own retries are off, because it posts
+ * again what may have arrived, and a rate limit is thrown, so that it waits in the outbox and not in
+ * memory. The library goes on keeping the limits: a call beyond them never leaves.
+ */
+export class DiscordApi {
+  readonly rest: REST;
+  readonly #token: string;
+
+  constructor({ token, apiBase, callTimeoutMs }: DiscordConfig) {
+    this.#token = token;
+    this.rest = new REST({
+      api: apiBase,
+      version: '10',
+      retries: 0,
+      timeout: callTimeoutMs,
+      offset: 0,
+      rejectOnRateLimit: () => true,
+    });
+    // Needed also for the library's own question for the gateway's address.
+    this.rest.setToken(token);
+  }
+
+  async me(signal: AbortSignal) {
+    return userSchema.parse(await this.#call('GET', '/users/@me', { signal }));
+  }
+
+  async application(signal: AbortSignal) {
+    return applicationSchema.parse(await this.#call('GET', '/applications/@me', { signal }));
+  }
+
+  channel(id: string, signal: AbortSignal): Promise<unknown> {
+    return this.#call('GET', `/channels/${id}`, { signal });
+  }
+
+  message(channel: string, id: string, signal: AbortSignal): Promise<unknown> {
+    return this.#call('GET', `/channels/${channel}/messages/${id}`, { signal });
+  }
+
+  /** Newest first, whatever is asked for. */
+  async messages(channel: string, { after, limit }: HistoryQuery, signal: AbortSignal) {
+    const query = new URLSearchParams({ after, limit: String(limit) });
+    return listSchema.parse(await this.#call('GET', `/channels/${channel}/messages`, { query, signal }));
+  }
+
+  /** Resolves with the id of the message that stands there: a new one, or the one of an earlier try. */
+  async send(
+    channel: string,
+    { body, file }: { readonly body: SendBody; readonly file?: OutgoingFile | undefined },
+    signal: AbortSignal,
+  ): Promise<string> {
+    const files = file === undefined ? [] : [await upload(file)];
+    const options = { body, signal, ...(files.length === 0 ? {} : { files }) };
+    const answer = await this.#call('POST', `/channels/${channel}/messages`, options);
+    return messageIdSchema.parse(answer).id;
+  }
+
+  async edit(channel: string, message: string, { body, signal }: Editing): Promise<void> {
+    await this.#call('PATCH', `/channels/${channel}/messages/${message}`, { body, signal });
+  }
+
+  async remove(channel: string, message: string, signal: AbortSignal): Promise<void> {
+    await this.#call('DELETE', `/channels/${channel}/messages/${message}`, { signal });
+  }
+
+  /** `emoji` as it stands in the path. */
+  async react(
+    target: { channel: string; message: string; emoji: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { channel, message, emoji } = target;
+    await this.#call('PUT', `/channels/${channel}/messages/${message}/reactions/${emoji}/@me`, { signal });
+  }
+
+  async type(channel: string, signal: AbortSignal): Promise<void> {
+    await this.#call('POST', `/channels/${channel}/typing`, { signal });
+  }
+
+  async defer(id: string, token: string, type: number): Promise<void> {
+    await this.#call('POST', `/interactions/${id}/${token}/callback`, { body: { type }, auth: false });
+  }
+
+  async editOriginal(application: string, token: string, { body, signal }: Editing): Promise<string> {
+    const route = `/webhooks/${application}/${token}/messages/@original` as const;
+    return messageIdSchema.parse(await this.#call('PATCH', route, { body, signal, auth: false })).id;
+  }
+
+  async removeOriginal(application: string, token: string): Promise<void> {
+    await this.#call('DELETE', `/webhooks/${application}/${token}/messages/@original`, { auth: false });
+  }
+
+  async commands(application: string, signal: AbortSignal): Promise<readonly unknown[]> {
+    return listSchema.parse(await this.#call('GET', `/applications/${application}/commands`, { signal }));
+  }
+
+  async setCommands(application: string, body: readonly ApplicationCommand[], signal: AbortSignal) {
+    await this.#call('PUT', `/applications/${application}/commands`, { body, signal });
+  }
+
+  #call(
+    method: keyof typeof methods,
+    fullRoute: `/${string}`,
+    options: Partial<Pick<InternalRequest, 'body' | 'files' | 'query' | 'signal' | 'auth'>>,
+  ): Promise<unknown> {
+    // A 401 makes the library forget the token, and then every call fails in words of its own.
+    this.rest.setToken(this.#token);
+    return this.rest.request({ method: methods[method], fullRoute, ...options });
+  }
+}
+
+type Editing = { readonly body: TextBody; readonly signal: AbortSignal };
+
+const methods = {
+  GET: RequestMethod.Get,
+  POST: RequestMethod.Post,
+  PUT: RequestMethod.Put,
+  PATCH: RequestMethod.Patch,
+  DELETE: RequestMethod.Delete,
+} as const;
+
+async function upload({ path, name, mimeType }: OutgoingFile) {
+  return { name, data: await readFile(path), contentType: mimeType };
+}

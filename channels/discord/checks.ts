@@ -1,0 +1,47 @@
+import type { ChannelCheck } from '#contracts/channel-abilities.ts';
+import type { DiscordApi } from './api.ts';
+import { networkReason, readRefusal } from './failures.ts';
+
+/** Bits of an application's flags: granted, and granted below 100 guilds (or its successor's limit). */
+const messageContent = (1 << 18) | (1 << 19);
+
+const portal = 'on the Bot page of your application in the Discord developer portal';
+
+/** Whether the token is one, and whether the bot may read what people write in guilds. */
+export async function checkAccount(
+  api: Pick<DiscordApi, 'me' | 'application'>,
+  signal: AbortSignal,
+): Promise<readonly ChannelCheck[]> {
+  try {
+    const me = await api.me(signal);
+    const application = await api.application(signal);
+    return [
+      { name: 'token', result: 'ok', detail: `the bot is ${me.username} (${me.id})` },
+      contentCheck((application.flags & messageContent) !== 0),
+    ];
+  } catch (error) {
+    return [tokenCheck(error)];
+  }
+}
+
+function contentCheck(isGranted: boolean): ChannelCheck {
+  if (isGranted)
+    return { name: 'message content', result: 'ok', detail: 'the bot reads what is written in guilds' };
+  return {
+    name: 'message content',
+    result: 'warning',
+    detail:
+      'in guilds the bot reads only messages that mention it, so it knows nothing of what was said before',
+    fix: `switch on Message Content Intent ${portal}`,
+  };
+}
+
+function tokenCheck(error: unknown): ChannelCheck {
+  const refusal = readRefusal(error);
+  if (refusal?.status !== 401) {
+    const detail = refusal?.reason ?? networkReason(error);
+    return { name: 'token', result: 'failed', detail, fix: 'see whether this machine can reach discord.com' };
+  }
+  const fix = `reset the token ${portal} and set DISCORD_BOT_TOKEN`;
+  return { name: 'token', result: 'failed', detail: 'Discord refused the bot token', fix };
+}

@@ -1,0 +1,104 @@
+/**
+ * What must be known before the store knows anything: since when the bot listens here, and which direct
+ * channels it has seen. A bot cannot list those, so a first message that is lost in a crash before it was
+ * stored could never be found again.
+ */
+import { mkdir, open, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Log } from '#contracts/log.ts';
+import { isSnowflake } from './ids.ts';
+
+export class Contacts {
+  readonly #path: string;
+  readonly #log: Log;
+  readonly #channels: Map<string, string>;
+  /** A crash cut the last line off: the next one needs a line of its own. */
+  #isCut: boolean;
+  /** Nothing before this is of interest: the bot did not listen yet. */
+  readonly since: string;
+
+  private constructor(path: string, log: Log, known: Known) {
+    this.#path = path;
+    this.#log = log;
+    this.#channels = known.channels;
+    this.#isCut = known.isCut;
+    this.since = known.since;
+  }
+
+  /** `now`: the id of this moment, for the first start. */
+  static async open(
+    path: string,
+    { now, log }: { readonly now: string; readonly log: Log },
+  ): Promise<Contacts> {
+    const known = parse(await read(path));
+    const contacts = new Contacts(path, log, { ...known, since: known.since ?? now });
+    if (known.since === undefined) await contacts.#append(`since ${now}`);
+    return contacts;
+  }
+
+  get channels(): readonly string[] {
+    return [...this.#channels.keys()];
+  }
+
+  has(channel: string): boolean {
+    return this.#channels.has(channel);
+  }
+
+  /** What came later than this has to be read; undefined for a channel never seen. */
+  after(channel: string): string | undefined {
+    return this.#channels.get(channel);
+  }
+
+  /** Resolves when it is on the disk. `after`: everything up to there is known or of no interest. */
+  async add(channel: string, after: string): Promise<void> {
+    if (this.#channels.has(channel)) return;
+    this.#channels.set(channel, after);
+    await this.#append(`${channel} ${after}`);
+  }
+
+  async #append(line: string): Promise<void> {
+    try {
+      await mkdir(dirname(this.#path), { recursive: true });
+      const file = await open(this.#path, 'a', 0o600);
+      try {
+        await file.write(`${this.#isCut ? '\n' : ''}${line}\n`);
+        this.#isCut = false;
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      // It guards against a crash in the next milliseconds; the message itself is not at stake.
+      this.#log.warn({ error: String(error) }, 'discord.contacts_not_written');
+    }
+  }
+}
+
+type Read = {
+  readonly since: string | undefined;
+  readonly channels: Map<string, string>;
+  readonly isCut: boolean;
+};
+type Known = Read & { readonly since: string };
+
+async function read(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch {
+    return ''; // The first start on this data folder.
+  }
+}
+
+/** A line that a crash cut off is not taken for one. */
+function parse(text: string): Read {
+  const lines = text.split('\n').slice(0, -1);
+  const channels = new Map<string, string>();
+  let since: string | undefined;
+  for (const line of lines) {
+    const [name = '', id = ''] = line.split(' ');
+    if (!isSnowflake(id)) continue;
+    if (name === 'since') since ??= id;
+    else if (isSnowflake(name)) channels.set(name, id);
+  }
+  return { since, channels, isCut: text !== '' && !text.endsWith('\n') };
+}

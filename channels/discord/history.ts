@@ -1,0 +1,270 @@
+/**
+ * Reads what was missed. Every conversation is `stale` until, in this gateway session, its history was
+ * read from its anchor on; then it is live. While it is read, its live events are held, and stand behind
+ * what was missed. A lost session makes all of them stale again.
+ */
+import type { ChannelGap } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import { type ConversationId, conversationId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { DiscordApi } from './api.ts';
+import type { Contacts } from './contacts.ts';
+import type { Directory, Place } from './directory.ts';
+import { networkReason, readRefusal } from './failures.ts';
+import { isLater, isSnowflake, laterOf, snowflakeAt, timeOf } from './ids.ts';
+import type { Entry } from './intake-queue.ts';
+
+export type Held = {
+  /** Called when it is their turn. */
+  readonly entries: () => readonly Entry[];
+  /** They can only be made when the other side of the direct channel is known. */
+  readonly needsPeer?: boolean;
+};
+
+export type HistoryDeps = {
+  readonly api: Pick<DiscordApi, 'messages' | 'channel'>;
+  readonly directory: Directory;
+  readonly contacts: Contacts;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly maxAgeMs: number;
+  /** Moves as batches are stored. */
+  readonly anchors: ReadonlyMap<ConversationId, string>;
+  /** Before this nothing was missed anywhere: where conversations without an anchor are read from. */
+  floor(): string;
+  /** Hands entries to the intake; resolves when the last of them is stored. */
+  store(entries: readonly Entry[]): Promise<void>;
+  /** A message of the history as an entry. */
+  entryOf(message: unknown, place: Place): Entry | undefined;
+  gap(gap: ChannelGap): void;
+};
+
+type Filling = { readonly held: Held[]; readonly start: () => void; isStarted: boolean };
+
+const pageSize = 100;
+/** Readings that nobody waits for; those with live events behind them go at once. */
+const atATime = 2;
+const firstPauseMs = 1_000;
+const longestPauseMs = 30_000;
+
+export class History {
+  readonly #deps: HistoryDeps;
+  readonly #stopped = new AbortController();
+  readonly #live = new Set<string>();
+  readonly #filling = new Map<string, Filling>();
+  #working = 0;
+  /** Counts lost sessions. What was read before the last one does not count. */
+  #losses = 0;
+
+  constructor(deps: HistoryDeps) {
+    this.#deps = deps;
+  }
+
+  /** True when nothing is known to be missing anywhere. */
+  get isComplete(): boolean {
+    return this.#filling.size === 0;
+  }
+
+  isLive(channelId: string): boolean {
+    return this.#live.has(channelId);
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    this.#filling.clear();
+  }
+
+  /** The gateway tells of nothing until the next session. */
+  sessionLost(): void {
+    this.#losses += 1;
+    this.#live.clear();
+  }
+
+  /** Events of these channels were not told for a while. */
+  stale(channelIds: readonly string[]): void {
+    for (const id of channelIds) this.#live.delete(id);
+  }
+
+  /** A channel that has just been made: nothing can have been missed there. */
+  begin(channelId: string): void {
+    if (!this.#filling.has(channelId)) this.#live.add(channelId);
+  }
+
+  /** Reads the conversations of a guild that have something new. */
+  planGuild(guildId: string): void {
+    for (const { place, lastMessageId } of this.#deps.directory.placesOf(guildId)) {
+      const after = this.#startOf(place);
+      if (this.#live.has(place.id)) continue;
+      if (lastMessageId === undefined || !isLater(lastMessageId, after)) this.begin(place.id);
+      else this.#fill(place.id);
+    }
+  }
+
+  /** Reads what no guild has told of: direct channels, and threads that were archived meanwhile. */
+  planOthers(): void {
+    const anchored = [...this.#deps.anchors.keys()].map(channelOf);
+    for (const id of new Set([...this.#deps.contacts.channels, ...anchored])) {
+      if (!this.#live.has(id) && isSnowflake(id)) this.#fill(id);
+    }
+  }
+
+  /** Passes live events on, or holds them until what was missed before them is stored. */
+  hand(channelId: string, held: Held): void {
+    if (this.#live.has(channelId)) {
+      void this.#deps.store(held.entries());
+      return;
+    }
+    const filling = this.#fill(channelId);
+    filling.held.push(held);
+    filling.start();
+  }
+
+  #fill(channelId: string): Filling {
+    const known = this.#filling.get(channelId);
+    if (known !== undefined) return known;
+    const filling: Filling = {
+      held: [],
+      isStarted: false,
+      start: () => {
+        if (filling.isStarted || this.#stopped.signal.aborted) return;
+        filling.isStarted = true;
+        this.#working += 1;
+        void this.#run(channelId, filling);
+      },
+    };
+    this.#filling.set(channelId, filling);
+    this.#pump();
+    return filling;
+  }
+
+  #pump(): void {
+    for (const filling of this.#filling.values()) {
+      if (this.#working >= atATime) return;
+      filling.start();
+    }
+  }
+
+  async #run(channelId: string, filling: Filling): Promise<void> {
+    let losses = -1;
+    while (losses !== this.#losses && !this.#stopped.signal.aborted) {
+      losses = this.#losses;
+      await this.#readPatiently(channelId);
+    }
+    this.#working -= 1;
+    if (filling.held.some(({ needsPeer }) => needsPeer)) await this.#learnPeer(channelId);
+    if (this.#stopped.signal.aborted) return;
+    this.#filling.delete(channelId);
+    this.#live.add(channelId);
+    void this.#deps.store(filling.held.flatMap(({ entries }) => entries()));
+    this.#pump();
+  }
+
+  /** Until it was read, or until Discord says that it cannot be. */
+  async #readPatiently(channelId: string): Promise<void> {
+    const { clock, log } = this.#deps;
+    for (let tries = 1; !this.#stopped.signal.aborted; tries += 1) {
+      try {
+        await this.#read(channelId);
+        return;
+      } catch (error) {
+        const refusal = readRefusal(error);
+        const isFinal = refusal?.code !== undefined && [400, 403, 404].includes(refusal.status);
+        if (isFinal) {
+          this.#cannotRead(channelId, refusal.status, refusal.reason);
+          return;
+        }
+        const reason = refusal?.reason ?? networkReason(error);
+        log.info({ channelId, tries, reason }, 'discord.history_delayed');
+        const ownMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
+        await clock.wait(refusal?.retryAfterMs ?? ownMs, this.#stopped.signal);
+      }
+    }
+  }
+
+  async #read(channelId: string): Promise<void> {
+    const { api, clock, contacts, maxAgeMs, store, entryOf, directory } = this.#deps;
+    const place = await this.#placeOf(channelId);
+    if (place === undefined) return;
+    let after = this.#startOf(place);
+    if (place.chat.kind === 'dm') await contacts.add(channelId, after);
+    const oldest = snowflakeAt(clock.now() - maxAgeMs);
+    let isClipped = false;
+    for (let isMore = true; isMore && !this.#stopped.signal.aborted; ) {
+      const page = await api.messages(channelId, { after, limit: pageSize }, this.#stopped.signal);
+      if (page.length === 0 && isLater(directory.lastMessageId(channelId) ?? '0', after))
+        this.#maybeClosed(place, after);
+      const sorted = page.toSorted((a, b) => (isLater(idOf(a), idOf(b)) ? 1 : -1));
+      const recent = sorted.filter((message) => isLater(idOf(message), oldest));
+      if (recent.length < sorted.length && !isClipped) {
+        isClipped = true;
+        this.#gap(place, { after, reason: 'it is too long ago to be fetched' });
+        await store([{ events: [], anchor: { conversation: anchorOf(place), messageId: oldest } }]);
+      }
+      await store(recent.flatMap((message) => entryOf(message, place) ?? []));
+      isMore = page.length === pageSize;
+      after = laterOf(idOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
+    }
+  }
+
+  /** Where an answer would go; asks Discord when the gateway has not told. Undefined: no conversation. */
+  async #placeOf(channelId: string): Promise<Place | undefined> {
+    const { directory, contacts, api } = this.#deps;
+    if (contacts.has(channelId)) directory.learnDirect(channelId);
+    const known = directory.placeOf(channelId);
+    if (known !== undefined) return known;
+    directory.learnChannel(await api.channel(channelId, this.#stopped.signal));
+    return directory.placeOf(channelId);
+  }
+
+  /** Without it the events are recorded as unreadable, which is what they then are. */
+  async #learnPeer(channelId: string): Promise<void> {
+    const { directory, api, log } = this.#deps;
+    if (directory.placeOf(channelId)?.peer !== undefined) return;
+    try {
+      directory.learnChannel(await api.channel(channelId, this.#stopped.signal));
+    } catch (error) {
+      const reason = readRefusal(error)?.reason ?? networkReason(error);
+      log.info({ channelId, reason }, 'discord.peer_unknown');
+    }
+  }
+
+  #startOf(place: Place): string {
+    const { anchors, contacts, floor } = this.#deps;
+    return anchors.get(anchorOf(place)) ?? contacts.after(place.id) ?? floor();
+  }
+
+  /** Without the right to read history Discord answers with an empty list, not with a refusal. */
+  #maybeClosed(place: Place, after: string): void {
+    const { canReadHistory } = this.#deps.directory.access(place.id);
+    if (!canReadHistory)
+      this.#gap(place, { after, reason: 'the bot may not read the message history there' });
+  }
+
+  /** A channel that is gone, or out of the bot's sight, has no gap: nobody could have called it there. */
+  #cannotRead(channelId: string, status: number, reason: string): void {
+    const { directory, log } = this.#deps;
+    log.info({ channelId, reason }, 'discord.history_refused');
+    const place = directory.placeOf(channelId);
+    if (status === 404 || place === undefined || !directory.access(channelId).canView) return;
+    this.#gap(place, { after: this.#startOf(place), reason });
+  }
+
+  #gap(place: Place, { after, reason }: { readonly after: string; readonly reason: string }): void {
+    this.#deps.gap({ conversation: place.route.conversation, since: timeOf(after), reason });
+  }
+}
+
+/** Where the anchor of a place is kept: a thread's behind its channel's. */
+export function anchorOf({ route: { conversation, thread } }: Pick<Place, 'route'>): ConversationId {
+  return thread === undefined ? conversation : conversationId(`${conversation}/${thread}`);
+}
+
+/** The channel that an anchor belongs to. */
+export function channelOf(anchor: ConversationId): string {
+  return anchor.split('/').at(-1) ?? anchor;
+}
+
+function idOf(message: unknown): string {
+  const id = typeof message === 'object' && message !== null && 'id' in message ? String(message.id) : '';
+  return isSnowflake(id) ? id : '0';
+}

@@ -1,0 +1,138 @@
+/**
+ * Hands events to the intake in one order, in batches, each as often as it takes until it is stored. An
+ * anchor moves with the events it stands for, never before them.
+ */
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { InboundBatch, Intake } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { hasCode } from '#contracts/errors.ts';
+import type { ConversationId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import { laterOf } from './ids.ts';
+import type { Unreadable } from './inbound.ts';
+
+export type Entry = {
+  readonly events: readonly InboundEnvelope[];
+  readonly unreadable?: Unreadable;
+  /** Where the conversation stands once these are stored. */
+  readonly anchor?: { readonly conversation: ConversationId; readonly messageId: string };
+  /** Told what became of each event. */
+  readonly onAccepted?: (acceptances: readonly Acceptance[]) => void;
+};
+
+export type IntakeQueueDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly accept: Intake['accept'];
+  /** The cursor to store with a batch whose newest message this is; undefined to leave it as it is. */
+  cursorFor(newest: string | undefined): string | undefined;
+  /** A batch has been stored. */
+  onStored(batch: InboundBatch): void;
+  /** Another process receives for the account now. */
+  onTakenOver(): void;
+};
+
+const largestBatch = 100;
+const firstPauseMs = 500;
+const longestPauseMs = 5_000;
+
+type Waiting = { readonly entry: Entry; readonly stored: () => void };
+
+export class IntakeQueue {
+  readonly #deps: IntakeQueueDeps;
+  readonly #waiting: Waiting[] = [];
+  readonly #stopped = new AbortController();
+  #working: Promise<void> | undefined;
+
+  constructor(deps: IntakeQueueDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Resolves when the last of them has been stored, or when the queue was stopped. An anchor without
+   * events keeps its place but waits for company: losing it costs one more look at history.
+   */
+  push(entries: readonly Entry[]): Promise<void> {
+    const last = entries.at(-1);
+    if (this.#stopped.signal.aborted || last === undefined) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const done = () => undefined;
+    this.#waiting.push(...entries.map((entry) => ({ entry, stored: entry === last ? resolve : done })));
+    if (entries.every(isBare) && this.#waiting.length < largestBatch) resolve();
+    else this.#working ??= this.#work();
+    return promise;
+  }
+
+  /** Resolves when nothing more will be handed over. What was not stored is read from history again. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#working;
+  }
+
+  async #work(): Promise<void> {
+    // Events that come in the same turn go in one batch.
+    await Promise.resolve();
+    while (this.#waiting.length > 0 && !this.#stopped.signal.aborted) {
+      const batch = this.#waiting.splice(0, largestBatch);
+      await this.#store(batch.map(({ entry }) => entry));
+      for (const { stored } of batch) stored();
+    }
+    for (const { stored } of this.#waiting.splice(0)) stored();
+    this.#working = undefined;
+  }
+
+  async #store(entries: readonly Entry[]): Promise<void> {
+    const { clock, log, accept, cursorFor, onStored, onTakenOver } = this.#deps;
+    const newest = entries.map(({ anchor }) => anchor?.messageId ?? '0').reduce(laterOf, '0');
+    const cursor = cursorFor(newest === '0' ? undefined : newest);
+    const batch: InboundBatch = {
+      ...batchOf(entries),
+      ...(cursor === undefined ? {} : { cursor }),
+    };
+    for (let tries = 1; !this.#stopped.signal.aborted; tries += 1) {
+      try {
+        tellEach(entries, await accept(batch));
+        onStored(batch);
+        return;
+      } catch (error) {
+        if (hasCode(error, 'stale_epoch')) {
+          log.info({}, 'discord.account_taken_over');
+          this.#stopped.abort();
+          onTakenOver();
+          return;
+        }
+        log.warn({ tries, error: String(error) }, 'discord.accept_failed');
+        const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
+        await clock.wait(pauseMs, this.#stopped.signal);
+      }
+    }
+  }
+}
+
+function isBare({ events, unreadable }: Entry): boolean {
+  return events.length === 0 && unreadable === undefined;
+}
+
+function batchOf(entries: readonly Entry[]): InboundBatch {
+  const anchors = new Map<ConversationId, string>();
+  for (const { anchor } of entries) {
+    if (anchor === undefined) continue;
+    const { conversation, messageId } = anchor;
+    anchors.set(conversation, laterOf(anchors.get(conversation) ?? '0', messageId));
+  }
+  const unreadable = entries.flatMap((entry) => entry.unreadable ?? []);
+  return {
+    events: entries.flatMap(({ events }) => events),
+    ...(unreadable.length === 0 ? {} : { unreadable }),
+    ...(anchors.size === 0 ? {} : { anchors }),
+  };
+}
+
+function tellEach(entries: readonly Entry[], acceptances: readonly Acceptance[]): void {
+  let at = 0;
+  for (const { events, onAccepted } of entries) {
+    onAccepted?.(acceptances.slice(at, at + events.length));
+    at += events.length;
+  }
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import type { AttachmentRef } from '#contracts/attachment.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import { type Located, readRef } from './attachment-ref.ts';
+import { networkReason, readRefusal } from './failures.ts';
+import { attachmentSchema } from './payload-schema.ts';
+
+export type MediaDeps = {
+  readonly apiBase: string;
+  /** A message as it stands now, with fresh links. */
+  readonly message: (channel: string, id: string, signal: AbortSignal) => Promise<unknown>;
+};
+
+export type Wanted = {
+  readonly ref: AttachmentRef;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+};
+
+/** Where Discord keeps what people send. */
+const hosts = new Set(['cdn.discordapp.com', 'media.discordapp.net']);
+const messageSchema = z.object({ attachments: z.array(attachmentSchema) });
+
+/**
+ * Streams a file, at most `maxBytes` of it. Links are signed for a day; one that has run out is asked for
+ * again. The size is checked where Discord states it and again as the bytes come.
+ */
+export async function* fetchMedia(deps: MediaDeps, wanted: Wanted): AsyncIterable<Uint8Array> {
+  const { ref, maxBytes, signal } = wanted;
+  if ((ref.sizeBytes ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const located = readRef(ref.ref);
+  if (located === undefined) throw unavailable('it has no address');
+  const ending = new AbortController();
+  try {
+    const response = await open(deps, located, AbortSignal.any([signal, ending.signal]));
+    if (Number(response.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
+    let seen = 0;
+    for await (const chunk of response.body ?? []) {
+      seen += chunk.length;
+      if (seen > maxBytes) throw tooLarge(maxBytes);
+      yield chunk;
+    }
+  } catch (error) {
+    throw error instanceof ParleyError ? error : unavailable(networkReason(error), error);
+  } finally {
+    ending.abort(); // Also when the reader stops early: the rest must not go on arriving.
+  }
+}
+
+async function open(deps: MediaDeps, located: Located, signal: AbortSignal): Promise<Response> {
+  const first = await download(deps, located.url, signal);
+  if (first.ok) return first;
+  const isExpired = first.status === 403 || first.status === 404 || first.status === 410;
+  if (!isExpired) throw unavailable(`Discord answered ${first.status} to the download`);
+  const second = await download(deps, await freshUrl(deps, located, signal), signal);
+  if (second.ok) return second;
+  throw unavailable(`Discord answered ${second.status} to the download`);
+}
+
+/** Only from Discord itself: the handle came with a message, and messages are written by anybody. */
+async function download({ apiBase }: MediaDeps, url: string, signal: AbortSignal): Promise<Response> {
+  const { origin, protocol, hostname } = new URL(url);
+  const isDiscord = (protocol === 'https:' && hosts.has(hostname)) || origin === new URL(apiBase).origin;
+  if (!isDiscord) throw unavailable('its address is none of Discord’s');
+  return fetch(url, { signal, redirect: 'error' });
+}
+
+async function freshUrl({ message }: MediaDeps, located: Located, signal: AbortSignal): Promise<string> {
+  try {
+    const { attachments } = messageSchema.parse(await message(located.channel, located.message, signal));
+    const found = attachments.find(({ id }) => id === located.id);
+    if (found === undefined) throw unavailable('it was removed from its message');
+    return found.url;
+  } catch (error) {
+    if (error instanceof ParleyError) throw error;
+    throw unavailable(readRefusal(error)?.reason ?? networkReason(error), error);
+  }
+}
+
+function tooLarge(maxBytes: number): ParleyError {
+  return new ParleyError('media_too_large', `the file is larger than ${maxBytes} bytes`);
+}
+
+function unavailable(why: string, cause?: unknown): ParleyError {
+  return new ParleyError('media_unavailable', `the file could not be fetched: ${why}`, {
+    cause,
+    retry: { kind: 'later', afterMs: 2000 },
+  });
+}

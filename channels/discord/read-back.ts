@@ -1,0 +1,59 @@
+/** Which of the bot's own messages could be a part whose send was cut off. Pure. */
+import { z } from 'zod';
+import { isLater, isSnowflake } from './ids.ts';
+import type { SendBody } from './outbound.ts';
+
+const ownMessageSchema = z.object({
+  id: z.string().refine(isSnowflake),
+  author: z.object({ id: z.string() }),
+  content: z.string().default(''),
+  flags: z.int().default(0),
+  nonce: z.union([z.string(), z.number()]).optional(),
+  attachments: z.array(z.object({ filename: z.string() })).default([]),
+  interaction_metadata: z.object({ id: z.string() }).optional(),
+});
+type OwnMessage = z.output<typeof ownMessageSchema>;
+
+/** "Thinking…": the place of an answer that has not come. */
+const loadingFlag = 128;
+
+/** Oldest first. One with the very nonce is the one; where the history does not show nonces, the text decides. */
+export function candidates(messages: readonly unknown[], body: SendBody, botId: string): readonly string[] {
+  const own = ownMessages(messages, botId);
+  const known = own.filter(({ nonce }) => String(nonce) === body.nonce);
+  const alike = own.filter((message) => message.nonce === undefined && readsTheSame(message, body));
+  return (known.length > 0 ? known : alike).map(({ id }) => id);
+}
+
+/** The message that answers the interaction with this text, if it stands there. */
+export function answerTo(
+  messages: readonly unknown[],
+  {
+    interaction,
+    content,
+    botId,
+  }: { readonly interaction: string; readonly content: string; readonly botId: string },
+): string | undefined {
+  return ownMessages(messages, botId).find(
+    (message) =>
+      message.interaction_metadata?.id === interaction &&
+      (message.flags & loadingFlag) === 0 &&
+      message.content === content.trim(),
+  )?.id;
+}
+
+function ownMessages(messages: readonly unknown[], botId: string): readonly OwnMessage[] {
+  return messages
+    .flatMap((message) => ownMessageSchema.safeParse(message).data ?? [])
+    .filter(({ author }) => author.id === botId)
+    .sort((a, b) => (isLater(a.id, b.id) ? 1 : -1));
+}
+
+function readsTheSame({ content, attachments }: OwnMessage, body: SendBody): boolean {
+  const files = (body.attachments ?? []).map(({ filename }) => filename);
+  return (
+    content === body.content.trim() &&
+    attachments.length === files.length &&
+    attachments.every(({ filename }, index) => filename === files[index])
+  );
+}

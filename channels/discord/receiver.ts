@@ -1,0 +1,351 @@
+/**
+ * From the gateway to the intake: an event is mapped where it comes in, waits while the history of its
+ * conversation is read, and goes on in one order. The socket's handler does no more than that.
+ */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { InboundBatch, Intake } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import { type ConversationId, conversationId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { DiscordApi } from './api.ts';
+import type { DiscordConfig } from './config.ts';
+import { Contacts } from './contacts.ts';
+import { Directory, type Place } from './directory.ts';
+import { Gateway } from './gateway.ts';
+import { anchorOf, History } from './history.ts';
+import {
+  type Bot,
+  discord,
+  formatCursor,
+  interactionMessage,
+  laterOf,
+  readCursor,
+  snowflakeAt,
+  timeOf,
+} from './ids.ts';
+import {
+  type Dispatch,
+  type Reading,
+  readDispatch,
+  readHistoric,
+  readRemoval,
+  type Surroundings,
+} from './inbound.ts';
+import { type Entry, IntakeQueue } from './intake-queue.ts';
+import type { Interactions } from './interactions.ts';
+import { interactionSchema, readySchema, userSchema } from './payload-schema.ts';
+import { Recent } from './recent.ts';
+
+export type ReceiverDeps = {
+  readonly api: DiscordApi;
+  readonly bot: Bot;
+  readonly config: DiscordConfig;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly dataDir: string;
+  readonly interactions: Interactions;
+};
+
+/** Ids of one moment may come a little out of order over many conversations. */
+const floorSlackMs = 60_000;
+/** Guilds that are away do not hold up the reading of direct channels for longer. */
+const guildPatienceMs = 10_000;
+
+export class Receiver {
+  readonly #deps: ReceiverDeps;
+  readonly #directory: Directory;
+  readonly #recent: Recent;
+  readonly #history: History;
+  readonly #queue: IntakeQueue;
+  readonly #gateway: Gateway;
+  readonly #anchors: Map<ConversationId, string>;
+  readonly #awaitedGuilds = new Set<string>();
+  readonly #stopped = new AbortController();
+  #floor: string;
+  #session = '';
+  /** Every conversation of this session is live or being read. */
+  #isPlanned = false;
+
+  private constructor(deps: ReceiverDeps, intake: Intake, contacts: Contacts) {
+    const { api, bot, config, clock, log } = deps;
+    this.#deps = deps;
+    this.#anchors = new Map(intake.anchors);
+    this.#floor = readCursor(bot, intake.cursor) ?? contacts.since;
+    this.#directory = new Directory(bot);
+    this.#recent = new Recent(bot);
+    this.#queue = new IntakeQueue({
+      clock,
+      log,
+      accept: (batch) => intake.accept(batch),
+      cursorFor: (newest) => this.#cursorFor(newest),
+      onStored: (batch) => this.#stored(batch),
+      onTakenOver: () => void this.#stopAll(),
+    });
+    this.#history = new History({
+      api,
+      directory: this.#directory,
+      contacts,
+      clock,
+      log,
+      maxAgeMs: config.backfillHours * 3_600_000,
+      anchors: this.#anchors,
+      floor: () => this.#floor,
+      store: (entries) => this.#queue.push(entries),
+      entryOf: (message, place) => this.#historicEntry(message, place),
+      gap: (gap) => intake.gap(gap),
+    });
+    this.#gateway = new Gateway({
+      rest: api.rest,
+      token: config.token,
+      clock,
+      log,
+      onDispatch: (dispatch) => this.#receive(dispatch),
+      onSessionLost: () => this.#sessionLost(),
+      onTrouble: (problem) => intake.trouble(problem),
+    });
+  }
+
+  /** Connects; resolves when live events are being received. Throws ParleyError as `Gateway.connect`. */
+  static async start(deps: ReceiverDeps, intake: Intake): Promise<Receiver> {
+    const path = join(deps.dataDir, `contacts-${deps.bot.id}`);
+    const contacts = await Contacts.open(path, { now: snowflakeAt(deps.clock.now()), log: deps.log });
+    const receiver = new Receiver(deps, intake, contacts);
+    try {
+      await receiver.#gateway.connect();
+      return receiver;
+    } catch (error) {
+      await receiver.stop();
+      throw error;
+    }
+  }
+
+  /** Resolves when nothing more will be handed to the intake. */
+  async stop(): Promise<void> {
+    this.#stopAll();
+    await Promise.all([this.#gateway.close(), this.#queue.stop()]);
+  }
+
+  #stopAll(): void {
+    this.#stopped.abort();
+    this.#history.stop();
+    void this.#queue.stop();
+    void this.#gateway.close();
+  }
+
+  #receive(dispatch: Dispatch): void {
+    if (this.#stopped.signal.aborted) return;
+    try {
+      this.#learn(dispatch);
+      this.#handOn(dispatch, this.#read(dispatch));
+    } catch (error) {
+      // Reading never throws for what Discord sends; whatever this is, the socket must go on.
+      this.#deps.log.error({ event: dispatch.t, error: String(error) }, 'discord.dispatch_failed');
+    }
+  }
+
+  /** What the event says about the world, before what it says to the agent. */
+  #learn(dispatch: Dispatch): void {
+    const { t, d } = dispatch;
+    if (t === 'CHANNEL_DELETE' || t === 'GUILD_DELETE') this.#removed(dispatch);
+    this.#directory.apply(t, d);
+    switch (t) {
+      case 'READY':
+        this.#ready(d);
+        break;
+      case 'GUILD_CREATE':
+        this.#guildArrived(idIn(d));
+        break;
+      case 'CHANNEL_CREATE':
+        this.#history.begin(idIn(d));
+        break;
+      case 'THREAD_CREATE':
+        if (field(d, 'newly_created') === true) this.#history.begin(idIn(d));
+        break;
+      case 'MESSAGE_CREATE':
+        this.#noteMessage(d);
+        break;
+      case 'INTERACTION_CREATE':
+        this.#noteInteraction(d);
+        break;
+      default:
+    }
+  }
+
+  #ready(data: unknown): void {
+    const { session_id: session, guilds } = readySchema.parse(data);
+    this.#session = createHash('sha256').update(session).digest('hex').slice(0, 16);
+    for (const { id } of guilds) this.#awaitedGuilds.add(id);
+    if (this.#awaitedGuilds.size === 0) this.#planOthers();
+    else void this.#deps.clock.wait(guildPatienceMs, this.#stopped.signal).then(() => this.#planOthers());
+  }
+
+  #guildArrived(guildId: string): void {
+    this.#history.planGuild(guildId);
+    this.#awaitedGuilds.delete(guildId);
+    if (this.#awaitedGuilds.size === 0) this.#planOthers();
+  }
+
+  #planOthers(): void {
+    if (this.#isPlanned || this.#stopped.signal.aborted) return;
+    this.#isPlanned = true;
+    this.#history.planOthers();
+  }
+
+  #sessionLost(): void {
+    this.#isPlanned = false;
+    this.#awaitedGuilds.clear();
+    this.#history.sessionLost();
+  }
+
+  #noteMessage(data: unknown): void {
+    this.#recent.note(data);
+    const channelId = String(field(data, 'channel_id') ?? '');
+    if (field(data, 'guild_id') !== undefined) {
+      this.#directory.noteMessage(channelId, idIn(data));
+      return;
+    }
+    const author = userSchema.safeParse(field(data, 'author'));
+    this.#directory.learnDirect(channelId, author.success ? author.data : undefined);
+  }
+
+  #noteInteraction(data: unknown): void {
+    const parsed = interactionSchema.safeParse(data);
+    if (!parsed.success) return;
+    const { channel_id: channelId = '', guild_id: guildId, channel, user } = parsed.data;
+    if (guildId === undefined) this.#directory.learnDirect(channelId, user);
+    else if (this.#directory.placeOf(channelId) === undefined) this.#directory.learnChannel(channel, guildId);
+    this.#deps.interactions.receive(parsed.data);
+  }
+
+  /** A guild that is away for a while has lost nobody; one that says no more has removed the bot. */
+  #removed({ t, d, s }: Dispatch): void {
+    const isGuild = t === 'GUILD_DELETE';
+    const id = idIn(d);
+    const guildId = isGuild ? id : String(field(d, 'guild_id') ?? '');
+    this.#awaitedGuilds.delete(isGuild ? id : '');
+    if (isGuild && field(d, 'unavailable') === true) {
+      this.#history.stale(this.#directory.placesOf(id).map(({ place }) => place.id));
+      return;
+    }
+    const known = [...this.#anchors.keys()].map((anchor) => anchor.split('/')[0] ?? '');
+    const gone = [...new Set(known)].filter((channel) =>
+      isGuild ? this.#directory.placeOf(channel)?.guildId === id : channel === id,
+    );
+    const route = { channel: discord, account: this.#deps.bot.account, conversation: conversationId('') };
+    const around = { ...this.#surroundings(), route };
+    const events = readRemoval(gone.map(conversationId), { guildId, s }, around);
+    if (events.length > 0) void this.#queue.push([{ events }]);
+    if (isGuild) this.#directory.forgetGuild(id);
+  }
+
+  #read(dispatch: Dispatch): Reading {
+    return readDispatch(dispatch, this.#surroundings());
+  }
+
+  #handOn(dispatch: Dispatch, reading: Reading): void {
+    switch (reading.kind) {
+      case 'nothing':
+        return;
+      case 'own':
+        this.#history.hand(reading.place.id, { entries: () => [passing(reading)] });
+        return;
+      case 'events': {
+        const entry = this.#entry(reading);
+        this.#history.hand(reading.place.id, { entries: () => [entry] });
+        return;
+      }
+      case 'unplaced':
+        // Nothing is known of the conversation, or not whose it is: that is asked for first.
+        this.#history.stale([reading.channelId]);
+        this.#history.hand(reading.channelId, {
+          needsPeer: true,
+          entries: () => this.#secondReading(dispatch),
+        });
+        return;
+      case 'unreadable':
+        this.#deps.log.warn({ event: dispatch.t, problem: reading.row.problem }, 'discord.event_unreadable');
+        void this.#queue.push([{ events: [], unreadable: reading.row }]);
+        return;
+      default:
+        reading satisfies never;
+    }
+  }
+
+  #secondReading(dispatch: Dispatch): readonly Entry[] {
+    const reading = this.#read(dispatch);
+    if (reading.kind === 'events') return [this.#entry(reading)];
+    if (reading.kind === 'unreadable') return [{ events: [], unreadable: reading.row }];
+    if (reading.kind !== 'unplaced') return [];
+    const lost = readDispatch(dispatch, { ...this.#surroundings(), placeOf: unknownPlace });
+    return lost.kind === 'unreadable' ? [{ events: [], unreadable: lost.row }] : [];
+  }
+
+  #entry(reading: Extract<Reading, { kind: 'events' }>): Entry {
+    const { place, events, messageId } = reading;
+    const interaction = interactionMessage.read(events[0]?.route.replyTo);
+    return {
+      events,
+      ...(messageId === undefined ? {} : { anchor: { conversation: anchorOf(place), messageId } }),
+      ...(interaction === undefined
+        ? {}
+        : { onAccepted: ([acceptance]) => this.#deps.interactions.settled(interaction, acceptance) }),
+    };
+  }
+
+  #historicEntry(message: unknown, place: Place): Entry | undefined {
+    this.#recent.note(message);
+    const reading = readHistoric(message, place, this.#surroundings());
+    if (reading.kind === 'events') return this.#entry(reading);
+    if (reading.kind === 'own') return passing(reading);
+    if (reading.kind !== 'unreadable') return undefined;
+    return { events: [], unreadable: reading.row };
+  }
+
+  #surroundings(): Surroundings {
+    const directory = this.#directory;
+    return {
+      bot: this.#deps.bot,
+      session: this.#session,
+      receivedAt: this.#deps.clock.now(),
+      isOwnRole: (guildId, roleId) => directory.isOwnRole(guildId, roleId),
+      roleName: (guildId, roleId) => directory.roleName(guildId, roleId),
+      channelName: (channelId) => directory.channelName(channelId),
+      placeOf: (channelId) => directory.placeOf(channelId),
+      isAdmin: (guildId, userId, roles) => directory.isAdmin(guildId, userId, roles),
+      authorOf: (messageId) => this.#recent.authorOf(messageId),
+      person: (userId) => this.#recent.person(userId),
+    };
+  }
+
+  /** Moves only while nothing is known to be missing: from there on everything would be read again. */
+  #cursorFor(newest: string | undefined): string | undefined {
+    const isComplete = this.#isPlanned && this.#history.isComplete;
+    if (newest === undefined || !isComplete) return undefined;
+    return formatCursor(this.#deps.bot, laterOf(this.#floor, snowflakeAt(timeOf(newest) - floorSlackMs)));
+  }
+
+  #stored({ anchors, cursor }: InboundBatch): void {
+    for (const [conversation, anchor] of anchors ?? [])
+      this.#anchors.set(conversation, laterOf(this.#anchors.get(conversation) ?? '0', anchor));
+    this.#floor = readCursor(this.#deps.bot, cursor) ?? this.#floor;
+  }
+}
+
+/** The bot's own message: nothing to store but how far history is known. */
+function passing({ place, messageId }: Extract<Reading, { kind: 'own' }>): Entry {
+  return { events: [], anchor: { conversation: anchorOf(place), messageId } };
+}
+
+/** For an event whose conversation nobody knows: it is recorded as one that could not be read. */
+function unknownPlace(): never {
+  throw new Error('its conversation is not known');
+}
+
+function field(data: unknown, name: string): unknown {
+  return typeof data === 'object' && data !== null ? (data as Record<string, unknown>)[name] : undefined;
+}
+
+function idIn(data: unknown): string {
+  return String(field(data, 'id') ?? '');
+}

@@ -1,0 +1,172 @@
+import { stat } from 'node:fs/promises';
+import type { Found } from '#contracts/channel-abilities.ts';
+import { messageId } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import type { Outbound, SendResult } from '#contracts/outbound.ts';
+import type { DiscordApi } from './api.ts';
+import { failureOf, isQuoteRefused, networkReason, neverLeft, readRefusal } from './failures.ts';
+import { type Bot, isLater, isSnowflake, snowflakeAt } from './ids.ts';
+import type { Interactions } from './interactions.ts';
+import { type Call, interactionOf, targetOf, textBody, toCall } from './outbound.ts';
+import { answerTo, candidates } from './read-back.ts';
+
+export type SenderDeps = {
+  readonly api: DiscordApi;
+  readonly bot: Bot;
+  readonly interactions: Interactions;
+  readonly log: Log;
+};
+
+/** The two clocks may differ; what else was said meanwhile is told apart by its text and its receipts. */
+const clockSlackMs = 60_000;
+const pageSize = 100;
+const mostPages = 10;
+const laterMs = 5_000;
+
+/** Makes the calls that parts are, and finds out what became of those that were cut off. */
+export class Sender {
+  readonly #deps: SenderDeps;
+
+  constructor(deps: SenderDeps) {
+    this.#deps = deps;
+  }
+
+  async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
+    const { content, route } = outbound;
+    const sizeBytes = content.kind === 'media' ? await sizeOf(content.path) : 0;
+    if (sizeBytes === undefined) return rejected('the file to send cannot be read');
+    const call = toCall(outbound, sizeBytes);
+    if (call.method === 'none') return tooMuchMarkup(outbound) ?? rejected(call.reason);
+    try {
+      const answered = await this.#answerInteraction(outbound, signal);
+      return answered ?? (await this.#perform(call, signal));
+    } catch (error) {
+      const attempt = { content, isThread: route.thread !== undefined, isAborted: signal.aborted };
+      const result = failureOf(error, attempt);
+      this.#deps.log.info(
+        { partKey: outbound.key, method: call.method, result: result.kind },
+        'discord.send_failed',
+      );
+      return result;
+    }
+  }
+
+  /** Reads the conversation from a little before the send on. */
+  async find(outbound: Outbound, since: number, signal: AbortSignal): Promise<Found> {
+    const call = toCall(outbound);
+    if (call.method !== 'send') return { kind: 'unknown', reason: 'only messages can be looked for' };
+    const found: string[] = [];
+    try {
+      let after = snowflakeAt(since - clockSlackMs);
+      for (let page = 0; page < mostPages; page += 1) {
+        const messages = await this.#deps.api.messages(call.channel, { after, limit: pageSize }, signal);
+        found.push(...candidates(messages, call.body, this.#deps.bot.id));
+        if (messages.length < pageSize) return { kind: 'candidates', messageIds: found.map(messageId) };
+        after = messages.map(idOf).reduce((a, b) => (isLater(b, a) ? b : a), after);
+      }
+      return { kind: 'unknown', reason: 'too much has been said since' };
+    } catch (error) {
+      return notFoundOut(error);
+    }
+  }
+
+  /**
+   * The answer to a slash command takes the place of "thinking…". A process that does not know the
+   * command looks whether an earlier one has done so: never both.
+   */
+  async #answerInteraction(outbound: Outbound, signal: AbortSignal): Promise<SendResult | undefined> {
+    const { content, key, route } = outbound;
+    const id = interactionOf(outbound);
+    const body = content.kind === 'text' ? textBody(content.text) : undefined;
+    if (id === undefined || body === undefined) return undefined;
+    const { api, bot, interactions } = this.#deps;
+    const answered = await interactions.answer({ id, key, body, signal });
+    if (answered !== undefined) return sent(answered);
+    const messages = await this.#afterInteraction(
+      api.messages(targetOf(route), { after: id, limit: pageSize }, signal),
+    );
+    const standing = answerTo(messages, { interaction: id, content: body.content, botId: bot.id });
+    return standing === undefined ? undefined : sent(standing);
+  }
+
+  /** What may not be read holds nothing of ours that could be told from others' messages. */
+  async #afterInteraction(reading: Promise<readonly unknown[]>): Promise<readonly unknown[]> {
+    try {
+      return await reading;
+    } catch (error) {
+      const refusal = readRefusal(error);
+      if (refusal?.code === undefined || refusal.status >= 500) throw error;
+      return [];
+    }
+  }
+
+  async #perform(call: Exclude<Call, { method: 'none' }>, signal: AbortSignal): Promise<SendResult> {
+    const { api } = this.#deps;
+    const { channel } = call;
+    switch (call.method) {
+      case 'send':
+        return sent(await this.#post(call, signal));
+      case 'edit':
+        await api.edit(channel, call.message, { body: call.body, signal });
+        return sent(call.message);
+      case 'delete':
+        await api.remove(channel, call.message, signal);
+        return sent();
+      case 'react':
+        await api.react(call, signal);
+        return sent();
+      default:
+        return call satisfies never;
+    }
+  }
+
+  /** Where the quoted message is refused the answer goes without it. */
+  async #post(call: Extract<Call, { method: 'send' }>, signal: AbortSignal): Promise<string> {
+    const { channel, body, file } = call;
+    try {
+      return await this.#deps.api.send(channel, { body, file }, signal);
+    } catch (error) {
+      if (body.message_reference === undefined || !isQuoteRefused(error)) throw error;
+      const { message_reference: _, ...bare } = body;
+      return this.#deps.api.send(channel, { body: bare, file }, signal);
+    }
+  }
+}
+
+function notFoundOut(error: unknown): Found {
+  const refusal = readRefusal(error);
+  const reason = refusal?.reason ?? networkReason(error);
+  if (refusal?.retryAfterMs !== undefined) return { kind: 'later', afterMs: refusal.retryAfterMs, reason };
+  if (refusal?.code !== undefined && refusal.status < 500 && refusal.status !== 401)
+    return { kind: 'unknown', reason };
+  return { kind: 'later', afterMs: laterMs, reason, isOutage: neverLeft(error) };
+}
+
+/** A text that only its own markup makes too long is sent without; core cuts texts so that this is rare. */
+function tooMuchMarkup({ content }: Outbound): SendResult | undefined {
+  if (content.kind !== 'text' && content.kind !== 'edit') return undefined;
+  if (content.text.spans.length === 0 || textBody(content.text) !== undefined) return undefined;
+  return { kind: 'failed', failure: { kind: 'markup' }, reason: 'with its markup the text is too long' };
+}
+
+function idOf(message: unknown): string {
+  const id = typeof message === 'object' && message !== null && 'id' in message ? String(message.id) : '';
+  return isSnowflake(id) ? id : '0';
+}
+
+function sent(id?: string): SendResult {
+  return { kind: 'sent', receipts: id === undefined ? [] : [messageId(id)] };
+}
+
+function rejected(reason: string): SendResult {
+  return { kind: 'failed', failure: { kind: 'rejected' }, reason };
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    const { size } = await stat(path);
+    return size;
+  } catch {
+    return undefined; // The caller says so to core; why a local file is gone is not Discord's matter.
+  }
+}

@@ -1,0 +1,62 @@
+/** The bot's global slash commands: one each, with one optional text where words may follow. */
+import { z } from 'zod';
+import type { NativeCommand } from '#contracts/channel-abilities.ts';
+import type { ApplicationCommand, DiscordApi } from './api.ts';
+
+const textOption = 3;
+const mostCommands = 100;
+
+const knownSchema = z.object({
+  name: z.string(),
+  description: z.string(),
+  options: z
+    .array(
+      z.object({
+        type: z.int(),
+        name: z.string(),
+        description: z.string(),
+        required: z.boolean().default(false),
+      }),
+    )
+    .default([]),
+});
+
+export function toApplicationCommands(commands: readonly NativeCommand[]): readonly ApplicationCommand[] {
+  return commands
+    .filter(({ name }) => /^[a-z0-9_-]{1,32}$/.test(name))
+    .slice(0, mostCommands)
+    .map(({ name, description, argument }) => ({
+      name,
+      description: cut(description || name),
+      options:
+        argument === undefined
+          ? []
+          : [{ type: textOption, name: 'text', description: cut(argument), required: false }],
+    }));
+}
+
+/** Written only when it differs: Discord takes 200 changes a day. */
+export async function synchronise(
+  api: Pick<DiscordApi, 'commands' | 'setCommands'>,
+  { application, wanted }: { readonly application: string; readonly wanted: readonly ApplicationCommand[] },
+  signal: AbortSignal,
+): Promise<void> {
+  const known = (await api.commands(application, signal)).map((one) => knownSchema.safeParse(one).data);
+  if (listOf(known) !== listOf(wanted)) await api.setCommands(application, wanted, signal);
+}
+
+/** In any order; Discord has its own. */
+function listOf(commands: readonly (ApplicationCommand | undefined)[]): string {
+  const rows = commands.map((one) =>
+    JSON.stringify([one?.name, one?.description, one?.options.map(optionOf)]),
+  );
+  return rows.sort().join('\n');
+}
+
+function optionOf({ type, name, description, required }: ApplicationCommand['options'][number]) {
+  return [type, name, description, required];
+}
+
+function cut(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 99).toWellFormed()}…` : text;
+}
