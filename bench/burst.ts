@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { now } from './clock.ts';
 import type { Figure } from './figure.ts';
-import type { Bench } from './pair.ts';
-import { type ModelCall, now, withDeadline } from './platforms.ts';
+import type { ModelCall } from './model.ts';
+import type { Network } from './network.ts';
+import type { Bench, Both } from './pair.ts';
 import { cpuMs } from './process-figures.ts';
 import { median } from './statistics.ts';
 
@@ -11,7 +13,7 @@ const deadlineMs = 120_000;
 
 /** (4) 600 messages over 200 chats at once. Throws when one is lost, doubled or out of order. */
 export async function measureBurst(
-  [floor, parley]: readonly [Bench, Bench],
+  [floor, parley]: Both,
   { repeats, name }: { readonly repeats: number; readonly name: string },
 ): Promise<readonly Figure[]> {
   const of = { floor: [await oneBurst(floor, 0)], parley: [await oneBurst(parley, 0)] };
@@ -47,28 +49,30 @@ type Burst = {
   readonly calls: number;
 };
 
-async function oneBurst({ subject, platforms }: Bench, number: number): Promise<Burst> {
+async function oneBurst({ subject, model, networks: [network] }: Bench, number: number): Promise<Burst> {
   const first = 100_000 + number * chats;
   const requests: ModelCall[] = [];
-  platforms.answerWith((call) => {
+  model.answerWith((call) => {
     requests.push(call);
     return { text: `Heard: ${call.texts.at(-1)}` };
   });
-  await platforms.untilPolled();
+  await network.untilQuiet();
   await sleep(500);
   const cpuBefore = cpuMs(subject.pid);
   const redisBefore = subject.redisPid === undefined ? 0 : cpuMs(subject.redisPid);
-  const answered = untilAnswered({ subject, platforms }, first);
+  const answered = untilAnswered(network, first);
   const begin = now();
-  for (let message = 1; message <= perChat; message++) {
-    for (let chat = first; chat < first + chats; chat++) platforms.say(chat, textOf(chat, message));
-  }
+  network.atOnce(() => {
+    for (let message = 1; message <= perChat; message++) {
+      for (let chat = first; chat < first + chats; chat++) network.say(chat, textOf(chat, message));
+    }
+  });
   const end = await answered;
   // The last commits follow the last answer.
   await sleep(300);
   const count = chats * perChat;
   checkRequests(requests, first);
-  checkAnswers({ subject, platforms }, first);
+  checkAnswers(network, first);
   return {
     perSecond: (count / (end - begin)) * 1000,
     cpuMs: (cpuMs(subject.pid) - cpuBefore) / count,
@@ -81,25 +85,13 @@ function textOf(chat: number, message: number): string {
   return `chat ${chat} message ${message}.`;
 }
 
-function untilAnswered({ platforms }: Bench, first: number): Promise<number> {
-  const { telegram } = platforms;
+/** Resolves with the moment at which the last message of the last chat was answered. */
+function untilAnswered(network: Network, first: number): Promise<number> {
   const open = new Set(Array.from({ length: chats }, (_, index) => first + index));
-  let seen = telegram.calls.length;
-  return withDeadline(deadlineMs, 'the burst was not answered', (resolve) => {
-    void telegram.waitFor(() => {
-      for (; seen < telegram.calls.length; seen++) {
-        const call = telegram.calls[seen];
-        if (call?.method === 'getUpdates') continue;
-        if (call === undefined || call.status === 0) return undefined;
-        const chat = Number(call.params.chat_id);
-        if (call.method === 'sendMessage' && String(call.params.text).includes(textOf(chat, perChat)))
-          open.delete(chat);
-      }
-      if (open.size > 0) return undefined;
-      resolve(now());
-      return true;
-    }, deadlineMs);
-  });
+  return network.follow(({ person, text }) => {
+    if (text.includes(textOf(person, perChat))) open.delete(person);
+    return open.size === 0 ? now() : undefined;
+  }, deadlineMs);
 }
 
 /** Each request holds the messages of its chat from the first on, in order, none twice, none missing. */
@@ -121,11 +113,11 @@ function checkRequests(requests: readonly ModelCall[], first: number): void {
 }
 
 /** No answer twice, and the answers of a chat in the order of its messages. */
-function checkAnswers({ subject, platforms }: Bench, first: number): void {
+function checkAnswers(network: Network, first: number): void {
   for (let chat = first; chat < first + chats; chat++) {
-    const answers = platforms.telegram.botMessages(chat).map(({ text }) => text);
+    const answers = network.answersTo(chat);
     const isInOrder = answers.every((text, index) => index === 0 || text > (answers[index - 1] ?? ''));
     if (!isInOrder || answers.length === 0 || answers.length > perChat)
-      throw new Error(`${subject.name}, chat ${chat}: ${JSON.stringify(answers)}`);
+      throw new Error(`${network.name}, chat ${chat}: ${JSON.stringify(answers)}`);
   }
 }

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Figure } from './figure.ts';
+import { botSays } from './network.ts';
 import { startPlatforms } from './platforms.ts';
 import { aHome, startParley } from './subject.ts';
 
@@ -9,17 +10,21 @@ const modelMs = 3000;
 
 /** (8) `kill -9` with 20 turns at a model of 3 s: the last answer after the next start is ready. */
 export async function measureCrash(): Promise<readonly Figure[]> {
-  const platforms = await startPlatforms();
+  const platforms = await startPlatforms('telegram');
+  const {
+    model,
+    networks: [network],
+  } = platforms;
   const home = await aHome();
   try {
-    platforms.answerWith(({ texts }) => ({ text: `Heard: ${texts.at(-1)}`, delayMs: modelMs }));
+    model.answerWith(({ texts }) => ({ text: `Heard: ${texts.at(-1)}`, delayMs: modelMs }));
     const first = await startParley(platforms, { home });
     const asked = Array.from({ length: inFlight }, (_, index) => `question ${index}.`);
-    const heard = asked.map((text) => platforms.modelHears(text));
-    for (const [index, text] of asked.entries()) platforms.say(50_000 + index, text);
+    const heard = asked.map((text) => model.hears(text));
+    for (const [index, text] of asked.entries()) network.say(50_000 + index, text);
     await Promise.all(heard);
     await sleep(500);
-    const answers = asked.map((text, index) => platforms.botSays(50_000 + index, text, 40_000));
+    const answers = asked.map((text, index) => botSays(network, 50_000 + index, text, 40_000));
     await first.kill();
     const second = await startParley(platforms, { home });
     const arrivals = (await Promise.all(answers)).map(({ at }) => at - second.readyAt);

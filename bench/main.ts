@@ -6,37 +6,15 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { measureBurst } from './burst.ts';
-import { measureCrash } from './crash.ts';
 import type { Figure } from './figure.ts';
-import { measureAdded, measureLatency } from './latency.ts';
-import { measureMemory } from './memory.ts';
-import { withBoth, withParley } from './pair.ts';
+import { fullPace, parts, quickPace } from './parts.ts';
 import { renderMarkdown, renderText } from './report.ts';
-import { measureStart } from './start.ts';
-import { measureSteer } from './steer.ts';
-
-type Pace = { readonly rounds: number; readonly repeats: number };
-
-const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Figure[]>>> = {
-  latency: ({ rounds }) => withBoth({}, (both) => measureLatency(both, rounds)),
-  added: ({ rounds }) => withBoth({}, (both) => measureAdded(both, Math.ceil(rounds / 2))),
-  burst: ({ repeats }) => withBoth({}, (both) => measureBurst(both, { repeats, name: 'burst' })),
-  followup: ({ repeats }) =>
-    withBoth({ settings: { queue: { dm: { mode: 'followup' } } } }, (both) =>
-      measureBurst(both, { repeats, name: 'burst, each message its own turn' }),
-    ),
-  start: ({ repeats }) => measureStart(repeats),
-  memory: () => withParley({}, measureMemory),
-  steer: ({ rounds }) => withParley({}, (parley) => measureSteer(parley, Math.ceil(rounds / 2))),
-  crash: () => measureCrash(),
-};
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { write: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
 });
-const pace: Pace = values.quick ? { rounds: 20, repeats: 1 } : { rounds: 60, repeats: 5 };
+const pace = values.quick ? quickPace : fullPace;
 const chosen = positionals.length > 0 ? positionals : Object.keys(parts);
 const figures: Figure[] = [];
 for (const name of chosen) {

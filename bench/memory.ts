@@ -1,42 +1,70 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Figure } from './figure.ts';
+import { botSays, type Network } from './network.ts';
 import type { Bench } from './pair.ts';
 import { residentMb } from './process-figures.ts';
 
-const chats = 1000;
 const atOnce = 50;
-const restMs = 5000;
+const passes = 3;
 
-/** (6) Resident memory at rest, after 1,000 chats, and after 1,000 messages more in the same chats. */
-export async function measureMemory({ subject, platforms }: Bench): Promise<readonly Figure[]> {
-  const { pid, redisPid } = subject;
+export type MemoryOptions = {
+  /** All networks together. */
+  readonly chats: number;
+  /** After each step, before the memory is read. */
+  readonly restMs: number;
+  /** In words, for the reader. */
+  readonly target: { readonly atRest: string; readonly grown: string };
+};
+
+/** (6) Resident memory at rest, after so many chats, and after as many messages more in the same chats. */
+export async function measureMemory(
+  benches: { readonly floor?: Bench; readonly parley: Bench },
+  { chats, restMs, target }: MemoryOptions,
+): Promise<readonly Figure[]> {
+  const { floor, parley } = benches;
+  const both = floor === undefined ? [parley] : [parley, floor];
   await sleep(restMs);
-  const atRest = residentMb(pid);
+  const steps = [both.map(({ subject }) => residentMb(subject.pid))];
+  const { redisPid } = parley.subject;
   const redis = redisPid === undefined ? 0 : residentMb(redisPid);
-  const after: number[] = [];
-  for (let pass = 1; pass <= 3; pass++) {
-    await talk({ subject, platforms }, pass);
+  for (let pass = 1; pass <= passes; pass++) {
+    await Promise.all(both.map((bench) => talk(bench, { chats, pass })));
     await sleep(restMs);
-    after.push(residentMb(pid));
+    steps.push(both.map(({ subject }) => residentMb(subject.pid)));
   }
-  const [first = 0, second = 0, third = 0] = after;
+  const at = (step: number, side: number) => steps[step]?.[side] ?? Number.NaN;
+  const row = (name: string, wanted: string, read: (side: number) => number): Figure => ({
+    name,
+    unit: 'MB',
+    ...(floor === undefined ? {} : { floor: read(1) }),
+    parley: read(0),
+    target: wanted,
+  });
+  const count = chats.toLocaleString('en');
   return [
-    { name: 'memory at rest', unit: 'MB', parley: atRest, target: '≤ 145 MB' },
+    row('memory at rest', target.atRest, (side) => at(0, side)),
     { name: 'the private Redis at rest', unit: 'MB', parley: redis, target: '' },
-    { name: 'more after 1,000 chats', unit: 'MB', parley: first - atRest, target: '≤ 120 MB' },
-    { name: 'more after 1,000 messages again', unit: 'MB', parley: second - first, target: 'flat' },
-    { name: 'and again', unit: 'MB', parley: third - second, target: 'flat' },
+    row(`more after ${count} chats`, target.grown, (side) => at(1, side) - at(0, side)),
+    row(`more after ${count} messages again`, 'flat', (side) => at(2, side) - at(1, side)),
+    row('and again', 'flat', (side) => at(3, side) - at(2, side)),
   ];
 }
 
-async function talk({ platforms }: Bench, pass: number): Promise<void> {
-  platforms.answerWith(({ texts }) => ({ text: `Heard: ${texts.at(-1)}` }));
+type Pass = { readonly chats: number; readonly pass: number };
+
+async function talk({ networks, model }: Bench, { chats, pass }: Pass): Promise<void> {
+  model.answerWith(({ texts }) => ({ text: `Heard: ${texts.at(-1)}` }));
+  const each = Math.ceil(chats / networks.length);
+  await Promise.all(networks.map((network) => talkOn(network, { chats: each, pass })));
+}
+
+async function talkOn(network: Network, { chats, pass }: Pass): Promise<void> {
   for (let first = 0; first < chats; first += atOnce) {
     const answers: Promise<unknown>[] = [];
-    for (let chat = first; chat < first + atOnce; chat++) {
+    for (let chat = first; chat < Math.min(first + atOnce, chats); chat++) {
       const text = `chat ${chat} pass ${pass}.`;
-      answers.push(platforms.botSays(300_000 + chat, text));
-      platforms.say(300_000 + chat, text);
+      answers.push(botSays(network, 300_000 + chat, text));
+      network.say(300_000 + chat, text);
     }
     await Promise.all(answers);
   }

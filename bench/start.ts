@@ -1,17 +1,21 @@
+import { join } from 'node:path';
 import type { Figure } from './figure.ts';
-import { startPlatforms } from './platforms.ts';
+import { botSays, type NetworkName, networkNames, titleOf } from './network.ts';
+import { type AtLeastOne, startPlatforms } from './platforms.ts';
 import { median } from './statistics.ts';
 import { startParley } from './subject.ts';
 
 /** (5) From the start of the process to its first reply, with an update waiting and an empty data folder. */
 export async function measureStart(repeats: number): Promise<readonly Figure[]> {
+  await refuseStaleDependencies();
+  const start = async (isByNpm: boolean) => (await firstReplies(['telegram'], isByNpm)).telegram;
   // One more in front: it may be the first after an installation or a change.
-  await oneStart(true);
+  await start(true);
   const byNpm: number[] = [];
   const bare: number[] = [];
   for (let repeat = 0; repeat < repeats; repeat++) {
-    byNpm.push(await oneStart(true));
-    bare.push(await oneStart(false));
+    byNpm.push(await start(true));
+    bare.push(await start(false));
   }
   return [
     { name: 'npm start → first reply', unit: 'ms', parley: median(byNpm), target: '≤ 1300 ms' },
@@ -19,14 +23,46 @@ export async function measureStart(repeats: number): Promise<readonly Figure[]> 
   ];
 }
 
-async function oneStart(isByNpm: boolean): Promise<number> {
-  const platforms = await startPlatforms();
+/** The same with all networks on, without npm. */
+export async function measureStartOfAll(repeats: number): Promise<readonly Figure[]> {
+  await firstReplies(networkNames, false);
+  const found: Replies[] = [];
+  for (let repeat = 0; repeat < repeats; repeat++) found.push(await firstReplies(networkNames, false));
+  return networkNames.map((name) => ({
+    name: `start → first reply on ${titleOf[name]}`,
+    unit: 'ms',
+    parley: median(found.map((one) => one[name])),
+    target: '',
+  }));
+}
+
+/** `npm start` would install them, and pull them from under whatever else runs here. */
+async function refuseStaleDependencies(): Promise<void> {
+  const root = join(import.meta.dirname, '..');
+  // It is plain JavaScript for any Node.js, without types.
+  const { areDependenciesCurrent } = (await import(join(root, 'scripts/bootstrap.mjs'))) as {
+    areDependenciesCurrent(root: string): boolean;
+  };
+  if (!areDependenciesCurrent(root))
+    throw new Error('node_modules is not what package-lock.json says; run "npm ci" first');
+}
+
+type Replies = Readonly<Record<NetworkName, number>>;
+
+/** Milliseconds from the start. On each network somebody writes as soon as it can reach the bot. */
+async function firstReplies(names: AtLeastOne<NetworkName>, isByNpm: boolean): Promise<Replies> {
+  const platforms = await startPlatforms(...names);
   try {
-    platforms.say(77, 'anybody there?');
-    const reply = platforms.botSays(77, 'anybody there?');
+    const replies = platforms.networks.map(async (network) => {
+      await network.untilReachable();
+      network.say(77, 'anybody there?');
+      return [network.name, (await botSays(network, 77, 'anybody there?')).at] as const;
+    });
     const subject = await startParley(platforms, { isByNpm });
     try {
-      return (await reply).at - subject.startedAt;
+      const since = (await Promise.all(replies)).map(([name, at]) => [name, at - subject.startedAt]);
+      // All that were asked for are there.
+      return Object.fromEntries(since) as Replies;
     } finally {
       await subject.end();
     }

@@ -3,42 +3,39 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import { createGate } from '../test/platforms/anthropic/gate.ts';
 import type { Figure } from './figure.ts';
+import { botSays } from './network.ts';
 import type { Bench } from './pair.ts';
 import { median } from './statistics.ts';
 
 /** (7) From the commit of a tool's result to the model request that holds what was sent meanwhile. */
-export async function measureSteer(
-  { subject, platforms }: Bench,
-  rounds: number,
-): Promise<readonly Figure[]> {
+export async function measureSteer(parley: Bench, rounds: number): Promise<readonly Figure[]> {
   const requestedAt: number[] = [];
-  for (let round = 0; round < rounds; round++)
-    requestedAt.push(await oneRound({ subject, platforms }, round));
+  for (let round = 0; round < rounds; round++) requestedAt.push(await oneRound(parley, round));
   await sleep(300);
-  const committedAt = readCommits(join(subject.home, 'data', 'parley.db'));
+  const committedAt = readCommits(join(parley.subject.home, 'data', 'parley.db'));
   const times = requestedAt.map((at, round) => at - (committedAt[round] ?? Number.NaN));
   return [
     { name: 'tool result → request with the steer', unit: 'ms', parley: median(times), target: '≤ 15 ms' },
   ];
 }
 
-async function oneRound({ platforms }: Bench, round: number): Promise<number> {
-  const chat = 40_000 + round;
+async function oneRound({ networks: [network], model }: Bench, round: number): Promise<number> {
+  const person = 40_000 + round;
   const gate = createGate();
   const isSteered = ({ texts }: { readonly texts: readonly string[] }) =>
     texts.some((text) => text.includes('by the way'));
-  platforms.answerWith((call) =>
+  model.answerWith((call) =>
     isSteered(call)
       ? { text: `done ${round}` }
       : { text: 'let me see', toolCalls: [{ name: 'list', input: {} }], hold: { gate } },
   );
-  platforms.say(chat, `look, ${round}`);
+  network.say(person, `look, ${round}`);
   await gate.reached;
-  platforms.say(chat, `by the way, ${round}`);
-  await platforms.untilPolled();
+  network.say(person, `by the way, ${round}`);
+  await network.untilQuiet();
   await sleep(20);
-  const hears = platforms.modelHears(`by the way, ${round}`);
-  const done = platforms.botSays(chat, `done ${round}`);
+  const hears = model.hears(`by the way, ${round}`);
+  const done = botSays(network, person, `done ${round}`);
   gate.open();
   const { at } = await hears;
   await done;

@@ -3,7 +3,8 @@ import { createWriteStream } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { now, type Platforms, withDeadline } from './platforms.ts';
+import { now, withDeadline } from './clock.ts';
+import type { Platforms } from './platforms.ts';
 import { childNamed } from './process-figures.ts';
 
 /** A system under measurement, in a process of its own. */
@@ -36,8 +37,9 @@ export type SubjectOptions = {
 const root = join(import.meta.dirname, '..');
 
 export async function startFloor(platforms: Platforms, options: SubjectOptions = {}): Promise<Subject> {
-  const args = [...(options.nodeFlags ?? []), join(import.meta.dirname, 'floor.ts')];
-  const started = await launch(process.execPath, args, { platforms, cwd: root, readyText: 'ready' });
+  const [{ name }] = platforms.networks;
+  const args = [...(options.nodeFlags ?? []), join(import.meta.dirname, 'floors', `${name}.ts`)];
+  const started = await launch(process.execPath, args, { platforms, cwd: root, readyText: /^ready.*\n/m });
   return { name: 'floor', home: '', redisPid: undefined, ...started, end: started.kill };
 }
 
@@ -62,7 +64,7 @@ export async function startParley(platforms: Platforms, options: SubjectOptions 
   const started = await launch(program, args, {
     platforms,
     cwd: root,
-    readyText: 'Parley is running',
+    readyText: /Parley is running\.\n\n[\s\S]*?\n\n/,
     environment,
     logFile: join(home, 'parley.log'),
   });
@@ -97,7 +99,8 @@ function gatewayUnder(pid: number): number {
 type Launch = {
   readonly platforms: Platforms;
   readonly cwd: string;
-  readonly readyText: string;
+  /** What it prints when it is ready; the address at which it listens stands there, where it has one. */
+  readonly readyText: RegExp;
   readonly environment?: Readonly<Record<string, string>>;
   readonly logFile?: string;
 };
@@ -126,34 +129,42 @@ async function launch(program: string, args: readonly string[], options: Launch)
     await gone;
   };
   try {
-    const ready = withDeadline<void>(20_000, `${program} ${args.join(' ')} was not ready`, (resolve) => {
-      output.onText(options.readyText, resolve);
+    const ready = withDeadline<string>(20_000, `${program} ${args.join(' ')} was not ready`, (resolve) => {
+      output.onMatch(options.readyText, resolve);
     });
-    await Promise.race([ready, gone.then(() => Promise.reject(new Error(`${program} ended`)))]);
+    const told = await Promise.race([ready, gone.then(() => Promise.reject(new Error(`${program} ended`)))]);
+    const readyAt = now();
+    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(told) ?? [];
+    if (url !== undefined) options.platforms.meet(url);
+    return { pid: child.pid ?? 0, startedAt, readyAt, kill };
   } catch (error) {
     await kill();
     throw new Error(`${error instanceof Error ? error.message : String(error)}\n${output.text()}`);
   }
-  return { pid: child.pid ?? 0, startedAt, readyAt: now(), kill };
 }
 
 function collect(child: ChildProcess, logFile: string | undefined) {
   let text = '';
-  let waiting: { readonly text: string; readonly resolve: () => void } | undefined;
+  let look = () => {};
   const log = logFile === undefined ? undefined : createWriteStream(logFile, { flags: 'a' });
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8');
     stream?.on('data', (chunk: string) => {
       log?.write(chunk);
       text = (text + chunk).slice(-20_000);
-      if (waiting && text.includes(waiting.text)) waiting.resolve();
+      look();
     });
   }
   return {
     text: () => text,
-    onText: (wanted: string, resolve: () => void) => {
-      waiting = { text: wanted, resolve };
-      if (text.includes(wanted)) resolve();
+    onMatch: (wanted: RegExp, resolve: (match: string) => void) => {
+      look = () => {
+        const [match] = wanted.exec(text) ?? [];
+        if (match === undefined) return;
+        look = () => {};
+        resolve(match);
+      };
+      look();
     },
   };
 }

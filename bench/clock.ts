@@ -1,0 +1,18 @@
+/** Milliseconds since the epoch with their fraction: the one clock of a run, that of the local platforms too. */
+export function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+export function withDeadline<T>(
+  ms: number,
+  problem: string,
+  begin: (resolve: (value: T) => void) => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`${problem} within ${ms} ms`)), ms);
+    begin((value) => {
+      clearTimeout(timer);
+      resolve(value);
+    });
+  });
+}

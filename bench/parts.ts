@@ -1,0 +1,65 @@
+import { measureBurst } from './burst.ts';
+import { measureCrash } from './crash.ts';
+import type { Figure } from './figure.ts';
+import { measureAdded, measureLatency } from './latency.ts';
+import { type MemoryOptions, measureMemory } from './memory.ts';
+import { type NetworkName, networkNames, titleOf } from './network.ts';
+import { withBoth, withParley } from './pair.ts';
+import { measureStart, measureStartOfAll } from './start.ts';
+import { measureSteer } from './steer.ts';
+
+export type Pace = {
+  readonly rounds: number;
+  readonly repeats: number;
+  readonly memory: Pick<MemoryOptions, 'chats' | 'restMs'>;
+};
+
+export const fullPace: Pace = { rounds: 60, repeats: 5, memory: { chats: 1000, restMs: 5000 } };
+export const quickPace: Pace = { rounds: 15, repeats: 1, memory: { chats: 200, restMs: 1500 } };
+
+/** What can be measured, each by name. Figures that name no network are Telegram's. */
+export const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Figure[]>>> = {
+  latency: ({ rounds }) => withBoth('telegram', (both) => measureLatency(both, rounds)),
+  added: ({ rounds }) => withBoth('telegram', (both) => measureAdded(both, Math.ceil(rounds / 2))),
+  burst: ({ repeats }) => withBoth('telegram', (both) => measureBurst(both, { repeats, name: 'burst' })),
+  followup: ({ repeats }) =>
+    withBoth(
+      'telegram',
+      (both) => measureBurst(both, { repeats, name: 'burst, each message its own turn' }),
+      {
+        settings: { queue: { dm: { mode: 'followup' } } },
+      },
+    ),
+  start: ({ repeats }) => measureStart(repeats),
+  memory: ({ memory }) =>
+    memoryOn('telegram', { ...memory, target: { atRest: '≤ 145 MB', grown: '≤ 120 MB' } }),
+  steer: ({ rounds }) => withParley(['telegram'], (parley) => measureSteer(parley, Math.ceil(rounds / 2))),
+  crash: () => measureCrash(),
+  discord: (pace) => measureNetwork('discord', pace),
+  signal: (pace) => measureNetwork('signal', pace),
+  networks: async ({ repeats, memory }) => {
+    const target = { atRest: '≤ 190 MB', grown: '' };
+    const atRest = await withParley(networkNames, (parley) =>
+      measureMemory({ parley }, { ...memory, target }),
+    );
+    return named('all networks', [...(await measureStartOfAll(repeats)), ...atRest]);
+  },
+};
+
+async function measureNetwork(name: NetworkName, pace: Pace): Promise<readonly Figure[]> {
+  const { rounds, repeats, memory } = pace;
+  const figures = await withBoth(name, async (both) => [
+    ...(await measureLatency(both, rounds)),
+    ...(await measureBurst(both, { repeats, name: 'burst' })),
+  ]);
+  const target = { atRest: '', grown: '' };
+  return named(titleOf[name], [...figures, ...(await memoryOn(name, { ...memory, target }))]);
+}
+
+function memoryOn(name: NetworkName, options: MemoryOptions): Promise<readonly Figure[]> {
+  return withBoth(name, ([floor, parley]) => measureMemory({ floor, parley }, options));
+}
+
+function named(title: string, figures: readonly Figure[]): readonly Figure[] {
+  return figures.map((figure) => ({ ...figure, name: `${title}: ${figure.name}` }));
+}
