@@ -1,6 +1,6 @@
 import type { TelegramServer } from '../platforms/telegram/server.ts';
-import type { TgUser } from '../platforms/telegram/types.ts';
 import { countTold, findBreaches } from './conservation.ts';
+import { type Person, telegramPerson } from './person.ts';
 
 /** Several people who write to the bot at the same time, and what they may expect. */
 export type Crowd = {
@@ -16,18 +16,20 @@ export type Crowd = {
 
 /** Needs a model that repeats what it is told (the local one does), one run per message, and open DMs. */
 export function gatherCrowd(telegram: TelegramServer, size: number): Crowd {
-  const people = Array.from({ length: size }, (_, index): TgUser => {
-    return { id: 1001 + index, is_bot: false, first_name: `Person ${index}` };
-  });
-  const sent: { readonly chat: number; readonly text: string }[] = [];
-  const timesAnswered = ({ chat, text }: { chat: number; text: string }) =>
-    telegram.botMessages(chat).filter((message) => message.text === `You said: ${text}`).length;
+  return crowdOf(Array.from({ length: size }, (_, index) => telegramPerson(telegram, 1001 + index)));
+}
+
+/** The same of people on any network; `name` keeps the texts of two crowds apart. */
+export function crowdOf(people: readonly Person[], name = 'Person'): Crowd {
+  const sent: { readonly person: Person; readonly text: string }[] = [];
+  const timesAnswered = ({ person, text }: (typeof sent)[number]) =>
+    person.standing().filter((answer) => answer === `You said: ${text}`).length;
   return {
     speaks: () => {
-      for (const from of people) {
-        const text = `${from.first_name} says no ${sent.length}.`;
-        sent.push({ chat: from.id, text });
-        telegram.userSends({ from, text });
+      for (const [index, person] of people.entries()) {
+        const text = `${name} ${index} says no ${sent.length}.`;
+        sent.push({ person, text });
+        person.says(text);
       }
     },
     count: () => sent.length,

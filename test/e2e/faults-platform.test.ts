@@ -1,236 +1,262 @@
+/** Everything that a network can do to us, on each of them: `networks/` has the hands for it. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
-import type { Fault } from '../platforms/telegram/faults.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
-import { findBreaches, readStore, untilAtRest } from './conservation.ts';
-import { forCrowd, gatherCrowd } from './crowd.ts';
-import { ada, said, startTelegramGateway, telegramState, untilSaid } from './telegram-gateway.ts';
+import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { crowdOf, forCrowd, gatherCrowd } from './crowd.ts';
+import type { Hands, Network } from './networks/network.ts';
+import { polledSignalNetwork, signalNetwork } from './networks/signal.ts';
+import { telegramNetwork } from './networks/telegram.ts';
+import { channelShown, pageToken } from './page-state.ts';
+import type { Person } from './person.ts';
+import { openStage, type Stage } from './stage.ts';
+import { startTelegramGateway, telegramState } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
-const awayMs = process.env.PARLEY_LONG === '1' ? 30_000 : 5_000;
+const isLong = process.env.PARLEY_LONG === '1';
+const awayMs = isLong ? 30_000 : 5_000;
+const inTime = <T extends { readonly isInLongRunsOnly?: boolean }>(all: readonly T[]) =>
+  all.filter((one) => isLong || !one.isInLongRunsOnly);
 
-const outcomes = (dataDir: string) =>
-  readStore(dataDir, 'select outcome, outcomeReason as reason from inbox order by seq');
-const parts = (dataDir: string) => readStore(dataDir, 'select state from outbox order by place');
+const networks: readonly Network[] = [
+  telegramNetwork,
+  signalNetwork,
+  ...(isLong ? [polledSignalNetwork] : []),
+];
 
-describe.concurrent('Parley loses nothing and doubles nothing when Telegram', () => {
-  test(`is away for ${awayMs / 1000} s while answers are due and people go on writing`, {
-    timeout: awayMs + 60_000,
-  }, async ({ expect, onTestFinished }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
-    const crowd = gatherCrowd(telegram, 5);
-    const gate = createGate();
-    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-    crowd.speaks();
-    await model.waitForRequest(5, 15_000);
-    await telegram.goAway();
-    gate.open();
-    const tried = `select 1 from outbox where state = 'pending' and problem is not null`;
-    await until(() => readStore(dataDir, tried).length === 5, { what: 'answers that could not be sent' });
-    crowd.speaks();
-    // How long it is away is the fault itself.
-    await pause(awayMs);
-    expect(crowd.answered()).toBe(0);
-    await telegram.comeBack();
-    await untilAtRest(dataDir, 10, 10_000);
-    expect(crowd.breaches(dataDir)).toEqual([]);
-  });
+type Config = Readonly<Record<string, unknown>>;
 
-  const ambiguous: readonly { readonly what: string; readonly fault: Fault; readonly stands: number }[] = [
-    { what: 'takes an answer and is cut before it says so', fault: { kind: 'drop-answer' }, stands: 1 },
-    { what: 'is cut before it takes an answer', fault: { kind: 'cut' }, stands: 0 },
-    { what: 'stands behind a proxy that answers 502', fault: { kind: 'page', code: 502 }, stands: 0 },
-  ];
+/** The page and the terminal take no part. */
+function openAlone({ part }: Network, config: Config): Promise<Stage> {
+  const channels = { web: { enabled: false }, terminal: { enabled: false } };
+  return openStage({ channels, ...config }, [part], { PARLEY_TOKEN: pageToken });
+}
 
-  test.for(ambiguous)(
-    '$what: it is never repeated blindly, and recorded as unknown',
-    async ({ fault, stands }, { expect, onTestFinished }) => {
-      const { telegram, dataDir } = await startTelegramGateway({}, onTestFinished);
-      telegram.fault(fault, { method: 'sendMessage' });
-      telegram.userSends({ from: ada, text: 'One.' });
-      await untilAtRest(dataDir, 1);
-      expect(parts(dataDir)).toEqual([{ state: 'unknown' }]);
-      expect(outcomes(dataDir)).toEqual([{ outcome: 'answered', reason: 'delivery unknown' }]);
-      telegram.userSends({ from: ada, text: 'Two.' });
-      await untilSaid(telegram, { chat: ada.id, text: /\[Note from the gateway\][\s\S]*Two\.$/ });
-      await untilAtRest(dataDir, 2);
-      expect(said(telegram, ada.id).filter((text) => text === 'You said: One.')).toHaveLength(stands);
-      expect(telegram.calls.filter(({ method }) => method === 'sendMessage')).toHaveLength(2);
-      expect(findBreaches(dataDir)).toEqual([]);
+function peopleOn(stage: Stage, { channel }: Network, count: number, firstId = 1001): readonly Person[] {
+  return Array.from({ length: count }, (_, index) => stage.person(channel, firstId + index));
+}
+
+function untilAnswered(crowd: ReturnType<typeof crowdOf>, count: number, deadlineMs = 30_000): Promise<void> {
+  return until(() => crowd.answered() >= count, { what: `${count} answers`, deadlineMs });
+}
+
+// The message itself and the part that answers it; no others have the text in their content.
+const fateOf = `select outcome, outcomeReason as reason, outbox.state from inbox
+  left join outbox on outbox.runId = inbox.runId and outbox.purpose = 'reply' where inbox.content like ?`;
+
+describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when $name', (network) => {
+  test.for(inTime(network.outages))(
+    `$what for ${awayMs / 1000} s while answers are due and people go on writing`,
+    { timeout: awayMs + 90_000 },
+    async ({ begin, end }, { onTestFinished }) => {
+      const stage = await openAlone(network, forCrowd);
+      onTestFinished(() => stage.close());
+      const { model, dataDir } = stage;
+      await stage.start();
+      const crowd = crowdOf(peopleOn(stage, network, 5));
+      const gate = createGate();
+      model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+      crowd.speaks();
+      await model.waitForRequest(5, 20_000);
+      await begin(stage);
+      gate.open();
+      const tried = `select 1 from outbox where state = 'pending' and problem is not null`;
+      await until(() => readStore(dataDir, tried).length === 5, { what: 'answers that could not be sent' });
+      crowd.speaks();
+      // How long it is away is the fault itself.
+      await pause(awayMs);
+      expect(crowd.answered()).toBe(0);
+      await end(stage);
+      await untilAtRest(dataDir, 10, 30_000);
+      expect(crowd.breaches(dataDir)).toEqual([]);
     },
   );
 
-  const repeated: readonly { readonly what: string; readonly fault: Fault }[] = [
-    {
-      what: '429',
-      fault: { kind: 'refuse', code: 429, description: 'Too Many Requests', parameters: { retry_after: 2 } },
-    },
-    { what: '500', fault: { kind: 'refuse', code: 500, description: 'Internal Server Error' } },
-  ];
+  test('is away when Parley starts', { timeout: 90_000 }, async ({ onTestFinished }) => {
+    const stage = await openAlone(network, forCrowd);
+    onTestFinished(() => stage.close());
+    const [outage] = network.outages;
+    const crowd = crowdOf(peopleOn(stage, network, 3));
+    const first = await stage.start();
+    crowd.speaks();
+    await untilAtRest(stage.dataDir, 3);
+    await first.stop();
+    await outage?.begin(stage);
+    crowd.speaks();
+    const { url } = await stage.start();
+    const { state, detail } = await channelShown(url, network.channel);
+    expect([state, detail]).toEqual(['trouble', expect.stringMatching(network.absence)]);
+    await outage?.end(stage);
+    await untilAtRest(stage.dataDir, 6, 30_000);
+    expect(crowd.breaches(stage.dataDir)).toEqual([]);
+  });
 
-  test.for(repeated)(
-    'refuses an answer with $what: it is sent once it may be',
-    async ({ fault }, { expect, onTestFinished }) => {
-      const { telegram, dataDir } = await startTelegramGateway({}, onTestFinished);
-      telegram.fault(fault, { method: 'sendMessage' });
-      telegram.userSends({ from: ada, text: 'One.' });
-      await untilSaid(telegram, { chat: ada.id, text: 'You said: One.' });
-      await untilAtRest(dataDir, 1);
-      expect(said(telegram, ada.id)).toHaveLength(1);
-      expect(outcomes(dataDir)).toEqual([{ outcome: 'answered', reason: null }]);
-      expect(findBreaches(dataDir)).toEqual([]);
-    },
-  );
-
-  test('is away when Parley starts', { timeout: 60_000 }, async ({ expect, onTestFinished }) => {
-    const { telegram, dataDir, parley, start } = await startTelegramGateway(
-      { config: forCrowd },
-      onTestFinished,
+  test(`brings 200 messages at once${network.whileDown === 'kept' ? ', written while Parley was dead' : ''}`, {
+    timeout: 120_000,
+  }, async ({ onTestFinished }) => {
+    const stage = await openAlone(network, {
+      access: { dmPolicy: 'open' },
+      queue: { dm: { mode: 'collect', cap: 200 } },
+    });
+    onTestFinished(() => stage.close());
+    const { dataDir } = stage;
+    const people = peopleOn(stage, network, 20);
+    const crowd = crowdOf(people);
+    const parley = await stage.start();
+    crowd.speaks();
+    await untilAtRest(dataDir, 20, 30_000);
+    if (network.whileDown === 'kept') await parley.kill();
+    const texts = Array.from({ length: 10 }, (_, nth) =>
+      people.map((person, index) => ({ person, text: `Number ${nth} of person ${index}.` })),
+    ).flat();
+    for (const { person, text } of texts) person.says(text);
+    if (network.whileDown === 'kept') await stage.start();
+    await untilAtRest(dataDir, 220, 60_000);
+    const told = countTold(
+      dataDir,
+      texts.map(({ text }) => text),
     );
-    const crowd = gatherCrowd(telegram, 3);
-    crowd.speaks();
-    await untilAtRest(dataDir, 3);
-    await parley().stop();
-    await telegram.goAway();
-    crowd.speaks();
-    await start();
-    const { state, detail } = await telegramState(parley().url);
-    expect([state, detail]).toEqual(['trouble', expect.stringContaining('ECONNREFUSED')]);
-    await telegram.comeBack();
-    await untilAtRest(dataDir, 6, 20_000);
+    expect(texts.filter((_, index) => told[index] !== 1)).toEqual([]);
+    const unanswered = texts.filter(
+      ({ person, text }) => person.standing().filter((answer) => answer.includes(text)).length !== 1,
+    );
+    expect(unanswered).toEqual([]);
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
-  test('refuses every sign of life: the answers come all the same', async ({ expect, onTestFinished }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
-    const crowd = gatherCrowd(telegram, 2);
-    const tooMany: Fault = {
-      kind: 'refuse',
-      code: 429,
-      description: 'Too Many Requests: retry after 60',
-      parameters: { retry_after: 60 },
-    };
-    telegram.fault(tooMany, { method: 'sendMessageDraft', times: 100 });
-    telegram.fault({ kind: 'page', code: 502 }, { method: 'sendChatAction', times: 100 });
-    model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], chunkDelayMs: 500 }));
-    crowd.speaks();
-    await untilAtRest(dataDir, 2);
-    expect(crowd.breaches(dataDir)).toEqual([]);
-    const drafts = telegram.calls.filter(({ method }) => method === 'sendMessageDraft');
-    expect(drafts.length).toBeLessThanOrEqual(2);
-  });
-
-  test('refuses a file: the message is answered and names what is missing', async ({
-    expect,
+  test('delivers twice, in another order, and after a restart again', { timeout: 90_000 }, async ({
     onTestFinished,
   }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
-    const file = telegram.world.addFile({
-      name: 'plan.pdf',
-      mimeType: 'application/pdf',
-      bytes: Buffer.from('x'),
-    });
-    telegram.fault(
-      { kind: 'refuse', code: 400, description: 'Bad Request: file is too big' },
-      { method: 'getFile' },
-    );
-    telegram.userSends({ from: ada, text: 'Read this.', document: file });
-    await untilSaid(telegram, {
-      chat: ada.id,
-      text: /^You said: Read this\.\n\[attachment plan\.pdf is missing: /,
-    });
-    await untilAtRest(dataDir, 1);
-    expect(model.requests).toHaveLength(1);
-    expect(said(telegram, ada.id)).toHaveLength(1);
-    expect(findBreaches(dataDir)).toEqual([]);
-  });
-
-  test('delivers its updates twice, in another order, and hours later again', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { telegram, dataDir, parley, start } = await startTelegramGateway(
-      { config: forCrowd },
-      onTestFinished,
-    );
-    const crowd = gatherCrowd(telegram, 6);
-    telegram.updates.arrangeNext((updates) => [...updates, ...updates].reverse());
+    const stage = await openAlone(network, forCrowd);
+    onTestFinished(() => stage.close());
+    const { dataDir } = stage;
+    const hands = network.handsOf(stage);
+    const crowd = crowdOf(peopleOn(stage, network, 6));
+    const first = await stage.start();
+    hands.inDisorder(() => crowd.speaks());
+    hands.redeliver(6);
+    await untilAnswered(crowd, 6);
+    hands.redeliver(6);
     crowd.speaks();
-    telegram.updates.redeliver(6);
-    await telegram.waitFor(() => crowd.answered() === 6, 15_000);
-    telegram.updates.redeliver(6);
-    crowd.speaks();
-    await untilAtRest(dataDir, 12);
-    await parley().stop();
-    telegram.updates.redeliver(12);
-    telegram.updates.arrangeNext((updates) => [...updates].reverse());
-    crowd.speaks();
-    await start();
-    await telegram.waitFor(() => crowd.answered() === 18, 15_000);
-    await untilAtRest(dataDir, 18);
+    await untilAtRest(dataDir, 12, 30_000);
+    await first.stop();
+    await stage.start();
+    hands.redeliver(12);
+    hands.inDisorder(() => crowd.speaks());
+    await untilAnswered(crowd, 18);
+    await untilAtRest(dataDir, 18, 30_000);
     expect(crowd.breaches(dataDir)).toEqual([]);
     expect(readStore(dataDir, 'select 1 from ledger')).toHaveLength(18);
   });
 
-  test('sends what nobody can read: it is kept raw and holds up nobody', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { telegram, dataDir } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
-    const crowd = gatherCrowd(telegram, 3);
-    const poison: readonly (readonly [number, Record<string, unknown>])[] = [
-      [500_000_001, { message: { message_id: 'seven', chat: 'nowhere', secret: 'kept-1' } }],
-      [500_000_002, { message: nested(800) }],
-      [500_000_003, { edited_message: null, note: 'kept-3' }],
-      [500_000_004, { message_reaction: { chat: { id: {} }, note: 'kept-4' } }],
-      [500_000_005, { callback_query: { id: 7, from: [], note: 'kept-5' } }],
-    ];
-    crowd.speaks();
-    for (const [updateId, body] of poison) telegram.updates.pushRaw({ update_id: updateId, ...body });
-    telegram.updates.pushRaw({ note: 'kept-6' } as never);
-    crowd.speaks();
-    await telegram.waitFor(() => crowd.answered() === 6, 15_000);
-    await untilAtRest(dataDir, 12);
-    const refused = readStore(
-      dataDir,
-      `select reason, raw from ledger where outcome = 'refused' order by eventKey`,
-    );
-    expect(refused.map(({ reason }) => reason)).toEqual(Array(6).fill('unreadable'));
-    const raw = refused.map((row) => row.raw).join('\n');
-    for (const kept of [1, 3, 4, 5, 6]) expect(raw).toContain(`kept-${kept}`);
-    expect(crowd.breaches(dataDir)).toEqual([]);
-  });
+  describe('meets one and the same process and', { concurrent: false }, () => {
+    let stage: Stage;
+    let hands: Hands;
+    let nextId = 2001;
+    const somebody = () => stage.person(network.channel, nextId++);
+    const events = () => Number(readStore(stage.dataDir, 'select count(*) as events from ledger')[0]?.events);
 
-  test('has a second poller on the same bot: the conflict is shown, and nothing is lost', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { telegram, dataDir, parley } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
-    const crowd = gatherCrowd(telegram, 3);
-    const poller = startSecondPoller(telegram);
-    crowd.speaks();
-    await telegram.waitFor(() => telegram.calls.some(({ status }) => status === 409), 10_000);
-    await until(async () => (await telegramState(parley().url)).state === 'trouble', {
-      what: 'the conflict on show',
+    beforeAll(async () => {
+      stage = await openAlone(network, forCrowd);
+      hands = network.handsOf(stage);
+      await stage.start();
     });
-    expect((await telegramState(parley().url)).detail).toMatch(/terminated by other getUpdates request/);
-    await poller.stop();
-    await until(async () => (await telegramState(parley().url)).state === 'on', {
-      what: 'the end of the conflict',
+    afterAll(() => stage.close());
+
+    for (const fault of inTime(network.sendFaults))
+      test(fault.what, { timeout: fault.isInLongRunsOnly ? 240_000 : 60_000 }, async () => {
+        const { dataDir } = stage;
+        const [before, person] = [events(), somebody()];
+        const text = `One, while it ${fault.what}.`;
+        const answer = `You said: ${text}`;
+        fault.arm(stage);
+        person.says(text);
+        if (fault.lift) {
+          await until(() => hands.callsWith(answer) === 1, { what: 'a first try' });
+          await fault.lift(stage);
+        }
+        await untilAtRest(dataDir, before + 1, fault.isInLongRunsOnly ? 200_000 : 30_000);
+        const isUnknown = fault.fate === 'unknown';
+        const reason = isUnknown ? 'delivery unknown' : null;
+        expect(readStore(dataDir, fateOf, `%${text}%`)).toEqual([
+          { outcome: 'answered', reason, state: fault.fate },
+        ]);
+        person.says('Two.');
+        await untilAtRest(dataDir, before + 2, 30_000);
+        const [later] = person.standing().slice(fault.stands);
+        expect(later).toMatch(isUnknown ? /\[Note from the gateway\][\s\S]*Two\.$/ : /^You said: Two\.$/);
+        expect(person.standing().filter((one) => one === answer)).toHaveLength(fault.stands);
+        expect(hands.callsWith(answer)).toBe(fault.calls);
+        expect(findBreaches(dataDir)).toEqual([]);
+      });
+
+    test('it refuses every sign of life: the answers come all the same', {
+      timeout: 60_000,
+    }, async () => {
+      const before = events();
+      const crowd = crowdOf([somebody(), somebody()], 'Patient');
+      const previews = hands.refuseSignsOfLife();
+      stage.model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], chunkDelayMs: 500 }));
+      crowd.speaks();
+      await untilAtRest(stage.dataDir, before + 2, 30_000);
+      stage.model.script((body) => ({ text: `You said: ${lastUserText(body)}` }));
+      expect(crowd.breaches(stage.dataDir)).toEqual([]);
+      expect(previews()).toBeLessThanOrEqual(2);
     });
-    crowd.speaks();
-    await untilAtRest(dataDir, 6, 20_000);
-    expect(crowd.breaches(dataDir)).toEqual([]);
+
+    test('it refuses a file: the message is answered and names what is missing', async () => {
+      const [before, asked] = [events(), stage.model.requests.length];
+      const id = nextId++;
+      const person = stage.person(network.channel, id);
+      hands.sendsLostFile(id, 'Read this.');
+      await untilAtRest(stage.dataDir, before + 1);
+      expect(person.standing()).toEqual([
+        expect.stringMatching(/^You said: Read this\.\n\[attachment plan\.pdf is missing: /),
+      ]);
+      expect(stage.model.requests).toHaveLength(asked + 1);
+      expect(findBreaches(stage.dataDir)).toEqual([]);
+    });
+
+    test('it sends what nobody can read: it is kept raw and holds up nobody', async () => {
+      const { dataDir } = stage;
+      const before = events();
+      const crowd = crowdOf([somebody(), somebody(), somebody()], 'Reader');
+      crowd.speaks();
+      const marks = await hands.sendsPoison();
+      crowd.speaks();
+      await untilAnswered(crowd, 6);
+      await untilAtRest(dataDir, before + 6 + marks.length);
+      const refused = readStore(dataDir, `select reason, raw from ledger where outcome = 'refused'`);
+      expect(refused.map(({ reason }) => reason)).toEqual(marks.map(() => 'unreadable'));
+      for (const mark of marks)
+        expect([mark, refused.filter(({ raw }) => String(raw).includes(mark)).length]).toEqual([mark, 1]);
+      expect(crowd.breaches(dataDir)).toEqual([]);
+    });
   });
 });
 
-function nested(depth: number): unknown {
-  let value: unknown = 'deep';
-  for (let level = 0; level < depth; level++) value = { reply_to_message: value };
-  return value;
-}
+test('a second poller on the same Telegram bot is shown as a conflict, and nothing is lost', {
+  timeout: 60_000,
+}, async ({ onTestFinished }) => {
+  const { telegram, dataDir, parley } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
+  const crowd = gatherCrowd(telegram, 3);
+  const poller = startSecondPoller(telegram);
+  crowd.speaks();
+  await telegram.waitFor(() => telegram.calls.some(({ status }) => status === 409), 10_000);
+  await until(async () => (await telegramState(parley().url)).state === 'trouble', {
+    what: 'the conflict on show',
+  });
+  expect((await telegramState(parley().url)).detail).toMatch(/terminated by other getUpdates request/);
+  await poller.stop();
+  await until(async () => (await telegramState(parley().url)).state === 'on', {
+    what: 'the end of the conflict',
+  });
+  crowd.speaks();
+  await untilAtRest(dataDir, 6, 20_000);
+  expect(crowd.breaches(dataDir)).toEqual([]);
+});
 
 /** Another program with the same token, which asks again and again and confirms nothing. */
 function startSecondPoller(telegram: TelegramServer): { stop(): Promise<void> } {

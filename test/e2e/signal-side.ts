@@ -15,8 +15,10 @@ export type SignalSide = {
   close(): Promise<void>;
 };
 
-export async function openSignalSide(): Promise<SignalSide> {
-  const server = await startSignalServer({ mode: 'json-rpc' });
+/** `normal`: messages are polled for, and there is no webhook. */
+export async function openSignalSide(mode: 'json-rpc' | 'normal' = 'json-rpc'): Promise<SignalSide> {
+  const server = await startSignalServer({ mode });
+  const isPolled = mode === 'normal';
   const secret = randomBytes(24).toString('hex');
   const users = new Map<number, SignalPerson>();
   const user = (id: number): SignalPerson => {
@@ -35,6 +37,7 @@ export async function openSignalSide(): Promise<SignalSide> {
     environment: { SIGNAL_API_URL: server.url, SIGNAL_WEBHOOK_SECRET: secret },
     started: (url) => {
       firstPost = server.posts.length;
+      if (isPolled) return;
       server.webhookUrl = `${url}/channels/signal/webhook/${secret}`;
     },
     user,
@@ -46,7 +49,10 @@ export async function openSignalSide(): Promise<SignalSide> {
           server.people.writes({ from: user(id), text });
         },
         standing: () => server.botMessages(user(id)).map(({ text }) => text),
-        isHeard: () => said.every((text) => isHeard(JSON.stringify(text))),
+        isHeard: () =>
+          isPolled
+            ? server.mailbox().waiting.length === 0
+            : said.every((text) => isHeard(JSON.stringify(text))),
         close: () => undefined,
       };
     },

@@ -9,6 +9,8 @@ import { type Person, telegramPerson, terminalPerson, webPerson } from './person
 import { openSignalSide, type SignalSide } from './signal-side.ts';
 
 export type ChannelName = 'telegram' | 'signal' | 'web' | 'terminal';
+/** `polled-signal`: a signal-cli-rest-api in normal mode. */
+export type StageNetwork = ChannelName | 'polled-signal';
 
 export type Stage = {
   readonly telegram: TelegramServer;
@@ -31,14 +33,14 @@ export type Stage = {
  */
 export async function openStage(
   config: Readonly<Record<string, unknown>> = {},
-  networks: readonly ChannelName[] = [],
+  networks: readonly StageNetwork[] = [],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Stage> {
   const [telegram, model, folder, signal] = await Promise.all([
     startTelegramServer(),
     startAnthropicServer(),
     aDataFolder(),
-    networks.includes('signal') ? openSignalSide() : undefined,
+    signalIn(networks),
   ]);
   const people: Person[] = [];
   const effectsFile = join(folder.path, 'effects');
@@ -87,6 +89,11 @@ export async function openStage(
       ]);
     },
   };
+}
+
+async function signalIn(networks: readonly StageNetwork[]): Promise<SignalSide | undefined> {
+  if (networks.includes('polled-signal')) return openSignalSide('normal');
+  return networks.includes('signal') ? openSignalSide() : undefined;
 }
 
 function present<T>(side: T | undefined): T {

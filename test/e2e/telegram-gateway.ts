@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
 import type { StandingMessage, TgUser } from '../platforms/telegram/types.ts';
+import { type ChannelShown, channelShown, pageToken } from './page-state.ts';
 import { type ParleyProcess, startParley } from './parley-process.ts';
 
 export const ada: TgUser = { id: 501, is_bot: false, first_name: 'Ada', username: 'ada_l' };
@@ -71,17 +71,9 @@ export async function startTelegramGateway(
   };
 }
 
-const token = randomBytes(24).toString('hex');
-
-type ChannelShown = { readonly id: string; readonly state: string; readonly detail: string };
-
 /** What the page shows of the Telegram channel. */
-export async function telegramState(url: string): Promise<ChannelShown> {
-  const answer = await fetch(`${url}/api/status`, { headers: { authorization: `Bearer ${token}` } });
-  const { channels } = (await answer.json()) as { channels: readonly ChannelShown[] };
-  const found = channels.find(({ id }) => id === 'telegram');
-  if (!found) throw new Error(`no Telegram in ${JSON.stringify(channels)}`);
-  return found;
+export function telegramState(url: string): Promise<ChannelShown> {
+  return channelShown(url, 'telegram');
 }
 
 function configOf({ config = {} }: GatewaySettings): Record<string, unknown> {
@@ -109,7 +101,7 @@ type Surroundings = {
 function environmentOf({ telegram, model, configPath }: Surroundings, { env = {} }: GatewaySettings) {
   return {
     PARLEY_CONFIG: configPath,
-    PARLEY_TOKEN: token,
+    PARLEY_TOKEN: pageToken,
     TELEGRAM_BOT_TOKEN: telegram.token,
     TELEGRAM_API_ROOT: telegram.apiRoot,
     ANTHROPIC_API_KEY: 'test-key',

@@ -1,0 +1,152 @@
+import type { Fault } from '../../platforms/signal/faults.ts';
+import type { SignalServer } from '../../platforms/signal/server.ts';
+import type { SignalSide } from '../signal-side.ts';
+import type { Stage } from '../stage.ts';
+import { type Hands, type Network, nested, type SendFault } from './network.ts';
+
+export function signalOf({ signal }: Stage): SignalSide {
+  if (signal === undefined) throw new Error('test error: the stage was opened without Signal');
+  return signal;
+}
+
+const send = { path: '/v2/send' } as const;
+
+function onSend(fault: Fault): SendFault['arm'] {
+  return (stage) => signalOf(stage).server.fault(fault, send);
+}
+
+/** signal-cli-rest-api has no way to recognise a repeated send, and a limit may come with the message delivered. */
+const sendFaults: readonly SendFault[] = [
+  {
+    what: 'takes an answer and is cut before it says so',
+    arm: onSend({ kind: 'drop-answer' }),
+    ...{ fate: 'unknown', stands: 1, calls: 1 },
+  },
+  {
+    what: 'is cut before it takes an answer',
+    arm: onSend({ kind: 'cut' }),
+    ...{ fate: 'unknown', stands: 0, calls: 1 },
+  },
+  {
+    what: 'stands behind a proxy that answers 502',
+    arm: onSend({ kind: 'page', status: 502 }),
+    ...{ fate: 'unknown', stands: 0, calls: 1 },
+  },
+  {
+    what: 'answers 429 without a challenge and delivers all the same',
+    arm: onSend({ kind: 'rate-limit', tokens: [''], isDelivered: true }),
+    ...{ fate: 'unknown', stands: 1, calls: 1 },
+  },
+  {
+    what: 'has no network of its own for a moment',
+    arm: onSend({ kind: 'refuse', status: 400, error: 'Failed to send message' }),
+    ...{ fate: 'sent', stands: 1, calls: 2 },
+  },
+  {
+    // The wait is two minutes: nothing of it can be hastened from outside.
+    what: 'asks for a captcha, which somebody solves',
+    isInLongRunsOnly: true,
+    arm: (stage) => signalOf(stage).server.challenge('token-1'),
+    lift: (stage) => solveCaptcha(signalOf(stage).server),
+    ...{ fate: 'sent', stands: 1, calls: 2 },
+  },
+];
+
+async function solveCaptcha({ url, number }: SignalServer): Promise<void> {
+  const answer = await fetch(`${url}/v1/accounts/${encodeURIComponent(number)}/rate-limit-challenge`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ challenge_token: 'token-1', captcha: 'signalcaptcha://solved' }),
+  });
+  if (answer.status !== 204) throw new Error(`the captcha was not taken: ${await answer.text()}`);
+}
+
+/** `deliver`: how something arrives that is no notification at all. */
+function handsOf(deliver: (server: SignalServer, raw: string) => Promise<void>): Network['handsOf'] {
+  return (stage): Hands => {
+    const { server, user } = signalOf(stage);
+    return {
+      callsWith: (text) =>
+        server.calls.filter(
+          ({ path, body }) => path === '/v2/send' && (body as { message?: unknown }).message === text,
+        ).length,
+      refuseSignsOfLife: () => {
+        server.fault({ kind: 'page', status: 502 }, { path: '/v1/typing-indicator', times: 100 });
+        server.fault({ kind: 'refuse', status: 400, error: 'no' }, { path: '/v1/receipts', times: 100 });
+        return () => 0;
+      },
+      sendsLostFile: (id, text) => {
+        const bytes = Buffer.from('x');
+        const file = { fileName: 'plan.pdf', contentType: 'application/pdf', bytes };
+        const attachments = [server.world.addAttachment(file)];
+        // As often as it is asked for.
+        const gone = { kind: 'refuse', status: 404, error: 'No attachment with that name found' } as const;
+        server.fault(gone, { method: 'GET', path: '/v1/attachments', times: 3 });
+        server.people.writes({ from: user(id), text, attachments });
+      },
+      inDisorder: (act) => server.arranged(act, (arrived) => [...arrived, ...arrived].reverse()),
+      redeliver: (count) => server.redeliver(count),
+      sendsPoison: async () => {
+        const { number: account } = server;
+        const from = user(666);
+        const envelope = { sourceUuid: from.uuid, sourceDevice: 1, timestamp: Date.now() };
+        server.people.sendsUnreadable(from, { message: 'kept-1', type: 'UntrustedIdentityException' });
+        server.emit({ account, envelope: { ...envelope, timestamp: 'seven', note: 'kept-2' } });
+        server.emit({ account, envelope: { note: 'kept-3', ...envelope, dataMessage: nested(800) } });
+        server.emit({ account, envelope: { ...envelope, dataMessage: { message: 7, note: 'kept-4' } } });
+        await deliver(server, '{"envelope": "kept-5');
+        await deliver(server, '["kept-6"]');
+        return [1, 2, 3, 4, 5, 6].map((mark) => `kept-${mark}`);
+      },
+    };
+  };
+}
+
+/** A post that is not Signal's at all, by somebody who knows the secret. */
+async function post({ webhookUrl = '' }: SignalServer, body: string): Promise<void> {
+  const { status } = await fetch(webhookUrl, { method: 'POST', body });
+  if (status !== 200) throw new Error(`the webhook answered ${status}`);
+}
+
+const common = {
+  name: 'Signal',
+  channel: 'signal',
+  sendFaults,
+  absence: /ECONNREFUSED/,
+} as const;
+
+/** json-rpc mode: the webhook, and the socket beside it. */
+export const signalNetwork: Network = {
+  ...common,
+  part: 'signal',
+  outages: [
+    {
+      what: 'is away with its whole server',
+      begin: (stage) => signalOf(stage).server.goAway(),
+      end: (stage) => signalOf(stage).server.comeBack(),
+    },
+    {
+      what: 'has lost its signal-cli',
+      begin: (stage) => signalOf(stage).server.stopDaemon('burst'),
+      end: (stage) => signalOf(stage).server.startDaemon(),
+    },
+  ],
+  whileDown: 'lost',
+  handsOf: handsOf(post),
+};
+
+/** normal mode: messages wait on Signal's server until they are fetched. */
+export const polledSignalNetwork: Network = {
+  ...common,
+  name: 'polled Signal',
+  part: 'polled-signal',
+  outages: [
+    {
+      what: 'is away with its whole server',
+      begin: (stage) => signalOf(stage).server.goAway(),
+      end: (stage) => signalOf(stage).server.comeBack(),
+    },
+  ],
+  whileDown: 'kept',
+  handsOf: handsOf(async (server, raw) => server.emit({ account: server.number, envelope: { raw } })),
+};

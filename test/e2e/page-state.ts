@@ -1,0 +1,15 @@
+import { randomBytes } from 'node:crypto';
+
+/** What the gateways of the tests are given as PARLEY_TOKEN. */
+export const pageToken = randomBytes(24).toString('hex');
+
+export type ChannelShown = { readonly id: string; readonly state: string; readonly detail: string };
+
+/** What the page at `url` shows of a channel. */
+export async function channelShown(url: string, id: string): Promise<ChannelShown> {
+  const answer = await fetch(`${url}/api/status`, { headers: { authorization: `Bearer ${pageToken}` } });
+  const { channels } = (await answer.json()) as { channels: readonly ChannelShown[] };
+  const found = channels.find((channel) => channel.id === id);
+  if (!found) throw new Error(`no ${id} in ${JSON.stringify(channels)}`);
+  return found;
+}
