@@ -2,7 +2,7 @@
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
-import { newBoundary, renderInbound, wrapUntrusted } from '../replies/untrusted.ts';
+import { newBoundary, renderInbound, renderQuote, wrapUntrusted } from '../replies/untrusted.ts';
 import type { Decision } from '../store/intake/proposal.ts';
 import type { InboxContent } from '../store/json.ts';
 import type { Gate } from './gate.ts';
@@ -24,7 +24,7 @@ export function contentOf(envelope: InboundEnvelope, message: InboundMessage): I
     prompt: message.text,
     sender: { id: sender.id, name: sender.name },
     sentAt,
-    ...(message.quote && { quote: message.quote }),
+    ...(message.quote && { quote: message.quote, lead: renderQuote(message.quote) }),
     ...(message.forwardedFrom !== undefined && { forwardedFrom: message.forwardedFrom }),
     attachments: message.attachments,
   };

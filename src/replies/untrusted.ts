@@ -53,11 +53,19 @@ export function wrapUntrusted(text: string, about: string, boundary: Boundary): 
   return `<<<untrusted ${boundary} ${label}>>>\n${body}\n<<<end untrusted ${boundary}>>>`;
 }
 
+/** What a message answers to, as it stands in front of its own words. */
+export function renderQuote(
+  quote: NonNullable<InboundText['quote']>,
+  boundary: Boundary = newBoundary(),
+): string {
+  return wrapUntrusted(quote.text, `quote from ${nameOr(quote.author)}`, boundary);
+}
+
 /** In groups the text begins with who and when; quotes, forwards and files are marked as data. */
 export function renderInbound(message: InboundText, boundary: Boundary = newBoundary()): string {
   const { quote, forwardedFrom, attachments } = message;
   const pieces = [
-    ...(quote ? [wrapUntrusted(quote.text, `quote from ${nameOr(quote.author)}`, boundary)] : []),
+    ...(quote ? [renderQuote(quote, boundary)] : []),
     forwardedFrom === undefined
       ? ownWords(message)
       : [labelOf(message), wrapUntrusted(message.text, `forwarded from ${nameOr(forwardedFrom)}`, boundary)]

@@ -14,6 +14,8 @@ export type InboxContent = {
   readonly sender: { readonly id: string; readonly name: string };
   readonly sentAt: number;
   readonly quote?: { readonly messageId: string; readonly author: string; readonly text: string };
+  /** The quote as the model reads it: an edit changes what stands behind it. */
+  readonly lead?: string;
   readonly forwardedFrom?: string;
   readonly attachments: readonly AttachmentRef[];
   readonly stored?: readonly StoredAttachment[];

@@ -24,11 +24,12 @@ type ReactionDecision = Extract<Decision, { kind: 'reaction' }>;
 type Found = { readonly row: Selectable<InboxTable>; readonly lane: Lane };
 
 export async function applyEdit(tx: Tx, accepting: Accepting, edit: EditDecision): Promise<Acceptance> {
-  const { text, prompt } = edit;
+  const { text } = edit;
   const found = await findMessage(tx, accepting);
-  if (!found) return editContext(tx, accepting, { text, prompt });
+  if (!found) return editContext(tx, accepting, edit);
   const { row } = found;
   const content = json.content(row.content);
+  const prompt = behindLead(content, edit.prompt);
   if (content.text === text) return { kind: 'ignored', reason: 'unchanged' };
   // What is to be done in the lane's order is no text that could read otherwise.
   if (row.kind === 'command') return { kind: 'noted', effect: 'command-kept' };
@@ -86,6 +87,10 @@ export async function applyDelete(
     );
   }
   return { kind: 'noted', effect: 'after-run' };
+}
+
+function behindLead({ lead }: InboxContent, prompt: string): string {
+  return lead === undefined ? prompt : `${lead}\n${prompt}`;
 }
 
 function isInActiveRun({ row, lane }: Found): boolean {
@@ -240,7 +245,7 @@ async function findMessage(tx: Tx, { proposal }: Accepting): Promise<Found | und
 async function editContext(
   tx: Tx,
   accepting: Accepting,
-  edit: { text: string; prompt: string },
+  { text, prompt }: EditDecision,
 ): Promise<Acceptance> {
   const row = await findContext(tx, accepting);
   if (!row) return { kind: 'ignored', reason: 'unknown-message' };
@@ -249,7 +254,7 @@ async function editContext(
     return { kind: 'ignored', reason: 'unknown-message' };
   await tx.db
     .updateTable('groupContext')
-    .set({ content: JSON.stringify({ ...content, ...edit }) })
+    .set({ content: JSON.stringify({ ...content, text, prompt: behindLead(content, prompt) }) })
     .where('laneKey', '=', row.laneKey)
     .where('seq', '=', row.seq)
     .execute();
