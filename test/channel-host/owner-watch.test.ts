@@ -106,7 +106,7 @@ describe('a channel that is down', () => {
     await pass(1_000);
     await untilShown(/carrier is down: still no answer/);
     await untilTold(/^test\/bot\/home: carrier is down: still no answer/);
-    expect(delivered).toEqual(['test/bot/home']);
+    await vi.waitFor(() => expect(delivered).toEqual(['test/bot/home']), patient);
     watch.onState(broken, isAway);
     await pass(120_000);
     await untilShown(/carrier is down/);

@@ -22,6 +22,19 @@ describeEachDatabase('an edit', (open) => {
     expect(await told(open(), laneKey)).toEqual(['blue']);
   });
 
+  it('leaves what the message answers to in front of the new words', async () => {
+    const { town, ann, laneKey } = await aConversation(open(), 'collect');
+    const quote = { messageId: messageId('q'), author: 'Bob', text: 'Which colour?' };
+    const answer = { ...aMessage('reddish'), quote };
+    await town.send(ann, answer);
+    await town.send(ann, edited(answer.messageId, 'bluish'));
+    await town.worker.claimRun(laneKey);
+    const [, last = ''] = await told(open(), laneKey);
+    expect(last).toMatch(
+      /^<<<untrusted \w+ quote from Bob>>>\nWhich colour\?\n<<<end untrusted \w+>>>\nbluish$/,
+    );
+  });
+
   it.each(['steer', 'followup', 'collect', 'interrupt'] as const)(
     'of what the run has taken reaches it in the mode %s, only its newest wording',
     async (mode) => {

@@ -1,8 +1,12 @@
 import { beforeEach, expect, it } from 'vitest';
 import { textOf } from '../../src/contracts/message.ts';
+import { newOneTimeCode } from '../../src/inbound/one-time-code.ts';
 import type { Store, StoreQuery } from '../../src/store/command.ts';
 import { json } from '../../src/store/json.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
+
+const guesses = process.env.PARLEY_LONG === '1' ? 50_000 : 500;
+
 import { anAccount, createTown, refOf } from './support/town.ts';
 
 describeEachDatabase('linking accounts', (open, beside) => {
@@ -270,6 +274,28 @@ describeEachDatabase('guessing a link code', (open, beside) => {
     await late.send(joiner, `/link ${code}`);
     expect((await late.said(joiner)).at(-1)).toContain(`linked with ${refOf(asker)}`);
     await restarted.close();
+  });
+
+  it('never hits, and costs no look at the codes after the first ten', { timeout: 600_000 }, async () => {
+    const town = createTown(open());
+    const askers = Array.from({ length: 5 }, () => anAccount('alpha'));
+    for (const asker of askers) await town.ask(asker);
+    const guesser = Array.from({ length: 20 }, () => anAccount('beta'));
+    const kinds = new Map<string, number>();
+    for (let n = 0; n < guesses; n++) {
+      const from = guesser[n % guesser.length] ?? anAccount('beta');
+      await town.send(from, `/link ${newOneTimeCode()}`);
+    }
+    for (const one of guesser) {
+      for (const text of await town.said(one)) {
+        const kind = text.split('.')[0] ?? '';
+        kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+      }
+    }
+    expect([...kinds.keys()].sort()).toEqual(['That is no code that holds', 'Those were too many codes']);
+    // A slow machine may take several minutes for them, each with ten looks.
+    expect(kinds.get('That is no code that holds')).toBeLessThan(guesses / 2);
+    expect([...kinds.values()].reduce((sum, count) => sum + count)).toBe(guesses);
   });
 
   it('ends for one account after five wrong codes, whatever it asks then', async () => {

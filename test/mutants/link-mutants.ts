@@ -70,7 +70,10 @@ export const linkMutants: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: { file: 'test/inbound/link-steps.test.ts', name: 'between the decision on a message and its storing' },
+    test: {
+      file: 'test/inbound/link-steps.test.ts',
+      name: 'between the decision on a message and its storing',
+    },
   },
   {
     name: 'bundle across conversations',

@@ -9,7 +9,7 @@ import { mutants as coreMutants, type Mutant } from './mutants.ts';
 import { signalMutants } from './signal-mutants.ts';
 import { copyWorkTree, findStale } from './work-tree.ts';
 
-const mutants = [...coreMutants, ...accessMutants, ...signalMutants];
+const mutants = [...coreMutants, ...accessMutants, ...linkMutants, ...signalMutants];
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
 const chosen = mutants.filter(

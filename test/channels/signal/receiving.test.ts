@@ -136,6 +136,16 @@ describe('the webhook', () => {
     await intake.waitFor(() => intake.texts.length === 1);
   });
 
+  it('keeps what comes while the disk is too full for the store, because nobody would send it again', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    await begin(intake);
+    intake.failNext('store_full', 2);
+    server.people.writes({ from: ada, text: 'kept' });
+    await server.waitFor(() => server.posts[0]?.status === 200);
+    await intake.waitFor(() => intake.texts.length === 1);
+  });
+
   it('keeps what comes before receiving has begun, and before anybody knows whose it is', async () => {
     const { server, ada, newAdapter } = await aStage('webhook');
     const adapter = newAdapter();

@@ -11,6 +11,7 @@
  *   server.people.writes({ from: server.account, to: ada, … })     // the owner, on another device
  *   server.people.writes({ from: server.account, … })              // a note to self
  *   server.inOneWrite(() => …)                                     // a burst; a socket misses most of it
+ *   server.arranged(() => …, (arrived) => …), server.redeliver(2)  // out of order, again
  *   server.fault({ kind: 'drop-answer' }, { path: '/v2/send' });   // see faults.ts
  *   server.messages(ada | team), server.lines(ada | team), server.calls, server.refusals, await server.waitFor(() => …)
  *   server.freezeSockets(), stopDaemon(), startDaemon(), goAway(), comeBack(), close()
@@ -63,6 +64,8 @@ export class SignalServer {
   readonly #mailboxes = new Map<string, Mailbox>();
   /** What arrives while the container is down. */
   #heldBySignal: Notification[] = [];
+  /** What is about to be arranged. */
+  #holding: Notification[] | undefined;
 
   constructor(options: SignalServerOptions) {
     const now = options.now ?? Date.now;
@@ -170,6 +173,15 @@ export class SignalServer {
     this.#route(notification);
   }
 
+  /** What `act` makes people do arrives as `arrange` orders it. */
+  arranged(act: () => void, arrange: (arrived: readonly Notification[]) => readonly Notification[]): void {
+    const held: Notification[] = [];
+    this.#holding = held;
+    act();
+    this.#holding = undefined;
+    for (const one of arrange(held)) this.#route(one);
+  }
+
   /** The last `count` notifications arrive once more. */
   redeliver(count: number): void {
     for (const one of this.notifications.slice(-count)) this.#route(one);
@@ -245,7 +257,8 @@ export class SignalServer {
   }
 
   #route(notification: Notification): void {
-    if (this.platform.mode !== 'json-rpc') this.mailbox(notification.account).add(notification);
+    if (this.#holding !== undefined) this.#holding.push(notification);
+    else if (this.platform.mode !== 'json-rpc') this.mailbox(notification.account).add(notification);
     else if (this.#front.door.isOpen) this.#daemon.emit(notification);
     else this.#heldBySignal.push(notification);
     this.#journal.changed();

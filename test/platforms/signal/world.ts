@@ -84,9 +84,9 @@ export class World {
     return made;
   }
 
-  /** The next timestamp: the clock, but never the same twice. */
+  /** The next timestamp: the clock in whole milliseconds, but never the same twice. */
   nextTimestamp(): number {
-    this.#last = Math.max(this.#last + 1, this.#now());
+    this.#last = Math.max(this.#last + 1, Math.floor(this.#now()));
     return this.#last;
   }
 
