@@ -64,12 +64,14 @@ function nameOf({ account, senderId }: { readonly account: string; readonly send
   return `${account.split('/')[0]}:${senderId}`;
 }
 
+/** What the cap summarised belongs to the run too, but has not started it: only what the run took counts. */
 async function startedBy(tx: Tx, runId: string, senderId: string): Promise<boolean> {
   const row = await tx.db
     .selectFrom('inbox')
     .select('id')
     .where('runId', '=', runId)
     .where('senderId', '=', senderId)
+    .where('transcriptId', 'is not', null)
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
