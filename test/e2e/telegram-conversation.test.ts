@@ -315,7 +315,8 @@ describe.concurrent('a message that comes while Parley works', () => {
     expect(followed).toContain('Then to four.');
     expect(last).not.toContain('Then to for.');
     expect(timesIn(last, 'Ada reacted with 👍')).toBe(1);
-    expect(timesIn(last, 'It now reads: Count to five.')).toBe(1);
+    expect(timesIn(last, 'It now reads:')).toBe(1);
+    expect(timesIn(last, 'Count to five.')).toBe(1);
     expect(said(telegram, ada.id)).toEqual(['Answer 1.', 'Answer 2.', 'Answer 3.', 'Answer 4.']);
     expect(findBreaches(dataDir)).toEqual([]);
   });
@@ -510,7 +511,7 @@ describe.concurrent('who may do what in a group', () => {
     await untilSaid(telegram, { chat, text: /And now\?$/ });
     telegram.userSends({ chat, from: bob, text: '/stop all' });
     telegram.userSends({ chat, from: bob, text: '/whoami' });
-    await untilSaid(telegram, { chat, text: 'You are telegram:502, here as guest.' });
+    await untilSaid(telegram, { chat, text: /^You are telegram:502, here as guest\./ });
     await untilAtRest(dataDir, 7);
     expect(said(telegram, strange)).toEqual([]);
     expect(model.requests.every(({ body }) => !shown(body).includes('hello?'))).toBe(true);
