@@ -53,7 +53,10 @@ export async function aSignalStage(
   way: Way,
   options: Omit<SignalServerOptions, 'mode' | 'webhookUrl'> = {},
 ): Promise<SignalStage> {
-  const server = await startSignalServer({ ...options, mode: way === 'polling' ? 'native' : 'json-rpc' });
+  // In a poll signal-cli waits for more until nothing came for a second, which here is shorter.
+  const polled = { mode: 'native', secondMs: 100 } as const;
+  const mode = way === 'polling' ? polled : ({ mode: 'json-rpc' } as const);
+  const server = await startSignalServer({ ...mode, ...options });
   const http = way === 'webhook' ? await aServer() : undefined;
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-signal-'));
   if (http !== undefined) server.webhookUrl = `${http.url}/channels/signal/webhook/${webhookSecret}`;

@@ -162,7 +162,7 @@ export class Front {
       if (!/^-?\d+$/.test(text)) throw refuse(`${field} needs to be numeric!`);
       return Number(text);
     };
-    const timeoutMs = numeric('timeout', '1') * 1000;
+    const timeoutMs = numeric('timeout', '1') * platform.secondMs;
     const max = numeric('max_messages', '0');
     for (const flag of flags)
       if (!['true', 'false', undefined].includes(call.query[flag]))

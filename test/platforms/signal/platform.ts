@@ -22,6 +22,8 @@ export type Platform = {
   readonly unregistered: Set<string>;
   /** People answer sends with delivery receipts, as their devices do. */
   readonly hasDeliveryReceipts: boolean;
+  /** How long a second lasts that a poll asks to wait. */
+  readonly secondMs: number;
   /** What happens on Signal once the answer of the call is on its way. */
   readonly afterwards: (() => void)[];
   logLevel: string;

@@ -39,6 +39,8 @@ export type SignalServerOptions = {
   readonly webhookUrl?: string;
   readonly now?: () => number;
   readonly pingMs?: number;
+  /** How long a second lasts that a poll asks to wait. Default: 1000. */
+  readonly secondMs?: number;
   /** People's devices confirm the delivery of sends. Default: true. */
   readonly hasDeliveryReceipts?: boolean;
 };
@@ -287,6 +289,7 @@ function preparePlatform(options: SignalServerOptions, { now, journal, world, pe
     links: [],
     unregistered: new Set(),
     hasDeliveryReceipts: options.hasDeliveryReceipts ?? true,
+    secondMs: options.secondMs ?? 1000,
     afterwards: [],
     logLevel: 'info',
     note: (why) => journal.refuse(journal.current, why),
