@@ -118,7 +118,7 @@ export class Gateway {
 
   #newManager(wanted: number): WebSocketManager {
     const { rest, token, clock } = this.#deps;
-    let identifiedAt = Number.NEGATIVE_INFINITY;
+    let nextIdentifyAt = 0;
     return new WebSocketManager({
       rest,
       token,
@@ -132,8 +132,9 @@ export class Gateway {
       },
       buildIdentifyThrottler: async () => ({
         waitForIdentify: async (_shard, signal) => {
-          await clock.wait(identifiedAt + identifyPauseMs - clock.now(), signal);
-          identifiedAt = clock.now();
+          const pauseMs = nextIdentifyAt - clock.now();
+          if (pauseMs > 0) await clock.wait(pauseMs, signal);
+          nextIdentifyAt = clock.now() + identifyPauseMs;
         },
       }),
     });

@@ -152,7 +152,8 @@ function readEdit(data: unknown, around: Surroundings): Reading {
   const text = textOf(message, place.guildId, around);
   const time = Date.parse(editedAt);
   const envelope = envelopeOf(place, {
-    eventKey: keyOf('edit', message.id, Number.isNaN(time) ? editedAt : time),
+    // As it is told, in microseconds: two edits can lie in one millisecond.
+    eventKey: keyOf('edit', message.id, cleanText(editedAt)),
     sentAt: Number.isNaN(time) ? around.receivedAt : time,
     sender: authorOf(message, place, around),
     replyTo: messageId(message.id),

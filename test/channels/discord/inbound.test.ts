@@ -236,6 +236,7 @@ describe('an edit', () => {
     expect(first.event).toEqual({ kind: 'edit', messageId: message.id, text: 'second' });
     expect(first.sender.id).toBe(ada.id);
     expect(first.eventKey).not.toBe(at('2026-11-20T10:00:01.500000+00:00').eventKey);
+    expect(first.eventKey).not.toBe(at('2026-11-20T10:00:01.000001+00:00').eventKey);
     expect(first.eventKey).toBe(at('2026-11-20T10:00:01.000000+00:00').eventKey);
   });
 

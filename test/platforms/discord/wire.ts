@@ -278,4 +278,8 @@ export function emojiOf(key: string): Wire {
 export const linkMark = (fileId: string, expires: string): string =>
   createHmac('sha256', 'attachment links').update(`${fileId}.${expires}`).digest('hex');
 
-export const iso = (at: number): string => new Date(at).toISOString().replace('Z', '000+00:00');
+/** `at` in ms, down to the microseconds that its fraction holds. */
+export const iso = (at: number): string => {
+  const micros = String(Math.round((at % 1) * 1000) % 1000).padStart(3, '0');
+  return new Date(at).toISOString().replace('Z', `${micros}+00:00`);
+};

@@ -272,7 +272,10 @@ export class World {
       ...before,
       ...change,
       ...(isNewText
-        ? { editedAt: change.editedAt ?? at, history: [...before.history, { text: before.text, at }] }
+        ? {
+            editedAt: laterThan(before.editedAt, change.editedAt ?? at),
+            history: [...before.history, { text: before.text, at }],
+          }
         : {}),
     };
     this.channel(before.channelId).messages.set(before.id, after);
@@ -307,4 +310,9 @@ export class World {
     this.files.set(stored.id, stored);
     return stored;
   }
+}
+
+/** No two edits of a message have one time: Discord tells it in microseconds. */
+function laterThan(before: number | undefined, at: number): number {
+  return before === undefined || at > before ? at : before + 0.001;
 }
