@@ -5,6 +5,7 @@
  */
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
+import { patienceMs } from '../support/patience.ts';
 
 type Row = Readonly<Record<string, string | number | null>>;
 
@@ -58,7 +59,7 @@ function findIn(dataDir: string, checks: Readonly<Record<string, string>>): read
  * Waits until everything accepted has ended. Rejects after `deadlineMs` with what has not. `events`:
  * so many platform events have been written down at least.
  */
-export async function untilAtRest(dataDir: string, events: number, deadlineMs = 15_000): Promise<void> {
+export async function untilAtRest(dataDir: string, events: number, deadlineMs = patienceMs): Promise<void> {
   const deadline = Date.now() + deadlineMs;
   for (;;) {
     // In this order: what comes in between the two looks is then seen by the second.
@@ -88,7 +89,7 @@ function look(): Promise<void> {
 }
 
 /** Waits until so many platform events have been written down, whatever became of them. */
-export async function untilLedger(dataDir: string, events: number, deadlineMs = 10_000): Promise<void> {
+export async function untilLedger(dataDir: string, events: number, deadlineMs = patienceMs): Promise<void> {
   await untilStored(dataDir, 'select 1 from ledger', events, deadlineMs);
 }
 

@@ -27,7 +27,7 @@ describe.concurrent('a gateway that stands still for longer than its lease', () 
     model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
     telegram.userSends({ from: ada, text: 'One.' });
     telegram.userSends({ from: bob, text: 'Two.' });
-    await model.waitForRequest(2, 10_000);
+    await model.waitForRequest(2);
     process.kill(parley().pid, 'SIGSTOP');
     // The length of the stop is the fault itself.
     await pause(2500);
@@ -60,9 +60,9 @@ describe.concurrent('a gateway that stands still for longer than its lease', () 
       telegram.userSends({ from: ada, text: 'One.' });
       await held.reached;
       process.kill(first.parley().pid, 'SIGSTOP');
-      await untilSaid(telegram, { chat: ada.id, text: 'You said: One.' }, 20_000);
+      await untilSaid(telegram, { chat: ada.id, text: 'You said: One.' });
       telegram.userSends({ from: bob, text: 'Two.' });
-      await untilSaid(telegram, { chat: bob.id, text: 'You said: Two.' }, 20_000);
+      await untilSaid(telegram, { chat: bob.id, text: 'You said: Two.' });
       expect((await telegramState(second.parley().url)).state).toBe('on');
       process.kill(first.parley().pid, 'SIGCONT');
       held.open();
@@ -99,9 +99,9 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
       where datname = current_database() and pid <> pg_backend_pid()`;
     for (let times = 1; times <= 3; times++) {
       crowd.speaks();
-      await model.waitForRequest((times - 1) * 4 + 1, 20_000);
+      await model.waitForRequest((times - 1) * 4 + 1);
       await database.read(cut);
-      await telegram.waitFor(() => crowd.answered() >= times * 4, 20_000);
+      await telegram.waitFor(() => crowd.answered() >= times * 4);
     }
     const open = `select id from inbox where state <> 'ended'
       union all select key from outbox where state in ('pending', 'sending')`;
@@ -126,7 +126,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     const gate = createGate();
     model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
     crowd.speaks();
-    await model.waitForRequest(4, 10_000);
+    await model.waitForRequest(4);
     door.shut();
     gate.open();
     crowd.speaks();
@@ -135,7 +135,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     await pause(3000);
     expect(crowd.answered()).toBe(0);
     door.open();
-    await telegram.waitFor(() => crowd.answered() === 8, 20_000);
+    await telegram.waitFor(() => crowd.answered() === 8);
     const open = `select id from inbox where state <> 'ended'
       union all select key from outbox where state in ('pending', 'sending')`;
     await until(async () => (await database.read(open)).length === 0, { what: 'the end of everything' });
@@ -156,7 +156,7 @@ describe.concurrent('a gateway whose SQLite file', () => {
     const gate = createGate();
     model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
     crowd.speaks();
-    await model.waitForRequest(3, 10_000);
+    await model.waitForRequest(3);
     const intruder = new BetterSqlite3(join(dataDir, 'parley.db'), { timeout: 5000 });
     intruder.exec('BEGIN IMMEDIATE');
     gate.open();
@@ -165,7 +165,7 @@ describe.concurrent('a gateway whose SQLite file', () => {
     await pause(7000);
     expect(crowd.answered()).toBe(0);
     intruder.close();
-    await telegram.waitFor(() => crowd.answered() === 6, 20_000);
+    await telegram.waitFor(() => crowd.answered() === 6);
     await untilAtRest(dataDir, 6);
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
@@ -193,10 +193,10 @@ describe.skipIf(!canMount())(
       });
       crowd.speaks();
       gate.open();
-      await telegram.waitFor(() => crowd.answered() === 3, 10_000);
+      await telegram.waitFor(() => crowd.answered() === 3);
       expect(telegram.updates.pending).toHaveLength(3);
       await disk.free();
-      await telegram.waitFor(() => crowd.answered() === 6, 20_000);
+      await telegram.waitFor(() => crowd.answered() === 6);
       await untilAtRest(dataDir, 6);
       expect(await readiness(parley().url)).toContain('"ready"');
       expect(crowd.breaches(dataDir)).toEqual([]);

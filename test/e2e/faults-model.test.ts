@@ -91,7 +91,7 @@ describe.concurrent('a message that the model answers with', () => {
     gate.open();
     const reaction = () =>
       telegram.messages(chat).find(({ messageId }) => messageId === asked.messageId)?.botReaction;
-    await telegram.waitFor(() => reaction() === '😢', 10_000);
+    await telegram.waitFor(() => reaction() === '😢');
     await untilAtRest(dataDir, 1);
     expect(said(telegram, chat)).toEqual([]);
     expect(readStore(dataDir, 'select outcome from inbox')).toEqual([{ outcome: 'failed' }]);

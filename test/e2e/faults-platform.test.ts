@@ -59,7 +59,7 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
       const gate = createGate();
       model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
       crowd.speaks();
-      await model.waitForRequest(5, 20_000);
+      await model.waitForRequest(5);
       await begin(stage);
       gate.open();
       const tried = `select 1 from outbox where state = 'pending' and problem is not null`;
@@ -244,7 +244,7 @@ test('a second poller on the same Telegram bot is shown as a conflict, and nothi
   const crowd = gatherCrowd(telegram, 3);
   const poller = startSecondPoller(telegram);
   crowd.speaks();
-  await telegram.waitFor(() => telegram.calls.some(({ status }) => status === 409), 10_000);
+  await telegram.waitFor(() => telegram.calls.some(({ status }) => status === 409));
   await until(async () => (await telegramState(parley().url)).state === 'trouble', {
     what: 'the conflict on show',
   });
@@ -254,7 +254,7 @@ test('a second poller on the same Telegram bot is shown as a conflict, and nothi
     what: 'the end of the conflict',
   });
   crowd.speaks();
-  await untilAtRest(dataDir, 6, 20_000);
+  await untilAtRest(dataDir, 6);
   expect(crowd.breaches(dataDir)).toEqual([]);
 });
 

@@ -18,18 +18,18 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
     const gate = createGate();
     model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
     crowd.speaks();
-    await model.waitForRequest(5, 15_000);
+    await model.waitForRequest(5);
     const redis = await untilServing(privateSocket(dataDir));
     process.kill(redis, 'SIGSTOP');
     const stoppedAt = performance.now();
     gate.open();
-    await telegram.waitFor(() => crowd.answered() === 5, 10_000);
+    await telegram.waitFor(() => crowd.answered() === 5);
     crowd.speaks();
     await untilLedger(dataDir, 10);
     // The length of the stop is the fault itself.
     await pause(10_000 - (performance.now() - stoppedAt));
     process.kill(redis, 'SIGCONT');
-    await untilAtRest(dataDir, 10, 20_000);
+    await untilAtRest(dataDir, 10);
     expect(crowd.breaches(dataDir)).toEqual([]);
     expect(crowd.count()).toBe(10);
   });
@@ -42,9 +42,9 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
       crowd.speaks();
       crowd.speaks();
       process.kill(await untilServing(privateSocket(dataDir)), 'SIGKILL');
-      await telegram.waitFor(() => crowd.answered() >= times * 8, 20_000);
+      await telegram.waitFor(() => crowd.answered() >= times * 8);
     }
-    await untilAtRest(dataDir, crowd.count(), 20_000);
+    await untilAtRest(dataDir, crowd.count());
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
@@ -55,9 +55,9 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
     for (let times = 1; times <= 8; times++) {
       crowd.speaks();
       await flushAll(privateSocket(dataDir));
-      await telegram.waitFor(() => crowd.answered() >= (times - 1) * 8, 20_000);
+      await telegram.waitFor(() => crowd.answered() >= (times - 1) * 8);
     }
-    await untilAtRest(dataDir, crowd.count(), 20_000);
+    await untilAtRest(dataDir, crowd.count());
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
@@ -70,14 +70,14 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
     const crowd = gatherCrowd(telegram, 6);
     crowd.speaks();
     await flushAll(redis.socketPath);
-    await telegram.waitFor(() => crowd.answered() === 6, 20_000);
+    await telegram.waitFor(() => crowd.answered() === 6);
     await redis.kill();
     crowd.speaks();
     await untilLedger(dataDir, 12);
     await pause(2000);
     await redis.start();
     crowd.speaks();
-    await untilAtRest(dataDir, 18, 20_000);
+    await untilAtRest(dataDir, 18);
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
@@ -91,7 +91,7 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
     const gate = createGate();
     model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
     crowd.speaks();
-    await model.waitForRequest(3, 10_000);
+    await model.waitForRequest(3);
     await redis.kill();
     const since = performance.now();
     await parley().stop();
@@ -114,11 +114,11 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
     const gate = createGate();
     model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
     crowd.speaks();
-    await model.waitForRequest(3, 10_000);
+    await model.waitForRequest(3);
     await parley().kill();
     gate.open();
     await start();
-    await telegram.waitFor(() => crowd.answered() === 3, 10_000);
+    await telegram.waitFor(() => crowd.answered() === 3);
     crowd.speaks();
     await untilAtRest(dataDir, 6);
     expect(crowd.breaches(dataDir)).toEqual([]);

@@ -31,7 +31,7 @@ test('answers each of 20 messages that were in flight, within 5 s of readiness',
   const asked = people.map((person, index) => ({ person, question: `question-${numbered(index)}` }));
   const first = await stage.start();
   for (const { person, question } of asked) person.says(question);
-  await stage.model.waitForRequest(asked.length, 10_000);
+  await stage.model.waitForRequest(asked.length);
   await first.kill();
 
   const second = await stage.start();

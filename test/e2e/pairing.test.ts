@@ -19,7 +19,6 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   const codeFor = async (chat: number, nth = 0) => {
     const notice = await telegram.waitFor(
       () => telegram.botMessages(chat).filter((message) => codeNotice.test(message.text))[nth],
-      20_000,
     );
     return codeNotice.exec(notice.text)?.[1] ?? '';
   };
@@ -31,9 +30,9 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
     'Eve (telegram:666) may write now, as the owner.\n',
   );
   // The gateway runs on and finds what the console has written.
-  await untilSaid(telegram, { chat: eve.id, text: /^My owner has let you in\./ }, 20_000);
+  await untilSaid(telegram, { chat: eve.id, text: /^My owner has let you in\./ });
   telegram.userSends({ from: eve, text: 'Now?' });
-  await untilSaid(telegram, { chat: eve.id, text: 'You said: Now?' }, 20_000);
+  await untilSaid(telegram, { chat: eve.id, text: 'You said: Now?' });
 
   telegram.userSends({ from: bob, text: 'Me too?' });
   const second = await codeFor(bob.id);
@@ -41,8 +40,8 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   await parley().kill();
   await start();
   telegram.userSends({ from: eve, text: `/pair approve ${second}` });
-  await untilSaid(telegram, { chat: eve.id, text: 'Bob (telegram:502) may write to me now.' }, 20_000);
-  await untilSaid(telegram, { chat: bob.id, text: /^My owner has let you in\./ }, 20_000);
+  await untilSaid(telegram, { chat: eve.id, text: 'Bob (telegram:502) may write to me now.' });
+  await untilSaid(telegram, { chat: bob.id, text: /^My owner has let you in\./ });
 
   const gate = createGate();
   onTestFinished(async () => gate.open());
@@ -53,7 +52,7 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   const waits = () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length === 1;
   await until(waits, { what: 'the second message', deadlineMs: 20_000 });
   telegram.userSends({ from: eve, text: '/pair revoke telegram:502' });
-  await untilSaid(telegram, { chat: eve.id, text: 'telegram:502 may not write to me any more.' }, 20_000);
+  await untilSaid(telegram, { chat: eve.id, text: 'telegram:502 may not write to me any more.' });
   telegram.userSends({ from: bob, text: 'Hello?' });
   await codeFor(bob.id, 1);
   await untilAtRest(dataDir, 9, 30_000);

@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { patienceMs } from '../support/patience.ts';
 import { killTree } from './process-tree.ts';
 
 /** A real gateway process. Its data folder outlives it, so that the next start finds what it left. */
@@ -82,7 +83,7 @@ function readiness(
     const timer = setTimeout(() => {
       child.kill('SIGKILL');
       reject(new Error(`Parley was not ready in time; see ${options.dataDir}/test.log`));
-    }, options.readyMs ?? 15_000);
+    }, options.readyMs ?? patienceMs);
     child.once('message', (message) => {
       clearTimeout(timer);
       const { url, link } = message as { url: string; link: string };

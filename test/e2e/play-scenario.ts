@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { patienceMs } from '../support/patience.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import type { Acting, Scenario } from './kill-scenarios.ts';
 import type { ParleyProcess } from './parley-process.ts';
@@ -55,8 +56,8 @@ async function play(
   const parley = await stage.start({ killAt: firstKill });
   const acting: Acting = { stage, person, parley };
   await act(acting);
-  await died(parley, scenario);
-  for (const killAt of laterKills) await died(await stage.start({ killAt }), scenario);
+  await died(parley, firstKill);
+  for (const killAt of laterKills) await died(await stage.start({ killAt }), killAt);
 
   whileAway?.(acting);
   const began = performance.now();
@@ -92,13 +93,13 @@ const unknownParts = `select purpose, problem, outcomeReason from outbox
   where outbox.state = 'unknown'`;
 
 /** The kill must be the probe's: a process that died of something else proves nothing. */
-async function died(parley: ParleyProcess, { kills }: Scenario): Promise<void> {
-  const patience = AbortSignal.timeout(15_000);
+async function died(parley: ParleyProcess, killAt: string): Promise<void> {
+  const patience = AbortSignal.timeout(patienceMs);
   const late = new Promise<never>((_, reject) =>
-    patience.addEventListener('abort', () => reject(new Error(`${kills[0]} was not reached`))),
+    patience.addEventListener('abort', () => reject(new Error(`${killAt} was not reached`))),
   );
   const { signal, code } = await Promise.race([parley.ended, late]);
-  if (signal !== 'SIGKILL') throw new Error(`it ended with ${signal ?? code} before ${kills[0]}`);
+  if (signal !== 'SIGKILL') throw new Error(`it ended with ${signal ?? code} before ${killAt}`);
 }
 
 function readErrors(dataDir: string): readonly string[] {

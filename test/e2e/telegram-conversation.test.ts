@@ -28,7 +28,7 @@ describe.concurrent('a direct message on Telegram', () => {
     const gate = createGate();
     model.script([{ chunks: ['The sky ', 'is blue ', 'today.'], hold: { gate, afterChunks: 2 } }]);
     telegram.userSends({ from: ada, text: 'What colour is the sky?' });
-    await telegram.waitFor(() => telegram.drafts.some((draft) => draft.text === 'The sky is blue'), 10_000);
+    await telegram.waitFor(() => telegram.drafts.some((draft) => draft.text === 'The sky is blue'));
     gate.open();
     await untilSaid(telegram, { chat: ada.id, text: 'The sky is blue today.' });
     await untilAtRest(dataDir, 1);
@@ -135,7 +135,7 @@ describe.concurrent('a group on Telegram', () => {
     gate.open();
     await untilSaid(telegram, { chat: grown, text: '2 milk' });
     telegram.userSends({ chat: grown, from: ada, text: '@ParleyTestBot and again?' });
-    await telegram.waitFor(() => said(telegram, grown).length === 2, 10_000);
+    await telegram.waitFor(() => said(telegram, grown).length === 2);
     await untilAtRest(dataDir, 4);
 
     expect(said(telegram, grown)).toEqual(['2 milk', '2 milk']);
@@ -203,10 +203,10 @@ describe.concurrent('a group on Telegram', () => {
       photo(),
       photo(),
     ]);
-    await untilSaid(telegram, { chat, text: 'Answer 1.' }, 15_000);
+    await untilSaid(telegram, { chat, text: 'Answer 1.' });
     const long = `@ParleyTestBot ${'word '.repeat(1500)}END`;
     telegram.people.sendsLong({ chat, from: ada, text: long });
-    await untilSaid(telegram, { chat, text: 'Answer 2.' }, 15_000);
+    await untilSaid(telegram, { chat, text: 'Answer 2.' });
     await untilAtRest(dataDir, 5);
 
     expect(model.requests).toHaveLength(2);
@@ -243,7 +243,7 @@ describe.concurrent('a message that comes while Parley works', () => {
     telegram.userSends({ from: ada, text: 'List my files.' });
     await gate.reached;
     telegram.userSends({ from: ada, text: 'Please answer in French.' });
-    await telegram.waitFor(() => telegram.updates.pending.length === 0, 10_000);
+    await telegram.waitFor(() => telegram.updates.pending.length === 0);
     gate.open();
     await untilSaid(telegram, { chat: ada.id, text: 'Voilà.' });
     await untilAtRest(dataDir, 2);
@@ -269,7 +269,7 @@ describe.concurrent('a message that comes while Parley works', () => {
     telegram.userSends({ from: ada, text: 'One.' });
     await writing.reached;
     telegram.userSends({ from: ada, text: 'Two.' });
-    await telegram.waitFor(() => telegram.updates.pending.length === 0, 10_000);
+    await telegram.waitFor(() => telegram.updates.pending.length === 0);
     writing.open();
     await extending.reached;
     await untilSaid(telegram, { chat: ada.id, text: 'First answer.' });
@@ -295,7 +295,7 @@ describe.concurrent('a message that comes while Parley works', () => {
     const running = telegram.userSends({ from: ada, text: 'Count to tree.' });
     await gate.reached;
     const waiting = telegram.userSends({ from: ada, text: 'Then to for.' });
-    await telegram.waitFor(() => telegram.updates.pending.length === 0, 10_000);
+    await telegram.waitFor(() => telegram.updates.pending.length === 0);
     telegram.people.edits({ chat: ada.id, messageId: waiting.messageId, text: 'Then to four.' });
     telegram.people.edits({ chat: ada.id, messageId: running.messageId, text: 'Count to three.' });
     await untilLedger(dataDir, 4);
@@ -361,7 +361,7 @@ describe.concurrent('a command on Telegram', () => {
     const gate = createGate();
     model.script([{ chunks: ['A long ', 'story'], hold: { gate, afterChunks: 1 } }, { text: 'Here.' }]);
     telegram.userSends({ from: ada, text: 'Tell me.' });
-    await telegram.waitFor(() => telegram.drafts.length > 0, 10_000);
+    await telegram.waitFor(() => telegram.drafts.length > 0);
     telegram.people.stopsDraft(ada.id);
     await untilSaid(telegram, { chat: ada.id, text: 'Stopped.' });
     await untilAtRest(dataDir, 2);
@@ -406,7 +406,7 @@ describe.concurrent('a command on Telegram', () => {
     const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
     for (const text of ['/start', '/help', '/status', '/queue', '/queue followup', '/queue reset'])
       telegram.userSends({ from: ada, text });
-    await telegram.waitFor(() => said(telegram, ada.id).length === 6, 10_000);
+    await telegram.waitFor(() => said(telegram, ada.id).length === 6);
     telegram.userSends({ from: ada, text: 'Remember the milk.' });
     telegram.userSends({ from: ada, text: '/new' });
     telegram.userSends({ from: ada, text: 'What should I remember?' });
@@ -455,10 +455,7 @@ describe.concurrent('more than Parley takes in', () => {
       telegram.userSends({ from: ada, text: 'Zero.' });
       await gate.reached;
       for (const text of ['One.', 'Two.', 'Three.', 'Four.']) telegram.userSends({ from: ada, text });
-      await telegram.waitFor(
-        () => said(telegram, ada.id).filter((text) => notice.test(text)).length === 2,
-        10_000,
-      );
+      await telegram.waitFor(() => said(telegram, ada.id).filter((text) => notice.test(text)).length === 2);
       gate.open();
       await untilSaid(telegram, { chat: ada.id, text: 'Answer 3.' });
       await untilAtRest(dataDir, 5);

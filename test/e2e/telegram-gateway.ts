@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
 import type { StandingMessage, TgUser } from '../platforms/telegram/types.ts';
+import { patienceMs } from '../support/patience.ts';
 import { type ChannelShown, channelShown, pageToken } from './page-state.ts';
 import { type ParleyProcess, startParley } from './parley-process.ts';
 
@@ -119,7 +120,7 @@ export function said(telegram: TelegramServer, chat: number): readonly string[] 
 export function untilSaid(
   telegram: TelegramServer,
   what: { readonly chat: number; readonly text: string | RegExp },
-  deadlineMs = 10_000,
+  deadlineMs = patienceMs,
 ): Promise<StandingMessage> {
   const fits = ({ text }: StandingMessage) =>
     typeof what.text === 'string' ? text === what.text : what.text.test(text);

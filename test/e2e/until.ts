@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { patienceMs } from '../support/patience.ts';
 
 export type Waiting = { readonly what: string; readonly deadlineMs?: number };
 
 /** Resolves when the state has come; rejects at the deadline, saying what never came. */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
-  { what, deadlineMs = 10_000 }: Waiting,
+  { what, deadlineMs = patienceMs }: Waiting,
 ): Promise<void> {
   const deadline = performance.now() + deadlineMs;
   while (!(await isSo())) {

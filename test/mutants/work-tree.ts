@@ -63,6 +63,7 @@ async function runTests(folder: string, { files, names, withPostgres }: Order): 
     folder,
     '-t',
     pattern,
+    '--testTimeout=30000',
     '--reporter=json',
     `--outputFile=${report}`,
   ];
@@ -89,6 +90,8 @@ function run(
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       CI: '1',
+      // A broken variant often shows as something that never comes.
+      TEST_PATIENCE_MS: '10000',
       ...(database !== undefined && { PARLEY_TEST_DATABASE_URL: database }),
     },
   });

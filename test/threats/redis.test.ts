@@ -51,7 +51,7 @@ describe('Redis as an attacker (threat 14)', () => {
     expect(forged).toBeGreaterThanOrEqual(1000);
     // Behind everything forged: when this is answered, all of it has been looked at.
     telegram.userSends({ from: ada, text: 'after' });
-    await untilSaid(telegram, { chat: ada.id, text: 'You said: after' }, 20_000);
+    await untilSaid(telegram, { chat: ada.id, text: 'You said: after' });
     await untilForgotten(redis.socketPath);
     await untilAtRest(dataDir, 2);
 

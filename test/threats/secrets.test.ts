@@ -44,13 +44,13 @@ it.concurrent('shows no secret in logs, store, requests, replies or answers, wha
   };
   model.script([refused, { text: 'by the second key' }]);
   say('one');
-  await untilSaid(telegram, { chat: ada.id, text: 'by the second key' }, 20_000);
+  await untilSaid(telegram, { chat: ada.id, text: 'by the second key' });
   model.script(() => ({ ...refused, message: `invalid: ${canaries.secondKey}` }));
   say('two');
-  await telegram.waitFor(() => telegram.botMessages(ada.id).length >= 2, 20_000);
+  await telegram.waitFor(() => telegram.botMessages(ada.id).length >= 2);
   model.script(() => ({ status: 400, message: `bad header Bearer ${canaries.firstKey}` }));
   say('three');
-  await telegram.waitFor(() => telegram.botMessages(ada.id).length >= 3, 20_000);
+  await telegram.waitFor(() => telegram.botMessages(ada.id).length >= 3);
 
   // Telegram: every way a call can go wrong, with the address of the call in its text.
   model.script(() => ({ text: 'over a broken line' }));
@@ -59,13 +59,13 @@ it.concurrent('shows no secret in logs, store, requests, replies or answers, wha
   telegram.fault({ kind: 'cut' }, { method: 'getUpdates', times: 2 });
   telegram.fault({ kind: 'page', code: 502 }, { method: 'getUpdates' });
   say('four');
-  await untilSaid(telegram, { chat: ada.id, text: 'over a broken line' }, 20_000);
+  await untilSaid(telegram, { chat: ada.id, text: 'over a broken line' });
   telegram.fault(
     { kind: 'refuse', code: 400, description: `Bad Request: ${description}` },
     { method: 'sendMessage' },
   );
   say('five');
-  await untilAtRest(dataDir, 5, 20_000);
+  await untilAtRest(dataDir, 5);
 
   const answers = await knockOnEveryDoor(url, signInLink);
   expect(answers.length).toBeGreaterThan(10);

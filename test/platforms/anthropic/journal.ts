@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { patienceMs } from '../../support/patience.ts';
 import type { WireBody } from './wire.ts';
 
 export type JournalEntry = {
@@ -44,7 +45,7 @@ export function createJournal(): Journal {
       for (const check of waiting) check();
       return entry;
     },
-    waitForRequest(which, deadlineMs = 5000) {
+    waitForRequest(which, deadlineMs = patienceMs) {
       const find = () => (typeof which === 'number' ? entries[which - 1] : entries.find(which));
       return new Promise((resolve, reject) => {
         const check = () => {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
+import { patienceMs } from '../../support/patience.ts';
 import { answerCall, type Reply } from './answer.ts';
 import { download } from './cdn.ts';
 import { Events } from './events.ts';
@@ -200,7 +201,7 @@ export class DiscordServer {
   }
 
   /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
-  waitFor<T>(probe: () => T | undefined | false, deadlineMs = 10_000): Promise<T> {
+  waitFor<T>(probe: () => T | undefined | false, deadlineMs = patienceMs): Promise<T> {
     return new Promise((resolve, reject) => {
       const check = () => {
         const value = probe();

@@ -16,6 +16,8 @@
  *   server.messages(ada | team), server.lines(ada | team), server.calls, server.refusals, await server.waitFor(() => …)
  *   server.freezeSockets(), stopDaemon(), startDaemon(), goAway(), comeBack(), close()
  */
+
+import { patienceMs } from '../../support/patience.ts';
 import { Daemon, type WebhookPost } from './daemon.ts';
 import { type Fault, type FaultMatch, Faults } from './faults.ts';
 import { Front } from './front.ts';
@@ -254,7 +256,7 @@ export class SignalServer {
   }
 
   /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
-  waitFor<T>(probe: () => T | undefined | false, deadlineMs = 10_000): Promise<T> {
+  waitFor<T>(probe: () => T | undefined | false, deadlineMs = patienceMs): Promise<T> {
     return this.#journal.waitFor(probe, deadlineMs);
   }
 

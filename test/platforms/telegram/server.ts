@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { patienceMs } from '../../support/patience.ts';
 import { type Fault, type FaultMatch, Faults } from './faults.ts';
 import { type Draft, methods, type Outcome, type Platform, type Typing } from './methods.ts';
 import { type Params, readParams } from './params.ts';
@@ -138,7 +139,7 @@ export class TelegramServer {
   }
 
   /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
-  waitFor<T>(probe: () => T | undefined | false, deadlineMs = 5000): Promise<T> {
+  waitFor<T>(probe: () => T | undefined | false, deadlineMs = patienceMs): Promise<T> {
     return new Promise((resolve, reject) => {
       const check = () => {
         const value = probe();
