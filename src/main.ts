@@ -25,6 +25,11 @@ const channels: readonly ChannelEntry[] = [
     load: async () => (await import('../channels/telegram/index.ts')).channel,
   },
   {
+    id: channelId('discord'),
+    needs: 'DISCORD_BOT_TOKEN',
+    load: async () => (await import('../channels/discord/index.ts')).channel,
+  },
+  {
     id: channelId('signal'),
     needs: 'SIGNAL_API_URL',
     load: async () => (await import('../channels/signal/index.ts')).channel,

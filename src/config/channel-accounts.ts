@@ -29,6 +29,14 @@ export const accountNetworks = {
     isRequired: true,
     own: [],
   },
+  discord: {
+    variable: 'DISCORD_BOT_TOKEN',
+    setting: 'token',
+    kind: 'discord-token',
+    fix: 'copy it from the Bot page of the developer portal or unset it',
+    isRequired: true,
+    own: [],
+  },
   signal: {
     variable: 'SIGNAL_WEBHOOK_SECRET',
     setting: 'webhookSecret',
@@ -129,8 +137,11 @@ function findStrayVariables(
 
 type Named = { readonly where: string; readonly secret: Secret };
 
-function namedSecrets({ telegramToken }: Credentials): Named[] {
-  return telegramToken ? [{ where: 'TELEGRAM_BOT_TOKEN in the environment', secret: telegramToken }] : [];
+function namedSecrets({ telegramToken, discordToken }: Credentials): Named[] {
+  return [
+    ...(telegramToken ? [{ where: 'TELEGRAM_BOT_TOKEN in the environment', secret: telegramToken }] : []),
+    ...(discordToken ? [{ where: 'DISCORD_BOT_TOKEN in the environment', secret: discordToken }] : []),
+  ];
 }
 
 /** Two connections of one bot would take each other's messages. */

@@ -53,6 +53,7 @@ function positionOf(error: unknown, text: string): string {
 /** Which variable holds what stands at a place of the file by mistake. */
 const variableOf: Readonly<Record<string, string>> = {
   'channels.telegram.token': 'TELEGRAM_BOT_TOKEN',
+  'channels.discord.token': 'DISCORD_BOT_TOKEN',
   'channels.signal.webhookSecret': 'SIGNAL_WEBHOOK_SECRET',
 };
 

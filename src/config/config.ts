@@ -27,6 +27,7 @@ export type Config = DeepReadonly<
   readonly mentionMatchers: readonly TextPattern[];
   readonly channels: {
     readonly telegram: ChannelSettings & { readonly token?: Secret; readonly apiRoot?: string };
+    readonly discord: ChannelSettings & { readonly token?: Secret; readonly apiBase?: string };
     readonly signal: ChannelSettings & {
       readonly apiUrl?: string;
       readonly number?: string;

@@ -5,6 +5,7 @@ import { findSecretProblem, Secret, type SecretKind } from './secret.ts';
 export type Credentials = {
   readonly token?: Secret;
   readonly telegramToken?: Secret;
+  readonly discordToken?: Secret;
   readonly signalWebhookSecret?: Secret;
   readonly apiKeys: readonly Secret[];
   readonly redisUrl?: Secret;
@@ -36,6 +37,10 @@ export function readCredentials(environment: Environment, rules: CredentialRules
     'TELEGRAM_BOT_TOKEN',
     ofKind('telegram-token', 'copy it from @BotFather or unset it'),
   );
+  const discordToken = take(
+    'DISCORD_BOT_TOKEN',
+    ofKind('discord-token', 'copy it from the Bot page of the developer portal or unset it'),
+  );
   const signalWebhookSecret = take(
     'SIGNAL_WEBHOOK_SECRET',
     ofKind('access-token', 'use a random one, for example from `openssl rand -hex 24`'),
@@ -51,6 +56,7 @@ export function readCredentials(environment: Environment, rules: CredentialRules
   return {
     ...(token && { token }),
     ...(telegramToken && { telegramToken }),
+    ...(discordToken && { discordToken }),
     ...(signalWebhookSecret && { signalWebhookSecret }),
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),

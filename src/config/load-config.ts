@@ -54,6 +54,7 @@ type Sources = ReadonlyMap<string, EnvironmentName>;
 const settingOf: Partial<Record<EnvironmentName, readonly string[]>> = {
   ANTHROPIC_BASE_URL: ['model', 'baseUrl'],
   TELEGRAM_API_ROOT: ['channels', 'telegram', 'apiRoot'],
+  DISCORD_API_BASE: ['channels', 'discord', 'apiBase'],
   SIGNAL_API_URL: ['channels', 'signal', 'apiUrl'],
   SIGNAL_NUMBER: ['channels', 'signal', 'number'],
   PARLEY_HOST: ['host'],
@@ -127,7 +128,7 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
   const { credentials, accounts, file } = input;
   const dataDir = locateDataDir(settings, input);
   const agents = buildAgents(settings, dataDir);
-  const { token, redisUrl, databaseUrl, telegramToken, signalWebhookSecret } = credentials;
+  const { token, redisUrl, databaseUrl, telegramToken, discordToken, signalWebhookSecret } = credentials;
   return {
     ...rest,
     dataDir,
@@ -153,6 +154,12 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
         enabled: settings.channels.telegram.enabled ?? telegramToken !== undefined,
         accounts: accounts.telegram,
         ...(telegramToken && { token: telegramToken }),
+      },
+      discord: {
+        ...settings.channels.discord,
+        enabled: settings.channels.discord.enabled ?? discordToken !== undefined,
+        accounts: accounts.discord,
+        ...(discordToken && { token: discordToken }),
       },
       signal: {
         ...settings.channels.signal,

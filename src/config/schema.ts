@@ -283,6 +283,13 @@ const channels = z
         accounts,
       })
       .prefault({}),
+    discord: z
+      .looseObject({
+        enabled: z.boolean().exactOptional().describe('Default: on when DISCORD_BOT_TOKEN is set.'),
+        apiBase: httpUrl.exactOptional().describe("The REST base; the gateway's address comes from it."),
+        accounts,
+      })
+      .prefault({}),
     signal: z
       .looseObject({
         enabled: z.boolean().exactOptional().describe('Default: on when SIGNAL_API_URL is set.'),

@@ -33,7 +33,7 @@ export class Secret {
   }
 }
 
-export type SecretKind = 'telegram-token' | 'api-key' | 'access-token' | 'password';
+export type SecretKind = 'telegram-token' | 'discord-token' | 'api-key' | 'access-token' | 'password';
 
 /** Why a credential cannot be used, in words that hold none of it; undefined when it can. */
 export function findSecretProblem(value: string, kind: SecretKind): string | undefined {
@@ -49,6 +49,11 @@ const kindProblems: Record<SecretKind, (value: string) => string | undefined> = 
     /^\d+:[\w-]{30,}$/.test(value)
       ? undefined
       : 'is not a Telegram bot token (digits, a colon, then 30 or more letters, digits, _ or -)',
+  // Discord: three parts of base64url with dots between them, the first of which is the bot's id.
+  'discord-token': (value) =>
+    /^[\w-]{10,}\.[\w-]{4,}\.[\w-]{20,}$/.test(value)
+      ? undefined
+      : 'is not a Discord bot token (three parts of letters, digits, _ or - with dots between them)',
   'api-key': (value) => (value.length < 8 ? 'is shorter than 8 characters' : undefined),
   // 22 base64url characters carry 128 bits.
   'access-token': (value) => {

@@ -92,12 +92,18 @@ function findModelProblems(settings: FileSettings, credentials: Credentials): re
 }
 
 function findChannelProblems(settings: FileSettings, credentials: Credentials): readonly Problem[] {
-  const { telegram, signal } = settings.channels;
+  const { telegram, discord, signal } = settings.channels;
   const problems: Problem[] = [];
   if (telegram.enabled === true && credentials.telegramToken === undefined) {
     problems.push({
       where: 'channels.telegram.enabled',
       what: 'is on, but there is no token; set TELEGRAM_BOT_TOKEN in the environment, or turn it off',
+    });
+  }
+  if (discord.enabled === true && credentials.discordToken === undefined) {
+    problems.push({
+      where: 'channels.discord.enabled',
+      what: 'is on, but there is no token; set DISCORD_BOT_TOKEN in the environment, or turn it off',
     });
   }
   if (signal.enabled === true && signal.apiUrl === undefined) {

@@ -64,6 +64,7 @@ describe('with neither file nor environment', () => {
       outbox: { tries: 3, minBackoffMs: 500, maxBackoffMs: 30_000, resendUnknown: false },
       channels: {
         telegram: { enabled: false },
+        discord: { enabled: false },
         signal: { enabled: false },
         web: { enabled: true },
         terminal: { enabled: true },
@@ -132,6 +133,18 @@ describe('the environment', () => {
     );
     expect(problemsOf(undefined, { SIGNAL_WEBHOOK_SECRET: 'changeme' })).toContain('SIGNAL_WEBHOOK_SECRET');
     expect(problemsOf(undefined, { SIGNAL_NUMBER: '0170 123' })).toContain('SIGNAL_NUMBER');
+  });
+
+  it('turns Discord on by the token of its bot, and keeps that', () => {
+    const token = 'MTA0NzM0MTIzNDU2Nzg5MDEy.G4abcd.0123456789abcdefghijklmnopqrstuvwxyz';
+    const variables = { DISCORD_BOT_TOKEN: token, DISCORD_API_BASE: 'http://127.0.0.1:9997/api' };
+    const config = load(undefined, variables);
+    expect(config.channels.discord).toMatchObject({ enabled: true, apiBase: 'http://127.0.0.1:9997/api' });
+    expect(config.channels.discord.token?.reveal()).toBe(token);
+    expect(JSON.stringify(config)).not.toContain(token);
+    expect(problemsOf({ channels: { discord: { enabled: true } } })).toContain('set DISCORD_BOT_TOKEN');
+    expect(problemsOf({ channels: { discord: { token } } })).toContain('DISCORD_BOT_TOKEN');
+    expect(problemsOf(undefined, { DISCORD_BOT_TOKEN: 'changeme' })).toContain('Bot page');
   });
 
   it('counts a variable set to nothing as absent', () => {

@@ -34,7 +34,7 @@ describe('a secret', () => {
 });
 
 describe('a credential', () => {
-  const kinds = ['telegram-token', 'api-key', 'access-token', 'password'] as const;
+  const kinds = ['telegram-token', 'discord-token', 'api-key', 'access-token', 'password'] as const;
   const placeholders = [
     '',
     '   ',
@@ -67,6 +67,7 @@ describe('a credential', () => {
 
   it.each([
     ['telegram-token', '123456789:AAF0123456789abcdefghijklmnopqrs-_x'],
+    ['discord-token', 'MTA0NzM0MTIzNDU2Nzg5MDEy.G4abcd.0123456789abcdefghijklmnopqrs-_xyz'],
     ['api-key', 'sk-ant-api03-abcdefgh'],
     ['access-token', 'Zm9vYmFyYmF6cXV4MTIzNDU'],
     ['password', 'p'],
@@ -76,6 +77,7 @@ describe('a credential', () => {
 
   it.each([
     ['telegram-token', '123456789:short'],
+    ['discord-token', 'MTA0NzM0MTIzNDU2Nzg5MDEy.G4abcd'],
     ['telegram-token', 'AAF0123456789abcdefghijklmnopqrs-_x'],
     ['telegram-token', '12:AAF0123456789abcdefghijklmnopqrs-_x\nx'],
     ['api-key', 'k1ck3t'],

@@ -54,6 +54,10 @@ const gateway = await startGateway({
       load: async () => (await import('../../channels/telegram/index.ts')).channel,
     },
     {
+      id: channelId('discord'),
+      load: async () => (await import('../../channels/discord/index.ts')).channel,
+    },
+    {
       id: channelId('signal'),
       load: async () => (await import('../../channels/signal/index.ts')).channel,
     },

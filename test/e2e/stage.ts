@@ -4,16 +4,19 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
+import { type DiscordSide, openDiscordSide } from './discord-side.ts';
 import { aDataFolder, type ParleyOptions, type ParleyProcess, startParley } from './parley-process.ts';
 import { type Person, telegramPerson, terminalPerson, webPerson } from './person.ts';
 import { openSignalSide, type SignalSide } from './signal-side.ts';
 
-export type ChannelName = 'telegram' | 'signal' | 'web' | 'terminal';
+export type ChannelName = 'telegram' | 'discord' | 'signal' | 'web' | 'terminal';
 /** `polled-signal`: a signal-cli-rest-api in normal mode. */
 export type StageNetwork = ChannelName | 'polled-signal';
 
 export type Stage = {
   readonly telegram: TelegramServer;
+  /** There when the stage was opened with it. */
+  readonly discord: DiscordSide | undefined;
   /** There when the stage was opened with it. */
   readonly signal: SignalSide | undefined;
   readonly model: AnthropicServer;
@@ -42,6 +45,7 @@ export async function openStage(
     aDataFolder(),
     signalIn(networks),
   ]);
+  const discord = networks.includes('discord') ? await openDiscordSide(folder.path) : undefined;
   const people: Person[] = [];
   const effectsFile = join(folder.path, 'effects');
   const configFile = join(folder.path, 'parley.config.json');
@@ -49,6 +53,7 @@ export async function openStage(
   let running: ParleyProcess | undefined;
   return {
     telegram,
+    discord,
     signal,
     model,
     dataDir: folder.path,
@@ -57,6 +62,7 @@ export async function openStage(
         dataDir: folder.path,
         env: {
           ...environmentFor({ telegram, model }),
+          ...discord?.environment,
           ...signal?.environment,
           ...env,
           EFFECTS_FILE: effectsFile,
@@ -70,6 +76,7 @@ export async function openStage(
     person: (channel, id = 501) => {
       const person = {
         telegram: () => telegramPerson(telegram, id),
+        discord: () => present(discord).person(id),
         signal: () => present(signal).person(id),
         web: () => webPerson(() => running),
         terminal: () => terminalPerson(folder.path),
@@ -83,6 +90,7 @@ export async function openStage(
       await running?.kill();
       await Promise.all([
         telegram.close(),
+        discord?.close(),
         signal?.close(),
         model.close(),
         isKept ? undefined : folder.remove(),

@@ -1,0 +1,50 @@
+/** Discord as a stage has it: a local Discord, and people who write to the bot in direct messages. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type DiscordServer, startDiscordServer } from '../platforms/discord/server.ts';
+import type { DiscordUser } from '../platforms/discord/types.ts';
+import { readStore } from './conservation.ts';
+import type { Person } from './person.ts';
+
+export type DiscordSide = {
+  readonly server: DiscordServer;
+  readonly environment: Readonly<Record<string, string>>;
+  person(id: number): Person;
+  /** The person of that id as the platform knows them. */
+  user(id: number): DiscordUser;
+  close(): Promise<void>;
+};
+
+/** `dataDir`: of the gateway, whose ledger says which messages were taken in; Discord itself cannot know. */
+export async function openDiscordSide(dataDir: string): Promise<DiscordSide> {
+  const server = await startDiscordServer();
+  const users = new Map<number, DiscordUser>();
+  const user = (id: number): DiscordUser => {
+    const known = users.get(id) ?? server.world.addUser(`person${id}`, `Person ${id}`);
+    users.set(id, known);
+    return known;
+  };
+  return {
+    server,
+    environment: { DISCORD_BOT_TOKEN: server.token, DISCORD_API_BASE: server.apiUrl },
+    user,
+    person: (id) => {
+      const said: string[] = [];
+      return {
+        says: (text) => void said.push(server.people.sends({ from: user(id), text }).id),
+        standing: () => server.botMessages(server.world.dmWith(user(id)).id).map(({ text }) => text),
+        isHeard: () => areRecorded(dataDir, said),
+        close: () => undefined,
+      };
+    },
+    close: () => server.close(),
+  };
+}
+
+function areRecorded(dataDir: string, messageIds: readonly string[]): boolean {
+  if (messageIds.length === 0) return true;
+  if (!existsSync(join(dataDir, 'parley.db'))) return false;
+  const rows = readStore(dataDir, 'select messageId from ledger');
+  const known = new Set(rows.map(({ messageId }) => messageId));
+  return messageIds.every((id) => known.has(id));
+}
