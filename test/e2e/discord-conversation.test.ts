@@ -1,9 +1,26 @@
 import { describe, test } from 'vitest';
+import { noticesFor } from '../../src/replies/notices.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';
-import { countTold, findBreaches, untilAtRest } from './conservation.ts';
+import { channelTypes } from '../platforms/discord/types.ts';
+import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import type { DiscordSide } from './discord-side.ts';
 import { openStage, type Stage } from './stage.ts';
+import { until } from './until.ts';
+
+/** Everything the model was shown in one request, as one text. */
+function shown(body: WireBody): string {
+  return body.messages.flatMap((message) => blocksOf(message).map(({ text }) => text ?? '')).join('\n');
+}
+
+function lastText(body: WireBody): string {
+  return blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' }).at(-1)?.text ?? '';
+}
+
+const notices = noticesFor('en');
+
+const echo = (body: WireBody) => ({ text: `You said: ${lastText(body)}` });
 
 type Opened = { readonly stage: Stage; readonly discord: DiscordSide };
 
@@ -38,5 +55,132 @@ describe.concurrent('a direct message on Discord', { timeout: 60_000 }, () => {
     expect(countTold(stage.dataDir, ['Hello?'])).toEqual([1]);
     expect(findBreaches(stage.dataDir)).toEqual([]);
     expect([server.refusals, server.pings]).toEqual([[], []]);
+  });
+});
+
+describe.concurrent('a person who writes on Discord', { timeout: 60_000 }, () => {
+  test('steers the run with a second message', async ({ expect, onTestFinished }) => {
+    const { stage, discord } = await openDiscord(onTestFinished);
+    const gate = createGate();
+    stage.model.script((body, count) =>
+      count === 1 ? { toolCalls: [{ name: 'once' }], hold: { gate } } : echo(body),
+    );
+    await stage.start();
+    const person = stage.person('discord');
+    person.says('Count the stars.');
+    await gate.reached;
+    person.says('Only the red ones.');
+    await until(person.isHeard, { what: 'the second message is taken in' });
+    gate.open();
+    await until(() => person.standing().length === 1, { what: 'the answer' });
+    await untilAtRest(stage.dataDir, 2);
+    expect(person.standing()).toEqual(['You said: Only the red ones.']);
+    expect(readStore(stage.dataDir, 'select distinct runId from inbox')).toHaveLength(1);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+    expect(discord.server.refusals).toEqual([]);
+  });
+
+  test('stops the run with a slash command, and is answered there', async ({ expect, onTestFinished }) => {
+    const { stage, discord } = await openDiscord(onTestFinished);
+    const { server } = discord;
+    const gate = createGate();
+    onTestFinished(() => gate.open());
+    stage.model.script([{ text: 'It was a dark night.', hold: { gate } }]);
+    await stage.start();
+    await server.waitFor(() => (server.platform.commands.get('global')?.length ?? 0) > 0);
+    const ada = discord.user(501);
+    server.people.sends({ from: ada, text: 'Tell me a story.' });
+    await gate.reached;
+    const used = server.people.uses({ from: ada, name: 'stop' });
+    const isAnswered = () => server.answersTo(used).some(({ text }) => text === notices.stopped);
+    await server.waitFor(isAnswered);
+    await untilAtRest(stage.dataDir, 2);
+    const outcomes = readStore(stage.dataDir, `select outcome from inbox where kind = 'message'`);
+    expect(outcomes).toEqual([{ outcome: 'cancelled' }]);
+    expect(server.answersTo(used)).toHaveLength(1);
+    expect(server.refusals).toEqual([]);
+  });
+});
+
+describe.concurrent('a guild on Discord', { timeout: 60_000 }, () => {
+  test('is answered where Parley is mentioned or replied to, with what was said before', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { stage, discord } = await openDiscord(onTestFinished);
+    const { server } = discord;
+    const [ada, bob] = [discord.user(501), discord.user(502)];
+    const guild = server.world.addGuild('Team', ada);
+    server.world.addMember(guild, bob);
+    const garden = server.world.addChannel(guild, 'garden');
+    stage.model.script((_body, count) => ({ text: `Answer ${count}.` }));
+    await stage.start();
+    server.people.sends({ from: bob, channel: garden, text: 'The roses want water.' });
+    const bot = mention(server.bot);
+    server.people.sends({ from: ada, channel: garden, text: `${bot} what did Bob say?` });
+    const first = await server.waitFor(() => server.botMessages(garden.id)[0]);
+    await untilAtRest(stage.dataDir, 2);
+    server.people.sends({ from: bob, channel: garden, text: 'Is that all?', replyTo: first });
+    await server.waitFor(() => server.botMessages(garden.id).length === 2);
+    const thread = server.places.startsThread({ parent: garden, name: 'roses', owner: ada });
+    server.people.sends({ from: ada, channel: thread, text: `${bot} and here?` });
+    await server.waitFor(() => server.botMessages(thread.id).length === 1);
+    await untilAtRest(stage.dataDir, 4);
+
+    const [one = '', two = '', three = ''] = stage.model.requests.map(({ body }) => shown(body));
+    expect(one).toMatch(
+      /<<<untrusted [^>]*>>>\n\[Person 502[^\n]*\] The roses want water\.\n<<<end untrusted/,
+    );
+    expect(one).toMatch(/\[Person 501[^\n]*\] @parley what did Bob say\?/);
+    expect(two).toContain('Is that all?');
+    // A thread is a conversation of its own.
+    expect(three).not.toContain('roses want');
+    expect(server.botMessages(garden.id).map(({ text }) => text)).toEqual(['Answer 1.', 'Answer 2.']);
+    expect(server.botMessages(thread.id).map(({ text }) => text)).toEqual(['Answer 3.']);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+    expect([server.refusals, server.pings]).toEqual([[], []]);
+  });
+});
+
+describe.concurrent('a restart', { timeout: 60_000 }, () => {
+  test('answers once what was said on Discord while Parley was down, in each place', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const { stage, discord } = await openDiscord(onTestFinished, { queue: { dm: { mode: 'followup' } } });
+    const { server } = discord;
+    const ada = discord.user(501);
+    const guild = server.world.addGuild('Team', ada);
+    const general = server.world.addChannel(guild, 'general');
+    const forum = server.world.addChannel(guild, 'ideas', channelTypes.forum);
+    stage.model.script(echo);
+    const person = stage.person('discord');
+    const first = await stage.start();
+    person.says('My cat is called Byron.');
+    await until(() => person.standing().length === 1, { what: 'the first answer' });
+    await untilAtRest(stage.dataDir, 1);
+    await first.stop();
+
+    const bot = mention(server.bot);
+    person.says('What is my cat called?');
+    person.says('And my dog?');
+    server.people.sends({ from: ada, channel: general, text: `${bot} in the channel` });
+    const { thread } = server.places.postsInForum({ from: ada, forum, title: 'a', text: `${bot} in a post` });
+    server.gateway.expireSessions();
+    await stage.start();
+    await until(() => person.standing().length === 3, { what: 'the answers' });
+    await server.waitFor(() => server.botMessages(general.id).length === 1);
+    await server.waitFor(() => server.botMessages(thread.id).length === 1);
+    await untilAtRest(stage.dataDir, 5);
+    expect(person.standing()).toEqual([
+      'You said: My cat is called Byron.',
+      'You said: What is my cat called?',
+      'You said: And my dog?',
+    ]);
+    expect(server.botMessages(general.id)[0]?.text).toContain('in the channel');
+    expect(server.botMessages(thread.id)[0]?.text).toContain('in a post');
+    expect(readStore(stage.dataDir, 'select distinct outcome from inbox')).toEqual([{ outcome: 'answered' }]);
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+    expect(server.refusals).toEqual([]);
   });
 });
