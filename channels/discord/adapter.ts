@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
   ChecksAbility,
@@ -15,6 +16,7 @@ import { checkAccount } from './checks.ts';
 import type { DiscordConfig } from './config.ts';
 import { networkReason, readRefusal } from './failures.ts';
 import { type Bot, botOf, isSnowflake } from './ids.ts';
+import { InteractionTokens } from './interaction-tokens.ts';
 import { Interactions } from './interactions.ts';
 import { fetchMedia } from './media.ts';
 import { targetOf } from './outbound.ts';
@@ -69,8 +71,10 @@ export class DiscordAdapter implements ChannelAdapter {
   async identify(signal: AbortSignal): Promise<BotAccount> {
     try {
       const bot = botOf(await this.#api.me(this.#limit(signal)));
-      const { log, clock } = this.#deps;
-      const interactions = new Interactions({ api: this.#api, bot, clock, log });
+      const { log, clock, dataDir } = this.#deps;
+      const path = join(dataDir, `interactions-${bot.id}`);
+      const tokens = await InteractionTokens.open({ path, clock, log });
+      const interactions = new Interactions({ api: this.#api, bot, clock, log, tokens });
       const sender = new Sender({ api: this.#api, bot, interactions, log });
       this.#connection = { bot, sender, interactions };
       log.info({ account: bot.account, username: bot.name }, 'discord.identified');

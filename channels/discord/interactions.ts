@@ -1,7 +1,6 @@
 /**
  * Slash commands and buttons want a first sign within 3 seconds, so they are deferred at once; the
- * answer then takes the place of "thinking…". The tokens live in this process only: an answer that
- * another process delivers is an ordinary message.
+ * answer then takes the place of "thinking…", also when the process has died in between.
  */
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -10,6 +9,7 @@ import type { Log } from '#contracts/log.ts';
 import { type DiscordApi, deferral } from './api.ts';
 import { isInteractionGone, networkReason, readRefusal } from './failures.ts';
 import type { Bot } from './ids.ts';
+import { type InteractionToken, type InteractionTokens, tokenLifetimeMs } from './interaction-tokens.ts';
 import type { TextBody } from './outbound.ts';
 import type { Interaction } from './payload-schema.ts';
 
@@ -18,6 +18,7 @@ export type InteractionsDeps = {
   readonly bot: Bot;
   readonly clock: Clock;
   readonly log: Log;
+  readonly tokens: Pick<InteractionTokens, 'keep' | 'recall'>;
 };
 
 export type Answering = {
@@ -28,8 +29,7 @@ export type Answering = {
   readonly signal: AbortSignal;
 };
 
-type Open = {
-  readonly token: string;
+type Open = InteractionToken & {
   /** False when Discord did not take the deferral. */
   readonly isDeferred: Promise<boolean>;
   readonly end: AbortController;
@@ -37,8 +37,6 @@ type Open = {
   answer: PartKey | undefined;
 };
 
-/** Tokens last 15 minutes. */
-const lifetimeMs = 14 * 60_000;
 const types = { command: 2, component: 3 } as const;
 
 export class Interactions {
@@ -50,13 +48,14 @@ export class Interactions {
   }
 
   /** Never waits, never throws. A repeated event changes nothing. */
-  receive({ id, token, type }: Interaction): void {
+  receive({ id, token, type, application_id: application = this.#deps.bot.id }: Interaction): void {
     if (type === types.component) void this.#defer({ id, token }, deferral.update);
     if (type !== types.command || this.#open.has(id)) return;
     const end = new AbortController();
     const isDeferred = this.#defer({ id, token }, deferral.message);
-    this.#open.set(id, { token, isDeferred, end, answer: undefined });
-    void this.#deps.clock.wait(lifetimeMs, end.signal).then(() => this.#expire(id));
+    this.#open.set(id, { id, application, token, isDeferred, end, answer: undefined });
+    void this.#deps.tokens.keep({ id, application, token });
+    void this.#deps.clock.wait(tokenLifetimeMs, end.signal).then(() => this.#expire(id));
   }
 
   /** Nobody is going to answer what was not let in: "thinking…" goes away. */
@@ -66,20 +65,24 @@ export class Interactions {
 
   /**
    * Puts the part in the place of "thinking…"; safe to repeat for the same part. Resolves with the id of
-   * the message, or undefined when it cannot be answered here: not by this process, not any more, or it
-   * was answered before. Throws what the call throws.
+   * the message, or undefined when it cannot be answered so: this process was not told of it, it is too
+   * late, or it was answered before. Throws what the call throws.
    */
   async answer({ id, key, body, signal }: Answering): Promise<string | undefined> {
     const one = this.#open.get(id);
     if (one === undefined || (one.answer !== undefined && one.answer !== key)) return undefined;
     one.answer = key;
     if (!(await one.isDeferred)) return this.#forget(id);
-    try {
-      return await this.#deps.api.editOriginal(this.#deps.bot.id, one.token, { body, signal });
-    } catch (error) {
-      if (isInteractionGone(error)) return this.#forget(id);
-      throw error;
-    }
+    return (await this.#replace(one, { body, signal })) ?? this.#forget(id);
+  }
+
+  /**
+   * As `answer`, for one that an earlier process was told of. The caller has seen "thinking…" stand there:
+   * nothing has answered it.
+   */
+  async answerLate({ id, body, signal }: Omit<Answering, 'key'>): Promise<string | undefined> {
+    const known = await this.#deps.tokens.recall(id);
+    return known && this.#replace(known, { body, signal });
   }
 
   stop(): void {
@@ -100,6 +103,18 @@ export class Interactions {
     }
   }
 
+  async #replace(
+    { application, token }: InteractionToken,
+    answer: Pick<Answering, 'body' | 'signal'>,
+  ): Promise<string | undefined> {
+    try {
+      return await this.#deps.api.editOriginal(application, token, answer);
+    } catch (error) {
+      if (isInteractionGone(error)) return undefined;
+      throw error;
+    }
+  }
+
   #expire(id: string): void {
     const one = this.#open.get(id);
     if (one === undefined || one.end.signal.aborted) return;
@@ -112,7 +127,7 @@ export class Interactions {
     if (one === undefined || one.answer !== undefined) return;
     this.#forget(id);
     if (!(await one.isDeferred)) return;
-    await this.#deps.api.removeOriginal(this.#deps.bot.id, one.token).catch((error: unknown) => {
+    await this.#deps.api.removeOriginal(one.application, one.token).catch((error: unknown) => {
       const reason = readRefusal(error)?.reason ?? networkReason(error);
       this.#deps.log.info({ reason }, 'discord.deferral_not_removed');
     });

@@ -96,6 +96,7 @@ export const channelSchema = z.object({
 
 export const interactionSchema = z.object({
   id,
+  application_id: id.optional(),
   token: z.string().min(1).max(2048),
   type: z.int(),
   channel_id: id.optional(),

@@ -42,6 +42,13 @@ export function answerTo(
   )?.id;
 }
 
+/** Whether "thinking…" still stands in the place of the interaction's answer. */
+export function isUnanswered(messages: readonly unknown[], interaction: string, botId: string): boolean {
+  return ownMessages(messages, botId).some(
+    ({ interaction_metadata: asked, flags }) => asked?.id === interaction && (flags & loadingFlag) !== 0,
+  );
+}
+
 function ownMessages(messages: readonly unknown[], botId: string): readonly OwnMessage[] {
   return messages
     .flatMap((message) => ownMessageSchema.safeParse(message).data ?? [])

@@ -8,7 +8,7 @@ import { failureOf, isQuoteRefused, networkReason, neverLeft, readRefusal } from
 import { type Bot, isLater, isSnowflake, snowflakeAt } from './ids.ts';
 import type { Interactions } from './interactions.ts';
 import { type Call, interactionOf, targetOf, textBody, toCall } from './outbound.ts';
-import { answerTo, candidates } from './read-back.ts';
+import { answerTo, candidates, isUnanswered } from './read-back.ts';
 
 export type SenderDeps = {
   readonly api: DiscordApi;
@@ -71,8 +71,8 @@ export class Sender {
   }
 
   /**
-   * The answer to a slash command takes the place of "thinking…". A process that does not know the
-   * command looks whether an earlier one has done so: never both.
+   * The answer to a slash command takes the place of "thinking…". A process that was not told of the
+   * command looks whether an earlier one has put it there, or left it open: never two answers.
    */
   async #answerInteraction(outbound: Outbound, signal: AbortSignal): Promise<SendResult | undefined> {
     const { content, key, route } = outbound;
@@ -86,7 +86,10 @@ export class Sender {
       api.messages(targetOf(route), { after: id, limit: pageSize }, signal),
     );
     const standing = answerTo(messages, { interaction: id, content: body.content, botId: bot.id });
-    return standing === undefined ? undefined : sent(standing);
+    if (standing !== undefined) return sent(standing);
+    if (!isUnanswered(messages, id, bot.id)) return undefined;
+    const late = await interactions.answerLate({ id, body, signal });
+    return late === undefined ? undefined : sent(late);
   }
 
   /** What may not be read holds nothing of ours that could be told from others' messages. */

@@ -4,6 +4,7 @@ import { noticesFor } from '../../src/replies/notices.ts';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import type { Reply, ScriptedCall } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { mention } from '../platforms/discord/people.ts';
 import type { ParleyProcess } from './parley-process.ts';
 import type { Person } from './person.ts';
 import { answerQuestion, answerTo, questionOf } from './questions.ts';
@@ -48,6 +49,8 @@ export type Play = {
 
 const telegram = { channels: ['telegram'] } as const;
 const signal = { channels: ['signal'] } as const;
+const discord = { channels: ['discord'] } as const;
+const discordInLongRuns = { channels: [], longChannels: ['discord'] } as const;
 const signalInLongRuns = { channels: [], longChannels: ['signal'] } as const;
 const inLongRuns = { channels: [], longChannels: ['telegram'] } as const;
 const telegramFirst = { channels: ['telegram'], longChannels: ['web', 'terminal'] } as const;
@@ -70,9 +73,11 @@ function callsFirst(...toolCalls: readonly ScriptedCall[]): Play {
   return { ...asks, reply: (body) => (hasResult(body) ? answerQuestion(body) : { toolCalls }) };
 }
 
-/** Telegram takes 4096 characters a message. */
-const longAnswer = ['a', 'b'].map((letter) => `${question} ${letter.repeat(3000)}`);
+/** An answer of two parts, where a message takes less than twice so many characters. */
+const partsOf = (length: number) => ['a', 'b'].map((letter) => `${question} ${letter.repeat(length)}`);
+const longAnswer = partsOf(3000);
 const long: Play = { ...asks, reply: () => ({ text: longAnswer.join('\n\n') }) };
+const longOnDiscord = partsOf(1500);
 
 const once = callsFirst({ name: 'once' });
 const again = callsFirst({ name: 'again' });
@@ -345,6 +350,77 @@ export const scenarios: readonly Scenario[] = [
   ...(['woken', 'claimed', 'model-called', 'finished', 'streaming'] as const).map(
     (point): Scenario => ({ ...plain, ...signalInLongRuns, kills: [`${point}:1`] }),
   ),
+  // At `received` this is somebody's first message, in a direct conversation that no bot can list. What was being
+  // sent is sent again under its nonce, and Discord shows it once: nothing is ever unknown.
+  ...(['received', 'accepted', 'sending', 'sent-not-marked'] as const).map(
+    (point): Scenario => ({ ...plain, ...discord, kills: [`${point}:1`] }),
+  ),
+  {
+    ...plain,
+    title: 'an answer of two parts, the first cut off',
+    kills: ['sent-not-marked:1'],
+    ...discord,
+    expected: longOnDiscord,
+    prepare: () => ({ ...asks, reply: () => ({ text: longOnDiscord.join('\n\n') }) }),
+  },
+  // On Discord a preview is a message, which the answer replaces.
+  {
+    ...plain,
+    title: 'an answer with a preview',
+    kills: ['preview-sent:1'],
+    ...discord,
+    prepare: () => paced,
+  },
+  {
+    ...plain,
+    title: 'the answer that replaces a preview',
+    kills: ['sending:1'],
+    ...discordInLongRuns,
+    prepare: () => paced,
+  },
+  {
+    ...plain,
+    title: 'a photo on Discord',
+    kills: ['fetched:1'],
+    ...discordInLongRuns,
+    prepare: () => ({ ...asks, act: sendsPhotoOnDiscord }),
+  },
+  {
+    ...plain,
+    title: 'a mention in a guild',
+    kills: ['accepted:1'],
+    ...discord,
+    prepare: () => inGuild(),
+  },
+  {
+    title: 'a second message behind the answer',
+    kills: ['steered:1'],
+    ...discord,
+    questions: ['question-1', 'question-2'],
+    expected: [answerTo('question-1'), answerTo('question-2')],
+    prepare: () => steers((gate) => ({ text: answer, hold: { gate } })),
+  },
+  {
+    title: 'a slash command',
+    kills: ['command-applied:1'],
+    ...discord,
+    questions: [],
+    expected: ['Queue: followup debounce:0ms quiet:1000ms cap:20 drop:summarize'],
+    prepare: () => ({ ...asks, act: usesQueue }),
+  },
+  ...(
+    [
+      'woken',
+      'claimed',
+      'taken',
+      'model-called',
+      'streaming',
+      'turn-committed',
+      'finished',
+      'outbox-claimed',
+      'marked',
+    ] as const
+  ).map((point): Scenario => ({ ...plain, ...discordInLongRuns, kills: [`${point}:1`] })),
 ];
 
 const ada = { id: 501, is_bot: false, first_name: 'Ada' } as const;
@@ -369,6 +445,44 @@ function sendsPhotoOnSignal({ stage: { signal: side } }: Acting): void {
   const { world, people } = side.server;
   const photo = world.addAttachment({ bytes: png, fileName: 'dot.png', contentType: 'image/png' });
   people.writes({ from: side.user(501), text: question, attachments: [photo] });
+}
+
+function discordOf({ discord: side }: Stage) {
+  if (side === undefined) throw new Error('test error: the stage was opened without Discord');
+  return side;
+}
+
+function sendsPhotoOnDiscord({ stage }: Acting): void {
+  const { server, user } = discordOf(stage);
+  const photo = server.world.addFile({ name: 'dot.png', mimeType: 'image/png', bytes: png });
+  server.people.sends({ from: user(501), text: question, files: [photo] });
+}
+
+async function usesQueue({ stage }: Acting): Promise<void> {
+  const { server, user } = discordOf(stage);
+  await server.waitFor(() => (server.platform.commands.get('global')?.length ?? 0) > 0);
+  server.people.uses({ from: user(501), name: 'queue', options: { text: 'followup' } });
+}
+
+function inGuild(): Play {
+  const channels: string[] = [];
+  return {
+    ...asks,
+    act: ({ stage }) => {
+      const { server, user } = discordOf(stage);
+      const guild = server.world.addGuild('Team', user(501));
+      const channel = server.world.addChannel(guild, 'general');
+      channels.push(channel.id);
+      server.places.addsBot(guild);
+      server.people.sends({ from: user(501), channel, text: `${mention(server.bot)} ${question}` });
+    },
+    standing: ({ stage }) =>
+      channels.flatMap((id) =>
+        discordOf(stage)
+          .server.botMessages(id)
+          .map(({ text }) => text),
+      ),
+  };
 }
 
 /** Its first download is still open when the process dies; the next one goes through. */

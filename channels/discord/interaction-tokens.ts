@@ -1,0 +1,79 @@
+/**
+ * What answers a slash command for 15 minutes, kept in a file, so that the process after a crash can still put the
+ * answer in the place of "thinking…". Losing it costs no more than that place: the answer is then a message.
+ */
+import { mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import { isSnowflake, timeOf } from './ids.ts';
+
+export type InteractionToken = {
+  /** The interaction's id. */
+  readonly id: string;
+  readonly application: string;
+  readonly token: string;
+};
+
+export type InteractionTokensDeps = { readonly path: string; readonly clock: Clock; readonly log: Log };
+
+/** A little less than Discord's 15 minutes. */
+export const tokenLifetimeMs = 14 * 60_000;
+
+export class InteractionTokens {
+  readonly #deps: InteractionTokensDeps;
+
+  private constructor(deps: InteractionTokensDeps) {
+    this.#deps = deps;
+  }
+
+  /** Drops what has run out. */
+  static async open(deps: InteractionTokensDeps): Promise<InteractionTokens> {
+    const tokens = new InteractionTokens(deps);
+    await tokens.#prune();
+    return tokens;
+  }
+
+  /** Never throws. Resolves when it is written. */
+  async keep({ id, application, token }: InteractionToken): Promise<void> {
+    try {
+      const file = await open(this.#deps.path, 'a', 0o600);
+      try {
+        await file.write(`${id} ${application} ${token}\n`);
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      this.#deps.log.info({ error: String(error) }, 'discord.token_not_kept');
+    }
+  }
+
+  /** Of an interaction that any process of this data folder was told of; undefined when it has run out. */
+  async recall(id: string): Promise<InteractionToken | undefined> {
+    return (await this.#read()).find((one) => one.id === id);
+  }
+
+  async #prune(): Promise<void> {
+    const { path, log } = this.#deps;
+    try {
+      const kept = (await this.#read()).map(
+        ({ id, application, token }) => `${id} ${application} ${token}\n`,
+      );
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(`${path}.new`, kept.join(''), { mode: 0o600 });
+      await rename(`${path}.new`, path);
+    } catch (error) {
+      log.info({ error: String(error) }, 'discord.tokens_not_pruned');
+    }
+  }
+
+  async #read(): Promise<readonly InteractionToken[]> {
+    const { path, clock } = this.#deps;
+    const text = await readFile(path, 'utf8').catch(() => ''); // There is none before the first start.
+    return text.split('\n').flatMap((line) => {
+      const [id = '', application = '', token = ''] = line.split(' ');
+      const isWhole = isSnowflake(id) && isSnowflake(application) && token !== '';
+      return isWhole && clock.now() < timeOf(id) + tokenLifetimeMs ? [{ id, application, token }] : [];
+    });
+  }
+}
