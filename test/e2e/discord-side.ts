@@ -26,7 +26,9 @@ export async function openDiscordSide(dataDir: string): Promise<DiscordSide> {
   };
   return {
     server,
-    environment: { DISCORD_BOT_TOKEN: server.token, DISCORD_API_BASE: server.apiUrl },
+    get environment() {
+      return { DISCORD_BOT_TOKEN: server.token, DISCORD_API_BASE: server.apiUrl };
+    },
     user,
     person: (id) => {
       const said: string[] = [];

@@ -1,11 +1,12 @@
 /** Everything that a network can do to us, on each of them: `networks/` has the hands for it. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { crowdOf, forCrowd, gatherCrowd } from './crowd.ts';
+import { discordNetwork } from './networks/discord.ts';
 import type { Hands, Network } from './networks/network.ts';
 import { polledSignalNetwork, signalNetwork } from './networks/signal.ts';
 import { telegramNetwork } from './networks/telegram.ts';
@@ -15,6 +16,9 @@ import { openStage, type Stage } from './stage.ts';
 import { startTelegramGateway, telegramState } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
+// They wait more than they work, and the tests in a row must not wait for the others between them.
+vi.setConfig({ maxConcurrency: 8 });
+
 const isLong = process.env.PARLEY_LONG === '1';
 const awayMs = isLong ? 30_000 : 5_000;
 const inTime = <T extends { readonly isInLongRunsOnly?: boolean }>(all: readonly T[]) =>
@@ -22,15 +26,16 @@ const inTime = <T extends { readonly isInLongRunsOnly?: boolean }>(all: readonly
 
 const networks: readonly Network[] = [
   telegramNetwork,
+  discordNetwork,
   signalNetwork,
   ...(isLong ? [polledSignalNetwork] : []),
 ];
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** The page and the terminal take no part. */
-function openAlone({ part }: Network, config: Config): Promise<Stage> {
-  const channels = { web: { enabled: false }, terminal: { enabled: false } };
+/** The page and the terminal take no part. `settings`: those of the network itself. */
+function openAlone({ part, channel }: Network, config: Config, settings: Config = {}): Promise<Stage> {
+  const channels = { web: { enabled: false }, terminal: { enabled: false }, [channel]: settings };
   return openStage({ channels, ...config }, [part], { PARLEY_TOKEN: pageToken });
 }
 
@@ -47,110 +52,7 @@ const fateOf = `select outcome, outcomeReason as reason, outbox.state from inbox
   left join outbox on outbox.runId = inbox.runId and outbox.purpose = 'reply' where inbox.content like ?`;
 
 describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when $name', (network) => {
-  test.for(inTime(network.outages))(
-    `$what for ${awayMs / 1000} s while answers are due and people go on writing`,
-    { timeout: awayMs + 90_000 },
-    async ({ begin, end }, { onTestFinished }) => {
-      const stage = await openAlone(network, forCrowd);
-      onTestFinished(() => stage.close());
-      const { model, dataDir } = stage;
-      await stage.start();
-      const crowd = crowdOf(peopleOn(stage, network, 5));
-      const gate = createGate();
-      model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-      crowd.speaks();
-      await model.waitForRequest(5);
-      await begin(stage);
-      gate.open();
-      const tried = `select 1 from outbox where state = 'pending' and problem is not null`;
-      await until(() => readStore(dataDir, tried).length === 5, { what: 'answers that could not be sent' });
-      crowd.speaks();
-      // How long it is away is the fault itself.
-      await pause(awayMs);
-      expect(crowd.answered()).toBe(0);
-      await end(stage);
-      await untilAtRest(dataDir, 10, 30_000);
-      expect(crowd.breaches(dataDir)).toEqual([]);
-    },
-  );
-
-  test('is away when Parley starts', { timeout: 90_000 }, async ({ onTestFinished }) => {
-    const stage = await openAlone(network, forCrowd);
-    onTestFinished(() => stage.close());
-    const [outage] = network.outages;
-    const crowd = crowdOf(peopleOn(stage, network, 3));
-    const first = await stage.start();
-    crowd.speaks();
-    await untilAtRest(stage.dataDir, 3);
-    await first.stop();
-    await outage?.begin(stage);
-    crowd.speaks();
-    const { url } = await stage.start();
-    const { state, detail } = await channelShown(url, network.channel);
-    expect([state, detail]).toEqual(['trouble', expect.stringMatching(network.absence)]);
-    await outage?.end(stage);
-    await untilAtRest(stage.dataDir, 6, 30_000);
-    expect(crowd.breaches(stage.dataDir)).toEqual([]);
-  });
-
-  test(`brings 200 messages at once${network.whileDown === 'kept' ? ', written while Parley was dead' : ''}`, {
-    timeout: 120_000,
-  }, async ({ onTestFinished }) => {
-    const stage = await openAlone(network, {
-      access: { dmPolicy: 'open' },
-      queue: { dm: { mode: 'collect', cap: 200 } },
-    });
-    onTestFinished(() => stage.close());
-    const { dataDir } = stage;
-    const people = peopleOn(stage, network, 20);
-    const crowd = crowdOf(people);
-    const parley = await stage.start();
-    crowd.speaks();
-    await untilAtRest(dataDir, 20, 30_000);
-    if (network.whileDown === 'kept') await parley.kill();
-    const texts = Array.from({ length: 10 }, (_, nth) =>
-      people.map((person, index) => ({ person, text: `Number ${nth} of person ${index}.` })),
-    ).flat();
-    for (const { person, text } of texts) person.says(text);
-    if (network.whileDown === 'kept') await stage.start();
-    await untilAtRest(dataDir, 220, 60_000);
-    const told = countTold(
-      dataDir,
-      texts.map(({ text }) => text),
-    );
-    expect(texts.filter((_, index) => told[index] !== 1)).toEqual([]);
-    const unanswered = texts.filter(
-      ({ person, text }) => person.standing().filter((answer) => answer.includes(text)).length !== 1,
-    );
-    expect(unanswered).toEqual([]);
-    expect(crowd.breaches(dataDir)).toEqual([]);
-  });
-
-  test('delivers twice, in another order, and after a restart again', { timeout: 90_000 }, async ({
-    onTestFinished,
-  }) => {
-    const stage = await openAlone(network, forCrowd);
-    onTestFinished(() => stage.close());
-    const { dataDir } = stage;
-    const hands = network.handsOf(stage);
-    const crowd = crowdOf(peopleOn(stage, network, 6));
-    const first = await stage.start();
-    hands.inDisorder(() => crowd.speaks());
-    hands.redeliver(6);
-    await untilAnswered(crowd, 6);
-    hands.redeliver(6);
-    crowd.speaks();
-    await untilAtRest(dataDir, 12, 30_000);
-    await first.stop();
-    await stage.start();
-    hands.redeliver(12);
-    hands.inDisorder(() => crowd.speaks());
-    await untilAnswered(crowd, 18);
-    await untilAtRest(dataDir, 18, 30_000);
-    expect(crowd.breaches(dataDir)).toEqual([]);
-    expect(readStore(dataDir, 'select 1 from ledger')).toHaveLength(18);
-  });
-
+  // First, because it is the longest in a row.
   describe('meets one and the same process and', { concurrent: false }, () => {
     let stage: Stage;
     let hands: Hands;
@@ -159,7 +61,7 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
     const events = () => Number(readStore(stage.dataDir, 'select count(*) as events from ledger')[0]?.events);
 
     beforeAll(async () => {
-      stage = await openAlone(network, forCrowd);
+      stage = await openAlone(network, forCrowd, { callTimeoutMs: 6000 });
       hands = network.handsOf(stage);
       await stage.start();
     });
@@ -191,6 +93,25 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
         expect(hands.callsWith(answer)).toBe(fault.calls);
         expect(findBreaches(dataDir)).toEqual([]);
       });
+
+    test('it ends every connection, again and again', { timeout: 90_000 }, async () => {
+      const { dataDir, model } = stage;
+      const before = events();
+      const crowd = crowdOf([somebody(), somebody()], 'Cut');
+      for (const [round, cut] of network.cuts.entries()) {
+        const gate = createGate();
+        const asked = model.requests.length;
+        model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+        crowd.speaks();
+        await model.waitForRequest(asked + 2, 30_000);
+        await cut(stage);
+        crowd.speaks();
+        gate.open();
+        await untilAtRest(dataDir, before + 4 * (round + 1), 30_000);
+      }
+      model.script((body) => ({ text: `You said: ${lastUserText(body)}` }));
+      expect(crowd.breaches(dataDir)).toEqual([]);
+    });
 
     test('it refuses every sign of life: the answers come all the same', {
       timeout: 60_000,
@@ -235,9 +156,112 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
       expect(crowd.breaches(dataDir)).toEqual([]);
     });
   });
+
+  const { outages, renewToken } = network;
+  const troubles = inTime(outages).map(({ what }) => what);
+  test(`${troubles.join(', ')}: each for ${awayMs / 1000} s while answers are due and people go on writing, and when Parley starts`, {
+    timeout: outages.length * (awayMs + 60_000) + 60_000,
+  }, async ({ onTestFinished }) => {
+    const stage = await openAlone(network, forCrowd);
+    onTestFinished(() => stage.close());
+    const { model, dataDir } = stage;
+    const first = await stage.start();
+    const crowd = crowdOf(peopleOn(stage, network, 5));
+    for (const { begin, end } of inTime(outages)) {
+      const [answered, asked] = [crowd.answered(), model.requests.length];
+      const gate = createGate();
+      model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+      crowd.speaks();
+      await model.waitForRequest(asked + 5, 20_000);
+      await begin(stage);
+      gate.open();
+      const tried = `select 1 from outbox where state = 'pending' and problem is not null`;
+      await until(() => readStore(dataDir, tried).length === 5, { what: 'answers that could not be sent' });
+      crowd.speaks();
+      // How long it is away is the fault itself.
+      await pause(awayMs);
+      expect(crowd.answered()).toBe(answered);
+      await end(stage);
+      await untilAtRest(dataDir, crowd.count(), 30_000);
+    }
+    await first.stop();
+    const [{ begin, end, shown }] = outages;
+    await begin(stage);
+    crowd.speaks();
+    const { url } = await stage.start();
+    const { state, detail } = await channelShown(url, network.channel);
+    expect([state, detail]).toEqual(['trouble', expect.stringMatching(shown)]);
+    await end(stage);
+    await untilAtRest(dataDir, crowd.count(), 30_000);
+    expect(crowd.breaches(dataDir)).toEqual([]);
+  });
+
+  test(`brings 200 messages at once${network.whileDown === 'kept' ? ', written while Parley was dead' : ''}`, {
+    timeout: 120_000,
+  }, async ({ onTestFinished }) => {
+    const stage = await openAlone(network, {
+      access: { dmPolicy: 'open' },
+      queue: { dm: { mode: 'collect', cap: 200 } },
+    });
+    onTestFinished(() => stage.close());
+    const { dataDir } = stage;
+    const people = peopleOn(stage, network, 20);
+    const crowd = crowdOf(people);
+    const parley = await stage.start();
+    crowd.speaks();
+    await untilAtRest(dataDir, 20, 30_000);
+    if (network.whileDown === 'kept') await parley.kill();
+    const texts = Array.from({ length: 10 }, (_, nth) =>
+      people.map((person, index) => ({ person, text: `Number ${nth} of person ${index}.` })),
+    ).flat();
+    for (const { person, text } of texts) person.says(text);
+    if (network.whileDown === 'kept') await stage.start();
+    await untilAtRest(dataDir, 220, 60_000);
+    const told = countTold(
+      dataDir,
+      texts.map(({ text }) => text),
+    );
+    expect(texts.filter((_, index) => told[index] !== 1)).toEqual([]);
+    const unanswered = texts.filter(
+      ({ person, text }) => person.standing().filter((answer) => answer.includes(text)).length !== 1,
+    );
+    expect(unanswered).toEqual([]);
+    expect(crowd.breaches(dataDir)).toEqual([]);
+  });
+
+  const change = renewToken === undefined ? '' : ' with another token, the old one being refused';
+  test(`delivers twice, in another order, and again after a restart${change}`, { timeout: 120_000 }, async ({
+    onTestFinished,
+  }) => {
+    const stage = await openAlone(network, forCrowd);
+    onTestFinished(() => stage.close());
+    const { dataDir } = stage;
+    const hands = network.handsOf(stage);
+    const crowd = crowdOf(peopleOn(stage, network, 6));
+    const first = await stage.start();
+    hands.inDisorder(() => crowd.speaks());
+    hands.redeliver(6);
+    await untilAnswered(crowd, 6);
+    hands.redeliver(6);
+    crowd.speaks();
+    await untilAtRest(dataDir, 12, 30_000);
+    await renewToken?.(stage);
+    if (renewToken !== undefined) {
+      const isRefused = async () => (await channelShown(first.url, network.channel)).state === 'trouble';
+      await until(isRefused, { what: 'the refusal on show', deadlineMs: 30_000 });
+      crowd.speaks();
+    }
+    await first.stop();
+    await stage.start();
+    hands.redeliver(12);
+    hands.inDisorder(() => crowd.speaks());
+    await untilAtRest(dataDir, crowd.count(), 30_000);
+    expect(crowd.breaches(dataDir)).toEqual([]);
+    expect(readStore(dataDir, 'select 1 from ledger')).toHaveLength(crowd.count());
+  });
 });
 
-test('a second poller on the same Telegram bot is shown as a conflict, and nothing is lost', {
+test.concurrent('a second poller on the same Telegram bot is shown as a conflict, and nothing is lost', {
   timeout: 60_000,
 }, async ({ onTestFinished }) => {
   const { telegram, dataDir, parley } = await startTelegramGateway({ config: forCrowd }, onTestFinished);

@@ -7,12 +7,14 @@ export type Network = {
   readonly channel: ChannelName;
   /** What the stage is opened with. */
   readonly part: StageNetwork;
-  readonly outages: readonly Outage[];
+  readonly outages: readonly [Outage, ...Outage[]];
   readonly sendFaults: readonly SendFault[];
   /** What people write while no process of ours runs waits for the next one, or is lost and told as a gap. */
   readonly whileDown: 'kept' | 'lost';
-  /** What the page says of a network that is away when Parley starts. */
-  readonly absence: RegExp;
+  /** How a connection ends at once, each in another way; the network itself is there all the while. */
+  readonly cuts: readonly Cut[];
+  /** The bot gets another token, which the next start of Parley has; that of before is refused. */
+  renewToken?(stage: Stage): Promise<void> | void;
   handsOf(stage: Stage): Hands;
 };
 
@@ -21,9 +23,13 @@ export type Outage = {
   /** Reads on from the name of the network. */
   readonly what: string;
   readonly isInLongRunsOnly?: boolean;
+  /** What the page says when Parley starts meanwhile. */
+  readonly shown: RegExp;
   begin(stage: Stage): Promise<void> | void;
   end(stage: Stage): Promise<void> | void;
 };
+
+export type Cut = (stage: Stage) => Promise<void> | void;
 
 /** One way in which the sending of an answer goes wrong, and what must come of it. */
 export type SendFault = {

@@ -28,6 +28,16 @@ const sendFaults: readonly SendFault[] = [
     ...{ fate: 'unknown', stands: 0, calls: 1 },
   },
   {
+    what: 'takes an answer and says so 3 s later',
+    arm: onSend({ kind: 'slow', ms: 3000 }),
+    ...{ fate: 'sent', stands: 1, calls: 1 },
+  },
+  {
+    what: 'takes an answer and never says so',
+    arm: onSend({ kind: 'hang', isApplied: true }),
+    ...{ fate: 'unknown', stands: 1, calls: 1 },
+  },
+  {
     what: 'stands behind a proxy that answers 502',
     arm: onSend({ kind: 'page', status: 502 }),
     ...{ fate: 'unknown', stands: 0, calls: 1 },
@@ -108,11 +118,17 @@ async function post({ webhookUrl = '' }: SignalServer, body: string): Promise<vo
   if (status !== 200) throw new Error(`the webhook answered ${status}`);
 }
 
+/** Every connection is reset; people's messages wait for so long. */
+async function blink(stage: Stage): Promise<void> {
+  await signalOf(stage).server.goAway();
+  await signalOf(stage).server.comeBack();
+}
+
 const common = {
   name: 'Signal',
   channel: 'signal',
   sendFaults,
-  absence: /ECONNREFUSED/,
+  cuts: [blink, blink],
 } as const;
 
 /** json-rpc mode: the webhook, and the socket beside it. */
@@ -122,11 +138,13 @@ export const signalNetwork: Network = {
   outages: [
     {
       what: 'is away with its whole server',
+      shown: /ECONNREFUSED/,
       begin: (stage) => signalOf(stage).server.goAway(),
       end: (stage) => signalOf(stage).server.comeBack(),
     },
     {
       what: 'has lost its signal-cli',
+      shown: /get list of accounts/,
       begin: (stage) => signalOf(stage).server.stopDaemon('burst'),
       end: (stage) => signalOf(stage).server.startDaemon(),
     },
@@ -143,6 +161,7 @@ export const polledSignalNetwork: Network = {
   outages: [
     {
       what: 'is away with its whole server',
+      shown: /ECONNREFUSED/,
       begin: (stage) => signalOf(stage).server.goAway(),
       end: (stage) => signalOf(stage).server.comeBack(),
     },

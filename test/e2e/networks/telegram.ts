@@ -1,4 +1,5 @@
 import type { Fault } from '../../platforms/telegram/faults.ts';
+import type { Stage } from '../stage.ts';
 import type { Hands, Network, SendFault } from './network.ts';
 import { nested } from './network.ts';
 
@@ -24,18 +25,35 @@ const sendFaults: readonly SendFault[] = [
     ...{ fate: 'unknown', stands: 0, calls: 1 },
   },
   {
+    what: 'takes an answer and says so 3 s later',
+    arm: onSend({ kind: 'slow', ms: 3000 }),
+    ...{ fate: 'sent', stands: 1, calls: 1 },
+  },
+  {
+    what: 'takes an answer and never says so',
+    arm: onSend({ kind: 'slow', ms: 600_000 }),
+    ...{ fate: 'unknown', stands: 1, calls: 1 },
+  },
+  {
     what: 'stands behind a proxy that answers 502',
     arm: onSend({ kind: 'page', code: 502 }),
     ...{ fate: 'unknown', stands: 0, calls: 1 },
   },
   {
-    what: 'asks to wait with 429 and retry_after',
+    what: 'asks to wait with 429',
     arm: onSend(refusal(429, 'Too Many Requests', 2)),
     ...{ fate: 'sent', stands: 1, calls: 2 },
   },
   {
     what: 'answers 500',
     arm: onSend(refusal(500, 'Internal Server Error')),
+    ...{ fate: 'sent', stands: 1, calls: 2 },
+  },
+  {
+    // Half a minute later it is tried again.
+    what: 'refuses the token for one call',
+    isInLongRunsOnly: true,
+    arm: onSend(refusal(401, 'Unauthorized')),
     ...{ fate: 'sent', stands: 1, calls: 2 },
   },
 ];
@@ -74,17 +92,25 @@ const handsOf: Network['handsOf'] = ({ telegram }): Hands => ({
   },
 });
 
+/** Every connection is reset, polls included. */
+async function blink({ telegram }: Stage): Promise<void> {
+  await telegram.goAway();
+  await telegram.comeBack();
+}
+
 export const telegramNetwork: Network = {
   ...{ name: 'Telegram', channel: 'telegram', part: 'telegram' },
   outages: [
     {
       what: 'is away',
+      shown: /ECONNREFUSED/,
       begin: ({ telegram }) => telegram.goAway(),
       end: ({ telegram }) => telegram.comeBack(),
     },
   ],
   sendFaults,
+  cuts: [blink, blink],
+  renewToken: ({ telegram }) => telegram.renewToken(),
   whileDown: 'kept',
-  absence: /ECONNREFUSED/,
   handsOf,
 };

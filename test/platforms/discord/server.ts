@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -47,7 +48,6 @@ export async function startDiscordServer(options: DiscordServerOptions = {}): Pr
 
 /** Discord as a bot meets it, and the hands of a test on the other side of it. */
 export class DiscordServer {
-  readonly token: string;
   readonly bot: DiscordUser;
   readonly world: World;
   readonly gateway: Gateway;
@@ -71,6 +71,7 @@ export class DiscordServer {
   readonly #webSockets = new WebSocketServer({ noServer: true, perMessageDeflate: false });
   #http: Server | undefined;
   #port = 0;
+  #token: string;
   #isTokenRevoked = false;
 
   constructor(options: DiscordServerOptions) {
@@ -80,7 +81,7 @@ export class DiscordServer {
       now,
     );
     this.bot = this.world.bot;
-    this.token =
+    this.#token =
       options.token ?? `${Buffer.from(this.bot.id).toString('base64url')}.GparLy.test-token-0123456789abcdef`;
     const privileged = {
       messageContent: true,
@@ -127,6 +128,11 @@ export class DiscordServer {
     };
     this.people = new People(this.platform);
     this.places = new Places(this.platform, this.people);
+  }
+
+  /** The one that is taken now. */
+  get token(): string {
+    return this.#token;
   }
 
   get baseUrl(): string {
@@ -196,8 +202,15 @@ export class DiscordServer {
     this.gateway.cut({ isResumable: false, code: 4004 });
   }
 
+  /** The bot gets another token; the one before is refused from now on, by REST and by the gateway. */
+  renewToken(): void {
+    const [id] = this.#token.split('.');
+    this.#token = `${id}.GparLy.${randomBytes(24).toString('base64url')}`;
+    this.gateway.cut({ isResumable: false, code: 4004 });
+  }
+
   isToken(token: string): boolean {
-    return !this.#isTokenRevoked && token === this.token;
+    return !this.#isTokenRevoked && token === this.#token;
   }
 
   /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -40,7 +41,6 @@ export async function startTelegramServer(options: TelegramServerOptions = {}): 
 
 /** The Bot API as a bot meets it, and the hands of a test on the other side of it. */
 export class TelegramServer {
-  readonly token: string;
   readonly bot: TgUser;
   readonly world: World;
   readonly updates: UpdateQueue;
@@ -56,12 +56,13 @@ export class TelegramServer {
   readonly #waiters = new Set<() => void>();
   #http: Server | undefined;
   #port = 0;
+  #token: string;
   #isTokenRevoked = false;
 
   constructor(options: TelegramServerOptions) {
     const now = options.now ?? Date.now;
-    this.token = options.token ?? '7000001:AAparley-test-token-0123456789abcdef';
-    const id = Number(this.token.split(':')[0]);
+    this.#token = options.token ?? '7000001:AAparley-test-token-0123456789abcdef';
+    const id = Number(this.#token.split(':')[0]);
     this.bot = { id, is_bot: true, first_name: 'Parley', username: 'ParleyTestBot', ...options.bot };
     this.world = new World(this.bot, now);
     this.updates = new UpdateQueue(now, options.firstUpdateId ?? 410_000_001);
@@ -90,6 +91,11 @@ export class TelegramServer {
       canReadAllGroupMessages: !isPrivate,
       dropPending: () => this.updates.drop(),
     };
+  }
+
+  /** The one that is taken now. */
+  get token(): string {
+    return this.#token;
   }
 
   /** What `apiRoot` of a bot is set to. */
@@ -136,6 +142,13 @@ export class TelegramServer {
   /** From now on the token is refused. */
   revokeToken(): void {
     this.#isTokenRevoked = true;
+  }
+
+  /** The bot gets another token; the one before is refused from now on, and its connections end. */
+  async renewToken(): Promise<void> {
+    this.#token = `${this.bot.id}:${randomBytes(24).toString('base64url')}`;
+    await this.goAway();
+    await this.comeBack();
   }
 
   /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
@@ -233,7 +246,7 @@ export class TelegramServer {
   }
 
   #isAuthorised(token: string): boolean {
-    return !this.#isTokenRevoked && decodeURIComponent(token) === this.token;
+    return !this.#isTokenRevoked && decodeURIComponent(token) === this.#token;
   }
 
   #answerCall(method: string, params: Params, response: ServerResponse): void {
