@@ -7,7 +7,7 @@ import type { REST } from '@discordjs/rest';
 import { type SessionInfo, WebSocketManager, WebSocketShardEvents } from '@discordjs/ws';
 import type { ChannelTrouble } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { ParleyError } from '#contracts/errors.ts';
+import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import { networkReason, readRefusal } from './failures.ts';
 import type { Dispatch } from './inbound.ts';
@@ -42,6 +42,8 @@ const finalCloseCodes = new Set([4004, 4010, 4011, 4012, 4013, 4014]);
 const blinkMs = 5_000;
 /** Discord wants this long between two identifies. */
 const identifyPauseMs = 5_000;
+const firstPauseMs = 1_000;
+const longestPauseMs = 60_000;
 const closingMs = 2_000;
 const readyPatienceMs = 30_000;
 
@@ -163,10 +165,26 @@ export class Gateway {
       return;
     }
     this.#isOpen = false;
-    this.connect().catch((error: unknown) => {
-      const detail = error instanceof Error ? error.message : String(error);
-      this.#deps.onTrouble({ kind: 'unreachable', detail });
-    });
+    void this.#openAgain();
+  }
+
+  async #openAgain(): Promise<void> {
+    const { clock, onTrouble } = this.#deps;
+    const { signal } = this.#stopped;
+    for (let pauseMs = firstPauseMs; !signal.aborted; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
+      try {
+        await this.connect();
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        const isFinal = hasCode(error, 'channel_unauthorised');
+        const detail = error instanceof Error ? error.message : String(error);
+        this.#isTold = true;
+        onTrouble({ kind: isFinal ? 'unauthorised' : 'unreachable', detail });
+        if (isFinal) return;
+        await clock.wait(pauseMs, signal);
+      }
+    }
   }
 
   #reportLater(): void {

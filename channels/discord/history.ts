@@ -34,8 +34,8 @@ export type HistoryDeps = {
   floor(): string;
   /** Hands entries to the intake; resolves when the last of them is stored. */
   store(entries: readonly Entry[]): Promise<void>;
-  /** A message of the history as an entry. */
-  entryOf(message: unknown, place: Place): Entry | undefined;
+  /** A message of the history as entries. */
+  entriesOf(message: unknown, place: Place): readonly Entry[];
   gap(gap: ChannelGap): void;
 };
 
@@ -53,8 +53,8 @@ export class History {
   readonly #live = new Set<string>();
   readonly #filling = new Map<string, Filling>();
   #working = 0;
-  /** Counts lost sessions. What was read before the last one does not count. */
-  #losses = 0;
+  /** What was read before the last one does not count. */
+  #changes = 0;
 
   constructor(deps: HistoryDeps) {
     this.#deps = deps;
@@ -74,9 +74,12 @@ export class History {
     this.#filling.clear();
   }
 
-  /** The gateway tells of nothing until the next session. */
-  sessionLost(): void {
-    this.#losses += 1;
+  /**
+   * The gateway has lost its session and tells of nothing, or has a new one. Both count: what was read in
+   * between does not hold what was said between the reading and the new session.
+   */
+  sessionChanged(): void {
+    this.#changes += 1;
     this.#live.clear();
   }
 
@@ -145,13 +148,13 @@ export class History {
   }
 
   async #run(channelId: string, filling: Filling): Promise<void> {
-    let losses = -1;
-    while (losses !== this.#losses && !this.#stopped.signal.aborted) {
-      losses = this.#losses;
+    let changes = -1;
+    while (changes !== this.#changes && !this.#stopped.signal.aborted) {
+      changes = this.#changes;
       await this.#readPatiently(channelId);
+      if (filling.held.some(({ needsPeer }) => needsPeer)) await this.#learnPeer(channelId);
     }
     this.#working -= 1;
-    if (filling.held.some(({ needsPeer }) => needsPeer)) await this.#learnPeer(channelId);
     if (this.#stopped.signal.aborted) return;
     this.#filling.delete(channelId);
     this.#live.add(channelId);
@@ -182,7 +185,7 @@ export class History {
   }
 
   async #read(channelId: string): Promise<void> {
-    const { api, clock, contacts, maxAgeMs, store, entryOf, directory } = this.#deps;
+    const { api, clock, contacts, maxAgeMs, store, entriesOf, directory } = this.#deps;
     const place = await this.#placeOf(channelId);
     if (place === undefined) return;
     let after = this.#startOf(place);
@@ -200,7 +203,7 @@ export class History {
         this.#gap(place, { after, reason: 'it is too long ago to be fetched' });
         await store([{ events: [], anchor: { conversation: anchorOf(place), messageId: oldest } }]);
       }
-      await store(recent.flatMap((message) => entryOf(message, place) ?? []));
+      await store(recent.flatMap((message) => entriesOf(message, place)));
       isMore = page.length === pageSize;
       after = laterOf(idOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
     }

@@ -2,39 +2,23 @@
  * From the gateway to the intake: an event is mapped where it comes in, waits while the history of its
  * conversation is read, and goes on in one order. The socket's handler does no more than that.
  */
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { InboundBatch, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { type ConversationId, conversationId } from '#contracts/ids.ts';
+import type { ConversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { DiscordApi } from './api.ts';
 import type { DiscordConfig } from './config.ts';
 import { Contacts } from './contacts.ts';
-import { Directory, type Place } from './directory.ts';
+import { Directory } from './directory.ts';
 import { Gateway } from './gateway.ts';
-import { anchorOf, History } from './history.ts';
-import {
-  type Bot,
-  discord,
-  formatCursor,
-  interactionMessage,
-  laterOf,
-  readCursor,
-  snowflakeAt,
-  timeOf,
-} from './ids.ts';
-import {
-  type Dispatch,
-  type Reading,
-  readDispatch,
-  readHistoric,
-  readRemoval,
-  type Surroundings,
-} from './inbound.ts';
-import { type Entry, IntakeQueue } from './intake-queue.ts';
+import { History } from './history.ts';
+import { type Bot, formatCursor, laterOf, readCursor, snowflakeAt, timeOf } from './ids.ts';
+import type { Dispatch } from './inbound.ts';
+import { IntakeQueue } from './intake-queue.ts';
 import type { Interactions } from './interactions.ts';
 import { interactionSchema, readySchema, userSchema } from './payload-schema.ts';
+import { Reader } from './reader.ts';
 import { Recent } from './recent.ts';
 
 export type ReceiverDeps = {
@@ -56,24 +40,27 @@ export class Receiver {
   readonly #deps: ReceiverDeps;
   readonly #directory: Directory;
   readonly #recent: Recent;
+  readonly #reader: Reader;
   readonly #history: History;
   readonly #queue: IntakeQueue;
   readonly #gateway: Gateway;
   readonly #anchors: Map<ConversationId, string>;
+  /** Guilds that are away: what was missed there is not known. */
   readonly #awaitedGuilds = new Set<string>();
   readonly #stopped = new AbortController();
   #floor: string;
-  #session = '';
   /** Every conversation of this session is live or being read. */
   #isPlanned = false;
 
   private constructor(deps: ReceiverDeps, intake: Intake, contacts: Contacts) {
-    const { api, bot, config, clock, log } = deps;
+    const { api, bot, config, clock, log, interactions } = deps;
     this.#deps = deps;
     this.#anchors = new Map(intake.anchors);
     this.#floor = readCursor(bot, intake.cursor) ?? contacts.since;
     this.#directory = new Directory(bot);
     this.#recent = new Recent(bot);
+    const known = { directory: this.#directory, recent: this.#recent };
+    this.#reader = new Reader({ bot, clock, interactions, ...known });
     this.#queue = new IntakeQueue({
       clock,
       log,
@@ -92,7 +79,7 @@ export class Receiver {
       anchors: this.#anchors,
       floor: () => this.#floor,
       store: (entries) => this.#queue.push(entries),
-      entryOf: (message, place) => this.#historicEntry(message, place),
+      entriesOf: (message, place) => this.#reader.readHistoric(message, place),
       gap: (gap) => intake.gap(gap),
     });
     this.#gateway = new Gateway({
@@ -137,7 +124,7 @@ export class Receiver {
     if (this.#stopped.signal.aborted) return;
     try {
       this.#learn(dispatch);
-      this.#handOn(dispatch, this.#read(dispatch));
+      this.#handOn(dispatch);
     } catch (error) {
       // Reading never throws for what Discord sends; whatever this is, the socket must go on.
       this.#deps.log.error({ event: dispatch.t, error: String(error) }, 'discord.dispatch_failed');
@@ -174,7 +161,9 @@ export class Receiver {
 
   #ready(data: unknown): void {
     const { session_id: session, guilds } = readySchema.parse(data);
-    this.#session = createHash('sha256').update(session).digest('hex').slice(0, 16);
+    this.#reader.sessionBegan(session);
+    // What was read since the last session ended may have been read too early.
+    this.#history.sessionChanged();
     for (const { id } of guilds) this.#awaitedGuilds.add(id);
     if (this.#awaitedGuilds.size === 0) this.#planOthers();
     else void this.#deps.clock.wait(guildPatienceMs, this.#stopped.signal).then(() => this.#planOthers());
@@ -195,7 +184,7 @@ export class Receiver {
   #sessionLost(): void {
     this.#isPlanned = false;
     this.#awaitedGuilds.clear();
-    this.#history.sessionLost();
+    this.#history.sessionChanged();
   }
 
   #noteMessage(data: unknown): void {
@@ -225,6 +214,7 @@ export class Receiver {
     const guildId = isGuild ? id : String(field(d, 'guild_id') ?? '');
     this.#awaitedGuilds.delete(isGuild ? id : '');
     if (isGuild && field(d, 'unavailable') === true) {
+      this.#awaitedGuilds.add(id);
       this.#history.stale(this.#directory.placesOf(id).map(({ place }) => place.id));
       return;
     }
@@ -232,27 +222,19 @@ export class Receiver {
     const gone = [...new Set(known)].filter((channel) =>
       isGuild ? this.#directory.placeOf(channel)?.guildId === id : channel === id,
     );
-    const route = { channel: discord, account: this.#deps.bot.account, conversation: conversationId('') };
-    const around = { ...this.#surroundings(), route };
-    const events = readRemoval(gone.map(conversationId), { guildId, s }, around);
-    if (events.length > 0) void this.#queue.push([{ events }]);
+    void this.#queue.push(this.#reader.readRemoval(gone, guildId, s));
     if (isGuild) this.#directory.forgetGuild(id);
   }
 
-  #read(dispatch: Dispatch): Reading {
-    return readDispatch(dispatch, this.#surroundings());
-  }
-
-  #handOn(dispatch: Dispatch, reading: Reading): void {
+  #handOn(dispatch: Dispatch): void {
+    const reading = this.#reader.read(dispatch);
     switch (reading.kind) {
       case 'nothing':
         return;
       case 'own':
-        this.#history.hand(reading.place.id, { entries: () => [passing(reading)] });
-        return;
       case 'events': {
-        const entry = this.#entry(reading);
-        this.#history.hand(reading.place.id, { entries: () => [entry] });
+        const entries = this.#reader.entriesOf(reading);
+        this.#history.hand(reading.place.id, { entries: () => entries });
         return;
       }
       case 'unplaced':
@@ -260,67 +242,21 @@ export class Receiver {
         this.#history.stale([reading.channelId]);
         this.#history.hand(reading.channelId, {
           needsPeer: true,
-          entries: () => this.#secondReading(dispatch),
+          entries: () => this.#reader.readAgain(dispatch),
         });
         return;
       case 'unreadable':
         this.#deps.log.warn({ event: dispatch.t, problem: reading.row.problem }, 'discord.event_unreadable');
-        void this.#queue.push([{ events: [], unreadable: reading.row }]);
+        void this.#queue.push(this.#reader.entriesOf(reading));
         return;
       default:
         reading satisfies never;
     }
   }
 
-  #secondReading(dispatch: Dispatch): readonly Entry[] {
-    const reading = this.#read(dispatch);
-    if (reading.kind === 'events') return [this.#entry(reading)];
-    if (reading.kind === 'unreadable') return [{ events: [], unreadable: reading.row }];
-    if (reading.kind !== 'unplaced') return [];
-    const lost = readDispatch(dispatch, { ...this.#surroundings(), placeOf: unknownPlace });
-    return lost.kind === 'unreadable' ? [{ events: [], unreadable: lost.row }] : [];
-  }
-
-  #entry(reading: Extract<Reading, { kind: 'events' }>): Entry {
-    const { place, events, messageId } = reading;
-    const interaction = interactionMessage.read(events[0]?.route.replyTo);
-    return {
-      events,
-      ...(messageId === undefined ? {} : { anchor: { conversation: anchorOf(place), messageId } }),
-      ...(interaction === undefined
-        ? {}
-        : { onAccepted: ([acceptance]) => this.#deps.interactions.settled(interaction, acceptance) }),
-    };
-  }
-
-  #historicEntry(message: unknown, place: Place): Entry | undefined {
-    this.#recent.note(message);
-    const reading = readHistoric(message, place, this.#surroundings());
-    if (reading.kind === 'events') return this.#entry(reading);
-    if (reading.kind === 'own') return passing(reading);
-    if (reading.kind !== 'unreadable') return undefined;
-    return { events: [], unreadable: reading.row };
-  }
-
-  #surroundings(): Surroundings {
-    const directory = this.#directory;
-    return {
-      bot: this.#deps.bot,
-      session: this.#session,
-      receivedAt: this.#deps.clock.now(),
-      isOwnRole: (guildId, roleId) => directory.isOwnRole(guildId, roleId),
-      roleName: (guildId, roleId) => directory.roleName(guildId, roleId),
-      channelName: (channelId) => directory.channelName(channelId),
-      placeOf: (channelId) => directory.placeOf(channelId),
-      isAdmin: (guildId, userId, roles) => directory.isAdmin(guildId, userId, roles),
-      authorOf: (messageId) => this.#recent.authorOf(messageId),
-      person: (userId) => this.#recent.person(userId),
-    };
-  }
-
   /** Moves only while nothing is known to be missing: from there on everything would be read again. */
   #cursorFor(newest: string | undefined): string | undefined {
-    const isComplete = this.#isPlanned && this.#history.isComplete;
+    const isComplete = this.#isPlanned && this.#awaitedGuilds.size === 0 && this.#history.isComplete;
     if (newest === undefined || !isComplete) return undefined;
     return formatCursor(this.#deps.bot, laterOf(this.#floor, snowflakeAt(timeOf(newest) - floorSlackMs)));
   }
@@ -330,16 +266,6 @@ export class Receiver {
       this.#anchors.set(conversation, laterOf(this.#anchors.get(conversation) ?? '0', anchor));
     this.#floor = readCursor(this.#deps.bot, cursor) ?? this.#floor;
   }
-}
-
-/** The bot's own message: nothing to store but how far history is known. */
-function passing({ place, messageId }: Extract<Reading, { kind: 'own' }>): Entry {
-  return { events: [], anchor: { conversation: anchorOf(place), messageId } };
-}
-
-/** For an event whose conversation nobody knows: it is recorded as one that could not be read. */
-function unknownPlace(): never {
-  throw new Error('its conversation is not known');
 }
 
 function field(data: unknown, name: string): unknown {

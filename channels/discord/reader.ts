@@ -1,0 +1,118 @@
+/** Makes entries for the intake out of what the gateway and the history tell, by what is known around it. */
+import { createHash } from 'node:crypto';
+import type { Clock } from '#contracts/clock.ts';
+import { conversationId } from '#contracts/ids.ts';
+import type { Directory, Place } from './directory.ts';
+import { anchorOf } from './history.ts';
+import { type Bot, discord, interactionMessage } from './ids.ts';
+import {
+  type Dispatch,
+  type Reading,
+  readDispatch,
+  readHistoric,
+  readRemoval,
+  type Surroundings,
+} from './inbound.ts';
+import type { Entry } from './intake-queue.ts';
+import type { Interactions } from './interactions.ts';
+import type { Recent } from './recent.ts';
+
+export type ReaderDeps = {
+  readonly bot: Bot;
+  readonly clock: Clock;
+  readonly directory: Directory;
+  readonly recent: Recent;
+  readonly interactions: Pick<Interactions, 'settled'>;
+};
+
+export class Reader {
+  readonly #deps: ReaderDeps;
+  #session = '';
+
+  constructor(deps: ReaderDeps) {
+    this.#deps = deps;
+  }
+
+  /** `session`: the gateway's own name of the session that events come from now. */
+  sessionBegan(session: string): void {
+    this.#session = createHash('sha256').update(session).digest('hex').slice(0, 16);
+  }
+
+  read(dispatch: Dispatch): Reading {
+    return readDispatch(dispatch, this.#surroundings());
+  }
+
+  /** Reads what waited for its conversation to be known; if it never will be, it is one that nobody could read. */
+  readAgain(dispatch: Dispatch): readonly Entry[] {
+    const reading = this.read(dispatch);
+    if (reading.kind !== 'unplaced') return this.entriesOf(reading);
+    return this.entriesOf(readDispatch(dispatch, { ...this.#surroundings(), placeOf: unknownPlace }));
+  }
+
+  /** A message of the history. */
+  readHistoric(message: unknown, place: Place): readonly Entry[] {
+    this.#deps.recent.note(message);
+    return this.entriesOf(readHistoric(message, place, this.#surroundings()));
+  }
+
+  /** The bot was removed from these channels of a guild. */
+  readRemoval(channels: readonly string[], guildId: string, s: number): readonly Entry[] {
+    const route = { channel: discord, account: this.#deps.bot.account, conversation: conversationId('') };
+    const around = { ...this.#surroundings(), route };
+    const events = readRemoval(channels.map(conversationId), { guildId, s }, around);
+    return events.length === 0 ? [] : [{ events }];
+  }
+
+  entriesOf(reading: Reading): readonly Entry[] {
+    switch (reading.kind) {
+      case 'nothing':
+      case 'unplaced':
+        return [];
+      case 'unreadable':
+        return [{ events: [], unreadable: reading.row }];
+      case 'own':
+        // Nothing to store but how far history is known.
+        return [{ events: [], anchor: anchorAt(reading.place, reading.messageId) }];
+      case 'events':
+        return [this.#entryOf(reading)];
+      default:
+        return reading satisfies never;
+    }
+  }
+
+  #entryOf({ place, events, messageId }: Extract<Reading, { kind: 'events' }>): Entry {
+    const interaction = interactionMessage.read(events[0]?.route.replyTo);
+    return {
+      events,
+      ...(messageId === undefined ? {} : { anchor: anchorAt(place, messageId) }),
+      ...(interaction === undefined
+        ? {}
+        : { onAccepted: ([acceptance]) => this.#deps.interactions.settled(interaction, acceptance) }),
+    };
+  }
+
+  #surroundings(): Surroundings {
+    const { bot, clock, directory, recent } = this.#deps;
+    return {
+      bot,
+      session: this.#session,
+      receivedAt: clock.now(),
+      isOwnRole: (guildId, roleId) => directory.isOwnRole(guildId, roleId),
+      roleName: (guildId, roleId) => directory.roleName(guildId, roleId),
+      channelName: (channelId) => directory.channelName(channelId),
+      placeOf: (channelId) => directory.placeOf(channelId),
+      isAdmin: (guildId, userId, roles) => directory.isAdmin(guildId, userId, roles),
+      authorOf: (messageId) => recent.authorOf(messageId),
+      person: (userId) => recent.person(userId),
+    };
+  }
+}
+
+function anchorAt(place: Place, messageId: string) {
+  return { conversation: anchorOf(place), messageId };
+}
+
+/** For an event whose conversation nobody knows: it is recorded as one that could not be read. */
+function unknownPlace(): never {
+  throw new Error('its conversation is not known');
+}
