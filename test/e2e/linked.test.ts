@@ -1,18 +1,17 @@
 /** One person on several networks, several bots on one network: all in one gateway. */
 import { describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
-import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import type { WireBody } from '../platforms/anthropic/wire.ts';
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
 import { findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
+import { link, untilTold } from './linking.ts';
 import { type Person, telegramPerson } from './person.ts';
-import { answerQuestion, answerTo } from './questions.ts';
+import { answerQuestion, answerTo, questionsIn } from './questions.ts';
 import { openStage, type Stage } from './stage.ts';
-import { until } from './until.ts';
 
 type Cleanup = (end: () => Promise<void>) => void;
 
 const workToken = '7000002:BBparley-test-token-0123456789abcdef';
-const patience = { deadlineMs: 30_000 };
 
 type Opened = {
   readonly stage: Stage;
@@ -36,29 +35,6 @@ async function openTwoBots(atEnd: Cleanup, config: object = {}): Promise<Opened>
   return { stage, work, atWork: (id) => telegramPerson(work, id) };
 }
 
-/** Waits until the person has been told something that fits, and gives it. */
-async function untilTold(person: Person, pattern: RegExp): Promise<string> {
-  const find = () => person.standing().find((text) => pattern.test(text));
-  await until(() => find() !== undefined, { what: `a message like ${pattern}`, ...patience });
-  return find() ?? '';
-}
-
-async function link(asker: Person, joiner: Person): Promise<void> {
-  const seen = asker.standing().length;
-  asker.says('/link');
-  await until(() => asker.standing().length > seen, { what: 'the code', ...patience });
-  const [, code] = /\/link ([A-Z2-9]{8})/.exec(asker.standing().at(-1) ?? '') ?? [];
-  joiner.says(`/link ${code}`);
-  await untilTold(joiner, /is linked with/);
-}
-
-function questionsShown(body: WireBody | undefined): readonly string[] {
-  const texts = (body?.messages ?? [])
-    .filter(({ role }) => role === 'user')
-    .flatMap((message) => blocksOf(message).map(({ text }) => text ?? ''));
-  return texts.flatMap((text) => text.match(/question-[\w-]*\w/g) ?? []);
-}
-
 describe.concurrent('a person with several accounts', { timeout: 120_000 }, () => {
   test('goes on in one conversation from network to network, each answer where its question was asked', async ({
     expect,
@@ -68,7 +44,7 @@ describe.concurrent('a person with several accounts', { timeout: 120_000 }, () =
     await stage.start();
     const [telegram, signal, third] = [stage.person('telegram', 501), stage.person('signal'), atWork(777)];
     const gate = createGate();
-    const isHeld = (body: WireBody) => questionsShown(body).at(-1) === 'question-on-signal';
+    const isHeld = (body: WireBody) => questionsIn(body).at(-1) === 'question-on-signal';
     stage.model.script((body) => ({ ...answerQuestion(body), ...(isHeld(body) && { hold: { gate } }) }));
 
     telegram.says('question-on-telegram');
@@ -95,7 +71,7 @@ describe.concurrent('a person with several accounts', { timeout: 120_000 }, () =
     const order = ['on-telegram', 'on-signal', 'of-the-third', 'on-signal-again'].map(
       (one) => `question-${one}`,
     );
-    expect(questionsShown(stage.model.requests.at(-1)?.body)).toEqual(order);
+    expect(questionsIn(stage.model.requests.at(-1)?.body)).toEqual(order);
     const sessions = readStore(stage.dataDir, 'select id from sessions where "messageCount" > 0');
     expect(sessions).toHaveLength(1);
     expect(findBreaches(stage.dataDir)).toEqual([]);
@@ -117,13 +93,13 @@ describe.concurrent('a person with several accounts', { timeout: 120_000 }, () =
     await untilTold(third, /is linked with telegram:501/);
     third.says('question-two');
     await untilTold(third, new RegExp(answerTo('question-two')));
-    expect(questionsShown(stage.model.requests.at(-1)?.body)).toEqual(['question-one', 'question-two']);
+    expect(questionsIn(stage.model.requests.at(-1)?.body)).toEqual(['question-one', 'question-two']);
 
     third.says('/link remove telegram:501');
     await untilTold(telegram, /has taken this account out/);
     telegram.says('question-three');
     await untilTold(telegram, new RegExp(answerTo('question-three')));
-    expect(questionsShown(stage.model.requests.at(-1)?.body)).toEqual(['question-three']);
+    expect(questionsIn(stage.model.requests.at(-1)?.body)).toEqual(['question-three']);
     await untilAtRest(stage.dataDir, 6, 30_000);
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });

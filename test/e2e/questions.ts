@@ -26,7 +26,9 @@ export function shownTwice(model: AnthropicServer): readonly string[] {
   });
 }
 
-function questionsIn(body: WireBody): readonly string[] {
-  const said = body.messages.filter((message) => message.role === 'user').flatMap(blocksOf);
+/** The questions that a request shows, in their order; undefined: none. */
+export function questionsIn(body: WireBody | undefined): readonly string[] {
+  const messages = body?.messages ?? [];
+  const said = messages.filter((message) => message.role === 'user').flatMap(blocksOf);
   return said.flatMap((block) => block.text?.match(pattern) ?? []);
 }

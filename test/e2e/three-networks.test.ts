@@ -1,0 +1,213 @@
+/** Telegram, Discord and Signal in one gateway: together where they should be, and apart everywhere else. */
+import { describe, test } from 'vitest';
+import { createGate } from '../platforms/anthropic/gate.ts';
+import { lastUserText, type WireBody } from '../platforms/anthropic/wire.ts';
+import { mention } from '../platforms/discord/people.ts';
+import { findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
+import { type Crowd, crowdOf, forCrowd } from './crowd.ts';
+import { link, untilTold } from './linking.ts';
+import { discordNetwork, discordOf } from './networks/discord.ts';
+import type { Network } from './networks/network.ts';
+import { signalNetwork, signalOf } from './networks/signal.ts';
+import { telegramNetwork } from './networks/telegram.ts';
+import { channelShown, pageToken } from './page-state.ts';
+import { answerQuestion, answerTo, questionOf, questionsIn } from './questions.ts';
+import { openStage, type Stage } from './stage.ts';
+import { until } from './until.ts';
+
+type Cleanup = (end: () => Promise<void>) => void;
+
+const networks: readonly Network[] = [telegramNetwork, discordNetwork, signalNetwork];
+const patience = { deadlineMs: 30_000 };
+
+/** A gateway that is on all three, and on nothing else. */
+async function openAll(atEnd: Cleanup, config: Readonly<Record<string, unknown>> = {}): Promise<Stage> {
+  const channels = { telegram: { pollSeconds: 5 }, web: { enabled: false }, terminal: { enabled: false } };
+  const stage = await openStage({ ...config, channels }, ['discord', 'signal'], { PARLEY_TOKEN: pageToken });
+  atEnd(() => stage.close());
+  return stage;
+}
+
+/** Two people on each. */
+function gatherOn(stage: Stage): readonly { readonly network: Network; readonly crowd: Crowd }[] {
+  return networks.map((network) => {
+    const people = [1001, 1002].map((id) => stage.person(network.channel, id));
+    return { network, crowd: crowdOf(people, network.name) };
+  });
+}
+
+/** A group of the person 501 with the bot. */
+type Room = {
+  /** Somebody mentions the bot. */
+  asks(question: string): void;
+  standing(): readonly string[];
+};
+
+function roomsOf(stage: Stage): readonly Room[] {
+  const { telegram } = stage;
+  const { server: discord, user } = discordOf(stage);
+  const { server: signal, user: signalUser } = signalOf(stage);
+
+  const chat = telegram.world.addSupergroup('Team').chat.id;
+  const channel = discord.world.addChannel(discord.world.addGuild('Team', user(501)), 'general');
+  const ada = signalUser(501);
+  const team = signal.world.addGroup({ name: 'Team', members: [ada, signal.account] });
+  const bot = { ...signal.account, name: 'Parley' };
+  return [
+    {
+      asks: (question) => {
+        const from = { id: 501, is_bot: false, first_name: 'Person 501' };
+        telegram.userSends({ chat, from, text: `@${telegram.bot.username} ${question}` });
+      },
+      standing: () => telegram.botMessages(chat).map(({ text }) => text),
+    },
+    {
+      asks: (question) =>
+        void discord.people.sends({ from: user(501), channel, text: `${mention(discord.bot)} ${question}` }),
+      standing: () => discord.botMessages(channel.id).map(({ text }) => text),
+    },
+    {
+      asks: (question) =>
+        void signal.people.writes({ from: ada, to: team, text: `@Parley ${question}`, mentioning: [bot] }),
+      standing: () => signal.botMessages(team).map(({ text }) => text),
+    },
+  ];
+}
+
+describe.concurrent('one gateway on three networks', { timeout: 120_000 }, () => {
+  test('goes on in one conversation with one person, each answer where its question was asked', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const stage = await openAll(onTestFinished);
+    const { model, dataDir } = stage;
+    await stage.start();
+    const [telegram, discord, signal] = networks.map(({ channel }) => stage.person(channel));
+    if (!telegram || !discord || !signal) throw new Error('test error: there are three networks');
+    const gate = createGate();
+    const isHeld = (body: WireBody) => questionOf(body) === 'question-on-discord';
+    model.script((body) => ({ ...answerQuestion(body), ...(isHeld(body) && { hold: { gate } }) }));
+
+    telegram.says('question-on-telegram');
+    await untilTold(telegram, new RegExp(answerTo('question-on-telegram')));
+    await link(telegram, discord);
+    await link(discord, signal);
+    discord.says('question-on-discord');
+    await gate.reached;
+    signal.says('question-on-signal');
+    await untilLedger(dataDir, 7, 30_000);
+    telegram.says('question-on-telegram-again');
+    await untilLedger(dataDir, 8, 30_000);
+    gate.open();
+    await untilTold(telegram, new RegExp(answerTo('question-on-telegram-again')));
+    await untilAtRest(dataDir, 8, 30_000);
+
+    const answers = [telegram, discord, signal].map((person) =>
+      person.standing().filter((text) => text.startsWith('The answer')),
+    );
+    expect(answers).toEqual([
+      [answerTo('question-on-telegram'), answerTo('question-on-telegram-again')],
+      [answerTo('question-on-discord')],
+      [answerTo('question-on-signal')],
+    ]);
+    expect(questionsIn(model.requests.at(-1)?.body)).toEqual(
+      ['on-telegram', 'on-discord', 'on-signal', 'on-telegram-again'].map((one) => `question-${one}`),
+    );
+    expect(readStore(dataDir, 'select id from sessions where messageCount > 0')).toHaveLength(1);
+    expect(findBreaches(dataDir)).toEqual([]);
+  });
+
+  test('answers a mention in a group of each where it was made, all at the same time', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const stage = await openAll(onTestFinished);
+    const { model, dataDir } = stage;
+    const rooms = roomsOf(stage);
+    await stage.start();
+    const gate = createGate();
+    model.script((body) => ({ ...answerQuestion(body), hold: { gate } }));
+    for (const [index, room] of rooms.entries()) room.asks(`question-${index}`);
+    await model.waitForRequest(3, 30_000);
+    gate.open();
+    await untilAtRest(dataDir, 3, 30_000);
+    for (const [index, room] of [...rooms.entries()].reverse()) room.asks(`question-${index}-again`);
+    await untilAtRest(dataDir, 6, 30_000);
+
+    const asked = rooms.map((_, index) => [`question-${index}`, `question-${index}-again`]);
+    expect(rooms.map((room) => room.standing())).toEqual(asked.map((questions) => questions.map(answerTo)));
+    // No conversation has read another's.
+    const shown = model.requests.map(({ body }) => questionsIn(body));
+    expect(shown.slice(3).sort()).toEqual(asked);
+    const direct = networks.map(({ channel }) => stage.person(channel).standing());
+    expect(direct).toEqual([[], [], []]);
+    expect(findBreaches(dataDir)).toEqual([]);
+  });
+
+  test('is killed with work in flight on all three, and nothing is lost or doubled', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const stage = await openAll(onTestFinished, forCrowd);
+    const { model, dataDir } = stage;
+    const crowds = gatherOn(stage);
+    const everybodySpeaks = () => {
+      for (const { crowd } of crowds) crowd.speaks();
+    };
+    const first = await stage.start();
+    everybodySpeaks();
+    await untilAtRest(dataDir, 6, 30_000);
+
+    // One each is being thought about, one each waits behind it.
+    const gate = createGate();
+    model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], hold: { gate } }));
+    everybodySpeaks();
+    await model.waitForRequest(12, 30_000);
+    everybodySpeaks();
+    await untilLedger(dataDir, 18, 30_000);
+    await first.kill();
+    // Where the network keeps it, people go on meanwhile.
+    for (const { network, crowd } of crowds) if (network.whileDown === 'kept') crowd.speaks();
+    model.script((body) => ({ text: `You said: ${lastUserText(body)}` }));
+    const second = await stage.start();
+    await untilAtRest(dataDir, 22, 60_000);
+    everybodySpeaks();
+    await untilAtRest(dataDir, 28, 30_000);
+    await second.stop();
+    gate.open();
+    for (const { crowd } of crowds) expect(crowd.breaches(dataDir)).toEqual([]);
+    expect(readStore(dataDir, 'select 1 from ledger')).toHaveLength(28);
+  });
+
+  test('is held up on no network by the trouble of another', async ({ expect, onTestFinished }) => {
+    const stage = await openAll(onTestFinished, forCrowd);
+    const { dataDir } = stage;
+    const { url } = await stage.start();
+    const crowds = gatherOn(stage);
+    for (const { crowd } of crowds) crowd.speaks();
+    await untilAtRest(dataDir, 6, 30_000);
+    for (const { network, crowd } of crowds) {
+      const [outage] = network.outages;
+      const others = crowds.filter((one) => one.crowd !== crowd);
+      await outage.begin(stage);
+      const answered = crowd.answered();
+      for (const one of crowds) one.crowd.speaks();
+      const areAnswered = () => others.every((one) => one.crowd.answered() === one.crowd.count());
+      await until(areAnswered, { what: `the answers while ${network.name} ${outage.what}`, ...patience });
+      expect(crowd.answered()).toBe(answered);
+      const isShown = async () => (await channelShown(url, network.channel)).state === 'trouble';
+      await until(isShown, { what: `the trouble of ${network.name} on show`, ...patience });
+      for (const one of others)
+        expect((await channelShown(url, one.network.channel)).state, one.network.name).toBe('on');
+      await outage.end(stage);
+      const isBack = async () => (await channelShown(url, network.channel)).state === 'on';
+      await until(isBack, { what: `the return of ${network.name} on show`, ...patience });
+      await untilAtRest(
+        dataDir,
+        crowds.reduce((sum, one) => sum + one.crowd.count(), 0),
+        30_000,
+      );
+    }
+    for (const { crowd } of crowds) expect(crowd.breaches(dataDir)).toEqual([]);
+  });
+});
