@@ -22,8 +22,8 @@ export function renderMarkdown(figures: readonly Figure[], command: string): str
   const lines = [
     '# Benchmarks',
     '',
-    'What Parley costs beside the bare floor: a bot of a few lines on grammY and the same SDK, with a promise',
-    'chain per chat and its history in memory, nothing durable (`bench/floor.ts`). Both talk to the same local',
+    'What Parley costs beside the bare floor: a bot of a few lines on the same SDKs, with a promise',
+    'chain per chat and its history in memory, nothing durable (`bench/floors`). Both talk to the same local',
     'platforms, in turns and in the same run, so the ratios hold where the absolute figures do not. Medians.',
     'Nothing here is asserted.',
     '',
