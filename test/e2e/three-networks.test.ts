@@ -21,9 +21,14 @@ const networks: readonly Network[] = [telegramNetwork, discordNetwork, signalNet
 const patience = { deadlineMs: 30_000 };
 
 /** A gateway that is on all three, and on nothing else. */
-async function openAll(atEnd: Cleanup, config: Readonly<Record<string, unknown>> = {}): Promise<Stage> {
+async function openAll(
+  atEnd: Cleanup,
+  config: Readonly<Record<string, unknown>> = {},
+  env: Readonly<Record<string, string>> = {},
+): Promise<Stage> {
   const channels = { telegram: { pollSeconds: 5 }, web: { enabled: false }, terminal: { enabled: false } };
-  const stage = await openStage({ ...config, channels }, ['discord', 'signal'], { PARLEY_TOKEN: pageToken });
+  const variables = { PARLEY_TOKEN: pageToken, ...env };
+  const stage = await openStage({ ...config, channels }, ['discord', 'signal'], variables);
   atEnd(() => stage.close());
   return stage;
 }
@@ -38,8 +43,9 @@ function gatherOn(stage: Stage): readonly { readonly network: Network; readonly 
 
 /** A group of the person 501 with the bot. */
 type Room = {
-  /** Somebody mentions the bot. */
+  /** Mentions the bot. */
   asks(question: string): void;
+  says(text: string): void;
   standing(): readonly string[];
 };
 
@@ -53,22 +59,24 @@ function roomsOf(stage: Stage): readonly Room[] {
   const ada = signalUser(501);
   const team = signal.world.addGroup({ name: 'Team', members: [ada, signal.account] });
   const bot = { ...signal.account, name: 'Parley' };
+  const from = { id: 501, is_bot: false, first_name: 'Person 501' };
   return [
     {
-      asks: (question) => {
-        const from = { id: 501, is_bot: false, first_name: 'Person 501' };
-        telegram.userSends({ chat, from, text: `@${telegram.bot.username} ${question}` });
-      },
+      asks: (question) =>
+        void telegram.userSends({ chat, from, text: `@${telegram.bot.username} ${question}` }),
+      says: (text) => void telegram.userSends({ chat, from, text }),
       standing: () => telegram.botMessages(chat).map(({ text }) => text),
     },
     {
       asks: (question) =>
         void discord.people.sends({ from: user(501), channel, text: `${mention(discord.bot)} ${question}` }),
+      says: (text) => void discord.people.sends({ from: user(501), channel, text }),
       standing: () => discord.botMessages(channel.id).map(({ text }) => text),
     },
     {
       asks: (question) =>
         void signal.people.writes({ from: ada, to: team, text: `@Parley ${question}`, mentioning: [bot] }),
+      says: (text) => void signal.people.writes({ from: ada, to: team, text }),
       standing: () => signal.botMessages(team).map(({ text }) => text),
     },
   ];
@@ -143,6 +151,23 @@ describe.concurrent('one gateway on three networks', { timeout: 120_000 }, () =>
     expect(direct).toEqual([[], [], []]);
     expect(findBreaches(dataDir)).toEqual([]);
   });
+
+  test.for([
+    ['without a mention', 'open', 'says', 'ignored', 'not-mentioned'],
+    ['in a group that is not allowed', 'allowlist', 'asks', 'refused', 'group-not-allowed'],
+  ] as const)(
+    'records why it does not answer a group message %s (pitfall 52)',
+    async ([_, policy, act, outcome, reason], { expect, onTestFinished }) => {
+      const stage = await openAll(onTestFinished, {}, { PARLEY_GROUP_POLICY: policy });
+      const rooms = roomsOf(stage);
+      await stage.start();
+      for (const room of rooms) room[act]('question-of-no-account');
+      await untilAtRest(stage.dataDir, 3, 30_000);
+      const recorded = readStore(stage.dataDir, 'select outcome, reason from ledger');
+      expect(recorded).toEqual(rooms.map(() => ({ outcome, reason })));
+      expect(stage.model.requests).toEqual([]);
+    },
+  );
 
   test('is killed with work in flight on all three, and nothing is lost or doubled', async ({
     expect,
