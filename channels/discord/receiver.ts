@@ -48,6 +48,8 @@ export class Receiver {
   /** Guilds that are away: what was missed there is not known. */
   readonly #awaitedGuilds = new Set<string>();
   readonly #stopped = new AbortController();
+  /** Ends with the gateway session. */
+  #change = new AbortController();
   #floor: string;
   /** Every conversation of this session is live or being read. */
   #isPlanned = false;
@@ -88,7 +90,7 @@ export class Receiver {
       clock,
       log,
       onDispatch: (dispatch) => this.#receive(dispatch),
-      onSessionLost: () => this.#sessionLost(),
+      onSessionLost: () => this.#sessionChanged(),
       onTrouble: (problem) => intake.trouble(problem),
     });
   }
@@ -115,6 +117,7 @@ export class Receiver {
 
   #stopAll(): void {
     this.#stopped.abort();
+    this.#change.abort();
     this.#history.stop();
     void this.#queue.stop();
     void this.#gateway.close();
@@ -163,10 +166,15 @@ export class Receiver {
     const { session_id: session, guilds } = readySchema.parse(data);
     this.#reader.sessionBegan(session);
     // What was read since the last session ended may have been read too early.
-    this.#history.sessionChanged();
+    this.#sessionChanged();
     for (const { id } of guilds) this.#awaitedGuilds.add(id);
     if (this.#awaitedGuilds.size === 0) this.#planOthers();
-    else void this.#deps.clock.wait(guildPatienceMs, this.#stopped.signal).then(() => this.#planOthers());
+    else void this.#planOthersLater(this.#change.signal);
+  }
+
+  async #planOthersLater(signal: AbortSignal): Promise<void> {
+    await this.#deps.clock.wait(guildPatienceMs, signal);
+    if (!signal.aborted) this.#planOthers();
   }
 
   #guildArrived(guildId: string): void {
@@ -181,7 +189,9 @@ export class Receiver {
     this.#history.planOthers();
   }
 
-  #sessionLost(): void {
+  #sessionChanged(): void {
+    this.#change.abort();
+    this.#change = new AbortController();
     this.#isPlanned = false;
     this.#awaitedGuilds.clear();
     this.#history.sessionChanged();
