@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import { hastyClock } from '../hasty-clock.ts';
+import { RecordingIntake } from '../recording-intake.ts';
+import { aDiscordStage } from './discord-stage.ts';
+
+const hourMs = 3_600_000;
+const numbered = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`);
+
+/** A time that the test moves on, for the platform and for the adapter. */
+function aTime() {
+  let at = Date.now() - 48 * hourMs;
+  return {
+    now: () => at,
+    pass: (ms: number) => {
+      at += ms;
+    },
+    clock: { ...hastyClock, now: () => at },
+  };
+}
+
+describe('what was said while Parley was down', () => {
+  it('is handed over once and in order, page by page, without the bot’s own words', async () => {
+    const { server, ada, general, dm, begin, readings } = await aDiscordStage();
+    const first = await begin();
+    server.people.sends({ from: ada, text: 'before' });
+    await first.intake.waitFor(() => first.intake.texts.length === 1);
+    await first.adapter.stop();
+    const texts = numbered(250);
+    for (const [index, text] of texts.entries()) {
+      server.people.sends({ from: ada, channel: general, text });
+      if (index % 50 === 0) server.people.sends({ from: server.bot, channel: general, text: 'mine' });
+    }
+    server.people.sends({ from: ada, text: 'after' });
+
+    const { intake } = await begin(first.intake.restarted());
+    await intake.waitFor(() => intake.texts.length === 252);
+    expect(intake.texts.filter((text) => text.startsWith('m'))).toEqual(texts);
+    expect(intake.texts).not.toContain('mine');
+    expect(readings(general.id)).toHaveLength(3);
+    expect(intake.gaps).toEqual([]);
+    expect(intake.anchors.get(dm.id as never)).toBe(server.messages(dm.id).at(-1)?.id);
+    expect(intake.anchors.get(general.id as never)).toBe(server.messages(general.id).at(-1)?.id);
+  });
+
+  it('is found in a thread that was archived meanwhile', async () => {
+    const { server, ada, general, begin } = await aDiscordStage();
+    const thread = server.places.startsThread({ parent: general, name: 'plans', owner: ada });
+    const first = await begin();
+    server.people.sends({ from: ada, channel: thread, text: 'one' });
+    await first.intake.waitFor(() => first.intake.texts.length === 1);
+    await first.adapter.stop();
+    server.people.sends({ from: ada, channel: thread, text: 'two' });
+    server.places.archives(thread);
+    const { intake } = await begin(first.intake.restarted());
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(intake.texts).toEqual(['one', 'two']);
+  });
+
+  it('is left out when it is too long ago, which is reported', async () => {
+    const time = aTime();
+    const { server, ada, dm, begin } = await aDiscordStage({ now: time.now });
+    const first = await begin(new RecordingIntake(), { clock: time.clock });
+    server.people.sends({ from: ada, text: 'one' });
+    await first.intake.waitFor(() => first.intake.texts.length === 1);
+    await first.adapter.stop();
+    const since = time.now();
+    time.pass(hourMs);
+    server.people.sends({ from: ada, text: 'too old' });
+    time.pass(3 * hourMs);
+    server.people.sends({ from: ada, text: 'two' });
+    const again = { clock: time.clock, backfillHours: 1 };
+    const { intake } = await begin(first.intake.restarted(), again);
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(intake.texts).toEqual(['one', 'two']);
+    expect(intake.gaps).toEqual([
+      { conversation: dm.id, since, reason: expect.stringContaining('too long') },
+    ]);
+  });
+
+  it('is reported as a gap where the bot may not read the history, and live events go on', async () => {
+    const { server, ada, general, begin } = await aDiscordStage();
+    const first = await begin();
+    server.people.sends({ from: ada, channel: general, text: 'one' });
+    await first.intake.waitFor(() => first.intake.texts.length === 1);
+    await first.adapter.stop();
+    server.people.sends({ from: ada, channel: general, text: 'unreadable' });
+    server.places.denies(general, 'readMessageHistory');
+    const { intake } = await begin(first.intake.restarted());
+    await intake.waitFor(() => intake.gaps.length > 0);
+    server.people.sends({ from: ada, channel: general, text: 'two' });
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(intake.texts).toEqual(['one', 'two']);
+    expect(intake.gaps).toMatchObject([{ conversation: general.id }]);
+  });
+
+  it('waits for a rate limit, and comes behind it', async () => {
+    const { server, ada, general, begin } = await aDiscordStage();
+    const first = await begin();
+    await first.adapter.stop();
+    server.people.sends({ from: ada, channel: general, text: 'one' });
+    server.fault({ kind: 'rate-limit', retryAfterMs: 50 }, { route: 'GET /channels/:channel/messages' });
+    const { intake } = await begin(first.intake.restarted());
+    await intake.waitFor(() => intake.texts.length === 1);
+    expect(intake.gaps).toEqual([]);
+  });
+});
+
+describe('while a conversation is read', () => {
+  it('its live events wait behind what was missed, and those of others do not', async () => {
+    const { server, ada, bob, dm, begin, readings } = await aDiscordStage();
+    const first = await begin();
+    for (const from of [ada, bob]) server.people.sends({ from, text: `hello from ${from.username}` });
+    await first.intake.waitFor(() => first.intake.texts.length === 2);
+    await first.adapter.stop();
+    server.people.sends({ from: ada, text: 'missed' });
+    const forAda = { route: 'GET /channels/:channel/messages' };
+    server.fault({ kind: 'slow', ms: 400 }, forAda);
+    const { intake } = await begin(first.intake.restarted());
+    await server.waitFor(() => readings(dm.id).length === 2);
+    server.people.sends({ from: ada, text: 'live' });
+    server.people.sends({ from: bob, text: 'another' });
+    await intake.waitFor(() => intake.texts.length === 5);
+    const order = intake.texts.slice(2);
+    expect(order.indexOf('missed')).toBeLessThan(order.indexOf('live'));
+    expect(order[0]).toBe('another');
+  });
+});
+
+describe('a guild that is away for a while', () => {
+  it('loses nothing of a channel that was never heard of before', async () => {
+    const time = aTime();
+    const { server, ada, guild, general, begin } = await aDiscordStage({ now: time.now });
+    const { intake } = await begin(new RecordingIntake(), { clock: time.clock });
+    server.places.losesGuild(guild);
+    time.pass(10 * 60_000);
+    server.people.sends({ from: ada, channel: general, text: 'told by nobody' });
+    time.pass(10 * 60_000);
+    // Were all conversations known up to here, older ones would never be looked for.
+    server.people.sends({ from: ada, text: 'meanwhile' });
+    await intake.waitFor(() => intake.texts.length === 1);
+    server.places.findsGuild(guild);
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(intake.texts).toEqual(['meanwhile', 'told by nobody']);
+  });
+
+  it('that has removed the bot makes its conversations unreachable', async () => {
+    const { server, ada, guild, general, begin } = await aDiscordStage();
+    const { intake } = await begin();
+    server.people.sends({ from: ada, channel: general, text: 'one' });
+    await intake.waitFor(() => intake.texts.length === 1);
+    server.places.removesBot(guild);
+    await intake.waitFor(() => intake.events.length === 2);
+    expect(intake.events[1]).toMatchObject({
+      event: { kind: 'membership', isMember: false },
+      route: { conversation: general.id },
+    });
+  });
+});
