@@ -210,7 +210,10 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
     const parley = await stage.start();
     crowd.speaks();
     await untilAtRest(dataDir, 20, 30_000);
-    if (network.whileDown === 'kept') await parley.kill();
+    if (network.whileDown === 'kept') {
+      await parley.kill();
+      await network.untilLeft?.(stage);
+    }
     const texts = Array.from({ length: 10 }, (_, nth) =>
       people.map((person, index) => ({ person, text: `Number ${nth} of person ${index}.` })),
     ).flat();

@@ -11,6 +11,8 @@ export type Network = {
   readonly sendFaults: readonly SendFault[];
   /** What people write while no process of ours runs waits for the next one, or is lost and told as a gap. */
   readonly whileDown: 'kept' | 'lost';
+  /** Resolves when nothing that a killed process began takes messages any more. */
+  untilLeft?(stage: Stage): Promise<void>;
   /** How a connection ends at once, each in another way; the network itself is there all the while. */
   readonly cuts: readonly Cut[];
   /** The bot gets another token, which the next start of Parley has; that of before is refused. */

@@ -9,7 +9,9 @@ type Poll = { readonly max: number; readonly timeoutMs: number };
 export class Mailbox {
   #waiting: Notification[] = [];
   #wake: (() => void) | undefined;
+  #giveUp: (() => void) | undefined;
   #turn: Promise<unknown> = Promise.resolve();
+  #atWork = 0;
   /** Messages fetched by polls, whether or not their answer reached the caller. */
   fetched = 0;
 
@@ -22,9 +24,20 @@ export class Mailbox {
     this.#wake?.();
   }
 
+  /** A signal-cli runs for the account. */
+  get isBusy(): boolean {
+    return this.#atWork > 0;
+  }
+
+  /** Whoever waits for messages gets what there is; what comes later waits on Signal's server. */
+  interrupt(): void {
+    this.#giveUp?.();
+  }
+
   /** Runs `act` when no other signal-cli runs for the account. */
   alone<T>(act: () => T | Promise<T>): Promise<T> {
-    const mine = this.#turn.then(act);
+    this.#atWork += 1;
+    const mine = this.#turn.then(act).finally(() => (this.#atWork -= 1));
     this.#turn = mine.catch(() => undefined);
     return mine;
   }
@@ -53,10 +66,12 @@ export class Mailbox {
       const finish = (hasCome: boolean) => {
         clearTimeout(timer);
         this.#wake = undefined;
+        this.#giveUp = undefined;
         resolve(hasCome);
       };
       const timer = ms < 0 ? undefined : setTimeout(() => finish(false), ms);
       this.#wake = () => finish(true);
+      this.#giveUp = () => finish(false);
     });
   }
 }

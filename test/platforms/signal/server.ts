@@ -241,6 +241,7 @@ export class SignalServer {
 
   /** Cuts every connection and refuses new ones. Signal's server keeps what arrives. */
   async goAway(): Promise<void> {
+    for (const mailbox of this.#mailboxes.values()) mailbox.interrupt();
     await this.#front.door.shut();
   }
 
