@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { InboundBatch } from '#contracts/channel.ts';
+import { systemClock } from '#contracts/clock.ts';
+import { messageId } from '#contracts/ids.ts';
+import { RecordingIntake } from '../recording-intake.ts';
+import { aDiscordStage, aText, forever } from './discord-stage.ts';
+
+const commands = [
+  { name: 'queue', description: 'How messages wait', argument: 'the mode' },
+  { name: 'stop', description: 'Ends the run' },
+];
+const callback = 'POST /interactions/:interaction/:token/callback';
+/** Pauses last as long as they say: "thinking…" stays for a while. */
+const patient = { clock: systemClock };
+
+/** A bot that has its commands. */
+async function aCommandedStage(intake = new RecordingIntake()) {
+  let at = Date.now();
+  const stage = await aDiscordStage({ now: () => at });
+  const { adapter } = await stage.begin(intake, patient);
+  await adapter.commands.register(commands, forever);
+  const pass = (ms: number) => {
+    at += ms;
+  };
+  return { ...stage, adapter, intake, pass };
+}
+
+describe('a slash command', () => {
+  it('is acknowledged before the store has it, and answered in its place', async () => {
+    const { server, ada, dm, adapter, intake, route } = await aCommandedStage();
+    const release = intake.hold();
+    const used = server.people.uses({ from: ada, name: 'queue', options: { text: 'followup' } });
+    await server.waitFor(() => used.answer === 5);
+    expect(intake.events).toEqual([]);
+    release();
+    const envelope = await intake.waitFor(() => intake.events[0]);
+    expect(envelope).toMatchObject({
+      sender: { id: ada.id },
+      chat: { kind: 'dm' },
+      event: { kind: 'message', text: '/queue followup', mentionsBot: true },
+    });
+    const outbound = aText(envelope.route, 'It is so.');
+    expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'sent' });
+    expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'sent' });
+    expect(server.answersTo(used).map(({ text }) => text)).toEqual(['It is so.']);
+    // A second part is a message of its own.
+    await adapter.send(aText(envelope.route, 'And more.'), forever);
+    await adapter.send(aText(route(dm.id), 'Later.'), forever);
+    expect(server.texts(dm.id)).toEqual(['parley: It is so.', 'parley: And more.', 'parley: Later.']);
+    expect(server.refusals).toEqual([]);
+  });
+
+  it('that comes twice is acknowledged once', async () => {
+    const { server, ada, intake } = await aCommandedStage();
+    server.gateway.fault({ kind: 'duplicate', event: 'INTERACTION_CREATE' });
+    server.people.uses({ from: ada, name: 'stop' });
+    server.people.sends({ from: ada, text: 'behind it' });
+    await intake.waitFor(() => intake.texts.includes('behind it'));
+    expect(intake.texts).toEqual(['/stop', 'behind it']);
+    expect(server.calls.filter(({ route }) => route === callback)).toHaveLength(1);
+  });
+
+  it('that is not let in leaves nothing behind', async () => {
+    class Refusing extends RecordingIntake {
+      override async accept(batch: InboundBatch): Promise<readonly Acceptance[]> {
+        await super.accept(batch);
+        return batch.events.map(() => ({ kind: 'refused', reason: 'dm-disabled' }));
+      }
+    }
+    const { server, ada, general } = await aCommandedStage(new Refusing());
+    const used = server.people.uses({ from: ada, name: 'stop', channel: general });
+    await server.waitFor(() => server.deletedMessages(general.id).length === 1);
+    expect(server.answersTo(used)).toEqual([]);
+    expect(server.texts(general.id)).toEqual([]);
+  });
+
+  it('is answered in its place by the process after a crash, once', async () => {
+    const { server, ada, dm, intake, newAdapter } = await aCommandedStage();
+    const used = server.people.uses({ from: ada, name: 'stop' });
+    const { route } = await intake.waitFor(() => intake.events[0]);
+    await server.waitFor(() => used.answer === 5);
+    const next = newAdapter(patient);
+    await next.identify(forever);
+    expect(await next.send(aText(route, 'Stopped.'), forever)).toMatchObject({ kind: 'sent' });
+    const third = newAdapter(patient);
+    await third.identify(forever);
+    // Whether the second process got its answer is not known to the third.
+    expect(await third.send(aText(route, 'Stopped.'), forever)).toMatchObject({ kind: 'sent' });
+    expect(server.texts(dm.id)).toEqual(['parley: Stopped.']);
+    expect(server.answersTo(used)).toHaveLength(1);
+  });
+
+  it('whose time has run out is answered by a message', async () => {
+    const { server, ada, dm, adapter, intake, pass } = await aCommandedStage();
+    const used = server.people.uses({ from: ada, name: 'stop' });
+    const { route } = await intake.waitFor(() => intake.events[0]);
+    await server.waitFor(() => used.answer === 5);
+    pass(16 * 60_000);
+    expect(await adapter.send(aText(route, 'Stopped.'), forever)).toMatchObject({ kind: 'sent' });
+    expect(server.texts(dm.id).at(-1)).toBe('parley: Stopped.');
+  });
+});
+
+describe('a button', () => {
+  it('is acknowledged at once and handed over with what it stands for', async () => {
+    const { server, ada, dm, intake } = await aCommandedStage();
+    const button = { type: 2, style: 1, label: 'Yes', custom_id: 'approve:7' };
+    const components = [{ type: 1, components: [button] }];
+    const shown = server.world.add(dm, { author: server.bot, text: 'May I?', components });
+    const release = intake.hold();
+    const pressed = server.people.presses(shown, ada, 'approve:7');
+    await server.waitFor(() => pressed.answer === 6);
+    release();
+    const { event } = await intake.waitFor(() => intake.events[0]);
+    expect(event).toEqual({ kind: 'button', messageId: messageId(shown.id), data: 'approve:7' });
+  });
+});
+
+describe('the list of commands', () => {
+  it('is written only when it differs', async () => {
+    const { server, adapter } = await aCommandedStage();
+    const writes = () => server.calls.filter(({ method }) => method === 'PUT').length;
+    expect(writes()).toBe(1);
+    await adapter.commands.register([...commands].reverse(), forever);
+    expect(writes()).toBe(1);
+    await adapter.commands.register([{ name: 'stop', description: 'Ends it' }], forever);
+    expect(writes()).toBe(2);
+    expect(server.platform.commands.get('global')?.map(({ name }) => name)).toEqual(['stop']);
+    expect(server.refusals).toEqual([]);
+  });
+
+  it('that cannot be written is tried again by whoever asked, who is told why', async () => {
+    const { server, adapter } = await aCommandedStage();
+    server.fault({ kind: 'rate-limit', retryAfterMs: 60_000 });
+    await expect(adapter.commands.register([], forever)).rejects.toMatchObject({
+      code: 'channel_unavailable',
+      retry: { kind: 'later' },
+    });
+  });
+});

@@ -1,0 +1,167 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { plainText } from '#contracts/formatted-text.ts';
+import { messageId, partKey } from '#contracts/ids.ts';
+import { discordRates } from '../../platforms/discord/rates.ts';
+import { aDiscordStage, aText, forever, replyingTo } from './discord-stage.ts';
+
+const onSend = { route: 'POST /channels/:channel/messages' };
+
+describe('a send', () => {
+  it('whose answer was lost is repeated under its nonce, by another process too, and stands once', async () => {
+    const { server, dm, route, newAdapter, posts } = await aDiscordStage();
+    const outbound = aText(route(dm.id), 'hello');
+    const first = newAdapter();
+    await first.identify(forever);
+    server.fault({ kind: 'drop-answer' }, onSend);
+    expect(await first.send(outbound, forever)).toMatchObject({ kind: 'unknown' });
+    const second = newAdapter();
+    await second.identify(forever);
+    const [standing] = server.botMessages(dm.id);
+    expect(await second.send(outbound, forever)).toEqual({ kind: 'sent', receipts: [standing?.id] });
+    expect(server.texts(dm.id)).toEqual(['parley: hello']);
+    // The library's own retries would have made more calls than these.
+    expect(posts().map(({ isRepeat = false }) => isRepeat)).toEqual([false, true]);
+  });
+
+  it.each([
+    ['is answered 502', { kind: 'lose-answer' }],
+    ['is not answered', { kind: 'hang', isApplied: true }],
+    ['is cut off', { kind: 'cut' }],
+  ] as const)('is made once when it %s, and its fate is unknown', async (_, fault) => {
+    const { server, dm, route, newAdapter, posts } = await aDiscordStage();
+    const adapter = newAdapter({ callTimeoutMs: 1000 });
+    await adapter.identify(forever);
+    server.fault(fault, onSend);
+    expect(await adapter.send(aText(route(dm.id), 'hello'), forever)).toMatchObject({ kind: 'unknown' });
+    expect(posts()).toHaveLength(1);
+  });
+
+  it('is looked for when Discord has forgotten its nonce', async () => {
+    const { server, dm, ada, route, begin } = await aDiscordStage({ nonceWindowMs: 0 });
+    const { adapter } = await begin();
+    const outbound = aText(route(dm.id), 'hello');
+    const since = Date.now();
+    expect(await adapter.lookup.find(outbound, since, forever)).toEqual({
+      kind: 'candidates',
+      messageIds: [],
+    });
+    server.fault({ kind: 'drop-answer' }, onSend);
+    await adapter.send(outbound, forever);
+    server.people.sends({ from: ada, text: 'hello' });
+    const standing = server.botMessages(dm.id).map(({ id }) => id);
+    expect(await adapter.lookup.find(outbound, since, forever)).toEqual({
+      kind: 'candidates',
+      messageIds: standing,
+    });
+    server.fault({ kind: 'page', status: 502 }, { route: 'GET /channels/:channel/messages' });
+    expect(await adapter.lookup.find(outbound, since, forever)).toMatchObject({ kind: 'later' });
+  });
+
+  it('and an edit ping nobody: not by a name, not by a role, not by quoting', async () => {
+    const { server, ada, guild, general, route, begin } = await aDiscordStage();
+    const { adapter } = await begin();
+    const role = server.world.addRole(guild, 'everybody');
+    const asked = server.people.sends({ from: ada, channel: general, text: 'who?' });
+    const text = `<@${ada.id}> <@&${role.id}> @everyone @here`;
+    const quoting = replyingTo(route(general.id), asked.id);
+    const result = await adapter.send(aText(quoting, text), forever);
+    const [id = ''] = result.kind === 'sent' ? result.receipts : [];
+    const content = { kind: 'edit', messageId: messageId(id), text: plainText(`${text}!`) } as const;
+    await adapter.send({ key: partKey('edit'), route: quoting, content }, forever);
+    expect(server.botMessages(general.id)).toMatchObject([{ replyTo: asked.id, history: [{}] }]);
+    expect(server.pings).toEqual([]);
+    expect(server.refusals).toEqual([]);
+  });
+
+  it('goes into its thread, which wakes up, and back to the channel when the thread is gone', async () => {
+    const { server, ada, general, route, begin } = await aDiscordStage();
+    const { adapter } = await begin();
+    const thread = server.places.startsThread({ parent: general, name: 'plans', owner: ada });
+    server.places.archives(thread);
+    const there = route(general.id, thread.id);
+    expect(await adapter.send(aText(there, 'one'), forever)).toMatchObject({ kind: 'sent' });
+    expect(server.botMessages(thread.id).map(({ text }) => text)).toEqual(['one']);
+    server.places.archives(thread, { isLocked: true });
+    expect(await adapter.send(aText(there, 'two'), forever)).toMatchObject({
+      failure: { kind: 'thread-gone' },
+    });
+    server.places.deletesThread(thread);
+    expect(await adapter.send(aText(there, 'three'), forever)).toMatchObject({
+      failure: { kind: 'thread-gone' },
+    });
+    expect(server.botMessages(general.id)).toEqual([]);
+  });
+
+  it('that quotes a message which cannot be quoted goes without', async () => {
+    const { server, ada, general, route, begin } = await aDiscordStage();
+    const { adapter } = await begin();
+    const asked = server.people.sends({ from: ada, channel: general, text: 'who?' });
+    server.places.denies(general, 'readMessageHistory');
+    const result = await adapter.send(aText(replyingTo(route(general.id), asked.id), 'me'), forever);
+    expect(result).toMatchObject({ kind: 'sent' });
+    expect(server.botMessages(general.id)).toMatchObject([{ text: 'me', replyTo: undefined }]);
+  });
+
+  it('beyond the rate waits in the outbox: the call never leaves', async () => {
+    const { server, dm, route, begin, posts } = await aDiscordStage({ rates: discordRates });
+    const { adapter } = await begin();
+    const results = [];
+    for (let count = 0; count < 7; count += 1)
+      results.push(await adapter.send(aText(route(dm.id), `m${count}`), forever));
+    expect(results.slice(0, 5).every(({ kind }) => kind === 'sent')).toBe(true);
+    expect(results[5]).toMatchObject({ kind: 'retry', afterMs: expect.any(Number) });
+    expect(posts()).toHaveLength(5);
+    expect(server.refusals).toEqual([]);
+  });
+
+  it('where the bot may not write finds the conversation out of reach, and a revoked token refused', async () => {
+    const { server, general, dm, route, begin } = await aDiscordStage();
+    const { adapter } = await begin();
+    server.places.denies(general, 'sendMessages');
+    expect(await adapter.send(aText(route(general.id), 'x'), forever)).toMatchObject({
+      failure: { kind: 'unreachable' },
+    });
+    server.revokeToken();
+    expect(await adapter.send(aText(route(dm.id), 'x'), forever)).toMatchObject({
+      failure: { kind: 'unauthorised' },
+    });
+  });
+});
+
+describe('a file', () => {
+  const bytes = Buffer.from('a plan');
+
+  it('is sent with its name, repeated under one nonce, and stands once', async () => {
+    const { server, dm, dataDir, route, begin } = await aDiscordStage();
+    const { adapter } = await begin();
+    const path = join(dataDir, 'plan.txt');
+    await writeFile(path, bytes);
+    const content = { kind: 'media', path, name: 'plan.txt', mimeType: 'text/plain' } as const;
+    const outbound = { key: partKey('file'), route: route(dm.id), content };
+    server.fault({ kind: 'drop-answer' }, onSend);
+    expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'unknown' });
+    expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'sent' });
+    expect(server.botMessages(dm.id)).toMatchObject([{ files: [{ name: 'plan.txt', sizeBytes: 6 }] }]);
+  });
+
+  it('of a person is fetched, up to its limit, and from Discord’s hosts alone', async () => {
+    const { server, ada, begin } = await aDiscordStage();
+    const { adapter, intake } = await begin();
+    const file = server.world.addFile({ name: 'plan.txt', mimeType: 'text/plain', bytes });
+    server.people.sends({ from: ada, text: 'here', files: [file] });
+    const event = await intake.waitFor(() => intake.events[0]?.event);
+    const ref = event.kind === 'message' ? event.attachments[0] : undefined;
+    if (ref === undefined) throw new Error('no attachment came');
+    const fetched = async (one: typeof ref, maxBytes: number) => {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of adapter.media.fetch(one, maxBytes, forever)) chunks.push(chunk);
+      return Buffer.concat(chunks);
+    };
+    expect(await fetched(ref, 100)).toEqual(bytes);
+    await expect(fetched({ ...ref, sizeBytes: 1 }, 5)).rejects.toMatchObject({ code: 'media_too_large' });
+    const elsewhere = { ...ref, ref: ref.ref.replace(/ http.*$/, ' http://169.254.169.254/latest') };
+    await expect(fetched(elsewhere, 100)).rejects.toMatchObject({ code: 'media_unavailable' });
+  });
+});
