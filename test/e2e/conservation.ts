@@ -64,11 +64,12 @@ export async function untilAtRest(dataDir: string, events: number, deadlineMs = 
   for (;;) {
     // In this order: what comes in between the two looks is then seen by the second.
     const [ledger] = readStore(dataDir, 'select count(*) as events from ledger');
-    const open = findIn(dataDir, unfinished);
     const known = Number(ledger?.events ?? 0);
-    if (open.length === 0 && known >= events) return;
-    if (Date.now() > deadline) {
-      const late = open.length === 0 ? [`${known} of ${events} events are written down`] : open;
+    const isLate = Date.now() > deadline;
+    const open = known >= events || isLate ? findIn(dataDir, unfinished) : undefined;
+    if (open?.length === 0 && known >= events) return;
+    if (isLate) {
+      const late = open?.length ? open : [`${known} of ${events} events are written down`];
       throw new Error(`not at rest after ${deadlineMs} ms:\n${late.join('\n')}`);
     }
     await look();
@@ -85,7 +86,7 @@ async function untilStored(dataDir: string, sql: string, rows: number, deadlineM
 
 /** The file tells of no change, so it is looked at again; every caller has a deadline. */
 function look(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 30));
+  return new Promise((resolve) => setTimeout(resolve, 40));
 }
 
 /** Waits until so many platform events have been written down, whatever became of them. */

@@ -16,7 +16,7 @@ import { openStage, type Stage } from './stage.ts';
 import { startTelegramGateway, telegramState } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
-// They wait more than they work, and the tests in a row must not wait for the others between them.
+// They wait more than they work.
 vi.setConfig({ maxConcurrency: 8 });
 
 const isLong = process.env.PARLEY_LONG === '1';
@@ -52,7 +52,6 @@ const fateOf = `select outcome, outcomeReason as reason, outbox.state from inbox
   left join outbox on outbox.runId = inbox.runId and outbox.purpose = 'reply' where inbox.content like ?`;
 
 describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when $name', (network) => {
-  // First, because it is the longest in a row.
   describe('meets one and the same process and', { concurrent: false }, () => {
     let stage: Stage;
     let hands: Hands;
@@ -156,16 +155,19 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
       expect(crowd.breaches(dataDir)).toEqual([]);
     });
   });
+});
 
+// Beside those in a row, not behind them.
+describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when $name', (network) => {
   const { outages, renewToken } = network;
   const troubles = inTime(outages).map(({ what }) => what);
-  test(`${troubles.join(', ')}: each for ${awayMs / 1000} s while answers are due and people go on writing, and when Parley starts`, {
+  test(`${troubles.join(', ')}: each for ${awayMs / 1000} s while answers are due and people go on writing`, {
     timeout: outages.length * (awayMs + 60_000) + 60_000,
   }, async ({ onTestFinished }) => {
     const stage = await openAlone(network, forCrowd);
     onTestFinished(() => stage.close());
     const { model, dataDir } = stage;
-    const first = await stage.start();
+    await stage.start();
     const crowd = crowdOf(peopleOn(stage, network, 5));
     for (const { begin, end } of inTime(outages)) {
       const [answered, asked] = [crowd.answered(), model.requests.length];
@@ -184,15 +186,6 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
       await end(stage);
       await untilAtRest(dataDir, crowd.count(), 30_000);
     }
-    await first.stop();
-    const [{ begin, end, shown }] = outages;
-    await begin(stage);
-    crowd.speaks();
-    const { url } = await stage.start();
-    const { state, detail } = await channelShown(url, network.channel);
-    expect([state, detail]).toEqual(['trouble', expect.stringMatching(shown)]);
-    await end(stage);
-    await untilAtRest(dataDir, crowd.count(), 30_000);
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
@@ -233,9 +226,9 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
   });
 
   const change = renewToken === undefined ? '' : ' with another token, the old one being refused';
-  test(`delivers twice, in another order, and again after a restart${change}`, { timeout: 120_000 }, async ({
-    onTestFinished,
-  }) => {
+  test(`delivers twice, in another order, and again after a restart while it ${outages[0].what}${change}`, {
+    timeout: 120_000,
+  }, async ({ onTestFinished }) => {
     const stage = await openAlone(network, forCrowd);
     onTestFinished(() => stage.close());
     const { dataDir } = stage;
@@ -255,7 +248,13 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
       crowd.speaks();
     }
     await first.stop();
-    await stage.start();
+    const [{ begin, end, shown }] = outages;
+    await begin(stage);
+    crowd.speaks();
+    const { url } = await stage.start();
+    const { state, detail } = await channelShown(url, network.channel);
+    expect([state, detail]).toEqual(['trouble', expect.stringMatching(shown)]);
+    await end(stage);
     hands.redeliver(12);
     hands.inDisorder(() => crowd.speaks());
     await untilAtRest(dataDir, crowd.count(), 30_000);
