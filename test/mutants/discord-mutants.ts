@@ -1,0 +1,116 @@
+import type { Mutant } from './mutants.ts';
+
+const receiving = 'test/channels/discord/receiving.test.ts';
+const backfill = 'test/channels/discord/backfill.test.ts';
+const sending = 'test/channels/discord/sending.test.ts';
+const interactions = 'test/channels/discord/interactions.test.ts';
+
+/** Broken variants of the channel whose gateway forgets, and whose history is read instead. */
+export const discordMutants: readonly Mutant[] = [
+  {
+    name: 'what was read between two sessions is believed',
+    invariant: 'after a lost session everything said before the new one is read',
+    edits: [
+      {
+        file: 'channels/discord/receiver.ts',
+        find: '    // What was read since the last session ended may have been read too early.\n    this.#sessionChanged();\n',
+        replace: '',
+      },
+    ],
+    test: { file: receiving, name: 'reads again what was read before it began' },
+  },
+  {
+    name: 'live events before what was missed',
+    invariant: 'while a conversation is read its live events wait',
+    edits: [
+      {
+        file: 'channels/discord/history.ts',
+        find: '    if (this.#live.has(channelId)) {\n      void this.#deps.store',
+        replace:
+          '    if (channelId !== undefined) {\n      this.#fill(channelId);\n      void this.#deps.store',
+      },
+    ],
+    test: { file: backfill, name: 'its live events wait behind what was missed' },
+  },
+  {
+    name: 'one page of history',
+    invariant: 'history is read to its end, however long it is',
+    edits: [
+      {
+        file: 'channels/discord/history.ts',
+        find: '      isMore = page.length === pageSize;',
+        replace: '      isMore = page.length > pageSize;',
+      },
+    ],
+    test: { file: backfill, name: 'is handed over once and in order, page by page' },
+  },
+  {
+    name: 'the floor moves while a guild is away',
+    invariant: 'the cursor passes nothing that may have been missed',
+    edits: [
+      {
+        file: 'channels/discord/receiver.ts',
+        find: ' && this.#awaitedGuilds.size === 0 && ',
+        replace: ' && ',
+      },
+    ],
+    test: { file: backfill, name: 'loses nothing of a channel that was never heard of before' },
+  },
+  {
+    name: 'a stranger forgotten in a crash',
+    invariant: 'a direct conversation is known before its first message is handed over',
+    edits: [
+      {
+        file: 'channels/discord/history.ts',
+        find: "if (place.chat.kind === 'dm') await contacts.add(channelId, after);",
+        replace: 'void contacts;',
+      },
+    ],
+    test: { file: receiving, name: 'found again after a crash before its first message was stored' },
+  },
+  {
+    name: 'a send without enforce_nonce',
+    invariant: 'a send that is repeated stands once',
+    edits: [
+      {
+        file: 'channels/discord/api.ts',
+        find: 'const options = { body, signal,',
+        replace: 'const options = { body: { ...body, enforce_nonce: false }, signal,',
+      },
+    ],
+    test: { file: sending, name: 'whose answer was lost is repeated under its nonce' },
+    isSample: true,
+  },
+  {
+    name: 'the library repeats by itself',
+    invariant: 'what may have been delivered is never repeated blindly',
+    edits: [{ file: 'channels/discord/api.ts', find: '      retries: 0,', replace: '      retries: 3,' }],
+    test: { file: sending, name: 'is made once when it is answered 502, and its fate is unknown' },
+  },
+  {
+    name: 'a quote that pings',
+    invariant: 'no text of ours pings anybody',
+    edits: [
+      {
+        file: 'channels/discord/outbound.ts',
+        find: 'const noMentions = { parse: [], replied_user: false } as const;',
+        replace: 'const noMentions = { parse: [], replied_user: true } as const;',
+      },
+    ],
+    test: { file: sending, name: 'and an edit ping nobody' },
+    isSample: true,
+  },
+  {
+    name: 'a command acknowledged when it is stored',
+    invariant: 'an interaction has its first answer within 3 seconds, whatever the store does',
+    edits: [
+      {
+        file: 'channels/discord/interactions.ts',
+        find: 'const isDeferred = this.#defer({ id, token }, deferral.message);',
+        replace:
+          'const isDeferred = this.#deps.clock.wait(60_000).then(() => this.#defer({ id, token }, deferral.message));',
+      },
+    ],
+    test: { file: interactions, name: 'is acknowledged before the store has it' },
+  },
+];
