@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { plainText } from '#contracts/formatted-text.ts';
 import { messageId, partKey } from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
 import { discordRates } from '../../platforms/discord/rates.ts';
 import { aDiscordStage, aText, forever, replyingTo } from './discord-stage.ts';
 
@@ -129,6 +130,33 @@ describe('a send', () => {
     expect(await adapter.send(aText(route(dm.id), 'x'), forever)).toMatchObject({
       failure: { kind: 'unauthorised' },
     });
+  });
+});
+
+describe('the token', () => {
+  it('stands in no line of the log and in no result, whatever goes wrong', async () => {
+    const lines: string[] = [];
+    const keep = (fields: object, event?: string) => void lines.push(JSON.stringify([event, fields]));
+    const log = { debug: keep, info: keep, warn: keep, error: keep } as Log;
+    const { server, dm, route, newAdapter } = await aDiscordStage();
+    const adapter = newAdapter({ log, callTimeoutMs: 1000 });
+    await adapter.identify(forever);
+    const faults = [
+      { kind: 'refuse', status: 400, code: 1, message: 'Bad Request' },
+      { kind: 'refuse', status: 401, code: 0, message: '401: Unauthorized' },
+      { kind: 'page', status: 403 },
+      { kind: 'lose-answer' },
+      { kind: 'cut' },
+    ] as const;
+    for (const fault of faults) {
+      server.fault(fault, onSend);
+      lines.push(JSON.stringify(await adapter.send(aText(route(dm.id), 'x', fault.kind), forever)));
+    }
+    await server.goAway();
+    lines.push(JSON.stringify(await adapter.send(aText(route(dm.id), 'x', 'away'), forever)));
+    lines.push(String(await newAdapter({ log }).identify(forever).catch(String)));
+    expect(lines.length).toBeGreaterThan(faults.length * 2);
+    expect(lines.filter((line) => line.includes(server.token))).toEqual([]);
   });
 });
 
