@@ -178,7 +178,10 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
       await begin(stage);
       gate.open();
       const tried = `select 1 from outbox where state = 'pending' and problem is not null`;
-      await until(() => readStore(dataDir, tried).length === 5, { what: 'answers that could not be sent' });
+      await until(() => readStore(dataDir, tried).length === 5, {
+        what: 'answers that could not be sent',
+        deadlineMs: 30_000,
+      });
       crowd.speaks();
       // How long it is away is the fault itself.
       await pause(awayMs);

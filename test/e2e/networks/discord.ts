@@ -86,6 +86,14 @@ const outages: Network['outages'] = [
       return serverOf(stage).comeBack();
     },
   },
+  {
+    // Calls are given up after 15 s.
+    what: 'says nothing more though every connection stays open',
+    isInLongRunsOnly: true,
+    shown: /did not answer in time/,
+    begin: (stage) => serverOf(stage).goSilent(),
+    end: (stage) => serverOf(stage).clearFaults(),
+  },
 ];
 
 const poison: readonly (readonly [string, Wire])[] = [
