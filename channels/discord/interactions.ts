@@ -35,6 +35,8 @@ type Open = InteractionToken & {
   readonly end: AbortController;
   /** The part that is its answer, sent or on its way. */
   answer: PartKey | undefined;
+  /** Its place is being taken away: what is put there would go with it. */
+  isWithdrawn: boolean;
 };
 
 const types = { command: 2, component: 3 } as const;
@@ -53,7 +55,7 @@ export class Interactions {
     if (type !== types.command || this.#open.has(id)) return;
     const end = new AbortController();
     const isDeferred = this.#defer({ id, token }, deferral.message);
-    this.#open.set(id, { id, application, token, isDeferred, end, answer: undefined });
+    this.#open.set(id, { id, application, token, isDeferred, end, answer: undefined, isWithdrawn: false });
     void this.#deps.tokens.keep({ id, application, token });
     void this.#deps.clock.wait(tokenLifetimeMs, end.signal).then(() => this.#expire(id));
   }
@@ -70,7 +72,8 @@ export class Interactions {
    */
   async answer({ id, key, body, signal }: Answering): Promise<string | undefined> {
     const one = this.#open.get(id);
-    if (one === undefined || (one.answer !== undefined && one.answer !== key)) return undefined;
+    if (one === undefined || one.isWithdrawn || (one.answer !== undefined && one.answer !== key))
+      return undefined;
     one.answer = key;
     if (!(await one.isDeferred)) return this.#forget(id);
     return (await this.#replace(one, { body, signal })) ?? this.#forget(id);
@@ -81,6 +84,7 @@ export class Interactions {
    * nothing has answered it.
    */
   async answerLate({ id, body, signal }: Omit<Answering, 'key'>): Promise<string | undefined> {
+    if (this.#open.has(id)) return undefined;
     const known = await this.#deps.tokens.recall(id);
     return known && this.#replace(known, { body, signal });
   }
@@ -118,14 +122,14 @@ export class Interactions {
   #expire(id: string): void {
     const one = this.#open.get(id);
     if (one === undefined || one.end.signal.aborted) return;
-    if (one.answer === undefined) void this.#withdraw(id);
-    else this.#forget(id);
+    if (one.answer === undefined && !one.isWithdrawn) void this.#withdraw(id);
+    this.#forget(id);
   }
 
   async #withdraw(id: string): Promise<void> {
     const one = this.#open.get(id);
-    if (one === undefined || one.answer !== undefined) return;
-    this.#forget(id);
+    if (one === undefined || one.answer !== undefined || one.isWithdrawn) return;
+    one.isWithdrawn = true;
     if (!(await one.isDeferred)) return;
     await this.#deps.api.removeOriginal(one.application, one.token).catch((error: unknown) => {
       const reason = readRefusal(error)?.reason ?? networkReason(error);

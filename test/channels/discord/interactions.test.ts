@@ -14,6 +14,13 @@ const callback = 'POST /interactions/:interaction/:token/callback';
 /** Pauses last as long as they say: "thinking…" stays for a while. */
 const patient = { clock: systemClock };
 
+class Refusing extends RecordingIntake {
+  override async accept(batch: InboundBatch): Promise<readonly Acceptance[]> {
+    await super.accept(batch);
+    return batch.events.map(() => ({ kind: 'refused', reason: 'dm-disabled' }));
+  }
+}
+
 /** A bot that has its commands. */
 async function aCommandedStage(intake = new RecordingIntake()) {
   let at = Date.now();
@@ -62,17 +69,26 @@ describe('a slash command', () => {
   });
 
   it('that is not let in leaves nothing behind', async () => {
-    class Refusing extends RecordingIntake {
-      override async accept(batch: InboundBatch): Promise<readonly Acceptance[]> {
-        await super.accept(batch);
-        return batch.events.map(() => ({ kind: 'refused', reason: 'dm-disabled' }));
-      }
-    }
     const { server, ada, general } = await aCommandedStage(new Refusing());
     const used = server.people.uses({ from: ada, name: 'stop', channel: general });
     await server.waitFor(() => server.deletedMessages(general.id).length === 1);
     expect(server.answersTo(used)).toEqual([]);
     expect(server.texts(general.id)).toEqual([]);
+  });
+
+  it('whose place is being taken away is told why by a message', async () => {
+    const { server, ada, dm, adapter, intake } = await aCommandedStage(new Refusing());
+    server.fault(
+      { kind: 'hang', isApplied: false },
+      { route: 'DELETE /webhooks/:application/:token/messages/:message' },
+    );
+    const used = server.people.uses({ from: ada, name: 'stop' });
+    const envelope = await intake.waitFor(() => intake.events[0]);
+    await server.waitFor(() => server.calls.some(({ method }) => method === 'DELETE'));
+    const notice = aText(envelope.route, 'You may not.');
+    expect(await adapter.send(notice, forever)).toMatchObject({ kind: 'sent' });
+    expect(server.answersTo(used).map(({ text }) => text)).toEqual(['']);
+    expect(server.texts(dm.id).at(-1)).toBe('parley: You may not.');
   });
 
   it('is answered in its place by the process after a crash, once', async () => {
