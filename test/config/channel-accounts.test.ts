@@ -65,6 +65,18 @@ describe('several accounts of one network', () => {
     expect(none.accounts?.a?.enabled).toBe(false);
   });
 
+  it('of Discord have a token each, and one bot is configured once', () => {
+    const first = 'MTA0NzM0MTIzNDU2Nzg5MDEy.G4abcd.0123456789abcdefghijklmnopqrs-_xyz';
+    const variables = { DISCORD_BOT_TOKEN: first, DISCORD_BOT_TOKEN_WORK: `${first}2` };
+    const { discord } = load({ discord: { backfillHours: 5, accounts: { work: {} } } }, variables).channels;
+    expect(discord.accounts?.work).toMatchObject({ enabled: true, backfillHours: 5 });
+    expect(`${discord.token} ${discord.accounts?.work?.token}`).toBe('[secret] [secret]');
+    const twice = { ...variables, DISCORD_BOT_TOKEN_WORK: first };
+    expect(problemOf({ discord: { accounts: { work: {} } } }, twice)).toContain(
+      'the same as DISCORD_BOT_TOKEN',
+    );
+  });
+
   it('of Signal share the address and have a number each', () => {
     const accounts = { work: { number: '+15550002222' }, home: { number: '+15550003333' } };
     const { signal } = load({ signal: { apiUrl: 'http://127.0.0.1:8080', accounts } }).channels;

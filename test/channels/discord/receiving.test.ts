@@ -171,6 +171,17 @@ describe('what the developer portal allows', () => {
     });
   });
 
+  it('may change while the bot runs: it connects anew, and reads what was missed', async () => {
+    const { server, ada, begin } = await aDiscordStage();
+    const { intake } = await begin();
+    server.people.sends({ from: ada, text: 'one' });
+    await intake.waitFor(() => intake.texts.length === 1);
+    server.gateway.cut({ code: 4014, isResumable: false });
+    server.people.sends({ from: ada, text: 'two' });
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(server.gateway.counts.identifies).toBe(2);
+  });
+
   it('a token that is withdrawn while the bot runs is said to be refused', async () => {
     const { server, begin } = await aDiscordStage();
     const { adapter, intake } = await begin();

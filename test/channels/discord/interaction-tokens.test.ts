@@ -1,0 +1,46 @@
+import { appendFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { snowflakeAt } from '../../../channels/discord/ids.ts';
+import { InteractionTokens, tokenLifetimeMs } from '../../../channels/discord/interaction-tokens.ts';
+import { silentLog } from '../../support/silent-log.ts';
+import { hastyClock } from '../hasty-clock.ts';
+
+async function aFile() {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-tokens-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'interactions-1');
+  let at = 1_800_000_000_000;
+  const deps = { path, clock: { ...hastyClock, now: () => at }, log: silentLog };
+  const aToken = (token: string) => ({ id: snowflakeAt(at), application: '1100', token });
+  const pass = (ms: number) => {
+    at += ms;
+  };
+  return { path, deps, aToken, pass };
+}
+
+it('recalls what another process kept, until it has run out, and then drops it from the file', async () => {
+  const { path, deps, aToken, pass } = await aFile();
+  const one = aToken('first');
+  await (await InteractionTokens.open(deps)).keep(one);
+  const tokens = await InteractionTokens.open(deps);
+  expect(await tokens.recall(one.id)).toEqual(one);
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  pass(tokenLifetimeMs);
+  expect(await tokens.recall(one.id)).toBeUndefined();
+  await InteractionTokens.open(deps);
+  expect(await readFile(path, 'utf8')).toBe('');
+});
+
+it('loses no whole line to one that a crash cut off', async () => {
+  const { path, deps, aToken, pass } = await aFile();
+  const one = aToken('first');
+  await (await InteractionTokens.open(deps)).keep(one);
+  await appendFile(path, '12345');
+  const tokens = await InteractionTokens.open(deps);
+  pass(1);
+  const two = aToken('second');
+  await tokens.keep(two);
+  expect([await tokens.recall(one.id), await tokens.recall(two.id)]).toEqual([one, two]);
+});
