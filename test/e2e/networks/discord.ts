@@ -68,7 +68,7 @@ const sendFaults: readonly SendFault[] = [
   },
 ];
 
-/** The sessions are kept for a while: what happened meanwhile is told when they are taken up again. */
+/** Parley begins a new session then and reads what it has missed; resuming one is among the cuts. */
 const away: Outage = {
   what: 'is away',
   shown: /ECONNREFUSED/,
@@ -78,14 +78,6 @@ const away: Outage = {
 
 const outages: Network['outages'] = [
   away,
-  {
-    ...away,
-    what: 'is away and has forgotten its sessions',
-    end: (stage) => {
-      serverOf(stage).gateway.expireSessions();
-      return serverOf(stage).comeBack();
-    },
-  },
   {
     // Calls are given up after 15 s.
     what: 'says nothing more though every connection stays open',
