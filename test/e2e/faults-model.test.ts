@@ -9,7 +9,7 @@ import { until } from './until.ts';
 
 const unavailable = 'I cannot reach the model at the moment. Please try again later.';
 const refused = 'The model could not take this request. My owner finds the reason in the log.';
-const impatient = { run: { modelIdleMs: 1000, timeoutMs: 20_000 } };
+const impatient = { run: { modelIdleMs: 4000, timeoutMs: 30_000 } };
 
 const passing: readonly { readonly what: string; readonly fault: Reply }[] = [
   { what: '429 with retry-after', fault: { status: 429, retryAfter: 1 } },

@@ -16,7 +16,6 @@ export const accessMutants: readonly Mutant[] = [
       },
     ],
     test: { file: store, name: 'is let in on the account that showed the code, once' },
-    isSample: true,
   },
   {
     name: 'pairing code that never expires',
@@ -65,7 +64,6 @@ export const accessMutants: readonly Mutant[] = [
       },
     ],
     test: { file: 'test/inbound/access-race.test.ts', name: 'decides again when somebody is revoked' },
-    isSample: true,
   },
   {
     name: 'what waits outlives a revocation',

@@ -98,7 +98,6 @@ export const discordMutants: readonly Mutant[] = [
       },
     ],
     test: { file: sending, name: 'and an edit ping nobody' },
-    isSample: true,
   },
   {
     name: 'a command acknowledged when it is stored',

@@ -45,7 +45,6 @@ export const linkMutants: readonly Mutant[] = [
       },
     ],
     test: { file: links, name: 'shuts out the one whose conversation the others go on in' },
-    isSample: true,
   },
   {
     name: 'linked account speaks with the rights of another',

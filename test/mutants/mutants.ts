@@ -41,6 +41,7 @@ export const mutants: readonly Mutant[] = [
         replace: '',
       },
     ],
+    isSample: true,
     test: { file: lanes, name: 'stores a redelivered event once' },
   },
   {
@@ -172,7 +173,6 @@ export const mutants: readonly Mutant[] = [
       },
     ],
     test: { file: 'test/store/torn-steps.test.ts', name: 'leaves nothing behind' },
-    isSample: true,
   },
   {
     name: 'finish without looking for steers',
@@ -221,7 +221,6 @@ export const mutants: readonly Mutant[] = [
       },
     ],
     test: { file: lanes, name: 'collects what waits after a quiet window into one run, apart by authority' },
-    isSample: true,
   },
   {
     name: 'newest first',
@@ -369,7 +368,6 @@ export const mutants: readonly Mutant[] = [
       file: 'test/agent/tool-batch.test.ts',
       name: 'puts results into the transcript in source order while end events come in completion order',
     },
-    isSample: true,
   },
   {
     name: 'path checked, then opened by name',
@@ -416,7 +414,6 @@ export const mutants: readonly Mutant[] = [
       },
     ],
     test: { file: 'test/server/origins.test.ts', name: 'answers no other spelling of its address' },
-    isSample: true,
   },
   {
     name: 'Origin check dropped',
