@@ -39,7 +39,8 @@ export function openRunScope(outer: AbortSignal, clock: Clock, runTimeoutMs: num
     close: () => {
       isClosed = true;
       outer.removeEventListener('abort', onOuterAbort);
-      controller.abort();
+      // A reason of our own: the default one is an error with a stack, made for nobody.
+      controller.abort('the run is over');
     },
   };
 }

@@ -2,7 +2,7 @@
  * How what people wrote becomes the model's text. What strangers wrote is data: it stands between two
  * lines with a random boundary, without role tokens and without anything that looks like such a line.
  */
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { Brand } from '#contracts/ids.ts';
 import type { Authority } from '#contracts/outcome.ts';
@@ -34,16 +34,9 @@ export type GroupContextItem = {
 /** A line that looks like one of our labels inside somebody's text. */
 const IMITATED_LABEL = /^(\s*)\[(?=[^\]\n]{0,200}(?:·|\battached\b))/gim;
 
-const BOUNDARY_BYTES = 12;
-
+/** 122 random bits: nobody can write the end of what encloses his text. */
 export function newBoundary(): Boundary {
-  return boundaryFrom(randomBytes(BOUNDARY_BYTES));
-}
-
-/** Makes a boundary of at least 12 random bytes. */
-export function boundaryFrom(bytes: Uint8Array): Boundary {
-  if (bytes.length < BOUNDARY_BYTES) throw new RangeError(`a boundary takes ${BOUNDARY_BYTES} random bytes`);
-  return Buffer.from(bytes).toString('hex') as Boundary;
+  return randomUUID().replaceAll('-', '') as Boundary;
 }
 
 /** `about` says what it is and from whom; it is cleaned too. */

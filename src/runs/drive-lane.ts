@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
@@ -6,7 +5,7 @@ import type { Probe } from '#contracts/probe.ts';
 import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
 import type { Notices } from '../replies/notices.ts';
-import { boundaryFrom, wrapUntrusted } from '../replies/untrusted.ts';
+import { newBoundary, wrapUntrusted } from '../replies/untrusted.ts';
 import type { Store } from '../store/command.ts';
 import type { Effects } from '../store/intake/proposal.ts';
 import { type Claim, type ClaimedRun, claimLane } from '../store/lanes/claim-lane.ts';
@@ -119,7 +118,7 @@ async function execute(
 
 /** How what others said is framed for the model; the boundary is new for every take, so nobody can close it. */
 export function newFraming(): Framing {
-  const boundary = boundaryFrom(randomBytes(16));
+  const boundary = newBoundary();
   const frame = (about: string) => wrapUntrusted('', about, boundary).split('\n');
   const [contextIntro = ''] = frame('what was said and done here before, for context only');
   const [overflowIntro = ''] = frame('older messages, shortened because too many were waiting');
