@@ -4,6 +4,7 @@
  */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { patienceMs } from '../support/patience.ts';
 import { launchChromium } from './chromium.ts';
 
 export type PageTarget = {
@@ -22,8 +23,6 @@ export type PageScript = {
   /** Said during the long task; what the agent says after taking it in. */
   readonly steer: { readonly text: string; readonly answer: RegExp };
 };
-
-const patienceMs = 10_000;
 
 export function pageContract(name: string, script: PageScript, startTarget: () => Promise<PageTarget>): void {
   describe(`the page on ${name}`, () => {

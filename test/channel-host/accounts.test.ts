@@ -9,9 +9,10 @@ import { ParleyError } from '#contracts/errors.ts';
 import { accountId, channelId } from '#contracts/ids.ts';
 import { type ChannelHost, createChannelHost } from '../../src/channel-host/channel-host.ts';
 import { openStore } from '../../src/store/open-store.ts';
+import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-const patient = { timeout: 15_000, interval: 10 };
+const patient = { timeout: patienceMs, interval: 10 };
 const net = channelId('net');
 
 /** A network whose tokens are `<account>:<mood>`; a moody account cannot be reached, or is refused. */

@@ -11,9 +11,10 @@ import type { Store, StoreQuery } from '../../src/store/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { aMessage, aWorker } from '../store/builders.ts';
+import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
-const patient = { timeout: 15_000, interval: 10 };
+const patient = { timeout: patienceMs, interval: 10 };
 const broken = channelId('carrier');
 const works = channelId('test');
 

@@ -11,10 +11,11 @@ import { claimAccount } from '../../src/store/accounts.ts';
 import type { Store } from '../../src/store/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
+import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const help: NativeCommand = { name: 'help', description: 'Show the commands' };
-const patient = { timeout: 15_000, interval: 5 };
+const patient = { timeout: patienceMs, interval: 5 };
 
 async function aStore(): Promise<Store> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-commands-'));

@@ -29,7 +29,7 @@ export class RecordingIntake implements Intake {
   /** `patienceMs`: how long `waitFor` waits. */
   constructor(
     stored: Stored = { events: [], keys: new Set(), anchors: new Map(), cursor: undefined },
-    patienceMs = 15_000,
+    patienceMs = 30_000,
   ) {
     this.#stored = stored;
     this.#patienceMs = patienceMs;

@@ -6,6 +6,7 @@ import { partKey } from '#contracts/ids.ts';
 import { terminalRoute } from '../../channels/terminal/ids.ts';
 import { runChat } from '../../src/cli/chat-client.ts';
 import { aTerminalHost } from '../channels/terminal/terminal-setup.ts';
+import { patienceMs } from '../support/patience.ts';
 import { createSessionDouble, type SessionDouble } from '../support/session-double.ts';
 
 const route = terminalRoute('main');
@@ -123,7 +124,7 @@ describe('the chat client', () => {
       return { input, output, code };
     };
     const shows = (chat: ReturnType<typeof start>, text: string) =>
-      expect.poll(() => chat.output.text(), { timeout: 5000 }).toContain(text);
+      expect.poll(() => chat.output.text(), { timeout: patienceMs }).toContain(text);
 
     it('shows what was said before, tools, the growing answer and the answer once', async () => {
       session.say(route, { text: 'from yesterday' });

@@ -7,6 +7,7 @@ import type { Log } from '../../src/contracts/log.ts';
 import { startSweeper } from '../../src/queue/sweeper.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { aLane, aMessage, aWorker } from '../store/builders.ts';
+import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 /** A sweeper that starts an hour after a message came that nobody has looked at. */
@@ -61,6 +62,6 @@ it('raises one alarm for a lane that nobody works on for 10 s', async () => {
   expect(told).toEqual([`${key} waits true`]);
   // The sweeper's clock is an hour ahead, and a lease is live by it.
   await aWorker(store).claimRun(key, 2 * 3_600_000);
-  await vi.waitUntil(() => told.length > 1, { timeout: 10_000 });
+  await vi.waitUntil(() => told.length > 1, { timeout: patienceMs });
   expect(told).toEqual([`${key} waits true`, `${key} goes on`]);
 });

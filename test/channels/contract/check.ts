@@ -1,3 +1,4 @@
+import { patienceMs } from '../../support/patience.ts';
 import type { ChannelHarness } from './harness.ts';
 import { NotPlayed, Trial } from './trial.ts';
 
@@ -23,16 +24,13 @@ export type Verdict =
   /** The platform cannot play what the rule is about. */
   | { readonly kind: 'not-played' };
 
-/** Generous: a loaded machine may take its time, and a channel that keeps the rule never needs it. */
-const defaultPatienceMs = 15_000;
-
 /** Tries one rule on a fresh platform and cleans up after it. */
 export async function tryCheck(
   check: ContractCheck,
   setup: () => Promise<ChannelHarness>,
-  patienceMs = defaultPatienceMs,
+  patience = patienceMs,
 ): Promise<Verdict> {
-  const trial = new Trial(await setup(), patienceMs);
+  const trial = new Trial(await setup(), patience);
   const verdict = await judge(check, trial);
   try {
     await trial.adapter.stop();

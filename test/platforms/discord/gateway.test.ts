@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { patienceMs } from '../../support/patience.ts';
 import { intents } from './intents.ts';
 import { callRaw, RawGateway } from './raw-client.ts';
 import { type DiscordServer, type DiscordServerOptions, startDiscordServer } from './server.ts';
@@ -37,7 +38,7 @@ const connect = async (asked: number = usual, more?: Wire) => {
 };
 /** The client's side changes without the server's knowing, so it is asked again and again. */
 const until = async (isSo: () => boolean) => {
-  await expect.poll(isSo, { timeout: 10_000, interval: 5 }).toBe(true);
+  await expect.poll(isSo, { timeout: patienceMs, interval: 5 }).toBe(true);
 };
 const closed = async (gateway: RawGateway) => {
   await until(() => gateway.closeCode !== undefined);
@@ -45,7 +46,7 @@ const closed = async (gateway: RawGateway) => {
 };
 const texts = (gateway: RawGateway) => gateway.events('MESSAGE_CREATE').map(({ d }) => d.content);
 const heard = async (gateway: RawGateway, ...expected: readonly string[]) =>
-  expect.poll(() => texts(gateway), { timeout: 10_000, interval: 5 }).toEqual(expected);
+  expect.poll(() => texts(gateway), { timeout: patienceMs, interval: 5 }).toEqual(expected);
 
 describe('a connection', () => {
   it('begins with Hello, READY and the guilds, in this order', async () => {

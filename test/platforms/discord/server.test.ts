@@ -1,5 +1,6 @@
 /** Two client libraries that know nothing of this server must find it to be Discord. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { patienceMs } from '../../support/patience.ts';
 import { type Bot, type StartBot, startDiscordJs, startOceanic } from './clients.ts';
 import { mention } from './people.ts';
 import { type DiscordServer, startDiscordServer } from './server.ts';
@@ -25,7 +26,7 @@ afterEach(async () => {
 
 /** Waits until the bot has heard exactly this. */
 const heard = (...expected: readonly string[]) =>
-  vi.waitFor(() => expect(bot.heard).toEqual(expected), { timeout: 10_000, interval: 10 });
+  vi.waitFor(() => expect(bot.heard).toEqual(expected), { timeout: patienceMs, interval: 10 });
 
 const clients: readonly (readonly [string, StartBot])[] = [
   ['discord.js', startDiscordJs],

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
-import { untilHeardHere } from '../../support/loop-turns.ts';
 import { patienceMs } from '../../support/patience.ts';
 import { answerCall, type Reply } from './answer.ts';
 import { download } from './cdn.ts';
@@ -248,7 +247,6 @@ export class DiscordServer {
     this.gateway.cut();
     for (const socket of this.#sockets) socket.destroy();
     await closed;
-    await untilHeardHere();
   }
 
   /** Listens again, on the same port. */

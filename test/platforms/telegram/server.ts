@@ -4,7 +4,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { untilHeardHere } from '../../support/loop-turns.ts';
 import { patienceMs } from '../../support/patience.ts';
 import { type Fault, type FaultMatch, Faults } from './faults.ts';
 import { type Draft, methods, type Outcome, type Platform, type Typing } from './methods.ts';
@@ -190,7 +189,6 @@ export class TelegramServer {
     http.close();
     for (const socket of this.#sockets) socket.destroy();
     await closed;
-    await untilHeardHere();
   }
 
   /** Listens again, on the same port. */
