@@ -155,7 +155,7 @@ describeEachDatabase('a lane that several accounts write in', (open, beside) => 
         ),
         isLong
           ? { numRuns: 2_000 }
-          : { numRuns: 10_000, interruptAfterTimeLimit: 2_500, markInterruptAsFailure: false },
+          : { numRuns: 10_000, interruptAfterTimeLimit: 1_000, markInterruptAsFailure: false },
       );
     },
     600_000,

@@ -151,7 +151,8 @@ describe.each(clients)('%s', (_, start) => {
     await server.goAway();
     server.people.sends({ from: ada, text: 'anybody?' });
     await server.comeBack();
-    await heard('says anybody?');
+    // A client may find the door shut once or twice before it is open again, and say so.
+    await vi.waitFor(() => expect(bot.heard).toContain('says anybody?'), { timeout: patienceMs });
   });
 
   it('answers a command later and a button at once', async () => {
