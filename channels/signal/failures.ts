@@ -5,6 +5,7 @@
  * message, and safe to repeat for edits, deletes and reactions.
  */
 import { z } from 'zod';
+import { neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
 export type Answer = {
@@ -102,41 +103,7 @@ function isRepeatable({ kind }: OutboundContent): boolean {
   return kind === 'edit' || kind === 'delete' || kind === 'reaction';
 }
 
-const neverConnected = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'CERT_HAS_EXPIRED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-]);
-
-/** True when the request certainly never left: no address, no connection, no trust. */
-export function neverLeft(error: unknown): boolean {
-  const codes = causesOf(error).flatMap((fault) => codeOf(fault) ?? []);
-  return codes.length > 0 && codes.every((code) => neverConnected.has(code));
-}
-
+/** For logs and results; see `noAnswerFrom`. */
 export function networkReason(error: unknown): string {
-  const codes = [...new Set(causesOf(error).flatMap((fault) => codeOf(fault) ?? []))];
-  return `no answer from signal-cli-rest-api${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
-}
-
-function codeOf(fault: unknown): string | undefined {
-  const code = typeof fault === 'object' && fault !== null && 'code' in fault ? fault.code : undefined;
-  return typeof code === 'string' ? code : undefined;
-}
-
-/** A failed connect to several addresses keeps them in `errors`. */
-function causesOf(error: unknown, depth = 0): readonly unknown[] {
-  if (typeof error !== 'object' || error === null || depth > 6) return [];
-  const many = 'errors' in error && Array.isArray(error.errors) ? (error.errors as readonly unknown[]) : [];
-  const cause = 'cause' in error ? [error.cause] : [];
-  return [error, ...[...cause, ...many].flatMap((one) => causesOf(one, depth + 1))];
+  return noAnswerFrom('signal-cli-rest-api', error);
 }

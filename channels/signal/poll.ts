@@ -3,12 +3,14 @@
  * so whatever an answer carries exists here alone: few are asked for at a time, no poll is cut off, and
  * none is made while the store cannot take what it would bring.
  */
+
 import type { ChannelGap } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
+import { neverLeft } from '#contracts/network-fault.ts';
 import type { SignalApi } from './api.ts';
 import type { SignalConfig } from './config.ts';
-import { networkReason, neverLeft, readError, refusalReason } from './failures.ts';
+import { networkReason, readError, refusalReason } from './failures.ts';
 
 export type PollDeps = {
   readonly api: Pick<SignalApi, 'send'>;

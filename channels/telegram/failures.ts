@@ -4,6 +4,7 @@
  * Everything else is unknown for a send, and safe to repeat for edits, deletes and reactions.
  */
 import { conversationId } from '#contracts/ids.ts';
+import { neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
 export type ApiRefusal = {
@@ -84,49 +85,7 @@ function ambiguous(content: OutboundContent, reason: string): SendResult {
   return isRepeatable ? { kind: 'retry', afterMs: 0, reason } : { kind: 'unknown', reason };
 }
 
-const neverConnected = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'CERT_HAS_EXPIRED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-]);
-
-/** True when the request certainly never left: no address, no connection, no trust. */
-export function neverLeft(error: unknown): boolean {
-  const faults = causesOf(error).filter((fault) => codeOf(fault) !== undefined);
-  return (
-    faults.length > 0 &&
-    faults.every((fault) => neverConnected.has(codeOf(fault) ?? '') || isConnecting(fault))
-  );
-}
-
-function isConnecting(fault: unknown): boolean {
-  return typeof fault === 'object' && fault !== null && 'syscall' in fault && fault.syscall === 'connect';
-}
-
-/** For logs and results: the codes of the fault, never an address, which would hold the token. */
+/** For logs and results; see `noAnswerFrom`. */
 export function networkReason(error: unknown): string {
-  const codes = [...new Set(causesOf(error).flatMap((fault) => codeOf(fault) ?? []))];
-  return `no answer from Telegram${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
-}
-
-function codeOf(fault: unknown): string | undefined {
-  const code = typeof fault === 'object' && fault !== null && 'code' in fault ? fault.code : undefined;
-  return typeof code === 'string' ? code : undefined;
-}
-
-/** grammY keeps the cause in `error`, fetch in `cause`, a failed connect to several addresses in `errors`. */
-function causesOf(error: unknown, depth = 0): readonly unknown[] {
-  if (typeof error !== 'object' || error === null || depth > 6) return [];
-  const inner = ['error', 'cause'].map((key) => (error as Record<string, unknown>)[key]);
-  const many = 'errors' in error && Array.isArray(error.errors) ? (error.errors as readonly unknown[]) : [];
-  return [error, ...[...inner, ...many].flatMap((one) => causesOf(one, depth + 1))];
+  return noAnswerFrom('Telegram', error);
 }

@@ -1,0 +1,73 @@
+import { createServer, type Server } from 'node:net';
+import { request } from 'undici';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { neverLeft, noAnswerFrom } from '../../src/contracts/network-fault.ts';
+import { leanFetch } from '../../src/http/lean-fetch.ts';
+
+const clients: readonly (readonly [string, (url: string) => Promise<unknown>])[] = [
+  ['fetch', (url) => fetch(url)],
+  ['the lean fetch', (url) => leanFetch(url)],
+  ['undici', (url) => request(url)],
+];
+
+let cutting: Server;
+let closedPort = 0;
+
+beforeAll(async () => {
+  cutting = createServer((socket) => socket.once('data', () => socket.destroy()));
+  await new Promise<void>((resolve) => cutting.listen(0, '127.0.0.1', resolve));
+  const gone = createServer();
+  await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve));
+  closedPort = portOf(gone);
+  await new Promise((resolve) => gone.close(resolve));
+});
+
+afterAll(() => void cutting.close());
+
+describe.each(clients)('a request by %s', (_name, call) => {
+  it('that finds nobody there has never left', async () => {
+    const error = await faultOf(call(`http://127.0.0.1:${closedPort}/`));
+    expect(neverLeft(error)).toBe(true);
+    expect(noAnswerFrom('Parley', error)).toBe('no answer from Parley (ECONNREFUSED)');
+  });
+
+  it('that finds nobody at any of several addresses has never left', async () => {
+    expect(neverLeft(await faultOf(call(`http://localhost:${closedPort}/`)))).toBe(true);
+  });
+
+  it('that is cut off may have been heard', async () => {
+    const error = await faultOf(call(`http://127.0.0.1:${portOf(cutting)}/secret-token`));
+    expect(neverLeft(error)).toBe(false);
+    expect(noAnswerFrom('Parley', error)).not.toContain('secret-token');
+  });
+});
+
+it('is looked for where a library keeps it', () => {
+  const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
+  expect(neverLeft(Object.assign(new Error('wrapped'), { error: new Error('x', { cause: refused }) }))).toBe(
+    true,
+  );
+});
+
+it('counts as heard where the fault says nothing, or one of several faults does not fit', () => {
+  const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
+  const reset = Object.assign(new Error('read'), { code: 'ECONNRESET' });
+  expect([undefined, 'no', new Error('?'), new AggregateError([refused, reset])].map(neverLeft)).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
+});
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+async function faultOf(call: Promise<unknown>): Promise<unknown> {
+  return call.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
