@@ -115,7 +115,7 @@ describe('a connection', () => {
   });
 
   it('without heartbeats is closed with 4009', async () => {
-    await begin({ heartbeatIntervalMs: 40 });
+    await begin({ heartbeatIntervalMs: 1_000 });
     expect(await closed(await connect())).toBe(4009);
   });
 
