@@ -87,7 +87,7 @@ describeEachDatabase('the lane protocol', (open) => {
   it('collects what waits after a quiet window into one run, apart by authority', async () => {
     const worker = aWorker(open());
     const conversation = unique('c');
-    const lane = aLane(conversation, { settings: { ...defaults, mode: 'collect', quietMs: 100 } });
+    const lane = aLane(conversation, { settings: { ...defaults, mode: 'collect', quietMs: 600 } });
     await worker.accept(aMessage({ conversation, text: 'start', lane }));
     const run = await worker.claimRun(lane.key);
     await worker.accept(aMessage({ conversation, text: 'a', lane }));
@@ -236,7 +236,7 @@ describeEachDatabase('the lane protocol', (open) => {
   it('joins an album under one gate decision', async () => {
     const worker = aWorker(open());
     const conversation = unique('c');
-    const bundle = { name: 'album:1', windowMs: 60 };
+    const bundle = { name: 'album:1', windowMs: 800 };
     const first = await worker.accept(
       aMessage({ conversation, text: 'picture 1', item: { bundle, isGated: false } }),
     );
@@ -244,7 +244,7 @@ describeEachDatabase('the lane protocol', (open) => {
     const second = await worker.accept(aMessage({ conversation, text: '@bot picture 2', item: { bundle } }));
     expect(second.acceptances[0]?.kind).toBe('accepted');
     expect((await worker.claim(aLane(conversation).key)).kind).toBe('armed');
-    await new Promise((resolve) => setTimeout(resolve, 70));
+    await new Promise((resolve) => setTimeout(resolve, 820));
     const run = await worker.claimRun(aLane(conversation).key);
     expect(await texts(run.sessionId)).toEqual(['user: picture 1', 'user: @bot picture 2']);
   });

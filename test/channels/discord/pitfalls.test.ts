@@ -37,7 +37,7 @@ function messageIn(intake: RecordingIntake, text: string): InboundEnvelope | und
 
 describe('pitfall 51', () => {
   it('heartbeats and the first sign to a slash command wait for no store and no run', async () => {
-    const { server, ada, begin } = await aBot({ heartbeatIntervalMs: 600 });
+    const { server, ada, begin } = await aBot({ heartbeatIntervalMs: 1000 });
     const { adapter, intake } = await begin();
     await adapter.commands.register([stop], forever);
     const release = intake.hold();
