@@ -3,7 +3,7 @@
  * left was not. Everything else is unknown for a send, which core repeats under the same nonce, and safe
  * to repeat for edits, deletes and reactions.
  */
-import { neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
+import { ambiguous, neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
 export type Refusal = {
@@ -40,7 +40,7 @@ export function failureOf(error: unknown, attempt: Attempt): SendResult {
   if (refusal !== undefined) return refused(refusal, attempt);
   const reason = attempt.isAborted ? 'the wait was ended before Discord answered' : networkReason(error);
   if (!attempt.isAborted && neverLeft(error)) return { kind: 'retry', afterMs: 0, reason, isOutage: true };
-  return ambiguous(attempt, reason);
+  return ambiguous(attempt.content, reason);
 }
 
 /** A proxy's ban (Cloudflare) ends by itself, but not soon. */
@@ -48,7 +48,7 @@ const proxyPauseMs = 60_000;
 
 function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attempt): SendResult {
   if (status === 429) return { kind: 'retry', afterMs: retryAfterMs ?? proxyPauseMs, reason };
-  if (status >= 500) return ambiguous(attempt, reason);
+  if (status >= 500) return ambiguous(attempt.content, reason);
   if (status === 401) return failed({ kind: 'unauthorised' }, reason);
   if (code === undefined) return { kind: 'retry', afterMs: proxyPauseMs, reason };
   if (isAlreadySo(attempt.content, code)) return { kind: 'sent', receipts: [] };
@@ -114,11 +114,6 @@ function hasSpans(content: OutboundContent): boolean {
 
 function failed(failure: SendFailure, reason: string): SendResult {
   return { kind: 'failed', failure, reason };
-}
-
-function ambiguous({ content }: Attempt, reason: string): SendResult {
-  const isRepeatable = content.kind === 'edit' || content.kind === 'delete' || content.kind === 'reaction';
-  return isRepeatable ? { kind: 'retry', afterMs: 0, reason } : { kind: 'unknown', reason };
 }
 
 /** For logs and results; see `noAnswerFrom`. */

@@ -2,9 +2,11 @@
  * Gateway dispatches and history → envelopes. Pure. What cannot be read becomes a raw row, so that one
  * bad event never holds up the others; what only echoes the bot's own calls becomes nothing.
  */
+
 import { createHash } from 'node:crypto';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
+import { refuseHostileShape } from '#contracts/hostile-shape.ts';
 import { type ConversationId, conversationId, type MessageId, messageId } from '#contracts/ids.ts';
 import type { Place } from './directory.ts';
 import { isAdministrative } from './directory.ts';
@@ -19,7 +21,6 @@ import {
   type Message,
   messageSchema,
   reactionSchema,
-  refuseHostileShape,
   type User,
   updateSchema,
 } from './payload-schema.ts';

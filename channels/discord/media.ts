@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AttachmentRef } from '#contracts/attachment.ts';
+import { cappedDownload, unavailable, type Wanted } from '#contracts/capped-download.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type Located, readRef } from './attachment-ref.ts';
 import { networkReason, readRefusal } from './failures.ts';
@@ -11,40 +11,19 @@ export type MediaDeps = {
   readonly message: (channel: string, id: string, signal: AbortSignal) => Promise<unknown>;
 };
 
-export type Wanted = {
-  readonly ref: AttachmentRef;
-  readonly maxBytes: number;
-  readonly signal: AbortSignal;
-};
-
 /** Where Discord keeps what people send. */
 const hosts = new Set(['cdn.discordapp.com', 'media.discordapp.net']);
 const messageSchema = z.object({ attachments: z.array(attachmentSchema) });
 
-/**
- * Streams a file, at most `maxBytes` of it. Links are signed for a day; one that has run out is asked for
- * again. The size is checked where Discord states it and again as the bytes come.
- */
-export async function* fetchMedia(deps: MediaDeps, wanted: Wanted): AsyncIterable<Uint8Array> {
-  const { ref, maxBytes, signal } = wanted;
-  if ((ref.sizeBytes ?? 0) > maxBytes) throw tooLarge(maxBytes);
-  const located = readRef(ref.ref);
-  if (located === undefined) throw unavailable('it has no address');
-  const ending = new AbortController();
-  try {
-    const response = await open(deps, located, AbortSignal.any([signal, ending.signal]));
-    if (Number(response.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
-    let seen = 0;
-    for await (const chunk of response.body ?? []) {
-      seen += chunk.length;
-      if (seen > maxBytes) throw tooLarge(maxBytes);
-      yield chunk;
-    }
-  } catch (error) {
-    throw error instanceof ParleyError ? error : unavailable(networkReason(error), error);
-  } finally {
-    ending.abort(); // Also when the reader stops early: the rest must not go on arriving.
-  }
+/** Streams a file. Links are signed for a day; one that has run out is asked for again. */
+export function fetchMedia(deps: MediaDeps, wanted: Wanted): AsyncIterable<Uint8Array> {
+  const begin = async (signal: AbortSignal) => {
+    const located = readRef(wanted.ref.ref);
+    if (located === undefined) throw unavailable('it has no address');
+    const { headers, body } = await open(deps, located, signal);
+    return { statedBytes: headers.get('content-length'), body };
+  };
+  return cappedDownload({ open: begin, networkReason }, wanted);
 }
 
 async function open(deps: MediaDeps, located: Located, signal: AbortSignal): Promise<Response> {
@@ -75,15 +54,4 @@ async function freshUrl({ message }: MediaDeps, located: Located, signal: AbortS
     if (error instanceof ParleyError) throw error;
     throw unavailable(readRefusal(error)?.reason ?? networkReason(error), error);
   }
-}
-
-function tooLarge(maxBytes: number): ParleyError {
-  return new ParleyError('media_too_large', `the file is larger than ${maxBytes} bytes`);
-}
-
-function unavailable(why: string, cause?: unknown): ParleyError {
-  return new ParleyError('media_unavailable', `the file could not be fetched: ${why}`, {
-    cause,
-    retry: { kind: 'later', afterMs: 2000 },
-  });
 }

@@ -152,16 +152,3 @@ export type Interaction = z.output<typeof interactionSchema>;
 export type Channel = z.output<typeof channelSchema>;
 export type Role = z.output<typeof roleSchema>;
 export { memberUserSchema };
-
-const deepest = 64;
-
-/** Refuses what no honest JSON of Discord's holds: prototype keys and bottomless nesting. */
-export function refuseHostileShape(value: unknown, depth = 0): void {
-  if (typeof value !== 'object' || value === null) return;
-  if (depth > deepest) throw new Error(`nested deeper than ${deepest}`);
-  for (const key of Object.keys(value)) {
-    if (key === '__proto__' || key === 'constructor' || key === 'prototype')
-      throw new Error(`holds the key ${key}`);
-    refuseHostileShape((value as Record<string, unknown>)[key], depth + 1);
-  }
-}

@@ -1,19 +1,5 @@
 import { z } from 'zod';
-
-/** A secret as configuration hands it over: bare, or wrapped so that it cannot be logged by accident. */
-const secret = z.union([
-  z.string(),
-  z
-    .custom<{ reveal(): string }>(
-      (value) =>
-        typeof value === 'object' &&
-        value !== null &&
-        'reveal' in value &&
-        typeof value.reveal === 'function',
-      'must be a string or a secret',
-    )
-    .transform((wrapped) => wrapped.reveal()),
-]);
+import { secretSetting } from '#contracts/secret-setting.ts';
 
 export const signalConfig = z.object({
   enabled: z.boolean().default(true),
@@ -25,7 +11,7 @@ export const signalConfig = z.object({
     .regex(/^\+[1-9]\d{4,14}$/, 'is not a phone number in international form; it looks like +15550001111')
     .optional(),
   /** The last part of the webhook's path; without it there is only the WebSocket, which loses bursts. */
-  webhookSecret: secret
+  webhookSecret: secretSetting
     .pipe(z.string().regex(/^[\w-]{22,200}$/, 'needs 22 or more letters, digits, - and _; make a random one'))
     .optional(),
   /** The account's ACI, for servers that do not tell it. */

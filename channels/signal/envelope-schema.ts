@@ -91,16 +91,3 @@ export type SentMessage = z.output<typeof sentSchema>;
 export type GroupInfo = z.output<typeof groupInfoSchema>;
 export type Mention = z.output<typeof mentionSchema>;
 export type SignalAttachment = z.output<typeof attachmentSchema>;
-
-const deepest = 64;
-
-/** Refuses what no honest JSON of signal-cli's holds: prototype keys and bottomless nesting. */
-export function refuseHostileShape(value: unknown, depth = 0): void {
-  if (typeof value !== 'object' || value === null) return;
-  if (depth > deepest) throw new Error(`nested deeper than ${deepest}`);
-  for (const key of Object.keys(value)) {
-    if (key === '__proto__' || key === 'constructor' || key === 'prototype')
-      throw new Error(`holds the key ${key}`);
-    refuseHostileShape((value as Record<string, unknown>)[key], depth + 1);
-  }
-}

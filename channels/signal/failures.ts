@@ -5,7 +5,7 @@
  * message, and safe to repeat for edits, deletes and reactions.
  */
 import { z } from 'zod';
-import { neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
+import { ambiguous, isRepeatable, neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
 export type Answer = {
@@ -93,14 +93,6 @@ export function faultOf(error: unknown, content: OutboundContent, isAborted: boo
   if (neverLeft(error)) return { kind: 'retry', afterMs: 0, reason, isOutage: true };
   if (isAborted) return { kind: 'unknown', reason: 'the wait was ended before the server answered' };
   return ambiguous(content, reason);
-}
-
-function ambiguous(content: OutboundContent, reason: string): SendResult {
-  return isRepeatable(content) ? { kind: 'retry', afterMs: 0, reason } : { kind: 'unknown', reason };
-}
-
-function isRepeatable({ kind }: OutboundContent): boolean {
-  return kind === 'edit' || kind === 'delete' || kind === 'reaction';
 }
 
 /** For logs and results; see `noAnswerFrom`. */

@@ -3,16 +3,17 @@
  * into a raw row, so that one bad message never holds up the others. What is no person's doing (receipts,
  * typing, timers, other devices' bookkeeping) becomes nothing at all: there is far more of it than of messages.
  */
+
 import { createHash } from 'node:crypto';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
+import { refuseHostileShape } from '#contracts/hostile-shape.ts';
 import { peerId } from '#contracts/ids.ts';
 import {
   type Content,
   type Edit,
   envelopeSchema,
   notificationSchema,
-  refuseHostileShape,
   type SentMessage,
   type SignalEnvelope,
 } from './envelope-schema.ts';

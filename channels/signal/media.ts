@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { AttachmentRef } from '#contracts/attachment.ts';
-import { ParleyError } from '#contracts/errors.ts';
+import { cappedDownload, unavailable, type Wanted } from '#contracts/capped-download.ts';
 import type { SendRequest } from './api.generated.ts';
 import type { SignalApi } from './api.ts';
 import { networkReason } from './failures.ts';
@@ -11,31 +11,14 @@ export function attachmentPath(ref: AttachmentRef): string {
   return `/v1/attachments/${encodeURIComponent(ref.ref)}`;
 }
 
-/**
- * Streams an attachment, at most `maxBytes` of it. The size is checked where the sender and the server
- * state it and again as the bytes come, since none of them has to be right.
- */
-export async function* fetchMedia(
-  api: Pick<SignalApi, 'open'>,
-  { ref, maxBytes, signal }: { ref: AttachmentRef; maxBytes: number; signal: AbortSignal },
-): AsyncIterable<Uint8Array> {
-  if ((ref.sizeBytes ?? 0) > maxBytes) throw tooLarge(maxBytes);
-  const ending = new AbortController();
-  try {
-    const answer = await api.open(attachmentPath(ref), AbortSignal.any([signal, ending.signal]));
-    if (answer.statusCode !== 200) throw unavailable(`the server answered ${answer.statusCode}`);
-    if (Number(answer.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
-    let seen = 0;
-    for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
-      seen += chunk.length;
-      if (seen > maxBytes) throw tooLarge(maxBytes);
-      yield chunk;
-    }
-  } catch (error) {
-    throw error instanceof ParleyError ? error : unavailable(networkReason(error), error);
-  } finally {
-    ending.abort(); // Also when the reader stops early: the rest must not go on arriving.
-  }
+/** Streams an attachment. */
+export function fetchMedia(api: Pick<SignalApi, 'open'>, wanted: Wanted): AsyncIterable<Uint8Array> {
+  const begin = async (signal: AbortSignal) => {
+    const { statusCode, headers, body } = await api.open(attachmentPath(wanted.ref), signal);
+    if (statusCode !== 200) throw unavailable(`the server answered ${statusCode}`);
+    return { statedBytes: headers['content-length']?.toString(), body };
+  };
+  return cappedDownload({ open: begin, networkReason }, wanted);
 }
 
 /** Signal's own limit. */
@@ -77,15 +60,4 @@ export async function* bodyWithFile(
     if (filled < chunk.length) break;
   }
   yield Buffer.from('"]}');
-}
-
-function tooLarge(maxBytes: number): ParleyError {
-  return new ParleyError('media_too_large', `the file is larger than ${maxBytes} bytes`);
-}
-
-function unavailable(why: string, cause?: unknown): ParleyError {
-  return new ParleyError('media_unavailable', `the file could not be fetched: ${why}`, {
-    cause,
-    retry: { kind: 'later', afterMs: 2000 },
-  });
 }

@@ -1,22 +1,8 @@
 import { z } from 'zod';
-
-/** A secret as configuration hands it over: bare, or wrapped so that it cannot be logged by accident. */
-const secret = z.union([
-  z.string(),
-  z
-    .custom<{ reveal(): string }>(
-      (value) =>
-        typeof value === 'object' &&
-        value !== null &&
-        'reveal' in value &&
-        typeof value.reveal === 'function',
-      'must be a string or a secret',
-    )
-    .transform((wrapped) => wrapped.reveal()),
-]);
+import { secretSetting } from '#contracts/secret-setting.ts';
 
 /** `<bot id>:<secret part>`, as BotFather gives it; refuses placeholders and the text "undefined". */
-const botToken = secret.pipe(
+const botToken = secretSetting.pipe(
   z
     .string()
     .regex(

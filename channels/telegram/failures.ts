@@ -4,7 +4,7 @@
  * Everything else is unknown for a send, and safe to repeat for edits, deletes and reactions.
  */
 import { conversationId } from '#contracts/ids.ts';
-import { neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
+import { ambiguous, neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
 export type ApiRefusal = {
@@ -78,11 +78,6 @@ function failureKind(code: number, reason: string, migratedTo: string | undefine
   return kind === 'markup' || kind === 'thread-gone' || kind === 'unreachable'
     ? { kind }
     : { kind: 'rejected' };
-}
-
-function ambiguous(content: OutboundContent, reason: string): SendResult {
-  const isRepeatable = content.kind === 'edit' || content.kind === 'delete' || content.kind === 'reaction';
-  return isRepeatable ? { kind: 'retry', afterMs: 0, reason } : { kind: 'unknown', reason };
 }
 
 /** For logs and results; see `noAnswerFrom`. */

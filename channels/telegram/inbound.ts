@@ -2,9 +2,11 @@
  * Telegram update → envelopes. Pure. An update that cannot be read throws; `readBatch` turns that
  * into a raw row, so that one bad update never holds up the others.
  */
+
 import { createHash } from 'node:crypto';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { Chat, InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
+import { refuseHostileShape } from '#contracts/hostile-shape.ts';
 import { conversationId, type EventKey, messageId, threadId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { type Bot, formatCursor, keyOf, telegram } from './ids.ts';
@@ -17,7 +19,6 @@ import {
   messageSchema,
   type Reaction,
   reactionUpdateSchema,
-  refuseHostileShape,
   stopSchema,
   type TelegramChat,
 } from './update-schema.ts';

@@ -1,4 +1,4 @@
-import type { AttachmentRef } from '#contracts/attachment.ts';
+import { cappedDownload, tooLarge, unavailable, type Wanted } from '#contracts/capped-download.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { networkReason, readRefusal } from './failures.ts';
 
@@ -11,43 +11,16 @@ export type MediaDeps = {
   ) => Promise<{ readonly file_path?: string; readonly file_size?: number }>;
 };
 
-/**
- * Streams a file, at most `maxBytes` of it. The size is checked where Telegram states it and again as
- * the bytes come, since neither the sender nor a header has to be right. No error holds the address:
- * it contains the token.
- */
-export async function* fetchMedia(
-  deps: MediaDeps,
-  wanted: { readonly ref: AttachmentRef; readonly maxBytes: number; readonly signal: AbortSignal },
-): AsyncIterable<Uint8Array> {
-  const { ref, maxBytes, signal } = wanted;
-  if ((ref.sizeBytes ?? 0) > maxBytes) throw tooLarge(maxBytes);
-  const path = await locate(deps, wanted);
-  const ending = new AbortController();
-  try {
-    const response = await open(deps, path, AbortSignal.any([signal, ending.signal]));
-    if (Number(response.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
-    let seen = 0;
-    for await (const chunk of response.body ?? []) {
-      seen += chunk.length;
-      if (seen > maxBytes) throw tooLarge(maxBytes);
-      yield chunk;
-    }
-  } catch (error) {
-    throw error instanceof ParleyError ? error : unavailable(networkReason(error), error);
-  } finally {
-    ending.abort(); // Also when the reader stops early: the rest must not go on arriving.
-  }
+/** Streams a file. No error holds the address: it contains the token. */
+export function fetchMedia(deps: MediaDeps, wanted: Wanted): AsyncIterable<Uint8Array> {
+  const begin = async (signal: AbortSignal) => {
+    const { headers, body } = await open(deps, await locate(deps, { ...wanted, signal }), signal);
+    return { statedBytes: headers.get('content-length'), body };
+  };
+  return cappedDownload({ open: begin, networkReason }, wanted);
 }
 
-async function locate(
-  deps: MediaDeps,
-  {
-    ref,
-    maxBytes,
-    signal,
-  }: { readonly ref: AttachmentRef; readonly maxBytes: number; readonly signal: AbortSignal },
-): Promise<string> {
+async function locate(deps: MediaDeps, { ref, maxBytes, signal }: Wanted): Promise<string> {
   try {
     const { file_path: path, file_size: size = 0 } = await deps.getFile(ref.ref, signal);
     if (size > maxBytes) throw tooLarge(maxBytes);
@@ -66,15 +39,4 @@ async function open({ apiRoot, token }: MediaDeps, path: string, signal: AbortSi
   const response = await fetch(`${apiRoot}/file/bot${token}/${path}`, { signal, redirect: 'error' });
   if (!response.ok) throw unavailable(`Telegram answered ${response.status} to the download`);
   return response;
-}
-
-function tooLarge(maxBytes: number): ParleyError {
-  return new ParleyError('media_too_large', `the file is larger than ${maxBytes} bytes`);
-}
-
-function unavailable(why: string, cause?: unknown): ParleyError {
-  return new ParleyError('media_unavailable', `the file could not be fetched: ${why}`, {
-    cause,
-    retry: { kind: 'later', afterMs: 2000 },
-  });
 }

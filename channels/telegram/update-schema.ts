@@ -158,16 +158,3 @@ export type Origin = z.output<typeof originSchema>;
 export type Entity = z.output<typeof entitySchema>;
 export type TelegramFile = z.output<typeof fileSchema>;
 export type Reaction = z.output<typeof reactionSchema>;
-
-const deepest = 64;
-
-/** Refuses what no honest JSON of Telegram's holds: prototype keys and bottomless nesting. */
-export function refuseHostileShape(value: unknown, depth = 0): void {
-  if (typeof value !== 'object' || value === null) return;
-  if (depth > deepest) throw new Error(`nested deeper than ${deepest}`);
-  for (const key of Object.keys(value)) {
-    if (key === '__proto__' || key === 'constructor' || key === 'prototype')
-      throw new Error(`holds the key ${key}`);
-    refuseHostileShape((value as Record<string, unknown>)[key], depth + 1);
-  }
-}

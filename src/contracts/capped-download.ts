@@ -1,0 +1,59 @@
+import type { AttachmentRef } from './attachment.ts';
+import { ParleyError } from './errors.ts';
+
+export type Wanted = {
+  readonly ref: AttachmentRef;
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+};
+
+export type Download = {
+  /** What the server says of its length; null or undefined where it says nothing. */
+  readonly statedBytes: string | null | undefined;
+  readonly body: AsyncIterable<Uint8Array> | null;
+};
+
+export type Source = {
+  /** Begins the download, which ends with the signal. Throws ParleyError, or what its client throws. */
+  open(signal: AbortSignal): Promise<Download>;
+  /** Why there was no answer, without addresses: they may hold a token. */
+  networkReason(error: unknown): string;
+};
+
+/**
+ * Streams a file, at most `maxBytes` of it. The size is checked where the sender and the server state it
+ * and again as the bytes come, since none of them has to be right. Throws ParleyError `media_too_large`
+ * or `media_unavailable`.
+ */
+export async function* cappedDownload(
+  { open, networkReason }: Source,
+  { ref, maxBytes, signal }: Wanted,
+): AsyncIterable<Uint8Array> {
+  if ((ref.sizeBytes ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const ending = new AbortController();
+  try {
+    const { statedBytes, body } = await open(AbortSignal.any([signal, ending.signal]));
+    if (Number(statedBytes ?? 0) > maxBytes) throw tooLarge(maxBytes);
+    let seen = 0;
+    for await (const chunk of body ?? []) {
+      seen += chunk.length;
+      if (seen > maxBytes) throw tooLarge(maxBytes);
+      yield chunk;
+    }
+  } catch (error) {
+    throw error instanceof ParleyError ? error : unavailable(networkReason(error), error);
+  } finally {
+    ending.abort(); // Also when the reader stops early: the rest must not go on arriving.
+  }
+}
+
+export function tooLarge(maxBytes: number): ParleyError {
+  return new ParleyError('media_too_large', `the file is larger than ${maxBytes} bytes`);
+}
+
+export function unavailable(why: string, cause?: unknown): ParleyError {
+  return new ParleyError('media_unavailable', `the file could not be fetched: ${why}`, {
+    cause,
+    retry: { kind: 'later', afterMs: 2000 },
+  });
+}
