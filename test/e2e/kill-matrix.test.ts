@@ -10,8 +10,7 @@ import { playScenario } from './play-scenario.ts';
 import type { ChannelName } from './stage.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
-/** Beside other tests a start takes its time; `npm run kill-matrix` plays two at once and measures. */
-const withinMs = isLong ? 10_000 : 30_000;
+const withinMs = 10_000;
 const rows: MatrixRow[] = [];
 
 const cases = scenarios.flatMap((scenario) =>
