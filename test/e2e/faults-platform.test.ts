@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
+import { patienceMs } from '../support/patience.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { crowdOf, forCrowd, gatherCrowd } from './crowd.ts';
 import { discordNetwork } from './networks/discord.ts';
@@ -78,14 +79,14 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
           await until(() => hands.callsWith(answer) === 1, { what: 'a first try' });
           await fault.lift(stage);
         }
-        await untilAtRest(dataDir, before + 1, fault.isInLongRunsOnly ? 200_000 : 30_000);
+        await untilAtRest(dataDir, before + 1, fault.isInLongRunsOnly ? 200_000 : patienceMs);
         const isUnknown = fault.fate === 'unknown';
         const reason = isUnknown ? 'delivery unknown' : null;
         expect(readStore(dataDir, fateOf, `%${text}%`)).toEqual([
           { outcome: 'answered', reason, state: fault.fate },
         ]);
         person.says('Two.');
-        await untilAtRest(dataDir, before + 2, 30_000);
+        await untilAtRest(dataDir, before + 2);
         const [later] = person.standing().slice(fault.stands);
         expect(later).toMatch(isUnknown ? /\[Note from the gateway\][\s\S]*Two\.$/ : /^You said: Two\.$/);
         expect(person.standing().filter((one) => one === answer)).toHaveLength(fault.stands);
@@ -102,11 +103,11 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
         const asked = model.requests.length;
         model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
         crowd.speaks();
-        await model.waitForRequest(asked + 2, 30_000);
+        await model.waitForRequest(asked + 2);
         await cut(stage);
         crowd.speaks();
         gate.open();
-        await untilAtRest(dataDir, before + 4 * (round + 1), 30_000);
+        await untilAtRest(dataDir, before + 4 * (round + 1));
       }
       model.script((body) => ({ text: `You said: ${lastUserText(body)}` }));
       expect(crowd.breaches(dataDir)).toEqual([]);
@@ -120,7 +121,7 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
       const previews = hands.refuseSignsOfLife();
       stage.model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], chunkDelayMs: 500 }));
       crowd.speaks();
-      await untilAtRest(stage.dataDir, before + 2, 30_000);
+      await untilAtRest(stage.dataDir, before + 2);
       stage.model.script((body) => ({ text: `You said: ${lastUserText(body)}` }));
       expect(crowd.breaches(stage.dataDir)).toEqual([]);
       expect(previews()).toBeLessThanOrEqual(2);
@@ -187,7 +188,7 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
       await pause(awayMs);
       expect(crowd.answered()).toBe(answered);
       await end(stage);
-      await untilAtRest(dataDir, crowd.count(), 30_000);
+      await untilAtRest(dataDir, crowd.count());
     }
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
@@ -205,7 +206,7 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
     const crowd = crowdOf(people);
     const parley = await stage.start();
     crowd.speaks();
-    await untilAtRest(dataDir, 20, 30_000);
+    await untilAtRest(dataDir, 20);
     if (network.whileDown === 'kept') {
       await parley.kill();
       await network.untilLeft?.(stage);
@@ -243,11 +244,11 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
     await untilAnswered(crowd, 6);
     hands.redeliver(6);
     crowd.speaks();
-    await untilAtRest(dataDir, 12, 30_000);
+    await untilAtRest(dataDir, 12);
     await renewToken?.(stage);
     if (renewToken !== undefined) {
       const isRefused = async () => (await channelShown(first.url, network.channel)).state === 'trouble';
-      await until(isRefused, { what: 'the refusal on show', deadlineMs: 30_000 });
+      await until(isRefused, { what: 'the refusal on show' });
       crowd.speaks();
     }
     await first.stop();
@@ -260,7 +261,7 @@ describe.concurrent.for(networks)('Parley loses nothing and doubles nothing when
     await end(stage);
     hands.redeliver(12);
     hands.inDisorder(() => crowd.speaks());
-    await untilAtRest(dataDir, crowd.count(), 30_000);
+    await untilAtRest(dataDir, crowd.count());
     expect(crowd.breaches(dataDir)).toEqual([]);
     expect(readStore(dataDir, 'select 1 from ledger')).toHaveLength(crowd.count());
   });

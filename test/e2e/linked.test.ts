@@ -56,13 +56,13 @@ describe.concurrent('a person with several accounts', { timeout: 120_000 }, () =
     signal.says('question-on-signal');
     await gate.reached;
     third.says('question-of-the-third');
-    await untilLedger(stage.dataDir, 7, 30_000);
+    await untilLedger(stage.dataDir, 7);
     // It neither joins the run of another route nor is it passed by what came after it.
     signal.says('question-on-signal-again');
-    await untilLedger(stage.dataDir, 8, 30_000);
+    await untilLedger(stage.dataDir, 8);
     gate.open();
     await untilTold(signal, new RegExp(answerTo('question-on-signal-again')));
-    await untilAtRest(stage.dataDir, 8, 30_000);
+    await untilAtRest(stage.dataDir, 8);
 
     const answers = (person: Person) => person.standing().filter((text) => text.startsWith('The answer'));
     expect(answers(telegram)).toEqual([answerTo('question-on-telegram')]);
@@ -100,7 +100,7 @@ describe.concurrent('a person with several accounts', { timeout: 120_000 }, () =
     telegram.says('question-three');
     await untilTold(telegram, new RegExp(answerTo('question-three')));
     expect(questionsIn(stage.model.requests.at(-1)?.body)).toEqual(['question-three']);
-    await untilAtRest(stage.dataDir, 6, 30_000);
+    await untilAtRest(stage.dataDir, 6);
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
@@ -135,7 +135,7 @@ describe.concurrent('a person with several accounts', { timeout: 120_000 }, () =
         together.set(String(row.laneKey), [...(together.get(String(row.laneKey)) ?? []), name]);
       }
       expect([...together.values()].map((names) => names.join(' '))).toEqual(groups);
-      await untilAtRest(stage.dataDir, 4, 30_000);
+      await untilAtRest(stage.dataDir, 4);
       expect(findBreaches(stage.dataDir)).toEqual([]);
     },
   );

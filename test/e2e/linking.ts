@@ -2,12 +2,10 @@
 import type { Person } from './person.ts';
 import { until } from './until.ts';
 
-const patience = { deadlineMs: 30_000 };
-
 /** Waits until the person has been told something that fits, and gives it. */
 export async function untilTold(person: Person, pattern: RegExp): Promise<string> {
   const find = () => person.standing().find((text) => pattern.test(text));
-  await until(() => find() !== undefined, { what: `a message like ${pattern}`, ...patience });
+  await until(() => find() !== undefined, { what: `a message like ${pattern}` });
   return find() ?? '';
 }
 
@@ -15,7 +13,7 @@ export async function untilTold(person: Person, pattern: RegExp): Promise<string
 export async function link(asker: Person, joiner: Person): Promise<void> {
   const seen = asker.standing().length;
   asker.says('/link');
-  await until(() => asker.standing().length > seen, { what: 'the code', ...patience });
+  await until(() => asker.standing().length > seen, { what: 'the code' });
   const [, code] = /\/link ([A-Z2-9]{8})/.exec(asker.standing().at(-1) ?? '') ?? [];
   joiner.says(`/link ${code}`);
   await untilTold(joiner, /is linked with/);

@@ -55,7 +55,7 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   await untilSaid(telegram, { chat: eve.id, text: 'telegram:502 may not write to me any more.' });
   telegram.userSends({ from: bob, text: 'Hello?' });
   await codeFor(bob.id, 1);
-  await untilAtRest(dataDir, 9, 30_000);
+  await untilAtRest(dataDir, 9);
 
   const ofBob = readStore(dataDir, `select outcome from inbox where senderId = '502' order by seq`);
   expect(ofBob).toEqual([{ outcome: 'cancelled' }, { outcome: 'refused' }]);

@@ -201,7 +201,7 @@ describe.skipIf(databaseServer === undefined)('while the database is away', () =
     await stage.start();
     person.says('After.');
     const wanted = ['Before.', ...spooled, 'After.'].map((text) => `You said: ${text}`);
-    await until(() => person.standing().length >= wanted.length, { what: 'all answers', deadlineMs: 30_000 });
+    await until(() => person.standing().length >= wanted.length, { what: 'all answers' });
     expect(person.standing()).toEqual(wanted);
     expect(await database.read('select distinct outcome from inbox')).toEqual([{ outcome: 'answered' }]);
   });

@@ -18,7 +18,6 @@ import { until } from './until.ts';
 type Cleanup = (end: () => Promise<void>) => void;
 
 const networks: readonly Network[] = [telegramNetwork, discordNetwork, signalNetwork];
-const patience = { deadlineMs: 30_000 };
 
 /** A gateway that is on all three, and on nothing else. */
 async function openAll(
@@ -103,12 +102,12 @@ describe.concurrent('one gateway on three networks', { timeout: 120_000 }, () =>
     discord.says('question-on-discord');
     await gate.reached;
     signal.says('question-on-signal');
-    await untilLedger(dataDir, 7, 30_000);
+    await untilLedger(dataDir, 7);
     telegram.says('question-on-telegram-again');
-    await untilLedger(dataDir, 8, 30_000);
+    await untilLedger(dataDir, 8);
     gate.open();
     await untilTold(telegram, new RegExp(answerTo('question-on-telegram-again')));
-    await untilAtRest(dataDir, 8, 30_000);
+    await untilAtRest(dataDir, 8);
 
     const answers = [telegram, discord, signal].map((person) =>
       person.standing().filter((text) => text.startsWith('The answer')),
@@ -136,11 +135,11 @@ describe.concurrent('one gateway on three networks', { timeout: 120_000 }, () =>
     const gate = createGate();
     model.script((body) => ({ ...answerQuestion(body), hold: { gate } }));
     for (const [index, room] of rooms.entries()) room.asks(`question-${index}`);
-    await model.waitForRequest(3, 30_000);
+    await model.waitForRequest(3);
     gate.open();
-    await untilAtRest(dataDir, 3, 30_000);
+    await untilAtRest(dataDir, 3);
     for (const [index, room] of [...rooms.entries()].reverse()) room.asks(`question-${index}-again`);
-    await untilAtRest(dataDir, 6, 30_000);
+    await untilAtRest(dataDir, 6);
 
     const asked = rooms.map((_, index) => [`question-${index}`, `question-${index}-again`]);
     expect(rooms.map((room) => room.standing())).toEqual(asked.map((questions) => questions.map(answerTo)));
@@ -162,7 +161,7 @@ describe.concurrent('one gateway on three networks', { timeout: 120_000 }, () =>
       const rooms = roomsOf(stage);
       await stage.start();
       for (const room of rooms) room[act]('question-of-no-account');
-      await untilAtRest(stage.dataDir, 3, 30_000);
+      await untilAtRest(stage.dataDir, 3);
       const recorded = readStore(stage.dataDir, 'select outcome, reason from ledger');
       expect(recorded).toEqual(rooms.map(() => ({ outcome, reason })));
       expect(stage.model.requests).toEqual([]);
@@ -181,15 +180,15 @@ describe.concurrent('one gateway on three networks', { timeout: 120_000 }, () =>
     };
     const first = await stage.start();
     everybodySpeaks();
-    await untilAtRest(dataDir, 6, 30_000);
+    await untilAtRest(dataDir, 6);
 
     // One each is being thought about, one each waits behind it.
     const gate = createGate();
     model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], hold: { gate } }));
     everybodySpeaks();
-    await model.waitForRequest(12, 30_000);
+    await model.waitForRequest(12);
     everybodySpeaks();
-    await untilLedger(dataDir, 18, 30_000);
+    await untilLedger(dataDir, 18);
     await first.kill();
     // Where the network keeps it, people go on meanwhile.
     for (const { network, crowd } of crowds) if (network.whileDown === 'kept') crowd.speaks();
@@ -197,7 +196,7 @@ describe.concurrent('one gateway on three networks', { timeout: 120_000 }, () =>
     const second = await stage.start();
     await untilAtRest(dataDir, 22, 60_000);
     everybodySpeaks();
-    await untilAtRest(dataDir, 28, 30_000);
+    await untilAtRest(dataDir, 28);
     await second.stop();
     gate.open();
     for (const { crowd } of crowds) expect(crowd.breaches(dataDir)).toEqual([]);
@@ -210,7 +209,7 @@ describe.concurrent('one gateway on three networks', { timeout: 120_000 }, () =>
     const { url } = await stage.start();
     const crowds = gatherOn(stage);
     for (const { crowd } of crowds) crowd.speaks();
-    await untilAtRest(dataDir, 6, 30_000);
+    await untilAtRest(dataDir, 6);
     for (const { network, crowd } of crowds) {
       const [outage] = network.outages;
       const others = crowds.filter((one) => one.crowd !== crowd);
@@ -218,15 +217,15 @@ describe.concurrent('one gateway on three networks', { timeout: 120_000 }, () =>
       const answered = crowd.answered();
       for (const one of crowds) one.crowd.speaks();
       const areAnswered = () => others.every((one) => one.crowd.answered() === one.crowd.count());
-      await until(areAnswered, { what: `the answers while ${network.name} ${outage.what}`, ...patience });
+      await until(areAnswered, { what: `the answers while ${network.name} ${outage.what}` });
       expect(crowd.answered()).toBe(answered);
       const isShown = async () => (await channelShown(url, network.channel)).state === 'trouble';
-      await until(isShown, { what: `the trouble of ${network.name} on show`, ...patience });
+      await until(isShown, { what: `the trouble of ${network.name} on show` });
       for (const one of others)
         expect((await channelShown(url, one.network.channel)).state, one.network.name).toBe('on');
       await outage.end(stage);
       const isBack = async () => (await channelShown(url, network.channel)).state === 'on';
-      await until(isBack, { what: `the return of ${network.name} on show`, ...patience });
+      await until(isBack, { what: `the return of ${network.name} on show` });
       await untilAtRest(
         dataDir,
         crowds.reduce((sum, one) => sum + one.crowd.count(), 0),

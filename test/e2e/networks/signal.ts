@@ -10,7 +10,6 @@ export function signalOf({ signal }: Stage): SignalSide {
   return signal;
 }
 
-const patience = { deadlineMs: 30_000 };
 const send = { path: '/v2/send' } as const;
 
 function onSend(fault: Fault): SendFault['arm'] {
@@ -176,7 +175,7 @@ export const polledSignalNetwork: Network = {
   // What a poll fetches whose caller is gone is lost with its answer: also one that has not been read yet.
   untilLeft: async (stage) => {
     await blink(stage);
-    await until(() => !signalOf(stage).server.mailbox().isBusy, { what: 'the end of the poll', ...patience });
+    await until(() => !signalOf(stage).server.mailbox().isBusy, { what: 'the end of the poll' });
   },
   handsOf: handsOf(async (server, raw) => server.emit({ account: server.number, envelope: { raw } })),
 };
