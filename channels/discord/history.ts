@@ -65,10 +65,6 @@ export class History {
     return this.#filling.size === 0;
   }
 
-  isLive(channelId: string): boolean {
-    return this.#live.has(channelId);
-  }
-
   stop(): void {
     this.#stopped.abort();
     this.#filling.clear();

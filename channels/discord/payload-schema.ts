@@ -143,7 +143,6 @@ export const readySchema = z.object({
 });
 
 export type User = z.output<typeof userSchema>;
-export type Member = z.output<typeof memberSchema>;
 export type MemberWithUser = z.output<typeof memberUserSchema>;
 export type Message = z.output<typeof messageSchema>;
 export type QuotedMessage = z.output<typeof quotedSchema>;

@@ -88,6 +88,5 @@ export type DataMessage = z.output<typeof dataSchema>;
 export type Content = Omit<DataMessage, 'timestamp'>;
 export type Edit = z.output<typeof editSchema>;
 export type SentMessage = z.output<typeof sentSchema>;
-export type GroupInfo = z.output<typeof groupInfoSchema>;
 export type Mention = z.output<typeof mentionSchema>;
 export type SignalAttachment = z.output<typeof attachmentSchema>;
