@@ -89,7 +89,7 @@ export const beginBoot: StoreCommand<Boot, void> = {
     const ids = earlier.map((boot) => boot.id);
     await tx.db
       .insertInto('boots')
-      .values({ id, folder, startedAt: tx.now })
+      .values({ id, folder, startedAt: tx.now, role: 'all' })
       .onConflict((c) => c.doNothing())
       .execute();
     if (ids.length === 0) return;

@@ -6,6 +6,7 @@ import * as anchors from './migrations/0002-anchors.ts';
 import * as access from './migrations/0003-access.ts';
 import * as links from './migrations/0004-links.ts';
 import * as ownerNotices from './migrations/0005-owner-notices.ts';
+import * as queue from './migrations/0006-queue.ts';
 import type { Tables } from './tables.ts';
 
 const migrations: Record<string, Migration> = {
@@ -14,6 +15,7 @@ const migrations: Record<string, Migration> = {
   '0003-access': access,
   '0004-links': links,
   '0005-owner-notices': ownerNotices,
+  '0006-queue': queue,
 };
 
 /** The steps of the schema, in their order. */

@@ -28,10 +28,11 @@ export type Tables = {
   laneAliases: LaneAliasesTable;
   linkCodes: LinkCodesTable;
   linkGuesses: LinkGuessesTable;
+  itemChanges: ItemChangesTable;
 };
 
 /** A process that has opened the store. */
-export type BootsTable = { id: string; folder: string; startedAt: number };
+export type BootsTable = { id: string; folder: string; startedAt: number; role: string };
 
 /** A bot account: who receives for it, and how far the platform was acknowledged. */
 export type AccountsTable = {
@@ -128,6 +129,10 @@ export type InboxTable = {
   dueAt: number;
   runId: string | null;
   transcriptId: string | null;
+  /** The assistant message that answered it, whose parts decide its final outcome. */
+  answer: string | null;
+  /** When its sender was told that it waits; null while nobody was. */
+  receiptAt: number | null;
   createdAt: number;
 };
 
@@ -190,6 +195,11 @@ export type RunsTable = {
   nextOrdinal: number;
   endReason: string | null;
   detail: string | null;
+  /** Since when it waits for something outside, without slot or lease; null while it does not. */
+  parkedAt: number | null;
+  parkReason: string | null;
+  /** How long it had worked when it was parked last: what counts against its time limit, ms. */
+  workedMs: number;
   startedAt: number;
   endedAt: number | null;
 };
@@ -341,3 +351,14 @@ export type LinkCodesTable = {
 
 /** How often a code was tried within a window; the row of the peer `*` counts for all together. */
 export type LinkGuessesTable = { peer: string; since: number; count: number };
+
+/** What somebody did to a message that waited: on record, since it changes an order or an outcome. */
+export type ItemChangesTable = {
+  id: string;
+  laneKey: string;
+  inboxId: string;
+  kind: 'cancel' | 'promote' | 'edit' | 'interrupt';
+  /** `<channel>:<peer>`, or `console`. */
+  by: string;
+  at: number;
+};

@@ -94,6 +94,7 @@ async function begin(
     route: JSON.stringify(last.route),
     authority: last.authority,
     nextOrdinal: 1,
+    workedMs: 0,
     startedAt: tx.now,
   });
   await hold(tx, { lane, input, epoch, runId });
