@@ -54,6 +54,8 @@ export type GatewayOptions = {
   readonly plugins: readonly PluginEntry[];
   readonly clock?: Clock;
   readonly probe?: Probe;
+  /** Answers in place of the configured model: for measurements of all the rest. */
+  readonly model?: ConfiguredModel;
   /** Called with each secret made at run time, so that it never reaches a log. */
   onSecret?(value: string): void;
 };
@@ -88,7 +90,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       notices: noticesFor(config.language, config.texts),
       motion: createMotion(),
       timelines: createTimelines({ store: foundations.store, log }),
-      model: configuredModel(config.model, clock),
+      model: options.model ?? configuredModel(config.model, clock),
     };
     return await joinStages(base);
   } catch (error) {
