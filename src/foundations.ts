@@ -4,10 +4,11 @@ import type { Closers } from '#contracts/closers.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Config } from './config/config.ts';
 import { openSendJournal, type SendJournal } from './outbox/send-journal.ts';
+import { type FolderLock, lockDataFolder } from './processes/folder-lock.ts';
+import { enterProcesses, type ProcessFiles } from './processes/process-files.ts';
 import { type RunningRedis, startRedis } from './redis/start-redis.ts';
-import { beginBoot } from './store/accounts.ts';
+import { beginAmongSiblings, bootIdOf, type Siblings } from './siblings.ts';
 import type { Store } from './store/command.ts';
-import { lockDataFolder } from './store/folder-lock.ts';
 import { openStore } from './store/open-store.ts';
 
 export type Foundations = {
@@ -16,6 +17,7 @@ export type Foundations = {
   /** Names this process as the holder of leases. */
   readonly holder: string;
   readonly journal: SendJournal;
+  readonly siblings: Siblings;
 };
 
 type Ground = {
@@ -29,16 +31,18 @@ type Ground = {
 /** Throws ParleyError: `data_folder_locked`, `config_invalid`, `redis_unavailable`, `store_unavailable`. */
 export async function openFoundations(ground: Ground): Promise<Foundations> {
   const { config, log, closers } = ground;
-  const lock = await lockDataFolder(config.dataDir);
+  const lock = await lockDataFolder(config.dataDir, config.role === 'all' ? 'alone' : 'beside');
   closers.add('folder lock', async () => lock.release());
-  const { folderId } = lock;
-  const journal = openSendJournal(config.dataDir, log);
+  const files = enterProcesses(config.dataDir);
+  closers.add('process lock', async () => files.release());
+  const holder = bootIdOf(lock.folderId, files.name);
+  const journal = openSendJournal({ path: files.journalOf(files.name), holder, log });
   closers.add('send journal', async () => journal.close());
-  const [redis, { store, holder }] = await openBoth(
-    openRedisFor(ground, folderId),
-    openStoreFor(ground, folderId, journal),
+  const [redis, { store, siblings }] = await openBoth(
+    openRedisFor(ground, lock.folderId),
+    openStoreFor(ground, lock, files),
   );
-  return { redis, store, holder, journal };
+  return { redis, store, holder, journal, siblings };
 }
 
 /** When one fails the other is waited for all the same, so that it is closed and not left open. */
@@ -54,17 +58,15 @@ async function openRedisFor({ closers, ...ground }: Ground, folderId: string): P
 }
 
 async function openStoreFor(
-  { config, closers }: Ground,
-  folder: string,
-  { earlier, start }: SendJournal,
-): Promise<{ store: Store; holder: string }> {
-  const { databaseUrl, dataDir } = config;
+  { config, log, closers }: Ground,
+  { folderId }: FolderLock,
+  files: ProcessFiles,
+): Promise<{ store: Store; siblings: Siblings }> {
+  const { databaseUrl, dataDir, role } = config;
   const store = await openStore(
     databaseUrl ? { kind: 'postgres', url: databaseUrl.reveal() } : { kind: 'sqlite', dataDir },
   );
   closers.add('store', store.close);
-  const holder = `${folder}/${crypto.randomUUID()}`;
-  await store.write(beginBoot, { id: holder, folder, ...(earlier && { earlier }) });
-  start(holder);
-  return { store, holder };
+  const siblings = await beginAmongSiblings({ store, files, folderId, log }, role);
+  return { store, siblings };
 }

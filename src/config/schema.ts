@@ -330,7 +330,10 @@ export const fileSchema = z.strictObject({
     .default({})
     .describe('Replaces single texts of src/replies/notices.ts, by their names there.'),
   allowInsecureRedis: z.boolean().default(false).describe('Accept a remote Redis without a password.'),
-  role: z.literal('all').default('all'),
+  role: z
+    .enum(['all', 'gateway', 'worker'])
+    .default('all')
+    .describe('What this process does; `parley start --role` goes before it.'),
   model,
   agents: z
     .array(agent)

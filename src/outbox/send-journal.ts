@@ -1,7 +1,6 @@
-import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import type { Log } from '#contracts/log.ts';
-import type { EarlierSends } from '../store/accounts.ts';
+import type { EarlierSends } from '../store/boots.ts';
 
 /**
  * Which calls to a platform have begun. A part is `sending` in the store a moment before its call
@@ -10,10 +9,6 @@ import type { EarlierSends } from '../store/accounts.ts';
  * system holds survives the process, and after a crash of the machine the journal does not count.
  */
 export interface SendJournal {
-  /** What the process before this one left on this folder; undefined when nobody can say. */
-  readonly earlier: EarlierSends | undefined;
-  /** Begins afresh for this holder; called when its predecessor's leases are void. */
-  start(holder: string): void;
   begin(partKey: string): void;
   /** Called when the store knows what became of the call. */
   end(partKey: string): void;
@@ -23,14 +18,14 @@ export interface SendJournal {
 /** Longer than this, it is written anew with the calls in hand, bytes. */
 const maxBytes = 256_000;
 
-export function openSendJournal(folder: string, log: Log): SendJournal {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const path = join(folder, 'sends.journal');
+export type JournalPlace = { readonly path: string; readonly holder: string; readonly log: Log };
+
+/** Begins the journal of a process. */
+export function openSendJournal({ path, holder, log }: JournalPlace): SendJournal {
   const machine = machineBoot();
-  const earlier = machine === undefined ? undefined : readEarlier(path, machine);
   const file = openSync(path, 'a', 0o600);
   const inHand = new Set<string>();
-  let holder: string | undefined;
+  let isKept = machine !== undefined;
   let bytes = 0;
 
   const rewrite = () => {
@@ -42,24 +37,20 @@ export function openSendJournal(folder: string, log: Log): SendJournal {
     bytes += writeSync(file, `${lines.join('\n')}\n`);
   };
   const note = (line: string) => {
-    if (holder === undefined || machine === undefined) return;
+    if (!isKept) return;
     try {
       append([line]);
       if (bytes > maxBytes) rewrite();
     } catch (error) {
       // One call too few in it would be one sent twice: an empty journal says nothing at all.
-      holder = undefined;
+      isKept = false;
       ftruncateSync(file, 0);
       log.warn({ error }, 'sends.journal-lost');
     }
   };
 
+  if (isKept) rewrite();
   return {
-    earlier,
-    start: (of) => {
-      holder = of;
-      if (machine !== undefined) rewrite();
-    },
     begin: (key) => {
       inHand.add(key);
       note(`+${key}`);
@@ -72,8 +63,13 @@ export function openSendJournal(folder: string, log: Log): SendJournal {
   };
 }
 
-/** Undefined when it is missing, of an earlier boot of the machine, or not whole. */
-function readEarlier(path: string, machine: string): EarlierSends | undefined {
+/**
+ * What a process that has ended was sending. Undefined when nobody can say: the journal is missing, of an
+ * earlier boot of the machine, or not whole.
+ */
+export function readSendJournal(path: string): EarlierSends | undefined {
+  const machine = machineBoot();
+  if (machine === undefined) return undefined;
   try {
     const [head = '', ...lines] = readFileSync(path, 'utf8').split('\n');
     const written = JSON.parse(head) as { readonly machine?: unknown; readonly holder?: unknown };

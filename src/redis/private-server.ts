@@ -1,12 +1,12 @@
 // Parley's own Redis: a real redis-server on a unix socket that only this user can open, without
-// persistence. It is started, watched, restarted when it dies, and ended with Parley.
+// persistence. Of the processes that share a data folder one owns it: it starts, watches and ends it. The
+// others wait for its place, and whoever gets it starts a server anew at the same path.
 import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '#contracts/clock.ts';
-import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
+import { type FileLock, tryLockFile } from '../processes/file-lock.ts';
 import { askServer, sendInline } from './inline-client.ts';
-import { findLivingOwner, removeOwner, thisOwner, writeOwner } from './server-owner.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 import { chooseSocketPath } from './socket-path.ts';
 
@@ -19,11 +19,11 @@ export type PrivateServerOptions = {
 };
 
 export interface PrivateServer {
-  /** Stays the same over restarts of the server. */
+  /** Stays the same over restarts of the server and changes of its owner. */
   readonly socketPath: string;
-  /** The server's process id now; undefined between its death and its restart. */
+  /** The server's process id now; undefined between its death and its restart, and when it is another's. */
   pid(): number | undefined;
-  /** Ends the server; resolves when it is gone. Safe to call twice. */
+  /** Ends the server if it is ours; resolves when it is gone. Safe to call twice. */
   stop(): Promise<void>;
 }
 
@@ -33,28 +33,30 @@ const longestBackoffMs = 5000;
 /** Up this long, a server counts as healthy and its next death starts the back-off anew. */
 const steadyMs = 30_000;
 
+/** How often one that does not own the server looks whether its place is free. */
+const successionMs = 300;
+
 /**
- * Starts the server and resolves when it answers. Throws ParleyError `redis_unavailable` (missing, too
- * old, does not start) or `data_folder_locked` (another living Parley uses the folder's server).
+ * Resolves when the folder's server answers, started by this process or by another one on the folder.
+ * Throws ParleyError `redis_unavailable` (missing, too old, does not start).
  */
 export async function startPrivateServer(options: PrivateServerOptions): Promise<PrivateServer> {
+  const { log, clock } = options;
   const folder = join(options.dataDir, 'redis');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700);
   const socketPath = chooseSocketPath(folder);
-  const ownerPath = join(folder, 'owner.json');
-  refuseNeighbour(ownerPath, options.dataDir);
-  await endOrphan(socketPath, options.log);
-  writeOwner(ownerPath, thisOwner());
-  const start = () => {
+  const start = async () => {
+    await endOrphan(socketPath, log);
     rmSync(socketPath, { force: true });
     const command = options.command ?? 'redis-server';
     return startServerProcess({ command, socketPath, folder, startTimeoutMs });
   };
   const stopping = new AbortController();
-  const state: { server: ServerProcess | undefined } = { server: await start() };
-  options.log.debug({ pid: state.server?.pid, version: state.server?.version }, 'redis.started');
-  const supervision = supervise({ ...options, state, start, signal: stopping.signal });
+  const place = join(folder, 'owner.lock');
+  const state = await firstServer({ place, socketPath, start, clock });
+  if (state.server) log.debug({ pid: state.server.pid, version: state.server.version }, 'redis.started');
+  const supervision = supervise({ state, place, start, signal: stopping.signal, log, clock });
   return {
     socketPath,
     pid: () => state.server?.pid,
@@ -63,19 +65,47 @@ export async function startPrivateServer(options: PrivateServerOptions): Promise
       stopping.abort();
       await state.server?.end();
       await supervision;
-      rmSync(socketPath, { force: true });
-      removeOwner(ownerPath);
+      if (state.ownership) rmSync(socketPath, { force: true });
+      state.ownership?.release();
     },
   };
 }
 
-function refuseNeighbour(ownerPath: string, dataDir: string): void {
-  const owner = findLivingOwner(ownerPath);
-  if (owner === undefined) return;
-  throw new ParleyError(
-    'data_folder_locked',
-    `Process ${owner.pid} uses ${dataDir} already. Stop it, or set PARLEY_DATA_DIR to another folder.`,
-  );
+type State = { ownership: FileLock | undefined; server: ServerProcess | undefined };
+
+type Beginning = {
+  /** Whoever holds this lock owns the server. */
+  readonly place: string;
+  readonly socketPath: string;
+  readonly start: () => Promise<ServerProcess>;
+  readonly clock: Clock;
+};
+
+/** Our own server, or that of the process which owns it, as soon as it answers. */
+async function firstServer({ place, socketPath, start, clock }: Beginning): Promise<State> {
+  for (;;) {
+    const ownership = tryLockFile(place);
+    if (ownership) {
+      try {
+        return { ownership, server: await start() };
+      } catch (error) {
+        ownership.release();
+        throw error;
+      }
+    }
+    if (await isAnswering(socketPath)) return { ownership: undefined, server: undefined };
+    // Its owner is only just starting it, or failing to: then its place is free in a moment.
+    await clock.wait(firstBackoffMs);
+  }
+}
+
+async function isAnswering(socketPath: string): Promise<boolean> {
+  try {
+    await askServer(socketPath, 500);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -97,16 +127,22 @@ async function endOrphan(socketPath: string, log: Log): Promise<void> {
 }
 
 type Supervision = {
-  readonly state: { server: ServerProcess | undefined };
+  readonly state: State;
+  readonly place: string;
   readonly start: () => Promise<ServerProcess>;
   readonly signal: AbortSignal;
   readonly log: Log;
   readonly clock: Clock;
 };
 
-/** Starts the server again whenever it ends, until the signal aborts. Never rejects. */
-async function supervise({ state, start, signal, log, clock }: Supervision): Promise<void> {
+/** Takes the owner's place when it is free, and starts the server again whenever it ends. Never rejects. */
+async function supervise({ state, place, start, signal, log, clock }: Supervision): Promise<void> {
   let backoffMs = firstBackoffMs;
+  while (!state.ownership && !signal.aborted) {
+    await clock.wait(successionMs, signal);
+    if (!signal.aborted) state.ownership = takePlace(place);
+    if (state.ownership) log.warn({}, 'redis.owner-gone');
+  }
   while (!signal.aborted) {
     if (state.server !== undefined) {
       const since = clock.now();
@@ -121,6 +157,15 @@ async function supervise({ state, start, signal, log, clock }: Supervision): Pro
     if (signal.aborted) return;
     state.server = await startAgain(start, log);
     if (signal.aborted) await state.server?.end();
+  }
+}
+
+function takePlace(place: string): FileLock | undefined {
+  try {
+    return tryLockFile(place);
+  } catch {
+    // Its folder was deleted: the server goes on for those that are connected.
+    return undefined;
   }
 }
 

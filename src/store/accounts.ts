@@ -1,5 +1,4 @@
-import type { StoreCommand, StoreQuery, Tx } from './command.ts';
-import { isOpenPart } from './open-rows.ts';
+import type { StoreCommand, StoreQuery } from './command.ts';
 
 export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };
 
@@ -62,76 +61,3 @@ export const rememberCommands: StoreCommand<{ readonly account: string; readonly
     await tx.db.updateTable('accounts').set({ commandsHash: hash }).where('key', '=', account).execute();
   },
 };
-
-/** Which calls to platforms an earlier process had begun, and which ended is not on record. */
-export type EarlierSends = { readonly holder: string; readonly begun: readonly string[] };
-
-export type Boot = {
-  readonly id: string;
-  readonly folder: string;
-  /** Absent when nobody can say: what that process was sending is then unknown. */
-  readonly earlier?: EarlierSends;
-};
-
-/**
- * Called by the process that holds the data folder's lock: whatever an earlier process on this folder
- * held is free at once, without waiting for its leases to end.
- */
-export const beginBoot: StoreCommand<Boot, void> = {
-  name: 'beginBoot',
-  run: async (tx, { id, folder, earlier: sends }) => {
-    const earlier = await tx.db
-      .selectFrom('boots')
-      .select('id')
-      .where('folder', '=', folder)
-      .where('id', '<>', id)
-      .execute();
-    const ids = earlier.map((boot) => boot.id);
-    await tx.db
-      .insertInto('boots')
-      .values({ id, folder, startedAt: tx.now, role: 'all' })
-      .onConflict((c) => c.doNothing())
-      .execute();
-    if (ids.length === 0) return;
-    await tx.db
-      .updateTable('lanes')
-      // Ended now: from here on the sweep counts how long an unfinished run has waited.
-      .set({ holder: null, leaseUntil: tx.now })
-      .where('holder', 'in', ids)
-      .execute();
-    await tx.db
-      .updateTable('accounts')
-      .set({ holder: null, leaseUntil: 0 })
-      .where('holder', 'in', ids)
-      .execute();
-    if (sends && ids.includes(sends.holder)) await takeBackUnsent(tx, sends);
-    await tx.db
-      .updateTable('conversations')
-      .set({ deliveryHolder: null, deliveryUntil: 0 })
-      .where('deliveryHolder', 'in', ids)
-      .execute();
-    await tx.db.deleteFrom('boots').where('id', 'in', ids).execute();
-  },
-};
-
-/** What was about to be sent, and whose call had not begun, waits again. */
-async function takeBackUnsent(tx: Tx, { holder, begun }: EarlierSends): Promise<void> {
-  const inHand = await tx.db
-    .selectFrom('outbox')
-    .innerJoin('conversations', 'conversations.key', 'outbox.conversationKey')
-    .select('outbox.key')
-    .where('conversations.deliveryHolder', '=', holder)
-    .where(isOpenPart())
-    .where('outbox.state', '=', 'sending')
-    // Of a repeat nobody can say what became of the tries before it.
-    .where('outbox.tries', '=', 1)
-    .execute();
-  const known = new Set(begun);
-  const unsent = inHand.map(({ key }) => key).filter((key) => !known.has(key));
-  if (unsent.length === 0) return;
-  await tx.db
-    .updateTable('outbox')
-    .set({ state: 'pending', tries: 0, sendingAt: null })
-    .where('key', 'in', unsent)
-    .execute();
-}

@@ -1,6 +1,7 @@
 /** Every step of the protocol, by name. The SQLite writer thread runs them from this list. */
 import { approveOnConsole, revokeOnConsole } from './access/operate-access.ts';
-import { beginBoot, claimAccount, releaseAccount, rememberCommands } from './accounts.ts';
+import { claimAccount, releaseAccount, rememberCommands } from './accounts.ts';
+import { beginBoot, endBoots } from './boots.ts';
 import type { StoreCommand } from './command.ts';
 import { claimDelivery, settleDelivery } from './delivery/deliver.ts';
 import { dropPart, retryPart } from './delivery/operate.ts';
@@ -9,10 +10,9 @@ import { recordPreview } from './delivery/record-preview.ts';
 import { acceptBatch } from './intake/accept-batch.ts';
 import { storeFetched } from './intake/fetching.ts';
 import { claimLane } from './lanes/claim-lane.ts';
+import { commitAnswer, endRun } from './lanes/commit-answer.ts';
 import {
-  commitAnswer,
   commitToolTurn,
-  endRun,
   endToolTurn,
   markToolStarted,
   saveImage,
@@ -39,6 +39,7 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   commitToolTurn,
   dismissNotice,
   dropPart,
+  endBoots,
   endNotice,
   endRun,
   endToolTurn,

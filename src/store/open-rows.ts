@@ -15,3 +15,8 @@ export function isOpenItem(): RawBuilder<SqlBool> {
 export function isOpenPart(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"outbox"."state" in ('pending', 'sending')`;
 }
+
+/** Lanes that are held between two runs; `runId is null` stands beside it. */
+export function isKeptLane(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"lanes"."leaseUntil" > 0`;
+}

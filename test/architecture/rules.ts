@@ -8,11 +8,11 @@ export type Rule = (tree: SourceTree) => readonly string[];
 /** `src/` from the ground up. An import may only go to what stands before, or stay in its folder. */
 const order = [
   ['contracts'],
-  ['config', 'logging', 'http', 'redis', 'store'],
+  ['config', 'logging', 'http', 'processes', 'redis', 'store'],
   ['sessions', 'agent', 'models', 'replies'],
   ['queue', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
   ['server', 'cli'],
-  ['foundations.ts', 'gateway.ts', 'main.ts'],
+  ['siblings.ts', 'foundations.ts', 'gateway.ts', 'main.ts'],
 ].flat();
 
 export const importsGoDown: Rule = (tree) =>

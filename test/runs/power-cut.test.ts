@@ -11,7 +11,7 @@ import { createModel } from '../../src/models/registry.ts';
 import { noticesFor } from '../../src/replies/notices.ts';
 import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
-import { beginBoot } from '../../src/store/accounts.ts';
+import { beginBoot } from '../../src/store/boots.ts';
 import type { Store, StoreQuery } from '../../src/store/command.ts';
 import { json } from '../../src/store/json.ts';
 import { openStore } from '../../src/store/open-store.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { beginBoot } from '../../src/store/accounts.ts';
+import { beginBoot } from '../../src/store/boots.ts';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
 import { readParts } from '../../src/store/delivery/post-part.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
@@ -84,8 +84,8 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     const run = await worker.claimRun(aLane(conversation).key);
     await worker.answer(run, 'hello', { sender: { ...policy, holder: dead } });
     const key = `${run.runId}:1`;
-    const earlier = { holder: dead, begun: begun ? [key] : [] };
-    await open().write(beginBoot, { id: next, folder, earlier });
+    const sends = [{ holder: dead, begun: begun ? [key] : [] }];
+    await open().write(beginBoot, { id: next, folder, sends });
     const claim = { ...policy, holder: next, conversationKey: `test/bot/${conversation}` };
     expect((await open().write(claimDelivery, claim)).kind).toBe(kind);
     const [part] = await open().read(readParts, { keys: [key] });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { beginBoot } from '../../src/store/accounts.ts';
+import { beginBoot } from '../../src/store/boots.ts';
 import type { Store } from '../../src/store/command.ts';
 import { handOver } from '../../src/store/lanes/leases.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';

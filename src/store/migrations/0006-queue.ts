@@ -1,4 +1,4 @@
-import type { ColumnDefinitionBuilder, Kysely } from 'kysely';
+import { type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 
 /** What the queue keeps of each waiting message, of parked runs, and of the processes that share the store. */
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -21,6 +21,20 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('at', 'bigint', required)
     .execute();
   await db.schema.createIndex('itemChangesOf').on('itemChanges').column('inboxId').execute();
+  // The events of a message: what an edit of an unknown message and `parley why` look for.
+  await db.schema
+    .createIndex('ledgerMessage')
+    .on('ledger')
+    .columns(['messageId', 'conversationKey'])
+    .execute();
+  // Lanes that are kept between two runs: few, and a dead process's are given back at once.
+  await db.schema
+    .createIndex('lanesKept')
+    .on('lanes')
+    .column('holder')
+    .where(sql.ref('runId'), 'is', null)
+    .where(sql.ref('leaseUntil'), '>', sql.lit(0))
+    .execute();
 }
 
 function required(column: ColumnDefinitionBuilder): ColumnDefinitionBuilder {
