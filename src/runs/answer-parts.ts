@@ -3,7 +3,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { ReplyPlan } from '../replies/reply-pipeline.ts';
-import type { ReplyPart } from '../store/lanes/commit-turn.ts';
+import type { ReplyPart } from '../store/lanes/commit-answer.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
 
 /**

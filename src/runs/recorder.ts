@@ -28,17 +28,14 @@ import { type ReplyToMode, shapeInternalFailure, shapeReply } from '../replies/r
 import type { Store } from '../store/command.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/deliver.ts';
 import type { Effects } from '../store/intake/proposal.ts';
+import type { AssistantImage, ModelCall } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneNext } from '../store/lanes/close-run.ts';
+import { commitAnswer, endRun, type ReplyPart } from '../store/lanes/commit-answer.ts';
 import {
-  type AssistantImage,
-  commitAnswer,
   commitToolTurn,
-  endRun,
   endToolTurn,
-  type ModelCall,
   markToolStarted,
-  type ReplyPart,
   type StoredResult,
   saveImage,
   sayNotice,
@@ -323,7 +320,6 @@ export class RunRecorder {
       detail: event.detail,
       ...outcome,
       message: this.#cutMessage(),
-      modelCall: undefined,
       parts: [...removal, ...parts],
       preview: standing?.key,
       mayGoOn: mayGoOn(),

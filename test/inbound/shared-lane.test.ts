@@ -4,7 +4,7 @@ import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.t
 import { type DmScope, dmScopes } from '../../src/sessions/session-key-of.ts';
 import type { Store, StoreQuery } from '../../src/store/command.ts';
 import { json } from '../../src/store/json.ts';
-import { endRun } from '../../src/store/lanes/commit-turn.ts';
+import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { framing } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
@@ -84,7 +84,6 @@ describeEachDatabase('/stop of somebody with linked accounts', (open, beside) =>
     } as const;
     const nothing = {
       message: undefined,
-      modelCall: undefined,
       parts: [],
       preview: undefined,
       mayGoOn: true,
@@ -218,7 +217,6 @@ async function openPlay(store: Store, { dmScope, queue }: Played) {
       } as const;
       const nothing = {
         message: undefined,
-        modelCall: undefined,
         parts: [],
         preview: undefined,
         mayGoOn: false,

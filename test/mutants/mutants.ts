@@ -179,12 +179,24 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a message that arrives while the final text is written extends the run',
     edits: [
       {
-        file: 'src/store/lanes/commit-turn.ts',
-        find: 'const steers = await steerInto(tx, lane, { ...input, run });',
-        replace: 'const steers = [] as const;',
+        file: 'src/store/lanes/commit-answer.ts',
+        find: 'if (chosen.length > 0) {',
+        replace: 'if (chosen.length < 0) {',
       },
     ],
     test: { file: lanes, name: 'takes in a message that arrives while the final text is written' },
+  },
+  {
+    name: 'what was answered ended with the run that went on',
+    invariant: 'a message that was answered stays answered, however the run ends that went on after it',
+    edits: [
+      {
+        file: 'src/store/lanes/commit-answer.ts',
+        find: '    await endAnswered(tx, {',
+        replace: '    if (chosen.length === 0) await endAnswered(tx, {',
+      },
+    ],
+    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
   },
   {
     name: 'lane left resting without a look at the queue',
@@ -192,7 +204,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/lanes/close-run.ts',
-        find: 'const next = await lookAhead(tx, lane.key);',
+        find: 'const next = lookAhead(waiting, tx.now);',
         replace: "const next = { kind: 'resting' } as LaneNext;",
       },
     ],
@@ -484,7 +496,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'what a person stopped before it was on record is not said',
     edits: [
       {
-        file: 'src/store/lanes/commit-turn.ts',
+        file: 'src/store/lanes/commit-answer.ts',
         find: '    const { cancelReason } = run;\n',
         replace: '    const cancelReason = undefined;\n',
       },

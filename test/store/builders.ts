@@ -13,7 +13,7 @@ import type {
   Proposal,
 } from '../../src/store/intake/proposal.ts';
 import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/claim-lane.ts';
-import { type Answer, type Answered, commitAnswer } from '../../src/store/lanes/commit-turn.ts';
+import { type Answer, type Answered, commitAnswer } from '../../src/store/lanes/commit-answer.ts';
 import type { Framing } from '../../src/store/lanes/take-rows.ts';
 
 export const account = 'test/bot';

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
 import type { Store } from '../../src/store/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { endRun } from '../../src/store/lanes/commit-turn.ts';
+import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { aLane, aMessage, aWorker, defaults, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
@@ -94,7 +94,7 @@ async function raceArrivals({ mode, intake, worker }: Race) {
     return worker.write(endRun, {
       ...ending,
       ...{ endReason: cancelReason, detail: undefined, outcome: 'cancelled', outcomeReason: cancelReason },
-      ...{ message: undefined, modelCall: undefined, parts: [], preview: undefined, mayGoOn: false },
+      ...{ message: undefined, parts: [], preview: undefined, mayGoOn: false },
     });
   };
   for (const text of texts) {

@@ -6,7 +6,7 @@ import { dropPolicies, type QueueMode, queueModes } from '../../src/contracts/qu
 import type { Store } from '../../src/store/command.ts';
 import type { Proposal } from '../../src/store/intake/proposal.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { endRun } from '../../src/store/lanes/commit-turn.ts';
+import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { renewLeases } from '../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from './builders.ts';
@@ -168,7 +168,6 @@ function createPair(
       endReason: outcomeReason,
       detail: undefined,
       message: undefined,
-      modelCall: undefined,
       parts: [],
     };
     const { next } = await store.write(endRun, {

@@ -67,7 +67,7 @@ export class QueueModel {
   edit(item: Item, text: string): string {
     item.text = text;
     if (item.state === 'waiting' || this.#summaries.includes(item)) return 'replaced';
-    if (item.state === 'ended') return item.wasTold ? 'after-run' : 'ended';
+    if (item.state === 'ended' && !this.#isRead(item)) return item.wasTold ? 'after-run' : 'ended';
     const [unread] = this.#corrections(item);
     if (unread) unread.text = text;
     else this.#add('correction', item.who, text, item);
@@ -76,11 +76,17 @@ export class QueueModel {
 
   remove(item: Item): string {
     const isSummary = this.#summaries.includes(item);
-    if (item.state === 'ended' && !isSummary) return 'after-run';
-    const gone = item.state === 'taken' ? this.#corrections(item) : [item];
+    const isRead = this.#isRead(item);
+    if (item.state === 'ended' && !isSummary && !isRead) return 'after-run';
+    const gone = isRead ? this.#corrections(item) : [item];
     for (const one of gone) end(one, ['cancelled', 'deleted']);
     this.#summaries = this.#summaries.filter((summary) => summary !== item);
-    return item.state === 'taken' ? 'stop-offered' : 'cancelled';
+    return isRead ? 'stop-offered' : 'cancelled';
+  }
+
+  /** By the run that is at work, which may have answered it already. */
+  #isRead(item: Item): boolean {
+    return this.run?.items.includes(item) ?? false;
   }
 
   #corrections(item: Item): readonly Item[] {
@@ -136,15 +142,19 @@ export class QueueModel {
     mayGoOn: boolean,
   ): readonly Item[] | 'resting' | 'going-on' | 'armed' | 'cancelled' {
     if (this.run?.cancel !== undefined) return 'cancelled';
+    const answered = this.#open();
     const steers = this.boundary(delivery);
+    for (const item of answered) end(item, item.outcome === 'merged' ? ['merged', null] : ['answered', null]);
     return steers.length > 0 ? steers : this.close(['answered', null], mayGoOn);
   }
 
+  /** What the run has taken and not answered. */
+  #open(): readonly Item[] {
+    return this.run?.items.filter((item) => item.state === 'taken') ?? [];
+  }
+
   close(outcome: readonly [string, string | null], mayGoOn: boolean): 'resting' | 'going-on' | 'armed' {
-    for (const item of this.run?.items ?? []) {
-      const isMerged = outcome[0] === 'answered' && item.outcome === 'merged';
-      end(item, isMerged ? ['merged', null] : outcome);
-    }
+    for (const item of this.#open()) end(item, outcome);
     this.run = undefined;
     const isMore = this.waiting.length > 0;
     if (!isMore || !mayGoOn) this.#lease = undefined;

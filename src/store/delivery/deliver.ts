@@ -126,7 +126,8 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
   }
 }
 
-const headPart = prepared((db, of: Slots<{ conversationKey: string }>) =>
+/** The next part of a conversation's order; previews stand beside it. */
+export const headPart = prepared((db, of: Slots<{ conversationKey: string }>) =>
   db
     .selectFrom('outbox')
     .select(['key', 'state', 'route', 'content', 'tries', 'dueAt', 'sendingAt'])

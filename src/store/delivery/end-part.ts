@@ -52,12 +52,13 @@ export async function endPart(tx: Tx, { key, state, problem, receipts }: End): P
   if (state === 'sent') return;
   const row = await tx.db
     .selectFrom('outbox')
-    .select(['runId', 'purpose', 'laneKey', 'content', 'conversationKey'])
+    .select(['runId', 'answer', 'purpose', 'laneKey', 'content', 'conversationKey'])
     .where('key', '=', key)
     .executeTakeFirst();
   // What could not be taken away was said before: no message of the agent's is missing.
   if (!row || isRemoval(row)) return;
-  if (row.runId && row.purpose === 'reply') await amendOutcome(tx, row.runId);
+  const { runId, answer } = row;
+  if (runId && answer && row.purpose === 'reply') await amendOutcome(tx, { runId, answer });
   if (row.purpose === 'preview') return;
   if (row.laneKey) await tellAgent(tx, { laneKey: row.laneKey, state, problem });
   // A notice to the owner that may not have arrived is no reason for another one.

@@ -23,26 +23,40 @@ export type NewPart = {
 export async function insertPart(tx: Tx, part: NewPart): Promise<string> {
   const known = await knownPart.first(tx, { key: part.key });
   if (known) return known.conversationKey;
-  const { route, conversationKey, place, isUnreachable } = await takePlace(tx, part.route);
+  const place = await takePlace(tx, part.route);
+  await writePart(tx, part, { ...place, state: place.isUnreachable ? 'failed' : 'pending' });
+  return place.conversationKey;
+}
+
+export type PartPlace = {
+  readonly route: ReplyRoute;
+  readonly conversationKey: string;
+  readonly place: number;
+  /** `failed`: the conversation is unreachable; `sending`: claimed for its first try as it is stored. */
+  readonly state: 'pending' | 'sending' | 'failed';
+};
+
+export async function writePart(tx: Tx, part: NewPart, at: PartPlace): Promise<void> {
+  const { state } = at;
   await insertRow(tx, 'outbox', {
     key: part.key,
-    conversationKey,
-    place,
+    conversationKey: at.conversationKey,
+    place: at.place,
     laneKey: part.timeline?.laneKey ?? null,
     seq: part.timeline?.seq ?? null,
     runId: part.runId ?? null,
     answer: part.answer ?? null,
     purpose: part.purpose,
-    route: JSON.stringify(route),
+    route: JSON.stringify(at.route),
     content: JSON.stringify(part.content),
-    state: isUnreachable ? 'failed' : 'pending',
-    problem: isUnreachable ? 'the conversation is unreachable' : null,
-    tries: 0,
+    state,
+    problem: state === 'failed' ? 'the conversation is unreachable' : null,
+    tries: state === 'sending' ? 1 : 0,
     dueAt: tx.now,
+    sendingAt: state === 'sending' ? tx.now : null,
     createdAt: tx.now,
-    endedAt: isUnreachable ? tx.now : null,
+    endedAt: state === 'failed' ? tx.now : null,
   });
-  return conversationKey;
 }
 
 const knownPart = prepared((db, of: Slots<{ key: string }>) =>
@@ -57,7 +71,7 @@ type Place = {
 };
 
 /** A group moves once or twice in its life; whoever names more has ids that lead in a circle. */
-const maxMoves = 8;
+export const maxMoves = 8;
 
 export async function takePlace(tx: Tx, route: ReplyRoute, moves = 0): Promise<Place> {
   const conversationKey = conversationKeyOf(route);

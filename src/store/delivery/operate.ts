@@ -54,7 +54,7 @@ export const retryPart: StoreCommand<{ readonly key: string }, Operated> = {
       .where('key', '=', key)
       .where('state', 'in', ['unknown', 'failed'])
       .where('purpose', '<>', 'preview')
-      .returning(['runId', 'conversationKey'])
+      .returning(['runId', 'answer', 'conversationKey'])
       .executeTakeFirst();
     return operated(tx, key, changed);
   },
@@ -69,19 +69,22 @@ export const dropPart: StoreCommand<{ readonly key: string }, Operated> = {
       .set({ state: 'failed', problem: 'dropped by the operator', endedAt: tx.now })
       .where('key', '=', key)
       .where('state', 'in', ['pending', 'unknown'])
-      .returning(['runId', 'conversationKey'])
+      .returning(['runId', 'answer', 'conversationKey'])
       .executeTakeFirst();
     return operated(tx, key, changed);
   },
 };
 
-async function operated(
-  tx: Tx,
-  key: string,
-  changed: { readonly runId: string | null; readonly conversationKey: string } | undefined,
-): Promise<Operated> {
+type Changed = {
+  readonly runId: string | null;
+  readonly answer: string | null;
+  readonly conversationKey: string;
+};
+
+async function operated(tx: Tx, key: string, changed: Changed | undefined): Promise<Operated> {
   if (changed) {
-    if (changed.runId !== null) await reviseOutcome(tx, changed.runId);
+    const { runId, answer } = changed;
+    if (runId !== null && answer !== null) await reviseOutcome(tx, { runId, answer });
     await endNoticeIfSettled(tx, changed.conversationKey);
     return 'done';
   }

@@ -1,17 +1,20 @@
 import type { Tx } from '../command.ts';
 import { prepared, type Slots } from '../prepared.ts';
 
-const deliveryFailed = 'delivery failed';
+export const deliveryFailed = 'delivery failed';
 const deliveryUnknown = 'delivery unknown';
 
+/** One answer of a run: what it answers has its message's id. */
+export type AnswerOf = { readonly runId: string; readonly answer: string };
+
 /**
- * The provisional outcome of a run's messages is amended by what became of its replies: `answered`
- * holds only while none of them failed. Called whenever either side changes; repeating it changes
+ * The provisional outcome of what was answered is amended by what became of the answer's parts:
+ * `answered` holds only while none of them failed. Called whenever a part has ended; repeating it changes
  * nothing.
  */
-export async function amendOutcome(tx: Tx, runId: string): Promise<void> {
-  await lockRun(tx, runId);
-  const ends = await troubledReplies.all(tx, { runId });
+export async function amendOutcome(tx: Tx, answer: AnswerOf): Promise<void> {
+  await lockRun(tx, answer.runId);
+  const ends = await troubledReplies.all(tx, answer);
   if (ends.length === 0) return;
   const change = ends.some(({ state }) => state === 'failed')
     ? { outcome: 'failed', outcomeReason: deliveryFailed }
@@ -19,33 +22,36 @@ export async function amendOutcome(tx: Tx, runId: string): Promise<void> {
   await tx.db
     .updateTable('inbox')
     .set(change)
-    .where('runId', '=', runId)
+    .where('runId', '=', answer.runId)
+    .where('answer', '=', answer.answer)
     .where('outcome', '=', 'answered')
     .execute();
 }
 
-const troubledReplies = prepared((db, of: Slots<{ runId: string }>) =>
+const troubledReplies = prepared((db, of: Slots<AnswerOf>) =>
   db
     .selectFrom('outbox')
     .select('state')
     .where('runId', '=', of.runId)
+    .where('answer', '=', of.answer)
     .where('purpose', '=', 'reply')
     .where('state', 'in', ['failed', 'unknown']),
 );
 
-/** The operator has changed a part that had ended: its run's messages are judged anew. */
-export async function reviseOutcome(tx: Tx, runId: string): Promise<void> {
-  await lockRun(tx, runId);
+/** The operator has changed a part that had ended: what it answers is judged anew. */
+export async function reviseOutcome(tx: Tx, answer: AnswerOf): Promise<void> {
+  await lockRun(tx, answer.runId);
   await tx.db
     .updateTable('inbox')
     .set({ outcome: 'answered', outcomeReason: null })
-    .where('runId', '=', runId)
+    .where('runId', '=', answer.runId)
+    .where('answer', '=', answer.answer)
     .where('outcomeReason', 'in', [deliveryFailed, deliveryUnknown])
     .execute();
-  await amendOutcome(tx, runId);
+  await amendOutcome(tx, answer);
 }
 
-/** The end of the run and the end of a part may meet: whoever comes second sees the other's rows. */
+/** Two parts of one answer may end at once: whoever comes second sees the other's row. */
 async function lockRun(tx: Tx, runId: string): Promise<void> {
   if (tx.dialect !== 'postgres') return;
   await tx.db.selectFrom('runs').select('id').where('id', '=', runId).forUpdate().execute();

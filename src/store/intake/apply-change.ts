@@ -93,8 +93,9 @@ function behindLead({ lead }: InboxContent, prompt: string): string {
   return lead === undefined ? prompt : `${lead}\n${prompt}`;
 }
 
+/** Read by the run that is at work, be it that the run has answered it already and goes on. */
 function isInActiveRun({ row, lane }: Found): boolean {
-  return row.state === 'taken' && row.runId === lane.runId;
+  return row.transcriptId !== null && row.runId === lane.runId;
 }
 
 type Correcting = { readonly found: Found; readonly content: InboxContent; readonly edit: EditDecision };

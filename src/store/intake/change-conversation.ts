@@ -135,10 +135,10 @@ export async function markUnreachable(tx: Tx, key: string): Promise<void> {
     .where('conversationKey', '=', key)
     .where(isOpenPart())
     .where('state', '=', 'pending')
-    .returning('runId')
+    .returning(['runId', 'answer'])
     .execute();
-  for (const runId of new Set(ended.map((part) => part.runId))) {
-    if (runId !== null) await amendOutcome(tx, runId);
+  for (const { runId, answer } of new Map(ended.map((part) => [part.answer, part])).values()) {
+    if (runId !== null && answer !== null) await amendOutcome(tx, { runId, answer });
   }
 }
 

@@ -98,7 +98,7 @@ async function begin(
     startedAt: tx.now,
   });
   await hold(tx, { lane, input, epoch, runId });
-  await takeRows(tx, { lane, runId, framing: input.framing, rows });
+  await takeRows(tx, { lane, runId, framing: input.framing, rows, merges: true });
   const { route, authority } = last;
   return {
     kind: 'run',

@@ -10,6 +10,7 @@ import { closeRun } from './close-run.ts';
 import { writeToolResults } from './commit-turn.ts';
 import { type Lane, takeSeq } from './lane-row.ts';
 import { findPreview, type OpenCall, takeStock } from './recover-run.ts';
+import { readWaiting } from './waiting-rows.ts';
 
 type GivingUp = { readonly run: { readonly id: string; readonly route: string }; readonly text: string };
 
@@ -36,7 +37,14 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Pr
     await insertPart(tx, { key, route, content, purpose: 'notice', runId: run.id, timeline }),
   );
   await tx.db.updateTable('lanes').set({ epoch: lane.epoch }).where('key', '=', lane.key).execute();
-  await closeRun(tx, lane, { runId: run.id, endReason: 'gave_up', outcome: 'failed', mayGoOn: false });
+  const closing = {
+    runId: run.id,
+    endReason: 'gave_up',
+    outcome: 'failed',
+    parts: 0,
+    mayGoOn: false,
+  } as const;
+  await closeRun(tx, lane, closing, await readWaiting(tx, lane.key));
   return effects;
 }
 

@@ -8,7 +8,7 @@ import { prepared, type Slots } from '../prepared.ts';
 import { chooseSteers, type SteerDelivery } from './choose-batch.ts';
 import { type Lane, lockLaneAt } from './lane-row.ts';
 import { type Framing, takeRows } from './take-rows.ts';
-import { readWaiting } from './waiting-rows.ts';
+import { readWaiting, type WaitingRow } from './waiting-rows.ts';
 
 /** The run that writes, and the epoch that proves its right to. */
 export type Held = { readonly laneKey: string; readonly epoch: number; readonly runId: string };
@@ -55,48 +55,44 @@ const anyWaiting = prepared((db, of: Slots<{ laneKey: string }>) =>
 );
 
 const runById = prepared((db, of: Slots<{ runId: string }>) =>
-  db.selectFrom('runs').select(['epoch', 'route', 'authority', 'cancelReason']).where('id', '=', of.runId),
+  db
+    .selectFrom('runs')
+    .select(['epoch', 'route', 'authority', 'cancelReason', 'nextOrdinal'])
+    .where('id', '=', of.runId),
 );
 
 export async function steerAt(tx: Tx, lane: Lane, input: Held & Steering): Promise<Boundary> {
   const run = await readSteered(tx, input.runId);
   if (run.cancelReason !== undefined) return { steers: [], cancelReason: run.cancelReason };
-  return { steers: await steerInto(tx, lane, { ...input, run }), cancelReason: undefined };
+  const { runId, framing, delivery } = input;
+  const waiting = await readWaiting(tx, lane.key);
+  const rows = chooseFor(lane, { run, waiting, delivery, now: tx.now });
+  const steers = await takeRows(tx, { lane, runId, framing, rows, merges: false });
+  return { steers, cancelReason: undefined };
 }
 
-/** What decides whether a message joins the run. */
+/** What decides whether a message joins the run, and where its parts go on. */
 export type SteeredRun = {
   readonly route: ReplyRoute;
   readonly authority: string;
   readonly cancelReason: string | undefined;
+  readonly nextOrdinal: number;
 };
 
 export async function readSteered(tx: Tx, runId: string): Promise<SteeredRun> {
-  const { route, authority, cancelReason } = await runById.one(tx, { runId });
-  return { route: json.route(route), authority, cancelReason: cancelReason ?? undefined };
+  const { route, authority, cancelReason, nextOrdinal } = await runById.one(tx, { runId });
+  return { route: json.route(route), authority, cancelReason: cancelReason ?? undefined, nextOrdinal };
 }
 
-/** Takes in what waits and fits the run. The caller has seen that it was not asked to stop. */
-export async function steerInto(
-  tx: Tx,
-  lane: Lane,
-  { runId, framing, delivery, run }: Steering & { readonly runId: string; readonly run: SteeredRun },
-): Promise<readonly AgentMessage[]> {
-  const rows = await readWaiting(tx, lane.key);
+type Choosing = {
+  readonly run: SteeredRun;
+  readonly waiting: readonly WaitingRow[];
+  readonly delivery: SteerDelivery;
+  readonly now: number;
+};
+
+/** What of `waiting` the run takes in. The caller has seen that it was not asked to stop. */
+export function chooseFor(lane: Lane, { run, waiting, delivery, now }: Choosing): readonly WaitingRow[] {
   const { route, authority } = run;
-  const steering = { mode: lane.mode as QueueMode, route, authority, delivery, now: tx.now };
-  const chosen = chooseSteers(rows, steering);
-  if (chosen.length === 0) return [];
-  const steers = await takeRows(tx, { lane, runId, framing, rows: chosen });
-  // A steer is answered by its run like the message that began it.
-  await tx.db
-    .updateTable('inbox')
-    .set({ outcome: null })
-    .where(
-      'id',
-      'in',
-      chosen.map((row) => row.id),
-    )
-    .execute();
-  return steers;
+  return chooseSteers(waiting, { mode: lane.mode as QueueMode, route, authority, delivery, now });
 }

@@ -15,11 +15,13 @@ export type Framing = {
   readonly overflowIntro: string;
 };
 
-type Taking = {
+export type Taking = {
   readonly lane: Lane;
   readonly runId: string;
   readonly framing: Framing;
   readonly rows: readonly WaitingRow[];
+  /** All but the last count as merged into it; else each is answered by itself. */
+  readonly merges: boolean;
 };
 
 /**
@@ -28,7 +30,7 @@ type Taking = {
  */
 export async function takeRows(
   tx: Tx,
-  { lane, runId, framing, rows }: Taking,
+  { lane, runId, framing, rows, merges }: Taking,
 ): Promise<readonly AgentMessage[]> {
   const messages: AgentMessage[] = [];
   const append = async (role: 'user' | 'system', parts: readonly MessagePart[]) => {
@@ -47,9 +49,9 @@ export async function takeRows(
 
   for (const [index, row] of rows.entries()) {
     const transcriptId = await append('user', partsOf(row));
-    const isLast = index === rows.length - 1;
+    const isMerged = merges && index < rows.length - 1;
     // A block or a removal may have ended the row since it was read: the run has it now, and says how it ends.
-    const outcome = isLast ? null : 'merged';
+    const outcome = isMerged ? 'merged' : null;
     await takeRow.run(tx, { id: row.id, runId, transcriptId, outcome });
   }
   return messages;
@@ -73,7 +75,7 @@ const takeRow = prepared((db, of: Slots<Taken>) =>
 /** What the cap summarised is merged into this run: its rows say which one it was. */
 async function takeOverflow(
   tx: Tx,
-  { lane, runId, framing }: Omit<Taking, 'rows'>,
+  { lane, runId, framing }: Omit<Taking, 'rows' | 'merges'>,
 ): Promise<string | undefined> {
   const summaries = json.summaries(lane.overflow);
   if (summaries.length === 0) return undefined;

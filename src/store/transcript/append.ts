@@ -11,14 +11,27 @@ export type NewMessage = {
   readonly model?: string | undefined;
   readonly runId?: string | undefined;
   readonly isFinished: boolean;
+  /** What writing it has cost, counted with it. */
+  readonly charge?: Charge | undefined;
+};
+
+/** Of one model call: micro-dollars, and the tokens of the whole prompt and of the answer. */
+export type Charge = {
+  readonly cost: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
 };
 
 /** Appends to the session's transcript. The caller holds the lane's lock, which orders the positions. */
 export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> {
-  const session = await countMessage.one(tx, { sessionId: message.sessionId, now: tx.now });
+  const { sessionId, charge } = message;
+  const counted = { sessionId, now: tx.now };
+  const session = charge
+    ? await countCharged.one(tx, { ...counted, ...charge })
+    : await countMessage.one(tx, counted);
   await insertRow(tx, 'transcript', {
     id: message.id,
-    sessionId: message.sessionId,
+    sessionId,
     position: session.messageCount,
     role: message.role,
     parts: JSON.stringify(message.parts),
@@ -34,6 +47,20 @@ const countMessage = prepared((db, of: Slots<{ sessionId: string; now: number }>
   db
     .updateTable('sessions')
     .set((eb) => ({ messageCount: eb('messageCount', '+', 1), updatedAt: of.now }))
+    .where('id', '=', of.sessionId)
+    .returning('messageCount'),
+);
+
+const countCharged = prepared((db, of: Slots<{ sessionId: string; now: number } & Charge>) =>
+  db
+    .updateTable('sessions')
+    .set((eb) => ({
+      messageCount: eb('messageCount', '+', 1),
+      updatedAt: of.now,
+      cost: eb('cost', '+', of.cost),
+      promptTokens: of.promptTokens,
+      completionTokens: of.completionTokens,
+    }))
     .where('id', '=', of.sessionId)
     .returning('messageCount'),
 );

@@ -1,0 +1,97 @@
+import type { MessagePart } from '#contracts/message.ts';
+import type { Usage } from '#contracts/model.ts';
+import type { Tx } from '../command.ts';
+import { insertNewRow } from '../insert-row.ts';
+import { prepared, type Slots } from '../prepared.ts';
+import { appendMessage, type Charge } from '../transcript/append.ts';
+
+export type AssistantImage = {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly parts: readonly MessagePart[];
+  readonly model: string | undefined;
+};
+
+export type ModelCall = {
+  readonly id: string;
+  readonly model: string;
+  readonly usage: Usage;
+  readonly cost: number;
+  readonly latencyMs: number;
+};
+
+type Writing = {
+  readonly message: AssistantImage;
+  readonly runId: string;
+  readonly isFinished: boolean;
+  /** The call that wrote it, once it is over. */
+  readonly modelCall?: ModelCall | undefined;
+};
+
+/**
+ * Writes an assistant message as it stands, and what its call has cost. Returns false when the message
+ * had been finished before: this is then a repeat.
+ */
+export async function writeAssistant(
+  tx: Tx,
+  { message, runId, isFinished, modelCall }: Writing,
+): Promise<boolean> {
+  const { id, sessionId, parts, model } = message;
+  const known = await storedMessage.first(tx, { id });
+  if (known?.isFinished === 1) return false;
+  if (modelCall) await recordModelCall(tx, modelCall, { runId, sessionId });
+  const charge = modelCall && chargeOf(modelCall);
+  if (!known) {
+    await appendMessage(tx, { id, sessionId, role: 'assistant', parts, model, runId, isFinished, charge });
+    return true;
+  }
+  if (charge) await chargeSession.run(tx, { sessionId, ...charge });
+  const image = { parts: JSON.stringify(parts), isFinished: isFinished ? 1 : 0, model: model ?? null };
+  await updateMessage.run(tx, { id, ...image, now: tx.now });
+  return true;
+}
+
+async function recordModelCall(
+  tx: Tx,
+  { id, model, usage, cost, latencyMs }: ModelCall,
+  owner: { readonly runId: string; readonly sessionId: string },
+): Promise<void> {
+  await insertNewRow(tx, 'modelCalls', { id, ...owner, model, ...usage, cost, latencyMs, at: tx.now });
+}
+
+function chargeOf({ usage, cost }: ModelCall): Charge {
+  return {
+    cost,
+    promptTokens: usage.inputTokens + usage.cacheWriteTokens,
+    completionTokens: usage.outputTokens + usage.cacheReadTokens,
+  };
+}
+
+const storedMessage = prepared((db, of: Slots<{ id: string }>) =>
+  db.selectFrom('transcript').select('isFinished').where('id', '=', of.id),
+);
+
+type Image = { id: string; parts: string; isFinished: number; model: string | null; now: number };
+
+const updateMessage = prepared((db, of: Slots<Image>) =>
+  db
+    .updateTable('transcript')
+    .set((eb) => ({
+      parts: of.parts,
+      isFinished: of.isFinished,
+      updatedAt: of.now,
+      model: eb.fn.coalesce(of.model, 'model'),
+    }))
+    .where('id', '=', of.id),
+);
+
+const chargeSession = prepared((db, of: Slots<Charge & { sessionId: string }>) =>
+  db
+    .updateTable('sessions')
+    .set((eb) => ({
+      cost: eb('cost', '+', of.cost),
+      promptTokens: of.promptTokens,
+      completionTokens: of.completionTokens,
+    }))
+    .where('id', '=', of.sessionId),
+);

@@ -1,0 +1,161 @@
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { Outcome } from '#contracts/outcome.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { StoreCommand, Tx } from '../command.ts';
+import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/deliver.ts';
+import type { NewPart } from '../delivery/insert-part.ts';
+import { insertReply } from '../delivery/insert-reply.ts';
+import { closePreview } from '../delivery/record-preview.ts';
+import { deliveryFailed } from '../delivery/reply-outcome.ts';
+import { type Effects, noEffects } from '../intake/proposal.ts';
+import { prepared, type Slots } from '../prepared.ts';
+import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
+import { closeRun, endAnswered, type LaneNext } from './close-run.ts';
+import { type Lane, lockLaneAt } from './lane-row.ts';
+import { type Boundary, chooseFor, type Held, readSteered, type Steering } from './steer.ts';
+import { takeRows } from './take-rows.ts';
+import { readWaiting } from './waiting-rows.ts';
+
+export type ReplyPart = {
+  readonly route: ReplyRoute;
+  readonly content: OutboundContent;
+  readonly purpose: 'reply' | 'notice';
+};
+
+export type Answer = Held &
+  Steering & {
+    readonly message: AssistantImage;
+    readonly modelCall: ModelCall | undefined;
+    /** All to the run's route. */
+    readonly parts: readonly ReplyPart[];
+    /** The preview that the parts replace or take away. */
+    readonly preview: string | undefined;
+    readonly outcome: Outcome;
+    readonly outcomeReason?: string;
+    readonly mayGoOn: boolean;
+    /** Claims the reply's first part for a holder that sends at once; absent when another process sends. */
+    readonly sender?: DeliveryPolicy | undefined;
+  };
+
+export type Answered = Boundary & {
+  /** How the lane was left; undefined when a steer extends the run, or it was asked to stop. */
+  readonly next: LaneNext | undefined;
+  readonly effects: Effects;
+  readonly claimed: ClaimedDelivery | undefined;
+};
+
+/**
+ * Steps 6 and 7 for a message without tool calls: message, reply parts, the outcome of what it answers,
+ * and either the steers that extend the run or its end, in one transaction. A message that arrives is in
+ * front of this step and taken, or behind it and starts the next run. Of a run that was asked to stop
+ * before this step nothing is written: it is left for `endRun`. The finished message is the idempotency
+ * key of its reply.
+ */
+export const commitAnswer: StoreCommand<Answer, Answered> = {
+  name: 'commitAnswer',
+  run: async (tx, input) => {
+    const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
+    const { message, runId, modelCall, mayGoOn, framing } = input;
+    const effects = noEffects();
+    const run = await readSteered(tx, runId);
+    const { cancelReason } = run;
+    const stopped = { steers: [], cancelReason, next: undefined, effects, claimed: undefined };
+    if (cancelReason !== undefined) return stopped;
+    const isFirst = await writeAssistant(tx, { message, runId, isFinished: true, modelCall });
+    const parts = isFirst ? partsOf(lane, { ...input, answer: message.id, ordinal: run.nextOrdinal }) : [];
+    const reply = await insertReply(tx, parts, input.sender);
+    if (reply.waiting !== undefined) effects.deliveries.push(reply.waiting);
+    await closePreview(tx, input.preview);
+    const waiting = await readWaiting(tx, lane.key);
+    const chosen = chooseFor(lane, { run, waiting, delivery: input.delivery, now: tx.now });
+    const { claimed } = reply;
+    const { outcome, outcomeReason } = reply.isUnreachable ? undeliverable(input) : input;
+    await endAnswered(tx, { runId, answer: message.id, outcome, outcomeReason });
+    if (chosen.length > 0) {
+      await goOn(tx, { runId, laneKey: lane.key, parts: parts.length });
+      const steers = await takeRows(tx, { lane, runId, framing, rows: chosen, merges: false });
+      return { steers, cancelReason, next: undefined, effects, claimed };
+    }
+    const closing = { runId, endReason: 'natural', parts: parts.length, mayGoOn };
+    const next = await closeRun(tx, lane, closing, waiting);
+    return { steers: [], cancelReason, next, effects, claimed };
+  },
+};
+
+/** Nobody can be reached there, which is known before the first part was tried. */
+function undeliverable({ outcome, outcomeReason }: Answer): Pick<Answer, 'outcome' | 'outcomeReason'> {
+  if (outcome === 'answered') return { outcome: 'failed', outcomeReason: deliveryFailed };
+  return outcomeReason === undefined ? { outcome } : { outcome, outcomeReason };
+}
+
+type Said = {
+  readonly runId: string;
+  readonly answer: string;
+  readonly parts: readonly ReplyPart[];
+  readonly ordinal: number;
+};
+
+/** Keyed by run and ordinal, and placed in the lane's timeline; whoever closes the step moves both counters on. */
+function partsOf(lane: Lane, { runId, answer, parts, ordinal }: Said): readonly NewPart[] {
+  return parts.map((part, index) => ({
+    ...part,
+    key: `${runId}:${ordinal + index}`,
+    runId,
+    answer,
+    timeline: { laneKey: lane.key, seq: lane.nextSeq + index },
+  }));
+}
+
+/** A run that has answered made progress: what counts against it are crashes from here on. */
+async function goOn(tx: Tx, input: { runId: string; laneKey: string; parts: number }): Promise<void> {
+  await extendRun.run(tx, input);
+  if (input.parts > 0) await advanceSeqs.run(tx, input);
+}
+
+const extendRun = prepared((db, of: Slots<{ runId: string; parts: number }>) =>
+  db
+    .updateTable('runs')
+    .set((eb) => ({ tries: 1, nextOrdinal: eb('nextOrdinal', '+', of.parts) }))
+    .where('id', '=', of.runId),
+);
+
+const advanceSeqs = prepared((db, of: Slots<{ laneKey: string; parts: number }>) =>
+  db
+    .updateTable('lanes')
+    .set((eb) => ({ nextSeq: eb('nextSeq', '+', of.parts) }))
+    .where('key', '=', of.laneKey),
+);
+
+export type Ending = Held & {
+  readonly endReason: string;
+  readonly detail: string | undefined;
+  readonly outcome: Outcome;
+  readonly outcomeReason?: string;
+  /** The message that was cut off, with its finish part. */
+  readonly message: AssistantImage | undefined;
+  readonly parts: readonly ReplyPart[];
+  /** The preview that the parts take away. */
+  readonly preview: string | undefined;
+  readonly mayGoOn: boolean;
+};
+
+/**
+ * Step 7 for a run that did not end by itself: timeout, abort, error. What it has answered stays
+ * answered; the rest of what it took ends with `outcome`. The lane drains all the same.
+ */
+export const endRun: StoreCommand<Ending, { readonly next: LaneNext; readonly effects: Effects }> = {
+  name: 'endRun',
+  run: async (tx, input) => {
+    const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
+    const { runId, message } = input;
+    const effects = noEffects();
+    const run = await readSteered(tx, runId);
+    if (message) await writeAssistant(tx, { message, runId, isFinished: true });
+    const parts = partsOf(lane, { ...input, answer: `${runId}:end`, ordinal: run.nextOrdinal });
+    const { waiting } = await insertReply(tx, parts, undefined);
+    if (waiting !== undefined) effects.deliveries.push(waiting);
+    await closePreview(tx, input.preview);
+    const closing = { ...input, parts: parts.length };
+    return { next: await closeRun(tx, lane, closing, await readWaiting(tx, lane.key)), effects };
+  },
+};
