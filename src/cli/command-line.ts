@@ -59,6 +59,15 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
       await finish(runStatus({ asJson: json }));
     });
   program
+    .command('why <id>')
+    .description('show what became of a message, or what a message that was sent answers')
+    .option('--json', 'as JSON')
+    .option('--text', 'with the beginning of what was written')
+    .action(async (id: string, { json = false, text = false }: { json?: boolean; text?: boolean }) => {
+      const { runWhy } = await import('./why.ts');
+      await finish(runWhy({ id, asJson: json, withText: text }));
+    });
+  program
     .command('doctor')
     .description('look at everything that Parley needs, and say what to do about what is wrong')
     .option('--json', 'as JSON')

@@ -10,6 +10,7 @@ import { migrate } from '../../src/store/migrate.ts';
 import { cacheStatements } from '../../src/store/sqlite/cached-database.ts';
 import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
 import { readHistory } from '../../src/store/transcript/read-transcript.ts';
+import { readWhy } from '../../src/store/why/read-why.ts';
 import { account, aLane, aMessage, aWorker, holder } from './builders.ts';
 
 const sqlite = new BetterSqlite3(':memory:');
@@ -58,6 +59,28 @@ it('hides the values from the planner, or SQLite would prepare the statements an
   const shown = [...asked].filter((sql) => /[^+]\?/.test(sql));
   expect(shown).toEqual([]);
 });
+
+it('accounts for a message without reading the history', async () => {
+  await sayAndAnswer('cora');
+  const worker = aWorker(store);
+  await worker.accept(aMessage({ conversation: 'cora', text: 'one more', messageId: 'more' }));
+  asked.clear();
+  const found = await store.read(readWhy, { id: 'test:cora/more', withExcerpts: true });
+  const item = found.kind === 'account' ? found.account.items[0] : undefined;
+  await worker.claimRun(aLane('cora').key);
+  for (const id of ['more', item?.id ?? '', 'message:more', 'nobody'])
+    await store.read(readWhy, { id, withExcerpts: true });
+  const plans = [...asked].filter((sql) => sql.startsWith('select')).flatMap(planOf);
+  expect(plans.length).toBeGreaterThan(20);
+  // Accounts and conversations are few beside what was said in them.
+  expect(plans.filter((detail) => /^SCAN (?!accounts|conversations)/.test(detail))).toEqual([]);
+});
+
+function planOf(sql: string): readonly string[] {
+  const values = Array.from(sql.match(/\?/g) ?? [], () => null);
+  const rows = sqlite.prepare(`explain query plan ${sql}`).all(values) as { readonly detail: string }[];
+  return rows.map(({ detail }) => detail);
+}
 
 /** One message from its arrival to its delivered answer, by way of every step it takes. */
 async function sayAndAnswer(conversation: string): Promise<void> {

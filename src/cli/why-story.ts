@@ -1,0 +1,192 @@
+/** The account of a message as a story: one fact per line, in the order in which it happened. */
+import type {
+  Account,
+  Asked,
+  EventFacts,
+  ItemFacts,
+  ModelCallFacts,
+  PartFacts,
+  RunFacts,
+  ToolCallFacts,
+} from '../store/why/account.ts';
+
+type Fact = { readonly at: number; readonly text: string };
+
+/** Lines of plain text; the times are UTC. */
+export function storyOf(account: Account): string {
+  const { asked, events, items, runs, parts } = account;
+  const facts = [
+    ...events.map(eventFact),
+    ...items.flatMap(itemFacts),
+    ...runs.flatMap(runFacts),
+    ...parts.map(partFact),
+  ];
+  // Of what happened in one millisecond the order above is the order in which it did.
+  facts.sort((a, b) => a.at - b.at);
+  const lines = facts.map(({ at, text }) => `${timeOf(at)}  ${text}`);
+  return [nameOf(asked), ...lines, ...items.map((item) => endOf(item, parts)), ...costs(runs)].join('\n');
+}
+
+function nameOf(asked: Asked): string {
+  switch (asked.kind) {
+    case 'message':
+      return `message ${asked.conversationKey}/${asked.messageId}`;
+    case 'event':
+      return `event ${asked.account}:${asked.eventKey}`;
+    case 'item':
+    case 'part':
+    case 'run':
+    case 'transcript':
+      return `${asked.kind} ${asked.id}`;
+    default:
+      return asked satisfies never;
+  }
+}
+
+function eventFact({ kind, outcome, reason, account, eventKey, at }: EventFacts): Fact {
+  const why = reason === undefined ? '' : ` (${reason})`;
+  return { at, text: `${kind} ${eventKey} reached ${account}: ${outcome}${why}` };
+}
+
+function itemFacts(item: ItemFacts): readonly Fact[] {
+  const { id, arrivedAt, laneKey, sender, authority, excerpt, receiptAt, takenAt, runId } = item;
+  const name = shortNameOf(item);
+  const words = excerpt === undefined ? '' : ` “${excerpt}”`;
+  const facts = [
+    {
+      at: arrivedAt,
+      text: `${name} of ${sender} (${authority}) entered lane ${laneKey} as ${id}${words}`,
+    },
+  ];
+  for (const { kind, by, at } of item.changes) facts.push({ at, text: `${name}: ${kind} by ${by}` });
+  if (receiptAt !== undefined)
+    facts.push({ at: receiptAt, text: `${name}: its sender was told that it waits` });
+  if (takenAt !== undefined) {
+    const how = item.joined === 'steered' ? 'steered into' : 'taken by';
+    facts.push({ at: takenAt, text: `${name} was ${how} run ${runId} as ${item.transcriptId}` });
+  }
+  return facts;
+}
+
+function shortNameOf({ messageId, kind }: ItemFacts): string {
+  return messageId === undefined ? `a ${kind}` : `${kind} ${messageId}`;
+}
+
+function runFacts(run: RunFacts): readonly Fact[] {
+  const { id, laneKey, sessionId, authority, startedAt, endedAt, parkedAt } = run;
+  const facts: Fact[] = [
+    {
+      at: startedAt,
+      text: `run ${id} began in lane ${laneKey}, session ${sessionId}, with the rights of: ${authority}`,
+    },
+    ...run.modelCalls.map(modelCallFact),
+    ...run.toolCalls.map((call) => toolCallFact(call, run)),
+  ];
+  if (parkedAt !== undefined)
+    facts.push({ at: parkedAt, text: `run ${id} waits outside (${run.parkReason ?? 'no reason known'})` });
+  const tries = run.tries === 1 ? '' : `, try ${run.tries}`;
+  const stop = run.cancelReason === undefined ? '' : `, asked to stop (${run.cancelReason})`;
+  if (endedAt !== undefined) {
+    const detail = run.detail === undefined ? '' : `: ${run.detail}`;
+    facts.push({ at: endedAt, text: `run ${id} ended (${run.endReason})${detail}${tries}${stop}` });
+  } else {
+    const state = run.isHandedOver ? 'was handed over and waits for a worker' : 'is not finished';
+    facts.push({ at: Number.MAX_SAFE_INTEGER, text: `run ${id} ${state}${tries}${stop}` });
+  }
+  return facts;
+}
+
+function modelCallFact({ at, model, cost, latencyMs, ...tokens }: ModelCallFacts): Fact {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = tokens;
+  const cached =
+    cacheReadTokens + cacheWriteTokens === 0
+      ? ''
+      : ` (cache: ${cacheReadTokens} read, ${cacheWriteTokens} written)`;
+  return {
+    at,
+    text: `model ${model}: ${inputTokens} tokens in, ${outputTokens} out${cached}, ${dollars(cost)}, ${latencyMs} ms`,
+  };
+}
+
+function toolCallFact(call: ToolCallFacts, run: RunFacts): Fact {
+  const { name, callId, startedAt, endedAt, state, isError } = call;
+  const tookMs = startedAt === undefined || endedAt === undefined ? '' : ` in ${endedAt - startedAt} ms`;
+  const end = isError ? `failed${tookMs}` : `done${tookMs}`;
+  return {
+    at: startedAt ?? endedAt ?? run.startedAt,
+    text: `tool ${name} (${callId}): ${state === 'done' ? end : state}`,
+  };
+}
+
+function partFact(part: PartFacts): Fact {
+  const { key, purpose, conversationKey, createdAt, endedAt, excerpt, tries } = part;
+  const words = excerpt === undefined ? '' : ` “${excerpt}”`;
+  const reason = part.problem === undefined ? '' : ` (${part.problem})`;
+  const tried = tries > 1 ? `, ${tries} tries` : '';
+  return {
+    at: endedAt ?? createdAt,
+    text: `${purpose} ${key} to ${conversationKey}: ${stateOf(part)}${reason}${tried}${words}`,
+  };
+}
+
+function stateOf({ state, messageIds, dueAt }: PartFacts): string {
+  switch (state) {
+    case 'sent':
+      return messageIds.length === 0 ? 'sent' : `sent as ${messageIds.join(', ')}`;
+    case 'pending':
+      return `to be sent at ${timeOf(dueAt)}`;
+    case 'sending':
+      return 'being sent';
+    case 'unknown':
+      return 'unknown: it may or may not have arrived';
+    case 'failed':
+      return 'failed';
+    default:
+      return state satisfies never;
+  }
+}
+
+/** How the message ended, or what it waits for: its place in the account that all others add up to. */
+function endOf(item: ItemFacts, parts: readonly PartFacts[]): string {
+  const name = shortNameOf(item);
+  const { state, outcome, runId, ahead, dueAt } = item;
+  const why = item.outcomeReason === undefined ? '' : ` (${item.outcomeReason})`;
+  switch (state) {
+    case 'held':
+      return `${name} is held until ${timeOf(dueAt)}: the rest of it may still come`;
+    case 'waiting':
+      return `${name} waits, ${ahead ?? 0} before it, due at ${timeOf(dueAt)}`;
+    case 'taken':
+      return `${name} is being worked on by run ${runId}`;
+    case 'ended': {
+      const into = runId === undefined ? 'the next run of its lane' : `run ${runId}`;
+      if (outcome === 'merged') return `${name} ended: merged into ${into}${why}`;
+      const how = outcome ?? 'with no outcome, which must not be';
+      return `${name} ended: ${how}${why}${answeredBy(item, parts)}`;
+    }
+    default:
+      return state satisfies never;
+  }
+}
+
+function answeredBy({ answer }: ItemFacts, parts: readonly PartFacts[]): string {
+  const keys = parts
+    .filter((part) => part.answer === answer && part.purpose !== 'preview')
+    .map(({ key }) => key);
+  return answer === undefined || keys.length === 0 ? '' : ` by ${keys.join(', ')}`;
+}
+
+function costs(runs: readonly RunFacts[]): readonly string[] {
+  const calls = runs.flatMap((run) => run.modelCalls);
+  if (calls.length === 0) return [];
+  const cost = calls.reduce((sum, call) => sum + call.cost, 0);
+  return [`cost: ${dollars(cost)} in ${calls.length} model ${calls.length === 1 ? 'call' : 'calls'}`];
+}
+
+function dollars(micro: number): string {
+  return `$${(micro / 1e6).toFixed(6)}`;
+}
+
+function timeOf(at: number): string {
+  return at === Number.MAX_SAFE_INTEGER ? 'now'.padEnd(24) : new Date(at).toISOString();
+}

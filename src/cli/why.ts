@@ -1,0 +1,44 @@
+import { ParleyError } from '#contracts/errors.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { secretsOf } from '../config/secrets-of.ts';
+import { createRedactor, stripText } from '../logging/redaction.ts';
+import { readWhy } from '../store/why/read-why.ts';
+import type { ExitCode } from './exit-code.ts';
+import { storyOf } from './why-story.ts';
+import { withStore } from './with-store.ts';
+
+export type WhyOptions = { readonly id: string; readonly asJson: boolean; readonly withText: boolean };
+
+/** What became of a message, or what a message that was sent answers. Throws `invalid_input` for an unknown id. */
+export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<ExitCode> {
+  const config = loadConfig();
+  const why = await withStore((store) => store.read(readWhy, { id, withExcerpts: withText }), config);
+  const { redact } = createRedactor(secretsOf(config));
+  switch (why.kind) {
+    case 'account':
+      print(asJson ? JSON.stringify(why.account, undefined, 2) : storyOf(why.account), redact);
+      return 0;
+    case 'several': {
+      const lines = why.candidates.map(({ name, what, at }) => `  ${name}  ${what} ${timeOf(at)}`);
+      throw new ParleyError(
+        'invalid_input',
+        `${id} may be any of these messages; name one as it stands here:\n${stripText(lines.join('\n'))}`,
+      );
+    }
+    case 'unknown':
+      throw new ParleyError(
+        'invalid_input',
+        `Nothing is known of ${stripText(id)}. Give the platform's id of a message (45, or with its conversation telegram:-100123/45), an event key, or the id of an inbox row, a run, a part of the outbox or a message in the transcript.`,
+      );
+    default:
+      return why satisfies never;
+  }
+}
+
+function print(text: string, redact: (text: string) => string): void {
+  process.stdout.write(`${redact(stripText(text))}\n`);
+}
+
+function timeOf(at: number): string {
+  return new Date(at).toISOString();
+}

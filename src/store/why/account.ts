@@ -1,0 +1,130 @@
+/**
+ * What became of a message, as the store knows it: names, states, times and counts. Holds no text that
+ * anybody wrote, but for the excerpts that were asked for.
+ */
+export type Account = {
+  readonly asked: Asked;
+  /** What the platform reported of the messages, oldest first. */
+  readonly events: readonly EventFacts[];
+  /** The messages that entered a lane: what was asked for, and all that its runs took. In arrival order. */
+  readonly items: readonly ItemFacts[];
+  readonly runs: readonly RunFacts[];
+  /** What was said in answer, oldest first. */
+  readonly parts: readonly PartFacts[];
+};
+
+export type Asked =
+  | { readonly kind: 'message'; readonly conversationKey: string; readonly messageId: string }
+  | { readonly kind: 'event'; readonly account: string; readonly eventKey: string }
+  | { readonly kind: 'item' | 'part' | 'run' | 'transcript'; readonly id: string };
+
+/** A row of the ledger: one event of a platform, and what the door made of it. Times are ms since the epoch. */
+export type EventFacts = {
+  readonly account: string;
+  readonly eventKey: string;
+  readonly kind: string;
+  /** `accepted`, `held`, `refused`, `ignored`, `command` or `noted`. */
+  readonly outcome: string;
+  /** Why it was refused or ignored, which command it was, or what it changed. */
+  readonly reason: string | undefined;
+  readonly conversationKey: string;
+  readonly messageId: string | undefined;
+  readonly at: number;
+};
+
+export type ItemFacts = {
+  readonly id: string;
+  readonly laneKey: string;
+  readonly seq: number;
+  readonly rank: number;
+  readonly kind: string;
+  readonly conversationKey: string;
+  readonly messageId: string | undefined;
+  /** `<channel>:<peer>`. */
+  readonly sender: string;
+  readonly authority: string;
+  readonly state: 'held' | 'waiting' | 'taken' | 'ended';
+  /** Undefined while it is open; may still be amended by the delivery of its answer. */
+  readonly outcome: string | undefined;
+  readonly outcomeReason: string | undefined;
+  readonly arrivedAt: number;
+  readonly dueAt: number;
+  /** When its sender was told that it waits. */
+  readonly receiptAt: number | undefined;
+  /** How many messages of the lane go before it; only of one that waits. */
+  readonly ahead: number | undefined;
+  readonly runId: string | undefined;
+  /** Whether it was there when its run began, or joined it at a later boundary. */
+  readonly joined: 'began' | 'steered' | undefined;
+  readonly takenAt: number | undefined;
+  readonly transcriptId: string | undefined;
+  /** The assistant message that answered it. */
+  readonly answer: string | undefined;
+  /** Who promoted, edited or cancelled it while it waited. */
+  readonly changes: readonly { readonly kind: string; readonly by: string; readonly at: number }[];
+  readonly excerpt?: string;
+};
+
+export type RunFacts = {
+  readonly id: string;
+  readonly laneKey: string;
+  readonly sessionId: string;
+  readonly authority: string;
+  readonly state: 'active' | 'finished';
+  /** How often a process began or resumed it after a crash; planned hand-overs do not count. */
+  readonly tries: number;
+  /** It was handed over on purpose, and nobody has gone on with it yet. */
+  readonly isHandedOver: boolean;
+  readonly cancelReason: string | undefined;
+  readonly endReason: string | undefined;
+  readonly detail: string | undefined;
+  readonly parkedAt: number | undefined;
+  readonly parkReason: string | undefined;
+  readonly startedAt: number;
+  readonly endedAt: number | undefined;
+  readonly toolCalls: readonly ToolCallFacts[];
+  readonly modelCalls: readonly ModelCallFacts[];
+  /** Its messages in the transcript, in their order. */
+  readonly transcript: readonly { readonly id: string; readonly role: string; readonly at: number }[];
+};
+
+export type ToolCallFacts = {
+  readonly callId: string;
+  readonly messageId: string;
+  readonly name: string;
+  readonly state: 'pending' | 'started' | 'done';
+  readonly isError: boolean;
+  readonly startedAt: number | undefined;
+  readonly endedAt: number | undefined;
+};
+
+export type ModelCallFacts = {
+  readonly model: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  /** Micro-dollars. */
+  readonly cost: number;
+  readonly latencyMs: number;
+  readonly at: number;
+};
+
+export type PartFacts = {
+  readonly key: string;
+  readonly conversationKey: string;
+  readonly purpose: string;
+  readonly state: 'pending' | 'sending' | 'sent' | 'unknown' | 'failed';
+  readonly tries: number;
+  /** Why it failed, is unknown, or has to be sent again. */
+  readonly problem: string | undefined;
+  /** What the platform calls it. */
+  readonly messageIds: readonly string[];
+  readonly runId: string | undefined;
+  /** The assistant message that it is a part of. */
+  readonly answer: string | undefined;
+  readonly createdAt: number;
+  readonly dueAt: number;
+  readonly endedAt: number | undefined;
+  readonly excerpt?: string;
+};

@@ -1,0 +1,87 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { openStore } from '../../src/store/open-store.ts';
+import { aLane, aMessage, aWorker } from '../store/builders.ts';
+import { runParley } from './run-parley.ts';
+
+const secret = 'sk-test-0123456789abcdef0123';
+
+/** A data folder with a store that stays open, as under a gateway that runs, and one message that was answered. */
+async function aFolder() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-why-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  onTestFinished(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const worker = aWorker(store);
+  const say = (conversation: string, messageId: string, eventKey: string) =>
+    worker.accept(aMessage({ conversation, text: `what of ${secret}?`, messageId, eventKey }));
+  await say('-100123', '45', 'message:45');
+  const usage = { inputTokens: 120, outputTokens: 30, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  const run = await worker.claimRun(aLane('-100123').key);
+  await worker.answer(run, 'nothing', {
+    modelCall: { id: 'call-1', model: 'test-model', usage, cost: 1234, latencyMs: 56 },
+  });
+  const parley = (...args: string[]) =>
+    runParley(['why', ...args], { PARLEY_DATA_DIR: dataDir, ANTHROPIC_API_KEY: secret });
+  return { say, parley, run };
+}
+
+it('tells the story of a message in order of time, and of its cost', { timeout: 60_000 }, async () => {
+  const { parley, run } = await aFolder();
+  const { stdout, code } = await parley('test:-100123/45');
+  expect(code).toBe(0);
+  const [head, ...lines] = stdout.trimEnd().split('\n');
+  expect(head).toBe('message test/bot/-100123/45');
+  const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z  `;
+  const told = [
+    `^${time}message message:45 reached test/bot: accepted$`,
+    `^${time}message 45 of test:ann \\(owner\\) entered lane main:bot:test:dm:-100123 as `,
+    `^${time}message 45 was taken by run ${run.runId} as `,
+    `^${time}run ${run.runId} began in lane `,
+    `^${time}model test-model: 120 tokens in, 30 out, \\$0\\.001234, 56 ms$`,
+    `^${time}run ${run.runId} ended \\(natural\\)$`,
+    `^${time}reply ${run.runId}:1 to test/bot/-100123: to be sent at `,
+    `^message 45 ended: answered`,
+    `^cost: \\$0\\.001234 in 1 model call$`,
+  ];
+  for (const line of told)
+    expect(
+      lines.filter((one) => new RegExp(line).test(one)),
+      line,
+    ).toHaveLength(1);
+  const times = lines.flatMap((line) => /^\d\S+Z/.exec(line) ?? []);
+  expect(times).toEqual([...times].sort());
+});
+
+it('shows what was written only when asked to, and no secret even then', { timeout: 60_000 }, async () => {
+  const { parley } = await aFolder();
+  expect((await parley('45')).stdout).not.toContain('what of');
+  const shown = (await parley('45', '--text')).stdout;
+  expect(shown).toContain('“what of [secret]?”');
+  expect(shown).toContain('“nothing”');
+  const { stdout } = await parley('45', '--text', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({
+    asked: { kind: 'message', messageId: '45' },
+    items: [{ outcome: 'answered', excerpt: 'what of [secret]?' }],
+    parts: [{ state: 'pending', excerpt: 'nothing' }],
+  });
+  expect(stdout).not.toContain(secret);
+});
+
+it('lists the messages that an id may mean, and says what can be given', { timeout: 60_000 }, async () => {
+  const { say, parley } = await aFolder();
+  await say('-100999', '45', 'message:other');
+  const several = await parley('45');
+  expect(several.code).toBe(1);
+  expect(several.stderr).toMatch(/^45 may be any of these messages; name one as it stands here:$/m);
+  expect(several.stderr).toMatch(/^ {2}test\/bot\/-100123\/45 {2}arrived \d{4}-/m);
+  expect(several.stderr).toMatch(/^ {2}test\/bot\/-100999\/45 {2}arrived \d{4}-/m);
+  expect((await parley('test/bot/-100999/45')).stdout).toMatch(/^message 45 waits, 0 before it, due at /m);
+  const unknown = await parley('nobody');
+  expect(unknown).toMatchObject({ code: 1, stdout: '' });
+  expect(unknown.stderr).toMatch(/^Nothing is known of nobody\. Give the platform's id of a message .*\n$/);
+});
