@@ -1,0 +1,195 @@
+/**
+ * The race at the end of a run, with everything real but the model: each message arrives around the commit
+ * that ends the run before it, 1.5 ms to either side, where that is being learnt from what the others met.
+ * No sweeper runs: what is not taken by itself is never taken. `PARLEY_LONG=1` plays 100,000 messages
+ * (RACE_MESSAGES: any number, RACE_SEED: the same delays again).
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import type { ModelRequest } from '../../src/contracts/model.ts';
+import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
+import { redisKeys } from '../../src/redis/keys.ts';
+import type { Store } from '../../src/store/command.ts';
+import { createRandom } from '../e2e/random.ts';
+import { startOwnRedis } from '../e2e/redis-faults.ts';
+import { aLane, aMessage, defaults, unique } from '../store/builders.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { type LaneFacts, readLane } from '../store/lane-at-rest.ts';
+import { type Arrived, type LaneProcess, openLaneProcess } from './lane-process.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const messages = Number(process.env.RACE_MESSAGES ?? (isLong ? 100_000 : 5_000));
+/** A network and a protocol stand before PostgreSQL: it takes five times as long. */
+const share = { sqlite: 0.9, postgres: 0.1 } as const;
+const seed = Number(process.env.RACE_SEED ?? (isLong ? Date.now() % 1e9 : 20_261_121));
+/** Of one lane; many lanes with few messages, so that no request grows long. */
+const perLane = 25;
+const lanesAtOnce = 40;
+/** A message that is taken later than this was perhaps helped by something else than its wake. */
+const lateMs = 1_500;
+/** So long after its arrival nothing will take it any more. */
+const lostMs = 10_000;
+/** More of them say nothing new. */
+const enoughLost = 10;
+
+describeEachDatabase('messages that arrive as a run ends', (open, beside) => {
+  it('are each taken once, in order, in every mode, without a sweeper', async () => {
+    const redis = await startOwnRedis((end) => onTestFinished(end));
+    const race = createRace();
+    const keys = redisKeys(unique('race'));
+    const common = { redisSocket: redis.socketPath, keys, think: race.think };
+    const both = await openLaneProcess({ ...common, store: open(), slots: 2 * lanesAtOnce });
+    onTestFinished(both.close);
+    const otherStore = await beside.open();
+    onTestFinished(() => otherStore.close());
+    const door = await openLaneProcess({ ...common, store: otherStore, slots: 0 });
+    onTestFinished(door.close);
+
+    const started = performance.now();
+    const lanes = planLanes(Math.ceil((messages * share[beside.dialect]) / perLane), [both, door]);
+    await eachAtOnce(lanes, (lane) => race.play(lane));
+    const { clashes, lost, late, slowestMs } = race.found;
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    const met = JSON.stringify(race.met);
+    console.info(
+      `${beside.dialect}: ${race.found.played} messages in ${seconds} s, seed ${seed}, ${met}; slowest ${slowestMs.toFixed(0)} ms, ${late.length} after more than ${lateMs} ms, ${lost.length} lost wake-ups`,
+    );
+
+    expect(clashes, `seed ${seed}: two runs of one lane at once`).toEqual([]);
+    expect(lost, `seed ${seed}: nobody took them`).toEqual([]);
+    for (const { lane, mode, texts } of lanes) {
+      const { inbox, told, openRuns } = await untilRested(open(), lane.key);
+      expect(told.map(({ text }) => text)).toEqual(texts);
+      expect(inbox).toHaveLength(texts.length);
+      expect(inbox.filter(({ state, outcome }) => state !== 'ended' || !isLawful(mode, outcome))).toEqual([]);
+      expect(openRuns).toBe(0);
+    }
+    if (isLong) expect(late, `seed ${seed}`).toEqual([]);
+    // The race is aimed: arrivals fall on both sides of the commit that closes a run, at both doors.
+    for (const way of ['joined', 'begun', 'woken'] as const)
+      expect(race.met[way], way).toBeGreaterThan(race.found.played / 50);
+  }, 3_600_000);
+});
+
+type RacingLane = {
+  readonly mode: QueueMode;
+  readonly door: LaneProcess;
+  readonly lane: ReturnType<typeof aLane>;
+  readonly conversation: string;
+  readonly texts: readonly string[];
+  readonly random: () => number;
+};
+
+/** Mode by mode, each with both doors: one in the process that works the lanes, one in another process. */
+function planLanes(count: number, doors: readonly [LaneProcess, LaneProcess]): readonly RacingLane[] {
+  return Array.from({ length: count }, (_, index) => {
+    const mode = queueModes[index % queueModes.length] ?? 'steer';
+    const door = Math.floor(index / queueModes.length) % 2 === 0 ? doors[0] : doors[1];
+    const conversation = unique('race');
+    // A short quiet window leaves the lane armed instead of going on.
+    const quietMs = mode === 'collect' ? index % 3 : 0;
+    return {
+      ...{ mode, door, conversation },
+      lane: aLane(conversation, { settings: { ...defaults, mode, quietMs, cap: 1000 } }),
+      texts: Array.from({ length: perLane }, (_, n) => `<${conversation} ${n}>`),
+      random: createRandom(seed + index),
+    };
+  });
+}
+
+async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items];
+  const workOff = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: lanesAtOnce }, workOff));
+}
+
+/** The last run of a lane ends after the model was shown the last message. */
+async function untilRested(store: Store, laneKey: string): Promise<LaneFacts> {
+  const deadline = performance.now() + lostMs;
+  for (;;) {
+    const facts = await readLane(store, laneKey);
+    if (facts.openRuns === 0 || performance.now() > deadline) return facts;
+    await pause(10);
+  }
+}
+
+function isLawful(mode: QueueMode, outcome: string | null): boolean {
+  const lawful = ['answered', 'merged', ...(mode === 'interrupt' ? ['cancelled'] : [])];
+  return outcome !== null && lawful.includes(outcome);
+}
+
+/** What the model sees, and who waits for it to see something. */
+function createRace() {
+  const awaited = new Map<string, () => void>();
+  const thinking = new Map<string, AbortSignal>();
+  const random = createRandom(seed - 1);
+  const met: Record<Arrived, number> = { joined: 0, begun: 0, woken: 0, other: 0 };
+  const found = {
+    clashes: [] as string[],
+    lost: [] as string[],
+    late: [] as string[],
+    slowestMs: 0,
+    played: 0,
+  };
+
+  const think = async (request: ModelRequest, signal: AbortSignal) => {
+    const texts = newTextsOf(request);
+    const lane = texts[0]?.split(' ')[0] ?? '';
+    if (thinking.has(lane)) found.clashes.push(lane);
+    thinking.set(lane, signal);
+    // A call that is broken off goes on for a moment, beside the run that follows.
+    signal.addEventListener('abort', () => thinking.get(lane) === signal && thinking.delete(lane));
+    for (const text of texts) awaited.get(text)?.();
+    await delay(2 * random());
+    if (thinking.get(lane) === signal) thinking.delete(lane);
+  };
+
+  /** Undefined when the model was not shown the text in time. */
+  const untilShown = async (text: string): Promise<number | undefined> => {
+    const since = performance.now();
+    const { promise, resolve } = Promise.withResolvers<number>();
+    awaited.set(text, () => resolve(performance.now() - since));
+    const patience = new AbortController();
+    const late = pause(lostMs, undefined, { signal: patience.signal }).catch(() => undefined);
+    const tookMs = await Promise.race([promise, late]);
+    patience.abort();
+    awaited.delete(text);
+    return tookMs;
+  };
+
+  /** So long after the model was shown a message its run ends: the next one is aimed there. */
+  const aims = new Map<LaneProcess, number>();
+  const aimAt = (door: LaneProcess) => aims.get(door) ?? 2;
+
+  const play = async ({ door, conversation, lane, texts, random: own }: RacingLane): Promise<void> => {
+    for (const text of texts) {
+      if (found.lost.length >= enoughLost) return;
+      const shown = untilShown(text);
+      const arrived = await door.accept(aMessage({ conversation, text, lane }));
+      met[arrived] += 1;
+      aims.set(door, Math.max(0, aimAt(door) + (arrived === 'joined' ? 0.2 : -0.2)));
+      const tookMs = await shown;
+      if (tookMs === undefined) return void found.lost.push(text);
+      found.played += 1;
+      found.slowestMs = Math.max(found.slowestMs, tookMs);
+      if (tookMs > lateMs) found.late.push(`${text} after ${tookMs.toFixed(0)} ms`);
+      await delay(aimAt(door) + 3 * own() - 1.5);
+    }
+  };
+  return { think, play, met, found };
+}
+
+/** What was said since the last answer: a run that was stopped in time has left none. */
+function newTextsOf({ messages: history }: ModelRequest): readonly string[] {
+  const last = history.at(-1);
+  if (last?.role !== 'user') return [];
+  return last.content.flatMap((block) => (block.type === 'text' ? (block.text.match(/<[^>]+>/g) ?? []) : []));
+}
+
+/** Also shorter than any timer. */
+async function delay(ms: number): Promise<void> {
+  if (ms >= 1) return pause(ms);
+  for (let turns = Math.floor(ms * 20); turns > 0; turns--) await new Promise(setImmediate);
+}

@@ -1,0 +1,127 @@
+import { systemClock } from '../../src/contracts/clock.ts';
+import type { ModelRequest } from '../../src/contracts/model.ts';
+import { noProbe } from '../../src/contracts/probe.ts';
+import { type LaneWorkers, startLaneWorkers } from '../../src/queue/lane-workers.ts';
+import { createMotion } from '../../src/queue/motion.ts';
+import { createWakes } from '../../src/queue/wakes.ts';
+import { openRedis } from '../../src/redis/connection.ts';
+import type { RedisKeys } from '../../src/redis/keys.ts';
+import { noticesFor } from '../../src/replies/notices.ts';
+import { createActiveRuns } from '../../src/runs/active-runs.ts';
+import { createLaneDriver } from '../../src/runs/drive-lane.ts';
+import { executeRun } from '../../src/runs/execute-run.ts';
+import { claimAccount } from '../../src/store/accounts.ts';
+import type { Store } from '../../src/store/command.ts';
+import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
+import type { Proposal } from '../../src/store/intake/proposal.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
+import { completes } from '../agent/support/scripted-model.ts';
+import { runDeps } from '../runs/run-builders.ts';
+import { unique } from '../store/builders.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+/** The stages from intake to the stored answer, as one process joins them. There is no sweeper. */
+export type LaneProcess = {
+  /** Stores a message as the door does: with a slot free here its lane is claimed in the same commit. */
+  accept(proposal: Proposal): Promise<Arrived>;
+  close(): Promise<void>;
+};
+
+/** What an arrival found: a run at work, a lane that this process works now, or a lane that had to be woken. */
+export type Arrived = 'joined' | 'begun' | 'woken' | 'other';
+
+export type LaneProcessOptions = {
+  readonly store: Store;
+  readonly redisSocket: string;
+  readonly keys: RedisKeys;
+  /** Lanes at once; 0 = it takes messages in and works no lanes. */
+  readonly slots: number;
+  /** What the model does before it answers `ok`. */
+  think(request: ModelRequest, signal: AbortSignal): Promise<void>;
+};
+
+/** Long enough for nothing to be mended by a lease that ends. */
+const leaseMs = 120_000;
+
+export async function openLaneProcess(options: LaneProcessOptions): Promise<LaneProcess> {
+  const { store, keys, slots, think } = options;
+  const holder = unique('boot');
+  const redis = openRedis({ kind: 'socket', path: options.redisSocket }, silentLog);
+  await redis.ready(AbortSignal.timeout(10_000));
+  const wakes = createWakes({ redis, keys, log: silentLog });
+  const active = createActiveRuns({
+    ...{ store, holder, clock: systemClock, log: silentLog },
+    ...{ leaseMs, renewMs: 1_000 },
+  });
+  const motion = createMotion();
+  const workers = slots > 0 ? startWorkers() : undefined;
+  motion.connect({
+    cancel: active.cancel,
+    wake: wakes.wake,
+    deliver: () => undefined,
+    fetch: () => undefined,
+    changed: () => undefined,
+    reserve: (most) => workers?.reserve('main', most),
+  });
+  const accounts = await Promise.all(Array.from({ length: 16 }, () => holdAccount(store, holder)));
+  let turn = 0;
+
+  function startWorkers(): LaneWorkers {
+    const model = {
+      requests: [],
+      stream: async function* (request: ModelRequest, signal: AbortSignal) {
+        await think(request, signal);
+        yield { type: 'content_start' } as const;
+        yield { type: 'content_delta', text: 'ok' } as const;
+        yield { type: 'content_stop' } as const;
+        yield completes('end_turn');
+      },
+    };
+    const deps = { ...runDeps(store, { active, model, tools: [] }), start: motion.start };
+    const driver = createLaneDriver({
+      ...{ store, holder, clock: systemClock, log: silentLog, probe: noProbe, wakes },
+      ...{ notices: noticesFor('en'), leaseMs, maxTries: 3, maxRuns: 5, maxHoldMs: 60_000 },
+      start: motion.start,
+      execute: (run, how) => executeRun(deps, run, how),
+    });
+    return startLaneWorkers({ redis, keys, log: silentLog, concurrency: { main: slots }, driver });
+  }
+
+  return {
+    accept: async (proposal) => {
+      const receiving = accounts[turn++ % accounts.length] ?? neverHeld;
+      const reserved = motion.reserve(1);
+      const claims = reserved && { claims: reserved.terms };
+      let runs: readonly ClaimedRun[] = [];
+      try {
+        const accepted = await store.write(acceptBatch, {
+          ...{ ...receiving, holder, proposals: [proposal] },
+          ...claims,
+        });
+        runs = accepted.runs;
+        motion.start(accepted.effects);
+        if (accepted.effects.arrivals.length > 0) return 'joined';
+        if (runs.length > 0) return 'begun';
+        return accepted.effects.wakes.length > 0 ? 'woken' : 'other';
+      } finally {
+        reserved?.begin(runs);
+      }
+    },
+    close: async () => {
+      await workers?.close();
+      await active.close();
+      await wakes.close();
+      redis.close();
+    },
+  };
+}
+
+const neverHeld = { account: 'nobody', epoch: 0 };
+
+/** Several accounts, or one would take its messages in one after the other. */
+async function holdAccount(store: Store, holder: string) {
+  const account = unique('test/account');
+  const lease = await store.write(claimAccount, { account, holder, leaseMs: 3_600_000 });
+  if (lease.kind !== 'held') throw new Error('the account is busy');
+  return { account, epoch: lease.epoch };
+}
