@@ -7,10 +7,18 @@ import { accessMutants } from './access-mutants.ts';
 import { discordMutants } from './discord-mutants.ts';
 import { linkMutants } from './link-mutants.ts';
 import { mutants as coreMutants, type Mutant } from './mutants.ts';
+import { proofMutants } from './proof-mutants.ts';
 import { signalMutants } from './signal-mutants.ts';
 import { copyWorkTree, findStale } from './work-tree.ts';
 
-const mutants = [...coreMutants, ...accessMutants, ...linkMutants, ...discordMutants, ...signalMutants];
+const mutants = [
+  ...coreMutants,
+  ...accessMutants,
+  ...linkMutants,
+  ...discordMutants,
+  ...signalMutants,
+  ...proofMutants,
+];
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
 const chosen = mutants.filter(
