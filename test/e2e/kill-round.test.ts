@@ -1,0 +1,10 @@
+/** The rounds of `npm run proof:kills`, one small one of them; the rest of the kills in CI is in kill-load.test.ts. */
+import { expect, it } from 'vitest';
+import { playKillRound } from './kill-round.ts';
+
+it('loses, doubles and reorders nothing when it is killed while many people write', async () => {
+  const seed = Number(process.env.PROOF_SEED ?? 20_261_121);
+  const { wrong, messages } = await playKillRound({ kills: 3, messages: 150, seed });
+  expect(wrong, `seed ${seed}`).toEqual([]);
+  expect(messages).toBe(150);
+}, 180_000);

@@ -1,0 +1,215 @@
+/**
+ * Many people and many kills on one data folder, and then the whole account: every message once in the
+ * transcript, in the order in which its person said it, with one outcome, and its answer once in the chat
+ * (or said to be `unknown`).
+ */
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import BetterSqlite3 from 'better-sqlite3';
+import type { KillPoint } from '../../src/contracts/probe.ts';
+import type { Reply } from '../platforms/anthropic/turn.ts';
+import type { WireBody } from '../platforms/anthropic/wire.ts';
+import { findBreaches, readStore, untilAtRest } from './conservation.ts';
+import type { ParleyProcess } from './parley-process.ts';
+import { answerTo, questionOf, shownTwice } from './questions.ts';
+import { createRandom } from './random.ts';
+import { openStage, type Stage } from './stage.ts';
+import { until } from './until.ts';
+
+export type KillRound = {
+  readonly kills: number;
+  readonly messages: number;
+  readonly seed: number;
+};
+
+export type KillReport = {
+  readonly messages: number;
+  readonly kills: number;
+  /** Kills that a point in the code chose; the others fell at a moment. */
+  readonly atPoints: number;
+  /** Sends that were cut off, and of which that is said. */
+  readonly unknown: number;
+  /** Whatever is not as it must be, in words; empty when all is. */
+  readonly wrong: readonly string[];
+};
+
+/** Where kills fall, beside moments between any two points. */
+const points: readonly KillPoint[] = [
+  ...(['received', 'accepted', 'claimed', 'taken', 'model-called', 'streaming'] as const),
+  ...(['steered', 'turn-committed', 'finished', 'sending', 'sent-not-marked', 'marked'] as const),
+];
+
+/** Of one person; so that no request grows long. */
+const perPerson = 20;
+/** Said and not answered yet, at most. */
+const inFlight = 150;
+
+export async function playKillRound({ kills, messages, seed }: KillRound): Promise<KillReport> {
+  const random = createRandom(seed);
+  const people = Array.from({ length: Math.ceil(messages / perPerson) }, (_, index) => 10_001 + index);
+  const stage = await openStage(configFor(people));
+  let isDone = false;
+  try {
+    stage.model.script((body) => slowly(body, random));
+    const crowd = createCrowd(stage, { people, messages, random });
+    let atPoints = 0;
+    for (let kill = 0; kill < kills; kill++) {
+      // A life has a share of the messages, so that the last kill finds the last of them on their way.
+      const share = Math.ceil(((messages - crowd.said()) / (kills - kill)) * 2 * random());
+      const [point = 'taken'] = points.slice(Math.floor(random() * points.length));
+      const nth = 1 + Math.floor(random() * Math.min(share, 60));
+      const isAtPoint = random() < 0.5;
+      const parley = await stage.start(isAtPoint ? { killAt: `${point}:${nth}` } : {});
+      if (await liveOn(parley, crowd, share)) atPoints += 1;
+      await parley.kill();
+    }
+    const last = await stage.start();
+    await crowd.speaks(messages - crowd.said(), new AbortController().signal);
+    await until(() => stage.telegram.updates.pending.length === 0, { what: 'all is taken in' });
+    await untilAtRest(stage.dataDir, messages, 120_000);
+    await last.stop();
+    const report = { ...account(stage, crowd.asked), messages: crowd.said(), kills, atPoints };
+    isDone = report.wrong.length === 0;
+    return report;
+  } catch (error) {
+    throw new Error(`seed ${seed}; see ${stage.dataDir}/test.log`, { cause: error });
+  } finally {
+    await stage.close({ isKept: !isDone });
+  }
+}
+
+/** People say so much more while it lives, and a little is under way when it dies. True: it died by itself. */
+async function liveOn(parley: ParleyProcess, crowd: Crowd, share: number): Promise<boolean> {
+  const over = new AbortController();
+  const died = parley.ended.then(() => over.abort());
+  await Promise.race([died, crowd.speaks(share, over.signal)]);
+  const isDead = over.signal.aborted;
+  over.abort();
+  return isDead;
+}
+
+/** A third takes each message as a run of its own, a third steers, a third collects. */
+function modeOf(person: number): 'followup' | 'steer' | 'collect' {
+  return (['followup', 'steer', 'collect'] as const)[person % 3] ?? 'followup';
+}
+
+function configFor(people: readonly number[]) {
+  const conversations = Object.fromEntries(
+    people.map((person) => [`telegram:${person}`, { mode: modeOf(person), quietMs: 0 }]),
+  );
+  return {
+    logLevel: 'warn',
+    run: { maxTries: 20 },
+    rateLimit: { perSenderPerMinute: 10_000 },
+    queue: { dm: { cap: 1000 }, conversations },
+    replies: { preview: false },
+    channels: { web: { enabled: false }, terminal: { enabled: false } },
+  };
+}
+
+function slowly(body: WireBody, random: () => number): Reply {
+  return { text: answerTo(questionOf(body)), delayMs: Math.floor(random() * 100) };
+}
+
+type Asked = { readonly person: number; readonly question: string };
+
+type Crowd = {
+  readonly asked: readonly Asked[];
+  said(): number;
+  /** Says `count` more, never with more than a few without their answer; ends early with the signal. */
+  speaks(count: number, signal: AbortSignal): Promise<void>;
+};
+
+function createCrowd(
+  { telegram }: Stage,
+  { people, messages, random }: { people: readonly number[]; messages: number; random: () => number },
+): Crowd {
+  const asked: Asked[] = [];
+  const saidBy = new Map<number, number>();
+  const say = () => {
+    const person = people[Math.floor(random() * people.length)] ?? 0;
+    const number = (saidBy.get(person) ?? 0) + 1;
+    saidBy.set(person, number);
+    const question = `question-${person}-${String(number).padStart(3, '0')}`;
+    asked.push({ person, question });
+    telegram.people.sends({ from: { id: person, is_bot: false, first_name: `P${person}` }, text: question });
+  };
+  return {
+    asked,
+    said: () => asked.length,
+    speaks: async (count, signal) => {
+      const goal = Math.min(messages, asked.length + count);
+      // What was cut off before is not counted: it may be `unknown` for ever.
+      const before = { asked: asked.length, calls: telegram.calls.length };
+      const sent = { seen: before.calls, count: 0 };
+      while (asked.length < goal && !signal.aborted) {
+        for (; sent.seen < telegram.calls.length; sent.seen++)
+          if (telegram.calls[sent.seen]?.method === 'sendMessage') sent.count += 1;
+        const isHeard = telegram.updates.pending.length < inFlight;
+        while (isHeard && asked.length < goal && asked.length - before.asked - sent.count < inFlight) say();
+        await pause(5);
+      }
+    },
+  };
+}
+
+/** Call it at rest, with the gateway gone. */
+function account(stage: Stage, asked: readonly Asked[]): Pick<KillReport, 'unknown' | 'wrong'> {
+  addIndexes(stage.dataDir);
+  const unknown = readStore(stage.dataDir, `select content from outbox where state = 'unknown'`);
+  const wrong = [
+    ...findBreaches(stage.dataDir),
+    ...shownTwice(stage.model).map((question) => `shown twice to the model: ${question}`),
+    ...stage.model.requests.flatMap(({ refusal }) => refusal ?? []),
+    ...misplaced(stage, asked),
+    ...misanswered(stage, asked, unknown.map(({ content }) => String(content)).join('\n')),
+  ];
+  return { unknown: unknown.length, wrong };
+}
+
+/** The checks look rows up by what nothing looks up in the running program. */
+function addIndexes(dataDir: string): void {
+  const db = new BetterSqlite3(join(dataDir, 'parley.db'));
+  db.exec(`create index proof_transcript on inbox (transcriptId);
+    create index proof_ledger on ledger (inboxId); create index proof_run on inbox (runId);`);
+  db.close();
+}
+
+/** Not once in the transcript, or not in the order in which it was said. */
+function misplaced({ dataDir }: Stage, asked: readonly Asked[]): readonly string[] {
+  const rows = readStore(
+    dataDir,
+    `select sessionId, parts from transcript where role = 'user' order by sessionId, position`,
+  );
+  const told = new Map<string, string[]>();
+  for (const { sessionId, parts } of rows) {
+    const questions = String(parts).match(/question-\d+-\d+/g) ?? [];
+    told.set(String(sessionId), [...(told.get(String(sessionId)) ?? []), ...questions]);
+  }
+  const said = Map.groupBy(asked, ({ person }) => person);
+  const stories = new Set([...told.values()].map((questions) => questions.join(' ')));
+  return [...said.values()].flatMap((own) => {
+    const story = own.map(({ question }) => question).join(' ');
+    return stories.has(story) ? [] : [`not in the transcript as it was said: ${story}`];
+  });
+}
+
+/** Not answered once. What steered or was collected may have been answered together with its neighbour. */
+function misanswered({ dataDir, telegram }: Stage, asked: readonly Asked[], unknown: string) {
+  const together = readStore(
+    dataDir,
+    `select inbox.content from inbox where outcome in ('answered', 'merged') and exists
+      (select 1 from outbox where outbox.runId = inbox.runId and purpose = 'reply'
+      and outbox.state in ('sent', 'unknown'))`,
+  );
+  const merged = new Set(together.flatMap(({ content }) => String(content).match(/question-\d+-\d+/g) ?? []));
+  const standing = new Map<string, number>();
+  for (const person of new Set(asked.map((one) => one.person)))
+    for (const { text } of telegram.botMessages(person)) standing.set(text, (standing.get(text) ?? 0) + 1);
+  return asked.flatMap(({ person, question }) => {
+    const answer = answerTo(question);
+    const times = standing.get(answer) ?? 0;
+    const isExcused = unknown.includes(answer) || (modeOf(person) !== 'followup' && merged.has(question));
+    return times === 1 || (times === 0 && isExcused) ? [] : [`${question}: answered ${times} times`];
+  });
+}
