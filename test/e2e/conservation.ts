@@ -34,7 +34,7 @@ const unlawful = {
   'message without its event': `select id, content from inbox where messageId is not null
     and not exists (select 1 from ledger where ledger.inboxId = inbox.id)`,
   'message taken twice': `select transcriptId, count(*) as times from inbox
-    where transcriptId is not null group by transcriptId having times > 1`,
+    where transcriptId is not null group by transcriptId having count(*) > 1`,
   'message answered without standing in the transcript': `select id, outcome from inbox
     where kind = 'message' and outcome in ('answered', 'silent') and not exists
     (select 1 from transcript where transcript.id = inbox.transcriptId and transcript.role = 'user')`,
@@ -53,6 +53,23 @@ function findIn(dataDir: string, checks: Readonly<Record<string, string>>): read
   return Object.entries(checks).flatMap(([name, sql]) =>
     readStore(dataDir, sql).map((row) => `${name}: ${JSON.stringify(row)}`),
   );
+}
+
+/** Reads from a store that others may write to. */
+export type Read = (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+
+/** The same checks on any database, whose names of columns have to be quoted. */
+export async function findBreachesIn(read: Read, which: 'unfinished' | 'any'): Promise<readonly string[]> {
+  const checks = which === 'any' ? { ...unfinished, ...unlawful } : unfinished;
+  const found: string[] = [];
+  for (const [name, sql] of Object.entries(checks))
+    for (const row of await read(quoted(sql))) found.push(`${name}: ${JSON.stringify(row)}`);
+  return found;
+}
+
+/** PostgreSQL folds the case of every name that is not in quotes. */
+export function quoted(sql: string): string {
+  return sql.replace(/\b[a-z]+[A-Z]\w*\b/g, '"$&"');
 }
 
 /**

@@ -1,7 +1,5 @@
 /**
- * Many people and many kills on one data folder, and then the whole account: every message once in the
- * transcript, in the order in which its person said it, with one outcome, and its answer once in the chat
- * (or said to be `unknown`).
+ * Many people and many kills on one data folder, and then the whole account.
  */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,9 +7,10 @@ import BetterSqlite3 from 'better-sqlite3';
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
-import { findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { type Account, type Asked, accountFor, questionBy } from './account.ts';
+import { readStore, untilAtRest } from './conservation.ts';
 import type { ParleyProcess } from './parley-process.ts';
-import { answerTo, questionOf, shownTwice } from './questions.ts';
+import { answerTo, questionOf } from './questions.ts';
 import { createRandom } from './random.ts';
 import { openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';
@@ -22,15 +21,11 @@ export type KillRound = {
   readonly seed: number;
 };
 
-export type KillReport = {
+export type KillReport = Account & {
   readonly messages: number;
   readonly kills: number;
   /** Kills that a point in the code chose; the others fell at a moment. */
   readonly atPoints: number;
-  /** Sends that were cut off, and of which that is said. */
-  readonly unknown: number;
-  /** Whatever is not as it must be, in words; empty when all is. */
-  readonly wrong: readonly string[];
 };
 
 /** Where kills fall, beside moments between any two points. */
@@ -68,7 +63,13 @@ export async function playKillRound({ kills, messages, seed }: KillRound): Promi
     await until(() => stage.telegram.updates.pending.length === 0, { what: 'all is taken in' });
     await untilAtRest(stage.dataDir, messages, 120_000);
     await last.stop();
-    const report = { ...account(stage, crowd.asked), messages: crowd.said(), kills, atPoints };
+    addIndexes(stage.dataDir);
+    const account = await accountFor({
+      ...{ telegram: stage.telegram, model: stage.model, asked: crowd.asked },
+      read: async (sql) => readStore(stage.dataDir, sql),
+      isFollowup: (person) => modeOf(person) === 'followup',
+    });
+    const report = { ...account, messages: crowd.said(), kills, atPoints };
     isDone = report.wrong.length === 0;
     return report;
   } catch (error) {
@@ -111,8 +112,6 @@ function slowly(body: WireBody, random: () => number): Reply {
   return { text: answerTo(questionOf(body)), delayMs: Math.floor(random() * 100) };
 }
 
-type Asked = { readonly person: number; readonly question: string };
-
 type Crowd = {
   readonly asked: readonly Asked[];
   said(): number;
@@ -130,7 +129,7 @@ function createCrowd(
     const person = people[Math.floor(random() * people.length)] ?? 0;
     const number = (saidBy.get(person) ?? 0) + 1;
     saidBy.set(person, number);
-    const question = `question-${person}-${String(number).padStart(3, '0')}`;
+    const question = questionBy(person, number);
     asked.push({ person, question });
     telegram.people.sends({ from: { id: person, is_bot: false, first_name: `P${person}` }, text: question });
   };
@@ -153,63 +152,10 @@ function createCrowd(
   };
 }
 
-/** Call it at rest, with the gateway gone. */
-function account(stage: Stage, asked: readonly Asked[]): Pick<KillReport, 'unknown' | 'wrong'> {
-  addIndexes(stage.dataDir);
-  const unknown = readStore(stage.dataDir, `select content from outbox where state = 'unknown'`);
-  const wrong = [
-    ...findBreaches(stage.dataDir),
-    ...shownTwice(stage.model).map((question) => `shown twice to the model: ${question}`),
-    ...stage.model.requests.flatMap(({ refusal }) => refusal ?? []),
-    ...misplaced(stage, asked),
-    ...misanswered(stage, asked, unknown.map(({ content }) => String(content)).join('\n')),
-  ];
-  return { unknown: unknown.length, wrong };
-}
-
 /** The checks look rows up by what nothing looks up in the running program. */
 function addIndexes(dataDir: string): void {
   const db = new BetterSqlite3(join(dataDir, 'parley.db'));
   db.exec(`create index proof_transcript on inbox (transcriptId);
     create index proof_ledger on ledger (inboxId); create index proof_run on inbox (runId);`);
   db.close();
-}
-
-/** Not once in the transcript, or not in the order in which it was said. */
-function misplaced({ dataDir }: Stage, asked: readonly Asked[]): readonly string[] {
-  const rows = readStore(
-    dataDir,
-    `select sessionId, parts from transcript where role = 'user' order by sessionId, position`,
-  );
-  const told = new Map<string, string[]>();
-  for (const { sessionId, parts } of rows) {
-    const questions = String(parts).match(/question-\d+-\d+/g) ?? [];
-    told.set(String(sessionId), [...(told.get(String(sessionId)) ?? []), ...questions]);
-  }
-  const said = Map.groupBy(asked, ({ person }) => person);
-  const stories = new Set([...told.values()].map((questions) => questions.join(' ')));
-  return [...said.values()].flatMap((own) => {
-    const story = own.map(({ question }) => question).join(' ');
-    return stories.has(story) ? [] : [`not in the transcript as it was said: ${story}`];
-  });
-}
-
-/** Not answered once. What steered or was collected may have been answered together with its neighbour. */
-function misanswered({ dataDir, telegram }: Stage, asked: readonly Asked[], unknown: string) {
-  const together = readStore(
-    dataDir,
-    `select inbox.content from inbox where outcome in ('answered', 'merged') and exists
-      (select 1 from outbox where outbox.runId = inbox.runId and purpose = 'reply'
-      and outbox.state in ('sent', 'unknown'))`,
-  );
-  const merged = new Set(together.flatMap(({ content }) => String(content).match(/question-\d+-\d+/g) ?? []));
-  const standing = new Map<string, number>();
-  for (const person of new Set(asked.map((one) => one.person)))
-    for (const { text } of telegram.botMessages(person)) standing.set(text, (standing.get(text) ?? 0) + 1);
-  return asked.flatMap(({ person, question }) => {
-    const answer = answerTo(question);
-    const times = standing.get(answer) ?? 0;
-    const isExcused = unknown.includes(answer) || (modeOf(person) !== 'followup' && merged.has(question));
-    return times === 1 || (times === 0 && isExcused) ? [] : [`${question}: answered ${times} times`];
-  });
 }

@@ -25,9 +25,9 @@ const seed = Number(process.env.RACE_SEED ?? (isLong ? Date.now() % 1e9 : 20_261
 /** Of one lane; many lanes with few messages, so that no request grows long. */
 const perLane = 25;
 const lanesAtOnce = 40;
-/** A message that is taken later than this was perhaps helped by something else than its wake. */
+/** Counted and reported; on a loaded machine a message may wait so long for a processor. */
 const lateMs = 1_500;
-/** So long after its arrival nothing will take it any more. */
+/** Nothing here mends a lost wake: no sweeper, no lease that ends. So long after its arrival it is lost. */
 const lostMs = 10_000;
 /** More of them say nothing new. */
 const enoughLost = 10;
@@ -64,7 +64,6 @@ describeEachDatabase('messages that arrive as a run ends', (open, beside) => {
       expect(inbox.filter(({ state, outcome }) => state !== 'ended' || !isLawful(mode, outcome))).toEqual([]);
       expect(openRuns).toBe(0);
     }
-    if (isLong) expect(late, `seed ${seed}`).toEqual([]);
     // The race is aimed: arrivals fall on both sides of the commit that closes a run, at both doors.
     for (const way of ['joined', 'begun', 'woken'] as const)
       expect(race.met[way], way).toBeGreaterThan(race.found.played / 50);

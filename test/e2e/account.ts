@@ -1,0 +1,88 @@
+/**
+ * The account of a crowd at rest: every message once in the transcript, in the order in which its person
+ * said it, with one outcome, and its answer once in the chat, or said to be `unknown`.
+ */
+import type { AnthropicServer } from '../platforms/anthropic/server.ts';
+import type { TelegramServer } from '../platforms/telegram/server.ts';
+import { findBreachesIn, quoted, type Read } from './conservation.ts';
+import { answerTo, shownTwice } from './questions.ts';
+
+export type Asked = { readonly person: number; readonly question: string };
+
+export type Account = {
+  /** Sends that were cut off, and of which that is said. */
+  readonly unknown: number;
+  /** Whatever is not as it must be, in words; empty when all is. */
+  readonly wrong: readonly string[];
+};
+
+export type Crowded = {
+  readonly telegram: TelegramServer;
+  readonly model: AnthropicServer;
+  readonly asked: readonly Asked[];
+  readonly read: Read;
+  /** In every other mode a message may be answered together with its neighbour. */
+  isFollowup(person: number): boolean;
+};
+
+const pattern = /question-\d+-\d+/g;
+
+/** Of one person the `number`th; all of one length, so that none is the beginning of another. */
+export function questionBy(person: number, number: number): string {
+  return `question-${person}-${String(number).padStart(3, '0')}`;
+}
+
+/** Call it at rest. */
+export async function accountFor(crowd: Crowded): Promise<Account> {
+  const unknown = await crowd.read(quoted(`select content from outbox where state = 'unknown'`));
+  const unsure = unknown.map(({ content }) => textOf(content)).join('\n');
+  const wrong = [
+    ...(await findBreachesIn(crowd.read, 'any')),
+    ...shownTwice(crowd.model).map((question) => `shown twice to the model: ${question}`),
+    ...crowd.model.requests.flatMap(({ refusal }) => refusal ?? []),
+    ...(await misplaced(crowd)),
+    ...(await misanswered(crowd, unsure)),
+  ];
+  return { unknown: unknown.length, wrong };
+}
+
+/** Not once in the transcript, or not in the order in which it was said. */
+async function misplaced({ read, asked }: Crowded): Promise<readonly string[]> {
+  const rows = await read(
+    quoted(`select sessionId, parts from transcript where role = 'user' order by sessionId, position`),
+  );
+  const told = Map.groupBy(rows, ({ sessionId }) => String(sessionId));
+  const stories = new Set([...told.values()].map((own) => questionsIn(own.map(({ parts }) => parts))));
+  return [...Map.groupBy(asked, ({ person }) => person).values()].flatMap((own) => {
+    const story = own.map(({ question }) => question).join(' ');
+    return stories.has(story) ? [] : [`not in the transcript as it was said: ${story}`];
+  });
+}
+
+function questionsIn(contents: readonly unknown[]): string {
+  return contents.flatMap((content) => textOf(content).match(pattern) ?? []).join(' ');
+}
+
+/** Not answered once. */
+async function misanswered({ read, telegram, asked, isFollowup }: Crowded, unsure: string) {
+  const together = await read(
+    quoted(`select inbox.content from inbox where outcome in ('answered', 'merged') and exists
+      (select 1 from outbox where outbox.runId = inbox.runId and purpose = 'reply'
+      and outbox.state in ('sent', 'unknown'))`),
+  );
+  const merged = new Set(together.flatMap(({ content }) => textOf(content).match(pattern) ?? []));
+  const standing = new Map<string, number>();
+  for (const person of new Set(asked.map((one) => one.person)))
+    for (const { text } of telegram.botMessages(person)) standing.set(text, (standing.get(text) ?? 0) + 1);
+  return asked.flatMap(({ person, question }) => {
+    const answer = answerTo(question);
+    const times = standing.get(answer) ?? 0;
+    const isExcused = unsure.includes(answer) || (!isFollowup(person) && merged.has(question));
+    return times === 1 || (times === 0 && isExcused) ? [] : [`${question}: answered ${times} times`];
+  });
+}
+
+/** A column of JSON, which one database gives as text and the other perhaps as a value. */
+function textOf(content: unknown): string {
+  return typeof content === 'string' ? content : JSON.stringify(content);
+}
