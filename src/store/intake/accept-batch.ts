@@ -38,35 +38,50 @@ export type AcceptedAndClaimed = AcceptOutput & {
 export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   name: 'acceptBatch',
   run: async (tx, input) => {
-    await lockAccountAt(tx, input);
+    await moveCursorAt(tx, input);
     await proveStandings(tx, input);
     if (input.links) await proveLinks(tx, input.links);
     const effects = noEffects();
     const acceptances: Acceptance[] = [];
     for (const proposal of input.proposals)
       acceptances.push(await acceptOnce(tx, { input, proposal, effects }));
-    if (input.cursor !== undefined)
-      await moveCursor.run(tx, { account: input.account, cursor: input.cursor });
     await moveAnchors(tx, input.account, input.anchors ?? []);
     const runs = input.claims ? await claimDue(tx, input.claims, effects) : [];
     return { acceptances, effects, runs };
   },
 };
 
-const moveCursor = prepared((db, of: Slots<{ account: string; cursor: string }>) =>
-  db.updateTable('accounts').set({ cursor: of.cursor }).where('key', '=', of.account),
+/** Locks the account under the caller's lease; its cursor moves at once, and counts with the commit. */
+async function moveCursorAt(tx: Tx, { account, epoch, holder, cursor }: AcceptInput): Promise<void> {
+  const lease = { account, epoch, holder };
+  const isHeld =
+    cursor === undefined
+      ? (await lockedAccount.first(tx, lease)) !== undefined
+      : (await moveCursor.run(tx, { ...lease, cursor })) > 0;
+  if (isHeld) return;
+  throw new ParleyError('stale_epoch', `Account ${account} is received by another process now.`);
+}
+
+type Lease = { account: string; epoch: number; holder: string };
+
+const moveCursor = prepared((db, of: Slots<Lease & { cursor: string }>) =>
+  db
+    .updateTable('accounts')
+    .set({ cursor: of.cursor })
+    .where('key', '=', of.account)
+    .where('epoch', '=', of.epoch)
+    .where('holder', '=', of.holder),
 );
 
-const lockedAccount = prepared((db, of: Slots<{ account: string }>, dialect) => {
-  const query = db.selectFrom('accounts').select(['epoch', 'holder']).where('key', '=', of.account);
+const lockedAccount = prepared((db, of: Slots<Lease>, dialect) => {
+  const query = db
+    .selectFrom('accounts')
+    .select('key')
+    .where('key', '=', of.account)
+    .where('epoch', '=', of.epoch)
+    .where('holder', '=', of.holder);
   return dialect === 'postgres' ? query.forUpdate() : query;
 });
-
-async function lockAccountAt(tx: Tx, input: AcceptInput): Promise<void> {
-  const row = await lockedAccount.first(tx, { account: input.account });
-  if (row?.epoch === input.epoch && row.holder === input.holder) return;
-  throw new ParleyError('stale_epoch', `Account ${input.account} is received by another process now.`);
-}
 
 async function acceptOnce(tx: Tx, accepting: Accepting): Promise<Acceptance> {
   const { input, proposal } = accepting;

@@ -8,9 +8,9 @@ import type { Tx } from '../command.ts';
 import { insertRow } from '../insert-row.ts';
 import { beginSession, ensureLane, type Lane, takeSeqOfArrival } from '../lanes/lane-row.ts';
 import { isOpenItem } from '../open-rows.ts';
-import { prepared, type Slots } from '../prepared.ts';
 import type { Accepting } from './accepting.ts';
 import { makeRoom } from './make-room.ts';
+import { type OpenItem, readOpenItems } from './open-items.ts';
 import type { Bundle, NewItem } from './proposal.ts';
 import { rememberContext } from './remember-context.ts';
 
@@ -18,9 +18,11 @@ import { rememberContext } from './remember-context.ts';
 const fetchWaitMs = 20_000;
 
 export async function acceptItem(tx: Tx, accepting: Accepting, item: NewItem): Promise<Acceptance> {
-  const lane = await resetIfDue(tx, await ensureLane(tx, item.lane), item);
+  const known = await ensureLane(tx, item.lane);
+  const open = await readOpenItems(tx, known.key);
+  const lane = await resetIfDue(tx, known, { item, open });
   const { messageId } = accepting.proposal;
-  const bundle = await joinBundle(tx, lane, { item, accepting });
+  const bundle = await joinBundle(tx, lane, { item, accepting, open });
   if (!bundle && !item.isGated) {
     const { content, contextLimit: limit } = item;
     await rememberContext(tx, {
@@ -32,11 +34,11 @@ export async function acceptItem(tx: Tx, accepting: Accepting, item: NewItem): P
     });
     return { kind: 'ignored', reason: 'not-mentioned' };
   }
-  const room = await makeRoom(tx, { lane, item, accepting });
+  const room = await makeRoom(tx, { lane, item, accepting, open });
   if (room === 'refused') return { kind: 'refused', reason: 'queue-full' };
 
   const isFetching = item.content.attachments.length > 0;
-  const dueAt = await decideDue(tx, lane, { bundle, isFetching });
+  const dueAt = await decideDue(tx, lane, { bundle, isFetching, open });
   await insertItem(tx, { lane, accepting, item, bundle, isFetching, dueAt });
 
   const { effects } = accepting;
@@ -50,23 +52,15 @@ export async function acceptItem(tx: Tx, accepting: Accepting, item: NewItem): P
   return { kind: 'accepted', inboxId: item.id as InboxId, sessionKey: lane.key as SessionKey };
 }
 
-async function resetIfDue(tx: Tx, lane: Lane, item: NewItem): Promise<Lane> {
+type Arrived = { readonly item: NewItem; readonly open: readonly OpenItem[] };
+
+async function resetIfDue(tx: Tx, lane: Lane, { item, open }: Arrived): Promise<Lane> {
   const { resetBefore, newSessionId } = item.lane;
   const isDue = resetBefore !== undefined && lane.lastActivityAt < resetBefore && lane.runId === null;
-  if (!isDue || lane.sessionId === newSessionId || (await countWaiting(tx, lane.key)) > 0) return lane;
+  const isEmpty = open.every((row) => row.state !== 'waiting');
+  if (!isDue || lane.sessionId === newSessionId || !isEmpty) return lane;
   await beginSession(tx, lane, newSessionId);
   return { ...lane, sessionId: newSessionId };
-}
-
-export async function countWaiting(tx: Tx, laneKey: string): Promise<number> {
-  const row = await tx.db
-    .selectFrom('inbox')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('laneKey', '=', laneKey)
-    .where(isOpenItem())
-    .where('state', '=', 'waiting')
-    .executeTakeFirst();
-  return Number(row?.count ?? 0);
 }
 
 type Joined = { readonly name: string; readonly windowMs: number; readonly isOpen: boolean };
@@ -75,7 +69,7 @@ type Joined = { readonly name: string; readonly windowMs: number; readonly isOpe
 async function joinBundle(
   tx: Tx,
   lane: Lane,
-  { item, accepting }: { item: NewItem; accepting: Accepting },
+  { item, accepting, open }: Arrived & { readonly accepting: Accepting },
 ): Promise<Joined | undefined> {
   if (item.kind === 'command') return undefined;
   const { senderId, conversationKey } = accepting.proposal;
@@ -85,16 +79,10 @@ async function joinBundle(
   const debounced = debounceOf(lane, { item, senderId });
   const bundle =
     (item.bundle && within(item.bundle)) ??
-    (await openSplitText(tx, lane, rest)) ??
+    (hasOpen(open, rest, tx.now) ? rest : undefined) ??
     (debounced && within(debounced));
   if (!bundle) return undefined;
-  const siblings = await tx.db
-    .selectFrom('inbox')
-    .select(['id', 'state', 'isFetching'])
-    .where('laneKey', '=', lane.key)
-    .where(isOpenItem())
-    .where('bundle', '=', bundle.name)
-    .execute();
+  const siblings = open.filter((row) => row.bundle === bundle.name);
   const isOpen = item.isGated || siblings.some((row) => row.state === 'waiting');
   if (siblings.length > 0) {
     const ids = siblings.map((row) => row.id);
@@ -112,20 +100,9 @@ async function joinBundle(
 }
 
 /** A text that filled the limit waits for its rest; the next message of the same sender is that rest. */
-async function openSplitText(tx: Tx, lane: Lane, split: Bundle): Promise<Bundle | undefined> {
-  const open = await openBundle.first(tx, { laneKey: lane.key, name: split.name, now: tx.now });
-  return open && split;
+function hasOpen(open: readonly OpenItem[], { name }: Bundle, now: number): boolean {
+  return open.some((row) => row.bundle === name && row.dueAt > now);
 }
-
-const openBundle = prepared((db, of: Slots<{ laneKey: string; name: string; now: number }>) =>
-  db
-    .selectFrom('inbox')
-    .select('dueAt')
-    .where('laneKey', '=', of.laneKey)
-    .where(isOpenItem())
-    .where('bundle', '=', of.name)
-    .where('dueAt', '>', of.now),
-);
 
 export function splitTextName(senderId: string): string {
   return `text:${senderId}`;
@@ -166,22 +143,15 @@ export async function openLedger(tx: Tx, { ids }: { ids: readonly string[] }): P
 async function decideDue(
   tx: Tx,
   lane: Lane,
-  { bundle, isFetching }: { bundle: Joined | undefined; isFetching: boolean },
+  { bundle, isFetching, open }: Pick<Entering, 'bundle' | 'isFetching'> & Pick<Arrived, 'open'>,
 ): Promise<number> {
   if (isFetching) return tx.now + fetchWaitMs;
   if (bundle) return tx.now + bundle.windowMs;
   if (lane.mode !== 'collect') return tx.now;
-  const waiting = await tx.db
-    .selectFrom('inbox')
-    .select('id')
-    .where('laneKey', '=', lane.key)
-    .where(isOpenItem())
-    .where('state', '=', 'waiting')
-    .where('bundle', 'is', null)
-    .where('dueAt', '>', tx.now)
-    .limit(1)
-    .executeTakeFirst();
-  if (lane.runId === null && !waiting) return tx.now;
+  const isGathering = open.some(
+    (row) => row.state === 'waiting' && row.bundle === null && row.dueAt > tx.now,
+  );
+  if (lane.runId === null && !isGathering) return tx.now;
   const dueAt = tx.now + lane.quietMs;
   await tx.db
     .updateTable('inbox')

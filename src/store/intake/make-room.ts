@@ -2,20 +2,28 @@ import type { Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { type InboxContent, json, type Summary } from '../json.ts';
 import type { Lane } from '../lanes/lane-row.ts';
-import { isOpenItem } from '../open-rows.ts';
-import { prepared, type Slots } from '../prepared.ts';
 import type { Accepting } from './accepting.ts';
+import type { OpenItem } from './open-items.ts';
 import type { NewItem } from './proposal.ts';
 
-type Arriving = { readonly lane: Lane; readonly item: NewItem; readonly accepting: Accepting };
+type Arriving = {
+  readonly lane: Lane;
+  readonly item: NewItem;
+  readonly accepting: Accepting;
+  /** What is open in the lane, in its order. */
+  readonly open: readonly OpenItem[];
+};
 
 /**
  * Keeps the lane under its cap. Overflow is never silent: the sender is told, and the outcome of the
  * message that gave way says so.
  */
-export async function makeRoom(tx: Tx, { lane, item, accepting }: Arriving): Promise<'room' | 'refused'> {
+export async function makeRoom(
+  tx: Tx,
+  { lane, item, accepting, open }: Arriving,
+): Promise<'room' | 'refused'> {
   if (item.kind === 'command') return 'room';
-  const waiting = await openMessages.all(tx, { laneKey: lane.key });
+  const waiting = open.filter((row) => row.kind === 'message');
   if (waiting.length < lane.cap) return 'room';
   const { proposal, input, effects } = accepting;
   const tell = async (text: string) => {
@@ -41,17 +49,6 @@ export async function makeRoom(tx: Tx, { lane, item, accepting }: Arriving): Pro
   await tell(item.overflow.summarized);
   return 'room';
 }
-
-const openMessages = prepared((db, of: Slots<{ laneKey: string }>) =>
-  db
-    .selectFrom('inbox')
-    .select(['id', 'seq'])
-    .where('laneKey', '=', of.laneKey)
-    .where(isOpenItem())
-    .where('kind', '=', 'message')
-    .orderBy('rank')
-    .orderBy('seq'),
-);
 
 async function contentOf(tx: Tx, id: string): Promise<InboxContent> {
   const row = await tx.db
