@@ -27,6 +27,10 @@ export type ParleyOptions = {
   /** So long after its start it is killed, ready or not, ms. */
   readonly killAfterMs?: number;
   readonly readyMs?: number;
+  /** Default: `test.log` in the data folder. */
+  readonly logFile?: string;
+  /** Default: `all`. */
+  readonly role?: 'gateway' | 'worker';
 };
 
 const entry = join(import.meta.dirname, 'parley-under-test.ts');
@@ -46,11 +50,12 @@ export async function startParley(options: ParleyOptions): Promise<ParleyProcess
       PARLEY_PORT: '0',
       PARLEY_LOG_LEVEL: 'debug',
       ...options.env,
+      ...(options.role !== undefined && { TEST_ROLE: options.role }),
       ...(options.killAt !== undefined && { KILL_AT: options.killAt }),
     },
   });
   if (options.killAfterMs !== undefined) setTimeout(() => killTree(child.pid ?? 0), options.killAfterMs);
-  const log = createWriteStream(join(options.dataDir, 'test.log'), { flags: 'a' });
+  const log = createWriteStream(logFileOf(options), { flags: 'a' });
   child.stdout?.pipe(log, { end: false });
   child.stderr?.pipe(log, { end: false });
   const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
@@ -73,6 +78,10 @@ export async function startParley(options: ParleyOptions): Promise<ParleyProcess
   };
 }
 
+function logFileOf({ logFile, dataDir }: ParleyOptions): string {
+  return logFile ?? join(dataDir, 'test.log');
+}
+
 type Ready = { readonly url: string; readonly signInLink: string };
 
 function readiness(
@@ -82,7 +91,7 @@ function readiness(
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill('SIGKILL');
-      reject(new Error(`Parley was not ready in time; see ${options.dataDir}/test.log`));
+      reject(new Error(`Parley was not ready in time; see ${logFileOf(options)}`));
     }, options.readyMs ?? patienceMs);
     child.once('message', (message) => {
       clearTimeout(timer);
@@ -93,7 +102,7 @@ function readiness(
       clearTimeout(timer);
       const isKilled = options.killAt !== undefined || options.killAfterMs !== undefined;
       if (signal === 'SIGKILL' && isKilled) return resolve({ url: '', signInLink: '' });
-      const log = await readFile(join(options.dataDir, 'test.log'), 'utf8').catch(() => '');
+      const log = await readFile(logFileOf(options), 'utf8').catch(() => '');
       reject(new Error(`Parley ended with ${code ?? signal} before it was ready:\n${log.slice(-2000)}`));
     });
   });

@@ -1,6 +1,7 @@
 /**
  * The gateway as a process of its own, with a probe that kills it: `kill -9` of it and its
- * Redis when the point named in KILL_AT (`<point>:<nth time>`) is reached.
+ * Redis when the point named in KILL_AT (`<point>:<nth time>`) is reached. With STOP_AT it only stands
+ * still there, until somebody sends it SIGCONT.
  */
 
 import { loadConfig } from '../../src/config/load-config.ts';
@@ -12,7 +13,7 @@ import { startGateway } from '../../src/gateway.ts';
 import { createLogger } from '../../src/logging/logger.ts';
 import { killTree } from './process-tree.ts';
 
-function killer(order: string | undefined): Probe {
+function at(order: string | undefined, act: () => void): Probe {
   if (order === undefined) return { reach: () => undefined };
   const [point, nth = '1'] = order.split(':');
   let left = Number(nth);
@@ -20,12 +21,15 @@ function killer(order: string | undefined): Probe {
     reach: (reached) => {
       if (reached !== point) return;
       left -= 1;
-      if (left === 0) killTree(process.pid);
+      if (left === 0) act();
     },
   };
 }
 
-const config = loadConfig();
+const loaded = loadConfig();
+const { TEST_ROLE } = process.env;
+const isRole = TEST_ROLE === 'gateway' || TEST_ROLE === 'worker';
+const config = { ...loaded, role: isRole ? TEST_ROLE : loaded.role };
 const logger = await createLogger({ level: config.logLevel, isPretty: false });
 for (const secret of secretsOf(config)) logger.redactor.add(secret);
 const files = (await import('../../plugins/files/index.ts')).plugin as PluginDefinition;
@@ -37,7 +41,9 @@ const gateway = await startGateway({
   config,
   log: logger.log,
   version: '0.0.0-test',
-  probe: killer(process.env.KILL_AT),
+  probe: process.env.STOP_AT
+    ? at(process.env.STOP_AT, () => process.kill(process.pid, 'SIGSTOP'))
+    : at(process.env.KILL_AT, () => killTree(process.pid)),
   channels: [
     {
       id: channelId('web'),
@@ -66,7 +72,7 @@ const gateway = await startGateway({
   onSecret: (value) => logger.redactor.add(value),
 });
 await gateway.settled;
-process.send?.({ kind: 'ready', url: gateway.url, link: gateway.signInLink() });
+process.send?.({ kind: 'ready', url: gateway.url ?? '', link: gateway.signInLink?.() ?? '' });
 process.once('SIGTERM', async () => {
   await gateway.stop();
   await logger.close();
