@@ -1,0 +1,35 @@
+/**
+ * A process that stood still past its lease is no longer the one: whatever it still wants to write is
+ * refused, and nothing is answered twice. `PARLEY_LONG=1` pauses 500 times (PROOF_PAUSES: any number,
+ * PROOF_SEED: the same moments again).
+ */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { databaseServer } from './own-database.ts';
+import { playPauseRound } from './pause-round.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const pauses = Number(process.env.PROOF_PAUSES ?? (isLong ? 500 : 5));
+const perRound = 25;
+const seed = Number(process.env.PROOF_SEED ?? (isLong ? Date.now() % 1e9 : 20_261_121));
+
+describe.skipIf(databaseServer === undefined)('two processes on one PostgreSQL', () => {
+  const rounds = Array.from({ length: Math.ceil(pauses / perRound) }, (_, index) => seed + index);
+
+  it.each(rounds)(
+    'answer everything once, whichever of them stands still (seed %d)',
+    async (own) => {
+      const count = Math.min(pauses, perRound);
+      const report = await playPauseRound({ pauses: count, seed: own }, 'postgres', (end) =>
+        onTestFinished(end, 30_000),
+      );
+      const { messages, takeovers, refused, unknown, wrong } = report;
+      console.info(
+        `seed ${own}: ${count} pauses, ${messages} messages, ${takeovers} runs taken over, ${refused} old holders turned away, ${unknown} unknown, ${wrong.length} wrong`,
+      );
+      expect(wrong, `seed ${own}`).toEqual([]);
+      expect(takeovers).toBeGreaterThan(0);
+      expect(refused).toBeGreaterThan(0);
+    },
+    300_000,
+  );
+});

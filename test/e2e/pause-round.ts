@@ -1,0 +1,100 @@
+/**
+ * Two processes on one database, and now one of them, now the other, now their Redis stands still for
+ * longer than its locks hold (SIGSTOP), while people write. What stood still comes back and finds that
+ * another has taken over.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Reply } from '../platforms/anthropic/turn.ts';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import type { Account } from './account.ts';
+import { countTakeovers, type FleetOptions, openFleet } from './fleet.ts';
+import { answerTo, questionOf } from './questions.ts';
+import { createRandom } from './random.ts';
+import { untilServing } from './redis-faults.ts';
+import { startTalking } from './talk.ts';
+
+export type PauseRound = { readonly pauses: number; readonly seed: number };
+
+export type PauseReport = Account & {
+  readonly messages: number;
+  readonly pauses: number;
+  /** Runs that another process went on with. */
+  readonly takeovers: number;
+  /** Runs that were told, at a write or at the renewal of their lease, that they are another's now. */
+  readonly refused: number;
+};
+
+const leaseMs = 600;
+/** BullMQ gives a job to another worker when its lock is so old and the scan comes by. */
+const redisLockMs = 5_000;
+const people = Array.from({ length: 60 }, (_, index) => 20_001 + index);
+
+export async function playPauseRound(
+  { pauses, seed }: PauseRound,
+  database: FleetOptions['database'],
+  atEnd: (end: () => Promise<void>) => void,
+): Promise<PauseReport> {
+  const random = createRandom(seed);
+  const fleet = await openFleet({ config, database }, atEnd);
+  fleet.model.script((body) => reply(body, random));
+  const members = [await fleet.start('a'), await fleet.start('b')] as const;
+  const redisPid = await untilServing(fleet.redis.socketPath);
+  const quiet = new AbortController();
+  const talking = { people, count: 1e6, perSecond: 15, random, signal: quiet.signal };
+  const talk = startTalking(fleet.telegram, talking);
+  for (let nth = 0; nth < pauses; nth++) {
+    // Every tenth pause is Redis'; the first of these is the third of a round.
+    const isRedis = nth % 10 === 2;
+    const pid = isRedis ? redisPid : members[random() < 0.7 ? 0 : 1].pid;
+    const heldMs = isRedis ? redisLockMs : leaseMs;
+    await pause(300 + random() * 500);
+    process.kill(pid, 'SIGSTOP');
+    await pause(heldMs * (1.1 + random() * 1.5));
+    process.kill(pid, 'SIGCONT');
+  }
+  quiet.abort();
+  await talk.over;
+  await fleet.untilAtRest(talk.asked.length, 60_000);
+  const takeovers = await countTakeovers(fleet);
+  const refused = ['a', 'b'].flatMap(
+    (name) => fleet.logOf(name).match(/run\.superseded|"stop":"lost"/g) ?? [],
+  ).length;
+  const effects = fleet.effects();
+  const account = await fleet.account(talk.asked, isFollowup);
+  const repeated = effects.filter((effect, index) => effects.indexOf(effect) !== index);
+  const wrong = [...account.wrong, ...repeated.map((effect) => `executed twice: ${effect}`)];
+  for (const member of members) await member.stop();
+  return { ...account, wrong, messages: talk.asked.length, pauses, takeovers, refused };
+}
+
+/** Half of the people take each message as a run of its own, half steer what runs. */
+function isFollowup(person: number): boolean {
+  return person % 2 === 0;
+}
+
+const config = {
+  lanes: { leaseMs, renewMs: 200, concurrency: { main: 8 } },
+  run: { maxTries: 20 },
+  rateLimit: { perSenderPerMinute: 10_000 },
+  queue: {
+    dm: { mode: 'steer', cap: 1000 },
+    conversations: Object.fromEntries(
+      people.filter(isFollowup).map((person) => [`telegram:${person}`, { mode: 'followup' }]),
+    ),
+  },
+  replies: { preview: false },
+  channels: { web: { enabled: false }, terminal: { enabled: false } },
+};
+
+/** Every fourth question of those who follow up needs a tool first that must not run twice. */
+function reply(body: WireBody, random: () => number): Reply {
+  const question = questionOf(body);
+  const [, person = '1', number = '1'] = question.split('-');
+  const hasResult = blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' }).some(
+    ({ type }) => type === 'tool_result',
+  );
+  const delayMs = 50 + Math.floor(random() * 400);
+  if (isFollowup(Number(person)) && Number(number) % 4 === 0 && !hasResult)
+    return { toolCalls: [{ name: 'once' }], delayMs };
+  return { text: answerTo(question), delayMs };
+}
