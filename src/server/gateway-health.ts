@@ -4,6 +4,7 @@ import type { Store } from '../store/command.ts';
 import { readSessions } from '../store/sessions/read-sessions.ts';
 import { channelStatus } from './channel-status.ts';
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
+import { createMetrics, type Metrics } from './metrics/metrics.ts';
 
 export type GatewayHealthDeps = {
   readonly store: Store;
@@ -15,7 +16,7 @@ export type GatewayHealthDeps = {
   hasSpace(): boolean;
 };
 
-export type GatewayHealth = {
+export type GatewayHealth = Metrics & {
   readiness(): Promise<Readiness>;
   status(): Promise<GatewayStatus>;
 };
@@ -26,6 +27,7 @@ export function gatewayHealth(deps: GatewayHealthDeps): GatewayHealth {
   const { name, isDemo } = deps.model;
   const startedAt = clock.now();
   return {
+    ...createMetrics(deps),
     readiness: async () => ({
       missing: [
         ...((await isReadable(store)) ? [] : ['store']),

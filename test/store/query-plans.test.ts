@@ -2,6 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Store } from '../../src/store/command.ts';
+import { readOpenCounts } from '../../src/store/counts/read-open-counts.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { readArrivalFacts } from '../../src/store/intake/arrival-facts.ts';
 import { readNews } from '../../src/store/lanes/steer.ts';
@@ -74,6 +75,17 @@ it('accounts for a message without reading the history', async () => {
   expect(plans.length).toBeGreaterThan(20);
   // Accounts and conversations are few beside what was said in them.
   expect(plans.filter((detail) => /^SCAN (?!accounts|conversations)/.test(detail))).toEqual([]);
+});
+
+it('counts what is in motion without reading what is over', async () => {
+  await sayAndAnswer('dora');
+  asked.clear();
+  await store.read(readOpenCounts, {});
+  const plans = [...asked].flatMap(planOf);
+  expect(plans.length).toBeGreaterThan(5);
+  const isWhole =
+    /^SCAN (?!waiting|.*USING (?:COVERING )?INDEX (?:inboxOpen|inboxDue|outboxOpen|lanesUnfinished))/;
+  expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
 });
 
 function planOf(sql: string): readonly string[] {

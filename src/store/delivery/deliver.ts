@@ -26,6 +26,8 @@ export type Delivery =
       readonly part: Outbound;
       readonly tries: number;
       readonly purpose: string;
+      /** How long it had been stored when it was claimed, ms. */
+      readonly ageMs: number;
       /** The session whose timeline it stands in. */
       readonly laneKey: string | undefined;
       /** An earlier try may stand on the platform: when that began. */
@@ -119,6 +121,7 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
       part: { key: part.key as PartKey, route: json.route(part.route), content },
       tries,
       purpose: part.purpose,
+      ageMs: tx.now - part.createdAt,
       laneKey: part.laneKey ?? undefined,
       mayStandSince: part.sendingAt ?? undefined,
       step,
@@ -131,7 +134,7 @@ export const headPart = prepared((db, of: Slots<{ conversationKey: string }>) =>
   db
     .selectFrom('outbox')
     .select(['key', 'state', 'route', 'content', 'tries', 'dueAt', 'sendingAt'])
-    .select(['purpose', 'laneKey', 'problem'])
+    .select(['purpose', 'laneKey', 'problem', 'createdAt'])
     .where('conversationKey', '=', of.conversationKey)
     .where(isOpenPart())
     .where('purpose', '<>', 'preview')

@@ -53,6 +53,7 @@ export async function insertReply(
     part: { key: first.key as PartKey, route, content },
     tries: 1,
     purpose,
+    ageMs: 0,
     laneKey: timeline?.laneKey,
     mayStandSince: undefined,
     step: 'send',

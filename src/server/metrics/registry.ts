@@ -1,0 +1,190 @@
+/** The names and what they count: docs/metrics.md says the same for operators. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry as PromRegistry } from 'prom-client';
+import { hasCode } from '#contracts/errors.ts';
+import { type OpenCounts, readOpenCounts } from '../../store/counts/read-open-counts.ts';
+import type { DeliveredPart, MetricsDeps } from './metrics.ts';
+import { createTallies, type Tally } from './tally.ts';
+
+export interface Registry {
+  text(): Promise<string>;
+  delivered(part: DeliveredPart): void;
+}
+
+/** A database that does not even refuse is away. */
+const patienceMs = 8_000;
+
+export function createRegistry(deps: MetricsDeps): Registry {
+  const registry = new PromRegistry();
+  collectDefaultMetrics({ register: registry });
+  const show = { ...messageGauges(registry), ...queueGauges(registry), ...upGauges(registry) };
+  const deliveries = new Histogram({
+    name: 'parley_delivery_seconds',
+    help: 'From the commit that stored a part to the answer of the platform, for parts that were sent.',
+    labelNames: ['channel'],
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+    registers: [registry],
+  });
+  const tries = new Counter({
+    name: 'parley_delivery_tries_total',
+    help: 'Calls that deliver a part, by how they ended.',
+    labelNames: ['channel', 'result'],
+    registers: [registry],
+  });
+  const tallies = createTallies(deps);
+  const count = async (): Promise<Counted> => ({
+    open: await deps.store.read(readOpenCounts, {}),
+    messages: await tallies.count('messages'),
+    runs: await tallies.count('runs'),
+    parts: await tallies.count('parts'),
+  });
+  return {
+    text: async () => {
+      const counted = await unlessAway(count());
+      show.redisUp.set(deps.isRedisReady() ? 1 : 0);
+      show.storeUp.set(counted === undefined ? 0 : 1);
+      showMessages(show, counted);
+      showQueue(show, counted);
+      return registry.metrics();
+    },
+    delivered: ({ channel, result, ageMs }) => {
+      tries.inc({ channel, result });
+      if (result === 'sent') deliveries.observe({ channel }, ageMs / 1000);
+    },
+  };
+}
+
+type Counted = {
+  readonly open: OpenCounts;
+  readonly messages: Tally;
+  readonly runs: Tally;
+  readonly parts: Tally;
+};
+
+async function unlessAway(counting: Promise<Counted>): Promise<Counted | undefined> {
+  const ended = new AbortController();
+  const counted = counting.catch((error: unknown) => {
+    if (isAway(error)) return undefined;
+    throw error;
+  });
+  const patience = delay(patienceMs, undefined, { signal: ended.signal, ref: false });
+  try {
+    return await Promise.race([counted, patience.catch(() => undefined)]);
+  } finally {
+    ended.abort();
+  }
+}
+
+/** Whoever needed the store has logged why it is away. A statement that it refuses is a fault of ours. */
+function isAway(error: unknown): boolean {
+  if (hasCode(error, 'store_unavailable') || hasCode(error, 'store_full')) return true;
+  return error instanceof Error && 'code' in error && /^SQLITE_(?!ERROR)/.test(String(error.code));
+}
+
+const outcomes = ['answered', 'silent', 'merged', 'cancelled', 'refused', 'failed'];
+const openStates = ['held', 'waiting', 'taken', 'lost'];
+const partStates = ['pending', 'sending', 'sent', 'unknown', 'failed'];
+const laneStates = ['active', 'parked', 'unheld', 'armed', 'due'] as const;
+
+function messageGauges(registry: PromRegistry) {
+  const registers = [registry];
+  return {
+    accepted: new Gauge({
+      name: 'parley_messages_accepted',
+      help: 'Messages that were accepted, ever: all that follow add up to it.',
+      registers,
+    }),
+    ended: new Gauge({
+      name: 'parley_messages_ended',
+      help: 'Accepted messages that have ended, by outcome; a delivery that fails later moves one to failed.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    unaccounted: new Gauge({
+      name: 'parley_messages_unaccounted',
+      help: 'Accepted messages without an outcome: held, waiting and taken are being moved, lost must be 0.',
+      labelNames: ['state'],
+      registers,
+    }),
+    runs: new Gauge({
+      name: 'parley_runs_ended',
+      help: 'Runs that have ended, by reason.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    parts: new Gauge({
+      name: 'parley_outbox_parts',
+      help: 'Parts of answers and notices, by state; unknown ones may or may not have arrived.',
+      labelNames: ['state'],
+      registers,
+    }),
+  };
+}
+
+function queueGauges(registry: PromRegistry) {
+  const registers = [registry];
+  return {
+    queued: new Gauge({
+      name: 'parley_queue_items',
+      help: 'Rows that wait in lanes now, corrections and commands included.',
+      labelNames: ['state'],
+      registers,
+    }),
+    oldest: new Gauge({
+      name: 'parley_queue_oldest_seconds',
+      help: 'How long the row that waits longest has waited; 0 when none does.',
+      registers,
+    }),
+    lanes: new Gauge({
+      name: 'parley_lanes',
+      help: 'Lanes in which something runs or waits.',
+      labelNames: ['state'],
+      registers,
+    }),
+  };
+}
+
+function upGauges(registry: PromRegistry) {
+  const registers = [registry];
+  return {
+    storeUp: new Gauge({
+      name: 'parley_store_up',
+      help: '1 when the database answered this request; without it there are no counts.',
+      registers,
+    }),
+    redisUp: new Gauge({ name: 'parley_redis_up', help: '1 when Redis is connected.', registers }),
+  };
+}
+
+type Shown = ReturnType<typeof messageGauges> & ReturnType<typeof queueGauges>;
+
+/** Old figures that look like new ones would hide the very trouble they are for: without a store there are none. */
+function showMessages(show: Shown, counted: Counted | undefined): void {
+  for (const gauge of [show.ended, show.unaccounted, show.runs, show.parts, show.accepted]) gauge.reset();
+  if (counted === undefined) {
+    show.accepted.remove();
+    return;
+  }
+  const { messages, runs, parts } = counted;
+  const all = Object.values(messages).reduce((sum, count) => sum + count, 0);
+  show.accepted.set(all);
+  for (const outcome of outcomes) show.ended.set({ outcome }, messages[`ended:${outcome}`] ?? 0);
+  for (const state of openStates) show.unaccounted.set({ state }, messages[state] ?? 0);
+  for (const [reason, count] of Object.entries(runs))
+    if (reason !== 'active') show.runs.set({ reason }, count);
+  for (const state of partStates) show.parts.set({ state }, parts[state] ?? 0);
+}
+
+function showQueue(show: Shown, counted: Counted | undefined): void {
+  for (const gauge of [show.queued, show.lanes, show.oldest]) gauge.reset();
+  if (counted === undefined) {
+    show.oldest.remove();
+    return;
+  }
+  const { items, lanes, oldestWaitingSince, now } = counted.open;
+  show.queued.set({ state: 'held' }, items.held);
+  show.queued.set({ state: 'waiting' }, items.waiting);
+  const since = oldestWaitingSince ?? now;
+  show.oldest.set(Math.max(0, now - since) / 1000);
+  for (const state of laneStates) show.lanes.set({ state }, lanes[state]);
+}

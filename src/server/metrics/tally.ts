@@ -1,0 +1,76 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '#contracts/clock.ts';
+import type { Store } from '../../store/command.ts';
+import { type Slice, type Tallied, tallyRows } from '../../store/counts/tally-rows.ts';
+
+/** How many rows are where, over all that was ever stored. */
+export type Tally = Readonly<Record<string, number>>;
+
+export interface Tallies {
+  count(of: Tallied): Promise<Tally>;
+}
+
+/** About 10 ms of the event loop on SQLite. */
+const sliceRows = 2_000;
+/** Nothing changes any more in a slice that is this old and over: it is counted once and remembered. */
+const settledAfterMs = 120_000;
+/** A count that takes long is shown again for a while, so that counting takes a twentieth of the time at most. */
+const restFactor = 20;
+
+/** Counts at the moment it is asked, slice by slice, so that nobody waits long for the event loop. */
+export function createTallies(deps: { readonly store: Store; readonly clock: Clock }): Tallies {
+  const counters = new Map<Tallied, () => Promise<Tally>>();
+  return {
+    count: (of) => {
+      const known = counters.get(of) ?? createCounter(deps, of);
+      counters.set(of, known);
+      return known();
+    },
+  };
+}
+
+function createCounter({ store, clock }: { store: Store; clock: Clock }, of: Tallied): () => Promise<Tally> {
+  const settled = new Map<number, Slice>();
+  let last: { readonly tally: Tally; readonly until: number } | undefined;
+  let counting: Promise<Tally> | undefined;
+
+  const countAll = async (): Promise<Tally> => {
+    const startedAt = clock.now();
+    const sum: Record<string, number> = {};
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const slice: Slice =
+        settled.get(after) ?? (await store.read(tallyRows, { of, after, size: sliceRows }));
+      for (const [place, count] of Object.entries(slice.places)) sum[place] = (sum[place] ?? 0) + count;
+      if (isSettled(slice, startedAt)) settled.set(after, slice);
+      after = slice.next;
+      await nextTurn();
+    }
+    const now = clock.now();
+    last = { tally: sum, until: now + (now - startedAt) * restFactor };
+    return sum;
+  };
+
+  return async () => {
+    if (last && clock.now() < last.until) return last.tally;
+    counting ??= countAll().finally(() => {
+      counting = undefined;
+    });
+    return counting;
+  };
+}
+
+/** The last slice still grows. */
+function isSettled({ next, newestAt, places }: Slice, now: number): boolean {
+  if (next === undefined || newestAt > now - settledAfterMs) return false;
+  return Object.keys(places).every((place) => !moving.has(place));
+}
+
+const moving: ReadonlySet<string> = new Set([
+  'held',
+  'waiting',
+  'taken',
+  'lost',
+  'active',
+  'pending',
+  'sending',
+]);

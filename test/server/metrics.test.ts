@@ -1,0 +1,178 @@
+import { spawnSync } from 'node:child_process';
+import { expect, it } from 'vitest';
+import { systemClock } from '../../src/contracts/clock.ts';
+import { ParleyError } from '../../src/contracts/errors.ts';
+import { createMetrics, type Metrics } from '../../src/server/metrics/metrics.ts';
+import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+
+type Figures = ReadonlyMap<string, number>;
+
+/** `name{label="value"}` → value. */
+async function read({ metrics }: Metrics): Promise<Figures> {
+  const lines = (await metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(lines.map((line) => [line.replace(/ [^ ]+$/, ''), Number(/[^ ]+$/.exec(line)?.[0])]));
+}
+
+const states = ['held', 'waiting', 'taken', 'lost'];
+const unaccounted = (figures: Figures) =>
+  Object.fromEntries(
+    states.map((state) => [state, figures.get(`parley_messages_unaccounted{state="${state}"}`)]),
+  );
+const sumOf = (figures: Figures, name: string) =>
+  [...figures].filter(([key]) => key.startsWith(`${name}{`)).reduce((sum, [, value]) => sum + value, 0);
+
+describeEachDatabase('the metrics', (open, { sql }) => {
+  const aMetrics = () => createMetrics({ store: open(), clock: systemClock, isRedisReady: () => true });
+
+  const say = async (count = 1) => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    for (let number = 0; number < count; number++)
+      await worker.accept(aMessage({ conversation, text: `say ${number}` }));
+    const claim = () => worker.claimRun(aLane(conversation).key);
+    return { worker, conversation, conversationKey: `test/bot/${conversation}`, claim };
+  };
+
+  const deliver = async (conversationKey: string) => {
+    const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
+    const claimed = await open().write(claimDelivery, policy);
+    if (claimed.kind !== 'part') throw new Error('nothing to deliver');
+    const { epoch, part } = claimed;
+    const result = { kind: 'sent', receipts: [] } as const;
+    await open().write(settleDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
+  };
+
+  it('count no message as unaccounted at rest, and all by outcome', async () => {
+    const { worker, claim, conversationKey } = await say();
+    await worker.answer(await claim(), 'hello');
+    await deliver(conversationKey);
+    const figures = await read(aMetrics());
+    expect(unaccounted(figures)).toEqual({ held: 0, waiting: 0, taken: 0, lost: 0 });
+    expect(figures.get('parley_messages_accepted')).toBe(1);
+    expect(figures.get('parley_messages_ended{outcome="answered"}')).toBe(1);
+    expect(figures.get('parley_runs_ended{reason="natural"}')).toBe(1);
+    expect(figures.get('parley_outbox_parts{state="sent"}')).toBe(1);
+    expect(figures.get('parley_outbox_parts{state="unknown"}')).toBe(0);
+    expect(figures.get('parley_lanes{state="active"}')).toBe(0);
+    expect(figures.get('parley_queue_oldest_seconds')).toBe(0);
+    expect([figures.get('parley_store_up'), figures.get('parley_redis_up')]).toEqual([1, 1]);
+    expect(figures.get('process_resident_memory_bytes')).toBeGreaterThan(1e6);
+    expect(figures.has('nodejs_eventloop_lag_seconds')).toBe(true);
+  });
+
+  it('show what waits, what is worked on, and how long the oldest has waited', async () => {
+    const { claim, conversation } = await say(3);
+    await claim();
+    await sql(`update "inbox" set "createdAt" = "createdAt" - 60000
+      where "conversationKey" = 'test/bot/${conversation}'`);
+    const figures = await read(aMetrics());
+    expect(unaccounted(figures)).toMatchObject({ waiting: 2, taken: 1, lost: 0 });
+    expect(figures.get('parley_queue_items{state="waiting"}')).toBe(2);
+    expect(figures.get('parley_lanes{state="active"}')).toBe(1);
+    expect(figures.get('parley_queue_oldest_seconds')).toBeGreaterThanOrEqual(60);
+  });
+
+  it('tell lanes that are armed, due, parked and held by nobody apart', async () => {
+    const before = await read(aMetrics());
+    const armed = await say();
+    await sql(`update "inbox" set "dueAt" = "dueAt" + 600000
+      where "conversationKey" = '${armed.conversationKey}'`);
+    await say();
+    const [parked, unheld] = [await (await say()).claim(), await (await say()).claim()];
+    await sql(`update "runs" set "parkedAt" = 1, "parkReason" = 'approval' where "id" = '${parked.runId}'`);
+    await sql(`update "lanes" set "leaseUntil" = 0 where "runId" in ('${parked.runId}', '${unheld.runId}')`);
+    const after = await read(aMetrics());
+    for (const state of ['armed', 'due', 'parked', 'unheld']) {
+      const name = `parley_lanes{state="${state}"}`;
+      expect((after.get(name) ?? 0) - (before.get(name) ?? 0), state).toBe(1);
+    }
+  });
+
+  it('show a message that nothing will ever move as lost, and every message in one place', async () => {
+    const [gone, unended, forgotten] = [await say(), await say(), await say()];
+    const run = await forgotten.claim();
+    expect(unaccounted(await read(aMetrics()))).toMatchObject({ lost: 0 });
+    await sql(`delete from "inbox" where "conversationKey" = '${gone.conversationKey}'`);
+    await sql(`update "inbox" set "state" = 'ended' where "conversationKey" = '${unended.conversationKey}'`);
+    await sql(`update "runs" set "state" = 'finished' where "id" = '${run.runId}'`);
+    const figures = await read(aMetrics());
+    expect(unaccounted(figures)).toMatchObject({ lost: 3 });
+    expect(figures.get('parley_messages_accepted')).toBe(
+      sumOf(figures, 'parley_messages_ended') + sumOf(figures, 'parley_messages_unaccounted'),
+    );
+  });
+
+  it('count a long history in slices, and what is new in it the next time', async () => {
+    const metrics = aMetrics();
+    const before = (await read(metrics)).get('parley_messages_accepted') ?? 0;
+    const numbers = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)`;
+    const prefix = unique('many');
+    await sql(`insert into "inbox" ("id", "laneKey", "seq", "kind", "state", "outcome", "account",
+        "conversationKey", "senderId", "authority", "route", "content", "dueAt", "createdAt")
+      ${numbers} select '${prefix}-' || i, '${prefix}', i, 'message', 'ended', 'silent', 'test/bot',
+        '${prefix}', 'ann', 'owner', '{}', '{}', 1, 1 from n`);
+    await sql(`insert into "ledger" ("account", "eventKey", "kind", "outcome", "inboxId", "conversationKey", "at")
+      ${numbers} select 'test/bot', '${prefix}-' || i, 'message', 'accepted', '${prefix}-' || i, '${prefix}', 1 from n`);
+    const counted = async () => {
+      const figures = await read(metrics);
+      const silent = figures.get('parley_messages_ended{outcome="silent"}');
+      return { accepted: figures.get('parley_messages_accepted'), silent };
+    };
+    await expect.poll(counted, { timeout: 20_000 }).toEqual({ accepted: before + 5000, silent: 5000 });
+    await say();
+    await expect.poll(counted, { timeout: 20_000 }).toEqual({ accepted: before + 5001, silent: 5000 });
+  });
+});
+
+it('say that the database is away instead of showing what it said before', async () => {
+  const away = { read: () => Promise.reject(new ParleyError('store_unavailable', 'away')) };
+  const metrics = createMetrics({ store: away as never, clock: systemClock, isRedisReady: () => false });
+  const figures = await read(metrics);
+  expect([figures.get('parley_store_up'), figures.get('parley_redis_up')]).toEqual([0, 0]);
+  expect(
+    [...figures.keys()].filter((name) => /^parley_(messages|queue|lanes|outbox|runs)/.test(name)),
+  ).toEqual([]);
+});
+
+it('do not hide a fault of their own as an outage', async () => {
+  const broken = { read: () => Promise.reject(new Error('no such column')) };
+  const metrics = createMetrics({ store: broken as never, clock: systemClock, isRedisReady: () => true });
+  await expect(metrics.metrics()).rejects.toThrow('no such column');
+});
+
+it('count deliveries and their latency from the first request on', async () => {
+  const away = { read: () => Promise.reject(new ParleyError('store_unavailable', 'away')) };
+  const metrics = createMetrics({ store: away as never, clock: systemClock, isRedisReady: () => true });
+  metrics.delivered({ channel: 'test', result: 'sent', ageMs: 70 });
+  await metrics.metrics();
+  metrics.delivered({ channel: 'test', result: 'sent', ageMs: 70 });
+  metrics.delivered({ channel: 'test', result: 'retry', ageMs: 900 });
+  const figures = await read(metrics);
+  expect(figures.get('parley_delivery_tries_total{channel="test",result="sent"}')).toBe(1);
+  expect(figures.get('parley_delivery_tries_total{channel="test",result="retry"}')).toBe(1);
+  expect(figures.get('parley_delivery_seconds_bucket{le="0.05",channel="test"}')).toBe(0);
+  expect(figures.get('parley_delivery_seconds_bucket{le="0.1",channel="test"}')).toBe(1);
+  expect(figures.get('parley_delivery_seconds_count{channel="test"}')).toBe(1);
+});
+
+it('are not even loaded before somebody asks for them', () => {
+  const script = `
+    const { createRequire } = await import('node:module');
+    await import('./src/server/gateway-health.ts');
+    const { createMetrics } = await import('./src/server/metrics/metrics.ts');
+    const loaded = () => Object.keys(createRequire(import.meta.url).cache).some((file) => file.includes('prom-client'));
+    const metrics = createMetrics({ store: { read: async () => { throw Object.assign(new Error(), { code: 'SQLITE_IOERR' }) } }, clock: { now: Date.now }, isRedisReady: () => true });
+    metrics.delivered({ channel: 'test', result: 'sent', ageMs: 1 });
+    const before = loaded();
+    await metrics.metrics();
+    process.stdout.write(JSON.stringify([before, loaded()]));
+    process.exit(0);`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH },
+  });
+  expect(stderr).toBe('');
+  expect(JSON.parse(stdout)).toEqual([false, true]);
+});
