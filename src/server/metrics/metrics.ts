@@ -1,21 +1,4 @@
-import type { Clock } from '#contracts/clock.ts';
-import type { Store } from '../../store/command.ts';
-import type { Registry } from './registry.ts';
-
-export type MetricsDeps = {
-  readonly store: Store;
-  readonly clock: Clock;
-  isRedisReady(): boolean;
-};
-
-/** A part whose call to the platform has ended. Times in ms. */
-export type DeliveredPart = {
-  readonly channel: string;
-  /** `sent`, `unknown`, `failed` or another end of the try. */
-  readonly result: string;
-  /** From the commit that stored it to the platform's answer. */
-  readonly ageMs: number;
-};
+import type { DeliveredPart, MetricsDeps, Registry } from './registry.ts';
 
 export interface Metrics {
   /** The text of `/metrics`, in the format of Prometheus. Never rejects for a store that is away. */

@@ -1,10 +1,26 @@
 /** The names and what they count: docs/metrics.md says the same for operators. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry as PromRegistry } from 'prom-client';
+import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
+import type { Store } from '../../store/command.ts';
 import { type OpenCounts, readOpenCounts } from '../../store/counts/read-open-counts.ts';
-import type { DeliveredPart, MetricsDeps } from './metrics.ts';
 import { createTallies, type Tally } from './tally.ts';
+
+export type MetricsDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  isRedisReady(): boolean;
+};
+
+/** A part whose call to the platform has ended. Times in ms. */
+export type DeliveredPart = {
+  readonly channel: string;
+  /** `sent`, `unknown`, `failed` or another end of the try. */
+  readonly result: string;
+  /** From the commit that stored it to the platform's answer. */
+  readonly ageMs: number;
+};
 
 export interface Registry {
   text(): Promise<string>;

@@ -10,8 +10,8 @@ export interface Tallies {
   count(of: Tallied): Promise<Tally>;
 }
 
-/** About 10 ms of the event loop on SQLite. */
-const sliceRows = 2_000;
+/** A few milliseconds of the event loop on SQLite. */
+const sliceRows = 1_000;
 /** Nothing changes any more in a slice that is this old and over: it is counted once and remembered. */
 const settledAfterMs = 120_000;
 /** A count that takes long is shown again for a while, so that counting takes a twentieth of the time at most. */
