@@ -11,6 +11,11 @@ export function isOpenItem(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"inbox"."state" in ('held', 'waiting')`;
 }
 
+/** Open messages with a file still to fetch. */
+export function isFetchingItem(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`${isOpenItem()} and "inbox"."isFetching" = 1`;
+}
+
 /** Parts that are still to be delivered; further conditions on the state stand beside it. */
 export function isOpenPart(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"outbox"."state" in ('pending', 'sending')`;

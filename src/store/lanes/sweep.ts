@@ -1,7 +1,9 @@
+import { sql } from 'kysely';
 import type { StoreCommand, StoreQuery } from '../command.ts';
 import { rememberContext } from '../intake/remember-context.ts';
 import { json } from '../json.ts';
-import { isOpenItem, isOpenPart } from '../open-rows.ts';
+import { isFetchingItem, isOpenItem, isOpenPart } from '../open-rows.ts';
+import { prepared, type Slots } from '../prepared.ts';
 import { lockLane } from './lane-row.ts';
 
 export type Sweep = {
@@ -13,73 +15,130 @@ export type Sweep = {
   readonly conversations: readonly string[];
   readonly expiredBundles: readonly string[];
   readonly fetches: readonly string[];
+  /** Where the next sweep goes on; undefined when this one came to the end of what is due. */
+  readonly next: SweepPlace | undefined;
 };
 
-const batch = 500;
+/** How far the sweep has come; an absent part begins anew. */
+export type SweepPlace = {
+  readonly item?: Pick<DueItem, 'dueAt' | 'laneKey'> | undefined;
+  readonly conversationKey?: string | undefined;
+};
+
+/** So many rows of each kind are read at once: what it takes must not grow with what waits. */
+const page = 500;
 
 /**
- * Step 11: everything that should be moving and is not. Enough for correctness on its own; wakes and
- * notifications are for speed.
+ * Step 11: everything that should be moving and is not, what waits longest first. Enough for correctness
+ * on its own; wakes and notifications are for speed.
  */
-export const readSweep: StoreQuery<{ readonly now?: number }, Sweep> = {
+export const readSweep: StoreQuery<
+  { readonly now?: number; readonly after?: SweepPlace | undefined },
+  Sweep
+> = {
   query: 'readSweep',
-  run: async (tx, input) => {
-    const now = input.now ?? tx.now;
-    const due = await tx.db
-      .selectFrom('inbox')
-      .innerJoin('lanes', 'lanes.key', 'inbox.laneKey')
-      .select((eb) => ['inbox.laneKey', 'lanes.class', eb.fn.min('inbox.dueAt').as('since')])
-      .where(isOpenItem())
-      .where('inbox.state', '=', 'waiting')
-      .where('inbox.dueAt', '<=', now)
-      .where('lanes.leaseUntil', '<=', now)
-      .groupBy(['inbox.laneKey', 'lanes.class'])
-      .limit(batch)
-      .execute();
-    const unfinished = await tx.db
-      .selectFrom('lanes')
-      .select(['key', 'class', 'leaseUntil'])
-      .where('runId', 'is not', null)
-      .where('leaseUntil', '<=', now)
-      .limit(batch)
-      .execute();
-    const conversations = await tx.db
-      .selectFrom('outbox')
-      .innerJoin('conversations', 'conversations.key', 'outbox.conversationKey')
-      .select('outbox.conversationKey')
-      .distinct()
-      .where(isOpenPart())
-      .where('outbox.dueAt', '<=', now)
-      .where('conversations.deliveryUntil', '<=', now)
-      .limit(batch)
-      .execute();
-    const held = await tx.db
-      .selectFrom('inbox')
-      .select('laneKey')
-      .distinct()
-      .where(isOpenItem())
-      .where('state', '=', 'held')
-      .where('dueAt', '<=', now)
-      .limit(batch)
-      .execute();
-    const fetches = await tx.db
-      .selectFrom('inbox')
-      .select('id')
-      .where(isOpenItem())
-      .where('isFetching', '=', 1)
-      .limit(batch)
-      .execute();
+  run: async (tx, { now = tx.now, after }) => {
+    const due = await dueItems.all(tx, { now, ...(after?.item ?? { dueAt: -1, laneKey: '' }) });
+    const unfinished = await unfinishedLanes.all(tx, { now });
+    const open = await openConversations.all(tx, { after: after?.conversationKey ?? '', now });
+    const fetching = await fetchingItems.all(tx, {});
+    const waiting = new Map<string, DueItem>();
+    for (const row of due)
+      if (row.state === 'waiting' && row.leaseUntil <= now && !waiting.has(row.laneKey))
+        waiting.set(row.laneKey, row);
+    const expired = due.filter((row) => row.state === 'held').map((row) => row.laneKey);
     return {
       lanes: [
-        ...due.map((row) => ({ laneKey: row.laneKey, class: row.class, waitingSince: Number(row.since) })),
+        ...[...waiting.values()].map((row) => ({
+          laneKey: row.laneKey,
+          class: row.class,
+          waitingSince: row.dueAt,
+        })),
         ...unfinished.map((row) => ({ laneKey: row.key, class: row.class, waitingSince: row.leaseUntil })),
       ],
-      conversations: conversations.map((row) => row.conversationKey),
-      expiredBundles: held.map((row) => row.laneKey),
-      fetches: fetches.map((row) => row.id),
+      conversations: open.filter((row) => Number(row.isDue) === 1).map((row) => row.conversationKey),
+      expiredBundles: [...new Set(expired)],
+      fetches: fetching.map((row) => row.id),
+      next: placeBehind(due, open),
     };
   },
 };
+
+function placeBehind(
+  due: readonly DueItem[],
+  open: readonly { readonly conversationKey: string }[],
+): SweepPlace | undefined {
+  const item = due.length < page ? undefined : due.at(-1);
+  const conversationKey = open.length < page ? undefined : open.at(-1)?.conversationKey;
+  return item === undefined && conversationKey === undefined ? undefined : { item, conversationKey };
+}
+
+type DueItem = {
+  readonly laneKey: string;
+  readonly dueAt: number;
+  readonly state: string;
+  readonly class: string;
+  readonly leaseUntil: number;
+};
+
+const dueItems = prepared((db, of: Slots<{ now: number; dueAt: number; laneKey: string }>) =>
+  db
+    .selectFrom(
+      db
+        .selectFrom('inbox')
+        .select(['laneKey', 'dueAt', 'state'])
+        .where(isOpenItem())
+        .where('dueAt', '<=', of.now)
+        .where(sql<boolean>`("dueAt", "laneKey") > (${of.dueAt}, ${of.laneKey})`)
+        .orderBy('dueAt')
+        .orderBy('laneKey')
+        .limit(sql.lit(page))
+        .as('due'),
+    )
+    .innerJoin('lanes', 'lanes.key', 'due.laneKey')
+    .select(['due.laneKey', 'due.dueAt', 'due.state', 'lanes.class', 'lanes.leaseUntil'])
+    .orderBy('due.dueAt')
+    .orderBy('due.laneKey'),
+);
+
+const unfinishedLanes = prepared((db, of: Slots<{ now: number }>) =>
+  db
+    .selectFrom('lanes')
+    .select(['key', 'class', 'leaseUntil'])
+    .where('runId', 'is not', null)
+    .where('leaseUntil', '<=', of.now)
+    .orderBy('leaseUntil')
+    .limit(sql.lit(page)),
+);
+
+const fetchingItems = prepared((db) =>
+  db.selectFrom('inbox').select('id').where(isFetchingItem()).limit(sql.lit(page)),
+);
+
+/**
+ * Conversations with parts to deliver, by key, each found behind the one before it: to read all their
+ * parts would take the longer the more wait, as they do while a network is away.
+ */
+const openConversations = prepared((db, of: Slots<{ after: string; now: number }>) => {
+  const query = sql<{ conversationKey: string; isDue: number }>`
+    with recursive found("conversationKey", place) as (
+      select min("conversationKey"), 1 from outbox
+      where ${isOpenPart()} and "conversationKey" > ${of.after}
+      union all
+      select (
+        select min("conversationKey") from outbox
+        where ${isOpenPart()} and "conversationKey" > found."conversationKey"
+      ), place + 1
+      from found where found."conversationKey" is not null and place < ${sql.lit(page)}
+    )
+    select found."conversationKey",
+      case when "deliveryUntil" <= ${of.now} and exists (
+        select 1 from outbox
+        where ${isOpenPart()} and outbox."conversationKey" = found."conversationKey" and outbox."dueAt" <= ${of.now}
+      ) then 1 else 0 end as "isDue"
+    from found join conversations on conversations.key = found."conversationKey"`;
+  return { compile: () => query.compile(db) };
+});
 
 /** No part of these bundles passed the mention gate in time: they become context, like any unmentioned message. */
 export const closeBundles: StoreCommand<

@@ -4,6 +4,21 @@ import { type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('inbox').addColumn('receiptAt', 'bigint').execute();
   await db.schema.alterTable('inbox').addColumn('answer', 'text').execute();
+  // By due time and lane, so that a page of it can be told from the next one.
+  await db.schema.dropIndex('inboxDue').execute();
+  await db.schema
+    .createIndex('inboxDue')
+    .on('inbox')
+    .columns(['dueAt', 'laneKey'])
+    .where(sql.ref('state'), 'in', [sql.lit('held'), sql.lit('waiting')])
+    .execute();
+  await db.schema
+    .createIndex('inboxFetching')
+    .on('inbox')
+    .column('isFetching')
+    .where(sql.ref('state'), 'in', [sql.lit('held'), sql.lit('waiting')])
+    .where(sql.ref('isFetching'), '=', sql.lit(1))
+    .execute();
   await db.schema.alterTable('runs').addColumn('parkedAt', 'bigint').execute();
   await db.schema.alterTable('runs').addColumn('parkReason', 'text').execute();
   await db.schema.alterTable('runs').addColumn('workedMs', 'bigint', fromZero).execute();
