@@ -2,68 +2,49 @@
  * Joins the stages, in the order in which a message flows through them: intake, queue, runs, outbox,
  * page. The only place that knows them all.
  */
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ChannelEntry } from '#contracts/channel.ts';
-import { type Clock, systemClock } from '#contracts/clock.ts';
-import { type Closers, createClosers } from '#contracts/closers.ts';
-import { peerId } from '#contracts/ids.ts';
+import { systemClock } from '#contracts/clock.ts';
+import { createClosers } from '#contracts/closers.ts';
 import type { Log } from '#contracts/log.ts';
-import { noProbe, type Probe } from '#contracts/probe.ts';
+import { noProbe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { Base, GatewayOptions } from './base.ts';
 import { type ChannelHost, createChannelHost } from './channel-host/channel-host.ts';
-import { type ConfiguredAccount, configuredAccounts } from './channel-host/configured-accounts.ts';
-import { createOwnerWatch, type OwnerWatch } from './channel-host/owner-watch.ts';
+import type { OwnerWatch } from './channel-host/owner-watch.ts';
 import { createCommandRegistrar } from './channel-host/register-commands.ts';
-import { createTimelines, type Timelines } from './channel-host/timeline.ts';
+import { createTimelines } from './channel-host/timeline.ts';
 import type { Config } from './config/config.ts';
-import { revealSettings } from './config/secret.ts';
 import { type Foundations, openFoundations } from './foundations.ts';
+import { joinFront, openChannels, openServer } from './front.ts';
 import { createIntake } from './inbound/accept.ts';
 import { createCommandDesk } from './inbound/command-desk.ts';
 import { nativeCommands } from './inbound/command-table.ts';
-import { createFetcher } from './inbound/fetcher.ts';
-import { type FreeSpace, watchFreeSpace } from './inbound/free-space.ts';
+import { createFetcher, type Fetcher } from './inbound/fetcher.ts';
+import type { FreeSpace } from './inbound/free-space.ts';
 import { createGate, type Gate } from './inbound/gate.ts';
 import { type ConfiguredModel, configuredModel } from './models/configured-model.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createPost, type Post } from './outbox/post.ts';
-import { createPluginHost, type PluginEntry, type PluginReport } from './plugin-host/plugin-host.ts';
+import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
 import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
-import { createMotion, type Motion } from './queue/motion.ts';
+import { createLiveEvents, type LiveEvents, noLiveEvents } from './queue/live-events.ts';
+import { createMotion } from './queue/motion.ts';
 import { startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
-import { type Notices, noticesFor } from './replies/notices.ts';
+import { noticesFor } from './replies/notices.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
 import { createAgents } from './runs/agents.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { runSettingsFrom } from './runs/run-settings.ts';
-import { accessToken } from './server/access-token.ts';
-import { gatewayHealth } from './server/gateway-health.ts';
-import { createHttpServer, type HttpServer } from './server/http-server.ts';
-import { sessionKeyOf } from './sessions/session-key-of.ts';
 import { noEffects } from './store/intake/proposal.ts';
 import { corePlugin } from './tools/core-tools.ts';
 
-export type GatewayOptions = {
-  readonly config: Config;
-  readonly log: Log;
-  readonly version: string;
-  readonly channels: readonly ChannelEntry[];
-  readonly plugins: readonly PluginEntry[];
-  readonly clock?: Clock;
-  readonly probe?: Probe;
-  /** Answers in place of the configured model: for measurements of all the rest. */
-  readonly model?: ConfiguredModel;
-  /** Called with each secret made at run time, so that it never reaches a log. */
-  onSecret?(value: string): void;
-};
-
 export interface Gateway {
-  readonly url: string;
-  /** Signs one browser in, once. */
-  signInLink(): string;
+  /** Of the page; absent in a process that only works. */
+  readonly url?: string;
+  /** Signs one browser in, once; absent without a page. */
+  signInLink?(): string;
   channels(): ReturnType<ChannelHost['states']>;
   readonly model: Pick<ConfiguredModel, 'name' | 'isDemo'>;
   readonly plugins: readonly PluginReport[];
@@ -81,15 +62,20 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const closers = createClosers(log);
   try {
     const foundations = await openFoundations({ config, log, clock, closers });
+    const live = openLiveEvents(config, { ...foundations, log });
+    closers.add('live events', live.close);
     const base: Base = {
       ...options,
       clock,
       probe: options.probe ?? noProbe,
       closers,
       ...foundations,
+      live,
+      receives: config.role !== 'worker',
+      works: config.role !== 'gateway',
       notices: noticesFor(config.language, config.texts),
       motion: createMotion(),
-      timelines: createTimelines({ store: foundations.store, log }),
+      timelines: createTimelines({ store: foundations.store, log, live }),
       model: options.model ?? configuredModel(config.model, clock),
     };
     return await joinStages(base);
@@ -99,93 +85,114 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-/** What every stage may use. */
-type Base = GatewayOptions &
-  Foundations & {
-    readonly clock: Clock;
-    readonly probe: Probe;
-    readonly closers: Closers;
-    readonly notices: Notices;
-    readonly motion: Motion;
-    readonly timelines: Timelines;
-    readonly model: ConfiguredModel;
-  };
+/** A process that is alone on its database has nobody to tell. */
+function openLiveEvents(
+  { role, databaseUrl }: Config,
+  deps: Pick<Foundations, 'redis' | 'holder'> & { readonly log: Log },
+): LiveEvents {
+  if (role === 'all' && databaseUrl === undefined) return noLiveEvents;
+  const { connections, keys } = deps.redis;
+  return createLiveEvents({ ...deps, redis: connections, keys });
+}
 
 /** Opened from the inside out, so that closing goes from the door inwards. */
 async function joinStages(base: Base): Promise<Gateway> {
-  const { config, log, clock, closers, redis, store, motion, timelines, model } = base;
-  const space = watchFreeSpace({ folder: config.dataDir, clock, log });
-  closers.add('disk watch', space.stop);
+  const { config, log, closers, redis, store, motion, model } = base;
   const wakes = createWakes({ redis: redis.connections, keys: redis.keys, log });
   closers.add('wakes', wakes.close);
   const active = createActiveRuns({ ...base, ...config.lanes });
   closers.add('leases', active.close);
 
   const gate = createGate(config, base.notices);
-  const owner = joinOwner(base);
-  const host = joinIntake(base, { gate, space, owner });
+  const front = base.receives ? joinFront(base) : undefined;
+  const host = joinIntake(base, { gate, space: front?.space, owner: front?.owner });
   const fetcher = createFetcher({
     ...base,
     mediaDir: join(config.dataDir, 'media'),
     maxBytes: config.media.maxMb * 1e6,
-    channelFor: host.find,
+    channelFor: host.holding,
     start: motion.start,
   });
   closers.add('media', fetcher.stop);
   const { deliverer, post } = joinOutbox(base, host);
-  let workers: LaneWorkers | undefined;
-  const changed = (laneKey: string) => timelines.publish(laneKey, { kind: 'changed' });
-  motion.connect({
-    cancel: active.cancel,
-    wake: wakes.wake,
-    deliver: deliverer.deliver,
-    fetch: fetcher.fetch,
-    changed,
-    reserve: (most) => workers?.reserve('main', most),
-  });
-
-  const server = await openServer(base, { host, space, owner });
-  const joined = await joinRuns(base, { host, post, active, wakes, outbox: deliverer });
-  workers = joined.workers;
+  const server = front && (await openServer(base, { host, ...front }));
+  const joined = base.works
+    ? await joinRuns(base, { host, post, active, wakes, outbox: deliverer })
+    : undefined;
+  const workers = joined?.workers;
+  joinMotion(base, { active, wakes, deliverer, fetcher, host, workers });
   const sweeper = startSweeper({
     ...base,
-    ...owner,
+    onAlarm: (laneKey, waitedMs) => front?.owner.onAlarm(laneKey, waitedMs),
+    onAlarmOver: (laneKey) => front?.owner.onAlarmOver(laneKey),
     wakes,
     contextLimit: config.groups.contextLimit,
+    bury: base.siblings.bury,
+    drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
     deliver: deliverer.deliver,
     fetch: fetcher.fetch,
   });
   closers.add('sweeper', sweeper.stop);
   closers.add('intake', host.stopReceiving);
 
-  const { url } = await server.listen();
+  const page = server && { url: (await server.listen()).url, signInLink: server.signInLink };
   const settled = openChannels(base, { host, gate, server });
   return {
-    url,
-    signInLink: server.signInLink,
+    ...page,
     channels: host.states,
     model,
-    plugins: joined.plugins,
+    plugins: joined?.plugins ?? [],
     settled,
     broken: store.broken,
     stop: closers.close,
   };
 }
 
-/** What goes wrong is told to the owner: by a message that goes the way of all messages, and on the page. */
-function joinOwner(base: Base): OwnerWatch {
-  const { config, channels, closers, motion } = base;
-  const owner = createOwnerWatch({
-    ...base,
-    owners: config.owners,
-    localChannels: channels.flatMap(({ id, localPeer }) => (localPeer === undefined ? [] : [id])),
-    deliver: (conversationKey) => motion.start({ ...noEffects(), deliveries: [conversationKey] }),
+type Moved = {
+  readonly active: ActiveRuns;
+  readonly wakes: Wakes;
+  readonly deliverer: Deliverer;
+  readonly fetcher: Fetcher;
+  readonly host: ChannelHost;
+  readonly workers: LaneWorkers | undefined;
+};
+
+/** What is due is set in motion here, or where it can be: the other processes are told. */
+function joinMotion({ motion, live, timelines }: Base, moved: Moved): void {
+  const { active, wakes, deliverer, fetcher, host, workers } = moved;
+  motion.connect({
+    cancel: (runId, reason) => {
+      if (!active.cancel(runId, reason)) live.publish({ kind: 'cancel', runId });
+    },
+    wake: wakes.wake,
+    deliver: (conversationKey) => {
+      if (!deliverer.deliver(conversationKey)) live.publish({ kind: 'deliver', conversationKey });
+    },
+    fetch: fetcher.fetch,
+    changed: (laneKey) => timelines.publish(laneKey, { kind: 'changed' }),
+    reserve: (most) => workers?.reserve('main', most),
   });
-  closers.add('owner notices', owner.stop);
-  return owner;
+  live.listen((event) => {
+    switch (event.kind) {
+      case 'cancel':
+        return active.look(event.runId);
+      case 'deliver':
+        return void deliverer.deliver(event.conversationKey);
+      case 'timeline':
+        return timelines.hear(event.laneKey, event.event);
+      case 'draft':
+        return host.showDraft(event);
+      default:
+        return event satisfies never;
+    }
+  });
 }
 
-type IntakeParts = { readonly gate: Gate; readonly space: FreeSpace; readonly owner: OwnerWatch };
+type IntakeParts = {
+  readonly gate: Gate;
+  readonly space: FreeSpace | undefined;
+  readonly owner: OwnerWatch | undefined;
+};
 
 /** Steps 1 to 4: what the channels hand over is stored. */
 function joinIntake(base: Base, { gate, space, owner }: IntakeParts): ChannelHost {
@@ -198,7 +205,7 @@ function joinIntake(base: Base, { gate, space, owner }: IntakeParts): ChannelHos
     commands,
     start: motion.start,
     reserve: motion.reserve,
-    hasSpace: space.isEnough,
+    hasSpace: () => space?.isEnough() ?? true,
   };
   const registrar = createCommandRegistrar({ ...base, commands: nativeCommands });
   closers.add('command menus', registrar.stop);
@@ -207,19 +214,21 @@ function joinIntake(base: Base, { gate, space, owner }: IntakeParts): ChannelHos
     intakeFor: ({ account, accountName }, { account: key, epoch }) =>
       createIntake(deps, { account: key, epoch, holder, botName: account.name, accountName }),
     onReceiving: registrar.register,
-    onState: owner.onState,
-    onGap: owner.onGap,
+    onState: (line, state) => owner?.onState(line, state),
+    onGap: (channel, gap) => owner?.onGap(channel, gap),
   });
 }
 
 /** Step 9: what was stored is delivered. */
 function joinOutbox(base: Base, host: ChannelHost): { readonly deliverer: Deliverer; readonly post: Post } {
   const { config, closers, timelines } = base;
-  const post = createPost({ ...base, deliver: (conversationKey) => deliverer.deliver(conversationKey) });
+  const deliver = (conversationKey: string) =>
+    base.motion.start({ ...noEffects(), deliveries: [conversationKey] });
+  const post = createPost({ ...base, deliver });
   const deliverer = createDeliverer({
     ...base,
     settings: config.outbox,
-    adapterFor: (route) => host.find(route),
+    adapterFor: host.serving,
     onSettled: ({ laneKey }) => {
       post.settled();
       if (laneKey !== undefined) timelines.publish(laneKey, { kind: 'changed' });
@@ -284,56 +293,4 @@ async function joinRuns(
   });
   closers.add('workers', workers.close);
   return { plugins: reports, workers };
-}
-
-async function openServer(
-  base: Base,
-  { host, space, owner }: { host: ChannelHost; space: FreeSpace; owner: OwnerWatch },
-): Promise<HttpServer> {
-  const { config, redis, closers } = base;
-  const token = config.token?.reveal() ?? (await accessToken(config.dataDir));
-  base.onSecret?.(token);
-  const server = createHttpServer({
-    ...base,
-    ...gatewayHealth({
-      ...base,
-      channels: host.states,
-      isRedisReady: redis.connections.isReady,
-      hasSpace: space.isEnough,
-    }),
-    host: config.host,
-    port: config.port,
-    token,
-    allowedHosts: config.allowedHosts,
-    notices: owner,
-  });
-  closers.add('http server', server.close);
-  return server;
-}
-
-type ChannelParts = { readonly host: ChannelHost; readonly gate: Gate; readonly server: HttpServer };
-
-async function openChannels(base: Base, { host, gate, server }: ChannelParts): Promise<void> {
-  const { config, timelines } = base;
-  const open = async ({ entry, line, accountName, state }: ConfiguredAccount): Promise<void> => {
-    const { id, load, localPeer } = entry;
-    if (state.kind === 'off') return host.setOff(line, state.reason);
-    const dataDir = join(config.dataDir, 'channels', line);
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    const timeline =
-      localPeer === undefined
-        ? {}
-        : { timeline: timelines.readerFor((route) => laneKeyOf(gate, route, localPeer)) };
-    const deps = { dataDir, routes: server.routesFor(line), ...timeline };
-    const named = accountName === undefined ? {} : { accountName };
-    await host.run({ id, ...named, load, settings: revealSettings(state.settings), deps });
-  };
-  await Promise.all(configuredAccounts(base.channels, config).map(open));
-}
-
-/** The session of the person who sits at a channel of this machine. */
-function laneKeyOf(gate: Gate, route: ReplyRoute, peer: string): string {
-  const event = { route, chat: { kind: 'dm' }, sender: { id: peerId(peer) } } as const;
-  const { defaultAgent: agent, dmScope, identityLinks } = gate;
-  return sessionKeyOf(event, { agent, dmScope, identityLinks });
 }

@@ -44,11 +44,11 @@ const { runCommandLine } = await import('./cli/command-line.ts');
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   chatSocket: 'channels/terminal/terminal.sock',
   parts: { channels, plugins },
-  start: async () => {
+  start: async (role) => {
     const [{ runStart }, { startGateway }] = await Promise.all([
       import('./cli/start.ts'),
       import('./gateway.ts'),
     ]);
-    return runStart({ channels, plugins, startGateway });
+    return runStart({ channels, plugins, startGateway, ...(role && { role }) });
   },
 });

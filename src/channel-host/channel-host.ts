@@ -15,12 +15,13 @@ import type { Clock } from '#contracts/clock.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import type { ReplyRoute } from '#contracts/route.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
+import type { LiveEvents } from '../queue/live-events.ts';
 import { claimAccount, releaseAccount } from '../store/accounts.ts';
 import type { Store } from '../store/command.ts';
 import { accountKeyOf } from '../store/conversation-key.ts';
 import { readAnchors } from '../store/intake/anchors.ts';
+import { createRoster, type FindChannel, type Roster } from './roster.ts';
 
 export type ChannelState =
   | { readonly kind: 'off'; readonly reason: string }
@@ -40,6 +41,9 @@ export type ChannelHostDeps = {
   readonly holder: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** False for a process that only sends: it claims no account and takes nothing in. */
+  readonly receives: boolean;
+  readonly live: Pick<LiveEvents, 'publish'>;
   /** The door for one account under its lease. */
   intakeFor(channel: HostedChannel, lease: AccountLeaseHeld): Pick<Intake, 'accept'>;
   /** Called when this process begins to receive for the account. */
@@ -61,10 +65,9 @@ export type ConfiguredChannel = {
   readonly deps: Omit<ChannelDeps, 'log' | 'clock' | 'fetch'>;
 };
 
-export interface ChannelHost {
+export interface ChannelHost extends FindChannel {
   /** Begins to run one account of a channel; resolves when its first attempt has ended, well or not. */
   run(channel: ConfiguredChannel): Promise<void>;
-  find(route: Pick<ReplyRoute, 'channel' | 'account'>): HostedChannel | undefined;
   /** By line: `telegram`, `telegram.work`. */
   states(): readonly { readonly id: string; readonly state: ChannelState }[];
   setOff(line: string, reason: string): void;
@@ -79,8 +82,8 @@ const maxRetryMs = 30_000;
 const logLevels = { off: 'info', starting: 'debug', on: 'info', standby: 'info', trouble: 'warn' } as const;
 
 export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
-  const hosted = new Map<string, { readonly line: string; readonly channel: HostedChannel }>();
   const states = new Map<string, ChannelState>();
+  const roster = createRoster(deps);
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
 
@@ -90,19 +93,6 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
     deps.onState(line, state);
     if (before?.kind === state.kind) return;
     deps.log[logLevels[state.kind]]({ channel: line, ...state }, 'channel.state');
-  };
-
-  /** Two connections of one bot would take each other's messages. */
-  const enter = (line: string, channel: HostedChannel) => {
-    const key = accountKeyOf({ channel: channel.definition.id, account: channel.account.id });
-    const other = hosted.get(key);
-    if (other !== undefined && other.line !== line) {
-      throw new ParleyError(
-        'config_invalid',
-        `${line} is the same account (${channel.account.name}) as ${other.line}; keep one of them.`,
-      );
-    }
-    hosted.set(key, { line, channel });
   };
 
   const run = async (channel: ConfiguredChannel): Promise<void> => {
@@ -118,7 +108,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
           setState(line, state);
           if (state.kind !== 'starting') firstAttempt.resolve();
         },
-        onIdentified: (one) => enter(line, one),
+        roster,
       }).finally(() => firstAttempt.resolve()),
     );
     await firstAttempt.promise;
@@ -126,7 +116,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
 
   return {
     run,
-    find: (route) => hosted.get(accountKeyOf(route))?.channel,
+    ...roster,
     states: () => [...states].map(([id, state]) => ({ id, state })),
     setOff: (line, reason) => setState(line, { kind: 'off', reason }),
     stopReceiving: async () => {
@@ -141,7 +131,7 @@ type Supervised = {
   readonly channel: ConfiguredChannel;
   readonly signal: AbortSignal;
   setState(state: ChannelState): void;
-  onIdentified(channel: HostedChannel): void;
+  readonly roster: Roster;
 };
 
 async function supervise(supervised: Supervised): Promise<void> {
@@ -150,9 +140,18 @@ async function supervise(supervised: Supervised): Promise<void> {
   let hosted: HostedChannel | undefined;
   for (let attempt = 1; !signal.aborted; attempt++) {
     try {
-      hosted ??= await identify(supervised, log);
+      const definition = await channel.load();
+      supervised.roster.define(definition);
+      if (deps.receives || !definition.capabilities.isSessionBound)
+        hosted ??= await identify(supervised, definition, log);
+      if (!deps.receives || !hosted) return setState({ kind: 'standby', reason: 'this process only sends' });
       const ended = await receive(supervised, hosted);
       if (ended === 'received') attempt = 0;
+      // Whoever waits for another process's lease looks again at once: this is no trouble.
+      if (ended === 'busy') {
+        attempt = 0;
+        continue;
+      }
     } catch (error) {
       if (signal.aborted) return;
       const reason = error instanceof Error ? error.message : String(error);
@@ -171,10 +170,10 @@ function isFinal(error: unknown): boolean {
 }
 
 async function identify(
-  { deps, channel, signal, onIdentified }: Supervised,
+  { deps, channel, signal, roster }: Supervised,
+  definition: ChannelDefinition,
   log: Log,
 ): Promise<HostedChannel> {
-  const definition = await channel.load();
   const { id, accountName } = channel;
   const settings = definition.configSchema.safeParse(channel.settings);
   if (!settings.success) {
@@ -192,24 +191,26 @@ async function identify(
   });
   const account = await adapter.identify(signal);
   const hosted = { definition, adapter, account, ...(accountName !== undefined && { accountName }) };
-  onIdentified(hosted);
+  roster.enter(channelLine(id, accountName), hosted);
   return hosted;
 }
 
 /** Receives for as long as the lease is held; returns when it should be tried again. */
 async function receive(
-  { deps, channel, signal, setState }: Supervised,
+  { deps, channel, signal, setState, roster }: Supervised,
   hosted: HostedChannel,
 ): Promise<'received' | 'busy'> {
   const account = accountKeyOf({ channel: channel.id, account: hosted.account.id });
   const claim = () => deps.store.write(claimAccount, { account, holder: deps.holder, leaseMs });
   const lease = await claim();
   if (lease.kind === 'busy') {
+    roster.letGo(account);
     setState({ kind: 'standby', reason: 'another process receives for this account' });
     await deps.clock.wait(Math.min(lease.delayMs, renewMs), signal);
     return 'busy';
   }
   const { epoch, cursor } = lease;
+  roster.hold(account);
   const lost = new AbortController();
   const isOn: ChannelState = { kind: 'on', account: hosted.account.name };
   const { accept } = deps.intakeFor(hosted, { account, epoch, cursor });
@@ -237,6 +238,8 @@ async function receive(
       if (renewed.kind !== 'held' || renewed.epoch !== epoch) break;
     }
   } finally {
+    // What runs to its end while this process stops is still shown by it.
+    if (!signal.aborted) roster.letGo(account);
     await hosted.adapter.stop();
     await deps.store.write(releaseAccount, { account, holder: deps.holder }).catch(() => undefined);
   }

@@ -1,30 +1,45 @@
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineEvent, TimelineReader } from '#contracts/timeline.ts';
+import type { LiveEvents } from '../queue/live-events.ts';
 import type { Store } from '../store/command.ts';
 import { readTimeline } from '../store/sessions/read-timeline.ts';
 
-/** What is being said, by lane. In this process only; reading the store again is what clients rely on. */
+/** What is being said, by lane. Events may be lost; reading the store again is what clients rely on. */
 export interface Timelines {
+  /** Tells those who watch here, and the other processes. */
   publish(laneKey: string, event: TimelineEvent): void;
+  /** Tells those who watch here what another process published. */
+  hear(laneKey: string, event: TimelineEvent): void;
   /** A reader for a channel; `laneKeyFor` says which session a route of it leads to. */
   readerFor(laneKeyFor: (route: ReplyRoute) => string): TimelineReader;
 }
 
 type Listener = (event: TimelineEvent) => void;
 
-export function createTimelines({ store, log }: { readonly store: Store; readonly log: Log }): Timelines {
+export type TimelinesDeps = {
+  readonly store: Store;
+  readonly log: Log;
+  readonly live: Pick<LiveEvents, 'publish'>;
+};
+
+export function createTimelines({ store, log, live }: TimelinesDeps): Timelines {
   const listeners = new Map<string, Set<Listener>>();
-  return {
-    publish: (laneKey, event) => {
-      for (const listener of listeners.get(laneKey) ?? []) {
-        try {
-          listener(event);
-        } catch (error) {
-          // Whoever watches must not disturb what is watched; the client reads again.
-          log.warn({ laneKey, error }, 'timeline.listener-failed');
-        }
+  const hear = (laneKey: string, event: TimelineEvent) => {
+    for (const listener of listeners.get(laneKey) ?? []) {
+      try {
+        listener(event);
+      } catch (error) {
+        // Whoever watches must not disturb what is watched; the client reads again.
+        log.warn({ laneKey, error }, 'timeline.listener-failed');
       }
+    }
+  };
+  return {
+    hear,
+    publish: (laneKey, event) => {
+      hear(laneKey, event);
+      live.publish({ kind: 'timeline', laneKey, event });
     },
     readerFor: (laneKeyFor) => ({
       read: (route, options) => store.read(readTimeline, { laneKey: laneKeyFor(route), ...options }),

@@ -1,12 +1,14 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { ParleyError } from '#contracts/errors.ts';
+import type { Config } from '../config/config.ts';
 import type { ConfiguredParts } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
 import { readVersion } from './version.ts';
 
 /** What only the process entry can do: it alone knows the gateway and its parts. */
 export type EntryCommands = {
-  start(): Promise<ExitCode>;
+  /** `role`: as it was asked for on the command line. */
+  start(role?: Config['role']): Promise<ExitCode>;
   /** Where the local chat listens, in the data folder. */
   readonly chatSocket: string;
   readonly parts: ConfiguredParts;
@@ -42,7 +44,14 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
   program
     .command('start')
     .description('run the gateway')
-    .action(() => finish(entry.start()));
+    .addOption(
+      new Option('--role <role>', 'do only a part of it, beside other processes').choices([
+        'all',
+        'gateway',
+        'worker',
+      ]),
+    )
+    .action(({ role }: { role?: Config['role'] }) => finish(entry.start(role)));
   program
     .command('chat')
     .description('talk to the running gateway in this terminal')

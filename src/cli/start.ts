@@ -14,6 +14,8 @@ import { readVersion } from './version.ts';
 export type StartDeps = {
   readonly channels: readonly ChannelEntry[];
   readonly plugins: readonly { readonly id: string; load(): Promise<PluginDefinition> }[];
+  /** Goes before the one in the configuration. */
+  readonly role?: Config['role'];
   startGateway(options: {
     readonly config: Config;
     readonly log: Log;
@@ -26,15 +28,16 @@ export type StartDeps = {
 
 /** What the process has to know of a gateway that runs. */
 export interface RunningGateway extends StatusTable {
-  signInLink(): string;
+  signInLink?(): string;
   readonly settled: Promise<void>;
   readonly broken: Promise<void>;
   stop(): Promise<void>;
 }
 
 /** Runs the gateway until SIGINT or SIGTERM; resolves with the exit code when everything is released. */
-export async function runStart({ channels, plugins, startGateway }: StartDeps): Promise<ExitCode> {
-  const config = loadConfig();
+export async function runStart({ channels, plugins, role, startGateway }: StartDeps): Promise<ExitCode> {
+  const loaded = loadConfig();
+  const config = role === undefined ? loaded : { ...loaded, role };
   const logger = await createLogger({ level: config.logLevel, isPretty: isInteractive() });
   for (const secret of secretsOf(config)) logger.redactor.add(secret);
   const { log } = logger;
@@ -49,7 +52,7 @@ export async function runStart({ channels, plugins, startGateway }: StartDeps): 
       onSecret: (value) => logger.redactor.add(value),
     });
     await Promise.race([gateway.settled, stopped]);
-    process.stdout.write(renderStatusTable(gateway, gateway.signInLink()));
+    process.stdout.write(renderStatusTable(gateway, gateway.signInLink?.()));
     keepCompiledCode();
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
     log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stopping');

@@ -1,5 +1,6 @@
 export type StatusTable = {
-  readonly url: string;
+  /** Absent in a process without a page. */
+  readonly url?: string;
   readonly model: { readonly name: string; readonly isDemo: boolean };
   channels(): readonly {
     readonly id: string;
@@ -9,11 +10,17 @@ export type StatusTable = {
 };
 
 /** What a person sees after `npm start`: where the page is, which channels are on and why, which model answers. */
-export function renderStatusTable(status: StatusTable, signInLink: string): string {
+export function renderStatusTable(status: StatusTable, signInLink: string | undefined): string {
+  const page: readonly (readonly [string, string])[] =
+    status.url === undefined || signInLink === undefined
+      ? [['page', 'none: this process works for the others']]
+      : [
+          ['page', status.url],
+          ['sign in', `${signInLink} (once, within 15 minutes)`],
+          ['chat', 'npm run chat'],
+        ];
   const rows: readonly (readonly [string, string])[] = [
-    ['page', status.url],
-    ['sign in', `${signInLink} (once, within 15 minutes)`],
-    ['chat', 'npm run chat'],
+    ...page,
     [
       'model',
       status.model.isDemo

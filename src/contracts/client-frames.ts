@@ -61,7 +61,7 @@ const span = z.union([
     language: z.string().exactOptional(),
   }),
 ]);
-const spans = z.array(span).readonly();
+export const spans = z.array(span).readonly();
 
 const timelineItem = z.object({
   position: z.number(),
@@ -78,7 +78,7 @@ const timelineItem = z.object({
   state: z.string(),
 }) satisfies z.ZodType<TimelineItem>;
 
-const timelineEvent = z.discriminatedUnion('kind', [
+export const timelineEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('changed') }),
   z.object({ kind: z.literal('preview'), runId: z.string(), text: z.string() }),
   z.object({
@@ -88,6 +88,7 @@ const timelineEvent = z.discriminatedUnion('kind', [
     state: z.enum(['started', 'done', 'failed']),
   }),
   z.object({ kind: z.literal('run'), runId: z.string(), state: z.enum(['started', 'steered', 'ended']) }),
+  z.object({ kind: z.literal('parked'), runId: z.string(), reason: z.string() }),
 ]) satisfies z.ZodType<TimelineEvent>;
 
 export const serverFrameSchema = z.discriminatedUnion('type', [

@@ -35,12 +35,23 @@ export type DelivererDeps = {
     readonly resendUnknown: boolean;
   };
   /** Called after each change of a part, for pages and clients. */
-  onSettled(settled: { readonly part: Outbound; readonly laneKey: string | undefined }): void;
+  onSettled(settled: SettledPart): void;
+};
+
+export type SettledPart = {
+  readonly part: Outbound;
+  readonly laneKey: string | undefined;
+  readonly result: Settled['kind'];
+  /** From the commit that stored it to the platform's answer, ms. */
+  readonly ageMs: number;
 };
 
 export interface Deliverer {
-  /** Delivers what waits in the conversation. Never waits, never throws; a second call while one works is noted. */
-  deliver(conversationKey: string): void;
+  /**
+   * Delivers what waits in the conversation. Never waits, never throws; a second call while one works is
+   * noted. False when another process has to.
+   */
+  deliver(conversationKey: string): boolean;
   /** On which terms a commit may claim what it adds to this route; undefined when it is not served here. */
   policyFor(route: Pick<ReplyRoute, 'channel' | 'account'>): DeliveryPolicy | undefined;
   /** Goes on from what such a commit has claimed. Never waits, never throws. */
@@ -75,8 +86,10 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     });
   };
 
-  const deliver = (conversationKey: string): void => {
-    if (!stopping.signal.aborted) work(conversationKey);
+  const deliver = (conversationKey: string): boolean => {
+    const isServed = !stopping.signal.aborted && deps.adapterFor(placeOf(conversationKey)) !== undefined;
+    if (isServed) work(conversationKey);
+    return isServed;
   };
 
   const drain = async (conversationKey: string, claimed: Delivery | undefined): Promise<void> => {
@@ -101,10 +114,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
 
   return {
     deliver,
-    policyFor: (route) => {
-      const channel = deps.adapterFor(route);
-      return channel && policyOf(deps, channel);
-    },
+    policyFor: (route) => policyFor(deps, route),
     // What is claimed is in hand, also when this process is about to stop.
     goOn: ({ conversationKey, delivery }) => work(conversationKey, delivery),
     stop: async () => {
@@ -115,6 +125,8 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   };
 }
 
+type Place = Pick<ReplyRoute, 'channel' | 'account'>;
+
 type Working = { isAsked: boolean; claimed: Delivery | undefined; readonly done: Promise<void> };
 
 type Draining = {
@@ -122,6 +134,11 @@ type Draining = {
   readonly claimed: Delivery | undefined;
   readonly stopping: AbortSignal;
 };
+
+function policyFor(deps: DelivererDeps, route: Place): DeliveryPolicy | undefined {
+  const channel = deps.adapterFor(route);
+  return channel && policyOf(deps, channel);
+}
 
 function policyOf(
   { holder, settings }: DelivererDeps,
@@ -137,7 +154,7 @@ async function deliverWaiting(
   deps: DelivererDeps,
   { conversationKey, claimed, stopping }: Draining,
 ): Promise<number | undefined> {
-  const { store, probe, journal } = deps;
+  const { store, clock, probe, journal } = deps;
   const channel = deps.adapterFor(placeOf(conversationKey));
   if (!channel) return undefined;
   const policy = policyOf(deps, channel);
@@ -146,13 +163,15 @@ async function deliverWaiting(
     const { part, epoch, laneKey, mayStandSince } = delivery;
     probe.reach('outbox-claimed');
     journal.begin(part.key);
+    const calledAt = clock.now();
     const settled = await carryOut(deps, channel, delivery);
+    const ageMs = delivery.ageMs + clock.now() - calledAt;
     const settling = { ...policy, conversationKey, epoch, partKey: part.key, mayStandSince, result: settled };
     delivery = await settle(deps, { ...settling, claimsNext: !stopping.aborted }, stopping);
     journal.end(part.key);
     probe.reach('marked');
     if (settled.kind !== 'sent') deps.log.warn({ part: part.key, result: settled }, 'delivery.trouble');
-    deps.onSettled({ part, laneKey });
+    deps.onSettled({ part, laneKey, result: settled.kind, ageMs });
   }
   return delivery.kind === 'empty' ? undefined : delivery.delayMs;
 }

@@ -35,6 +35,8 @@ export type Reservation = {
 export interface LaneWorkers {
   /** Undefined when no slot is free: the lanes are then woken through Redis. */
   reserve(name: QueueName, most: number): Reservation | undefined;
+  /** Looks at a lane in a slot that is free, without Redis; false when there is none. */
+  drive(name: string, laneKey: string): boolean;
   /** Takes no further lane, asks the running ones to hand over, and resolves when they have. */
   close(): Promise<void>;
 }
@@ -82,8 +84,18 @@ export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
         },
       };
     },
+    drive: (name, laneKey) => {
+      const slots = classes.get(name)?.slots;
+      if (!slots || stopping.signal.aborted || slots.takeFree(1) === 0) return false;
+      track(driver.drive(laneKey, stopping.signal))
+        .catch((error: unknown) => log.warn({ lane: laneKey, error }, 'lane.failed'))
+        .finally(() => slots.release());
+      return true;
+    },
     close: async () => {
       stopping.abort();
+      // No further wake is taken from Redis while the runs hand over: another worker has it.
+      await Promise.all(workers.map((worker) => worker.pause(true)));
       await Promise.allSettled(drives);
       // A worker wants to tell Redis of its last jobs, and would wait for ever for one that is gone.
       const isForced = !redis.isReady();

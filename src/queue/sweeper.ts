@@ -1,7 +1,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/command.ts';
-import { closeBundles, readSweep, type Sweep } from '../store/lanes/sweep.ts';
+import { closeBundles, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
 import type { Wakes } from './wakes.ts';
 
 export type SweeperDeps = {
@@ -10,6 +10,10 @@ export type SweeperDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly contextLimit: number;
+  /** Looks at a lane in a free slot of this process; false when there is none. */
+  drive?(lane: Sweep['lanes'][number]): boolean;
+  /** Frees what dead processes of this folder held; true when there were any. */
+  bury(): Promise<boolean>;
   deliver(conversationKey: string): void;
   fetch(inboxId: string): void;
   /** Something has waited in a lane for so long and nobody works on it; said once, until it is over. */
@@ -22,28 +26,37 @@ export interface Sweeper {
 }
 
 const intervalMs = 1_000;
+/** Between two pages of what waits, when it is more than one sweep reads. */
+const pageMs = 250;
+/** By then a wake has brought a due lane to a worker; one that still waits needs no Redis to be taken. */
+const wakeMs = 300;
 /** A lane that has waited this long with nobody working on it is an alarm. */
 const alarmAfterMs = 10_000;
+/** So many lanes at once say that something is wrong as well as thousands would. */
+const maxAlarms = 20;
 
 /** Step 11: finds everything that should be moving and is not. Enough for correctness on its own. */
 export function startSweeper(deps: SweeperDeps): Sweeper {
   const { clock, log } = deps;
   const stopping = new AbortController();
-  const alarmed = new Set<string>();
-  // What waited while no process was there is this one's business from its start on.
-  const startedAt = clock.now();
+  const watch: Watch = { seen: new Map(), found: new Set(), alarmed: new Set() };
+  let after: SweepPlace | undefined;
   let failures = 0;
   const loop = async () => {
     while (!stopping.signal.aborted) {
       try {
-        setInMotion(deps, await deps.store.read(readSweep, {}), { alarmed, startedAt });
+        await deps.bury();
+        const sweep = await deps.store.read(readSweep, { after });
+        setInMotion(deps, sweep, watch);
+        after = sweep.next;
         if (failures > 0) log.info({ failures }, 'sweep.recovered');
         failures = 0;
       } catch (error) {
         if (failures === 0) log.error({ error }, 'sweep.failed');
         failures += 1;
+        after = undefined;
       }
-      await clock.wait(intervalMs, stopping.signal);
+      await clock.wait(after === undefined ? intervalMs : pageMs, stopping.signal);
     }
   };
   const running = loop();
@@ -55,11 +68,23 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   };
 }
 
-type Watch = { readonly alarmed: Set<string>; readonly startedAt: number };
+type Watch = {
+  /**
+   * Since when each lane was found waiting, sweep after sweep, by this process's own clock: what waited
+   * while no process was there is this one's business from its start on.
+   */
+  readonly seen: Map<string, number>;
+  /** Found since the sweep last began at the beginning. */
+  readonly found: Set<string>;
+  readonly alarmed: Set<string>;
+};
 
 function setInMotion(deps: SweeperDeps, sweep: Sweep, watch: Watch): void {
   const { store, wakes, log, contextLimit } = deps;
-  for (const lane of sweep.lanes) wakes.wake({ ...lane, delayMs: 0 });
+  for (const lane of sweep.lanes) {
+    const isLate = sweep.now - lane.waitingSince > wakeMs;
+    if (!(isLate && deps.drive?.(lane))) wakes.wake({ ...lane, delayMs: 0 });
+  }
   for (const conversationKey of sweep.conversations) deps.deliver(conversationKey);
   for (const inboxId of sweep.fetches) deps.fetch(inboxId);
   if (sweep.expiredBundles.length > 0) {
@@ -70,21 +95,30 @@ function setInMotion(deps: SweeperDeps, sweep: Sweep, watch: Watch): void {
   raiseAlarms(deps, sweep, watch);
 }
 
-function raiseAlarms(deps: SweeperDeps, sweep: Sweep, { alarmed, startedAt }: Watch): void {
-  const { log, clock, onAlarm, onAlarmOver } = deps;
+function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): void {
+  const { log, clock, onAlarm } = deps;
+  const { seen, found, alarmed } = watch;
   const now = clock.now();
-  const waitedMs = ({ waitingSince }: Sweep['lanes'][number]) => now - Math.max(waitingSince, startedAt);
-  const late = sweep.lanes.filter((lane) => waitedMs(lane) > alarmAfterMs);
-  for (const lane of late) {
-    if (alarmed.has(lane.laneKey)) continue;
-    alarmed.add(lane.laneKey);
-    log.error({ laneKey: lane.laneKey, waitedMs: waitedMs(lane) }, 'lane.alarm');
-    onAlarm(lane.laneKey, waitedMs(lane));
+  for (const { laneKey } of sweep.lanes) {
+    found.add(laneKey);
+    const since = seen.get(laneKey) ?? now;
+    seen.set(laneKey, since);
+    const waitedMs = now - since;
+    if (waitedMs <= alarmAfterMs || alarmed.has(laneKey) || alarmed.size >= maxAlarms) continue;
+    alarmed.add(laneKey);
+    log.error({ laneKey, waitedMs }, 'lane.alarm');
+    onAlarm(laneKey, waitedMs);
   }
-  const stillLate = new Set(late.map((lane) => lane.laneKey));
+  // Only at the end of all pages is it known which lanes wait no more.
+  if (sweep.next === undefined) forgetOthers(deps, watch);
+}
+
+function forgetOthers({ onAlarmOver }: SweeperDeps, { seen, found, alarmed }: Watch): void {
+  for (const laneKey of seen.keys()) if (!found.has(laneKey)) seen.delete(laneKey);
   for (const laneKey of alarmed) {
-    if (stillLate.has(laneKey)) continue;
+    if (found.has(laneKey)) continue;
     alarmed.delete(laneKey);
     onAlarmOver(laneKey);
   }
+  found.clear();
 }

@@ -7,7 +7,7 @@ export type RedisTarget =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'address'; readonly url: Secret };
 
-/** The two connections of a process. Both come back on their own, for ever, after any loss. */
+/** The connections of a process. All come back on their own, for ever, after any loss. */
 export interface RedisConnections {
   /**
    * For adding jobs and publishing. Without a connection a command fails at once instead of waiting in
@@ -22,6 +22,11 @@ export interface RedisConnections {
   ready(signal: AbortSignal): Promise<void>;
   /** Why there was no connection the last time; undefined when there always was one. */
   problem(): string | undefined;
+  /**
+   * Hears what is published under a topic, on a connection of its own, until what it returns is called.
+   * What is published while there is no connection is lost.
+   */
+  subscribe(topic: string, onMessage: (message: string) => void): () => void;
   /** Closes both at once; what is in flight is dropped. */
   close(): void;
 }
@@ -48,6 +53,14 @@ export function openRedis(target: RedisTarget, log: Log): RedisConnections {
       await Promise.all([producer, blocking].map((redis) => untilReady(redis, signal)));
     },
     problem: () => problem,
+    subscribe: (topic, onMessage) => {
+      const redis = connect(target, { maxRetriesPerRequest: null });
+      // The log has it from the other connections.
+      redis.on('error', () => undefined);
+      redis.on('message', (_topic, message: string) => onMessage(message));
+      redis.subscribe(topic).catch((error: unknown) => log.debug({ error, topic }, 'redis.not-subscribed'));
+      return () => redis.disconnect();
+    },
     close: () => {
       producer.disconnect();
       blocking.disconnect();

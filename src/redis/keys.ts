@@ -8,10 +8,8 @@ export type RedisKeys = {
    * slot, which BullMQ's scripts need.
    */
   readonly prefix: string;
-  /** Publish and subscribe: something changed in a lane or a run (hints; the store is read for the rest). */
+  /** Publish and subscribe: what the processes tell each other (hints; the store is read for the rest). */
   readonly eventsTopic: string;
-  /** Publish and subscribe: a run is to be cancelled or steered at once. */
-  readonly signalsTopic: string;
 };
 
 /** One queue per lane class. A name must not hold a colon (BullMQ). */
@@ -31,5 +29,5 @@ export type QueueName = (typeof queueNames)[number];
 /** `installation` keeps two Parleys apart that share one Redis: a stable id out of their database. */
 export function redisKeys(installation?: string): RedisKeys {
   const prefix = installation === undefined ? '{parley}' : `{parley-${installation}}`;
-  return { prefix, eventsTopic: `${prefix}:events`, signalsTopic: `${prefix}:signals` };
+  return { prefix, eventsTopic: `${prefix}:events` };
 }

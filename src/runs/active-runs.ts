@@ -14,7 +14,10 @@ export interface ActiveRuns {
   /** An earlier attempt at the same run, overtaken after its lease, is stopped. */
   add(run: ActiveRun): void;
   remove(run: ActiveRun): void;
-  cancel(runId: string, reason: string): void;
+  /** False when the run is not worked here. */
+  cancel(runId: string, reason: string): boolean;
+  /** Reads the run's cancel flag now and not at its next renewal, if it is worked here. */
+  look(runId: string): void;
   count(): number;
   /** Ends the renewals; the caller has ended the runs. */
   close(): Promise<void>;
@@ -48,26 +51,24 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
   };
 
   const cancel = (runId: string, reason: string) => {
-    runs.get(runId)?.stop(reason === 'interrupt' || reason === 'reset' ? reason : 'stop');
+    const run = runs.get(runId);
+    run?.stop(reason === 'interrupt' || reason === 'reset' ? reason : 'stop');
+    return run !== undefined;
   };
 
-  const loop = async () => {
-    while (!closing.signal.aborted) {
-      await clock.wait(renewMs, closing.signal);
-      if (runs.size === 0) {
-        renewedAt = clock.now();
-        continue;
-      }
-      try {
-        await renew();
-      } catch (error) {
-        log.warn({ error, runs: runs.size }, 'lease.renewal-failed');
-        // Past its lease a run may have a successor; going on would only be refused.
-        if (clock.now() - renewedAt > leaseMs) for (const run of runs.values()) run.stop('lost');
-      }
+  const attempt = async () => {
+    try {
+      await renew();
+    } catch (error) {
+      log.warn({ error, runs: runs.size }, 'lease.renewal-failed');
+      // Past its lease a run may have a successor; going on would only be refused.
+      if (clock.now() - renewedAt > leaseMs) for (const run of runs.values()) run.stop('lost');
     }
   };
-  const renewing = loop();
+  const renewing = repeat({ everyMs: renewMs, clock, signal: closing.signal }, async () => {
+    if (runs.size > 0) await attempt();
+    else renewedAt = clock.now();
+  });
 
   return {
     add: (run) => {
@@ -79,10 +80,22 @@ export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
       if (runs.get(run.runId) === run) runs.delete(run.runId);
     },
     cancel,
+    look: (runId) => {
+      if (runs.has(runId)) void attempt();
+    },
     count: () => runs.size,
     close: () => {
       closing.abort();
       return renewing;
     },
   };
+}
+
+type Rhythm = { readonly everyMs: number; readonly clock: Clock; readonly signal: AbortSignal };
+
+async function repeat({ everyMs, clock, signal }: Rhythm, work: () => Promise<void>): Promise<void> {
+  while (!signal.aborted) {
+    await clock.wait(everyMs, signal);
+    await work();
+  }
 }

@@ -22,6 +22,8 @@ export type StoreCommand<Input, Output> = {
 /** A question that changes nothing; answered from the last commit. */
 export type StoreQuery<Input, Output> = {
   readonly query: string;
+  /** True when `tx.now` decides: it is then the database's clock, which costs PostgreSQL a round trip. */
+  readonly usesClock?: true;
   readonly run: (tx: Tx, input: Input) => Promise<Output>;
 };
 

@@ -12,7 +12,7 @@ const order = [
   ['sessions', 'agent', 'models', 'replies'],
   ['queue', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
   ['server', 'cli'],
-  ['siblings.ts', 'foundations.ts', 'gateway.ts', 'main.ts'],
+  ['siblings.ts', 'foundations.ts', 'base.ts', 'front.ts', 'gateway.ts', 'main.ts'],
 ].flat();
 
 export const importsGoDown: Rule = (tree) =>

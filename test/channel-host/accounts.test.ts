@@ -8,6 +8,7 @@ import { systemClock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { accountId, channelId } from '#contracts/ids.ts';
 import { type ChannelHost, createChannelHost } from '../../src/channel-host/channel-host.ts';
+import { noLiveEvents } from '../../src/queue/live-events.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -56,6 +57,8 @@ async function aHost(): Promise<ChannelHost> {
   const store = await openStore({ kind: 'sqlite', dataDir });
   const host = createChannelHost({
     ...{ store, holder: 'boot-1', clock: systemClock, log: silentLog },
+    receives: true,
+    live: noLiveEvents,
     intakeFor: () => ({ accept: async () => [] }),
     onReceiving: () => undefined,
     onState: () => undefined,

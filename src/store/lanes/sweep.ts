@@ -7,6 +7,8 @@ import { prepared, type Slots } from '../prepared.ts';
 import { lockLane } from './lane-row.ts';
 
 export type Sweep = {
+  /** The database's clock, ms since the epoch. */
+  readonly now: number;
   readonly lanes: readonly {
     readonly laneKey: string;
     readonly class: string;
@@ -37,6 +39,7 @@ export const readSweep: StoreQuery<
   Sweep
 > = {
   query: 'readSweep',
+  usesClock: true,
   run: async (tx, { now = tx.now, after }) => {
     const due = await dueItems.all(tx, { now, ...(after?.item ?? { dueAt: -1, laneKey: '' }) });
     const unfinished = await unfinishedLanes.all(tx, { now });
@@ -48,6 +51,7 @@ export const readSweep: StoreQuery<
         waiting.set(row.laneKey, row);
     const expired = due.filter((row) => row.state === 'held').map((row) => row.laneKey);
     return {
+      now,
       lanes: [
         ...[...waiting.values()].map((row) => ({
           laneKey: row.laneKey,

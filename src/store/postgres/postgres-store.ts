@@ -51,7 +51,8 @@ export async function openPostgresStore(options: {
     },
     read: async (query, input) => {
       try {
-        return await query.run({ db, now: Date.now(), dialect: 'postgres' }, input);
+        const tx = query.usesClock ? await openTx(db) : { db, now: Date.now(), dialect: 'postgres' as const };
+        return await query.run(tx, input);
       } catch (error) {
         throw faultOf(error);
       }

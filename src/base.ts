@@ -1,0 +1,44 @@
+import type { ChannelEntry } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { Closers } from '#contracts/closers.ts';
+import type { Log } from '#contracts/log.ts';
+import type { Probe } from '#contracts/probe.ts';
+import type { Timelines } from './channel-host/timeline.ts';
+import type { Config } from './config/config.ts';
+import type { Foundations } from './foundations.ts';
+import type { ConfiguredModel } from './models/configured-model.ts';
+import type { PluginEntry } from './plugin-host/plugin-host.ts';
+import type { LiveEvents } from './queue/live-events.ts';
+import type { Motion } from './queue/motion.ts';
+import type { Notices } from './replies/notices.ts';
+
+export type GatewayOptions = {
+  readonly config: Config;
+  readonly log: Log;
+  readonly version: string;
+  readonly channels: readonly ChannelEntry[];
+  readonly plugins: readonly PluginEntry[];
+  readonly clock?: Clock;
+  readonly probe?: Probe;
+  /** Answers in place of the configured model: for measurements of all the rest. */
+  readonly model?: ConfiguredModel;
+  /** Called with each secret made at run time, so that it never reaches a log. */
+  onSecret?(value: string): void;
+};
+
+/** What every stage may use. */
+export type Base = GatewayOptions &
+  Foundations & {
+    readonly clock: Clock;
+    readonly probe: Probe;
+    readonly closers: Closers;
+    readonly live: LiveEvents;
+    /** Whether this process takes messages in, with the page and the channels' connections. */
+    readonly receives: boolean;
+    /** Whether it works lanes. */
+    readonly works: boolean;
+    readonly notices: Notices;
+    readonly motion: Motion;
+    readonly timelines: Timelines;
+    readonly model: ConfiguredModel;
+  };

@@ -1,0 +1,108 @@
+/**
+ * Which channel serves a route in this process. A session-bound one (web, terminal) lives where its
+ * account is held: elsewhere a stand-in takes its place, so that an answer is shaped for it and its draft
+ * goes to the process that has the clients. The stand-in delivers nothing: that process does.
+ */
+import type { ChannelAdapter, ChannelDefinition, HostedChannel } from '#contracts/channel.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { Log } from '#contracts/log.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { LiveEvent, LiveEvents } from '../queue/live-events.ts';
+import { accountKeyOf } from '../store/conversation-key.ts';
+
+export type Place = Pick<ReplyRoute, 'channel' | 'account'>;
+export type Draft = Extract<LiveEvent, { kind: 'draft' }>;
+
+export interface FindChannel {
+  /** The channel of a route, or its stand-in: to shape an answer and to show that it is being written. */
+  find(route: Place): HostedChannel | undefined;
+  /** The channel that this process may deliver through. */
+  serving(route: Place): HostedChannel | undefined;
+  /** The channel whose account this process holds. */
+  holding(route: Place): HostedChannel | undefined;
+  /** Shows how far an answer is that another process writes, if the clients of its channel are here. */
+  showDraft(draft: Draft): void;
+}
+
+export interface Roster extends FindChannel {
+  /** Takes note of a channel's code. */
+  define(definition: ChannelDefinition): void;
+  /** Takes note of a connection. Throws `config_invalid` when another line has the same account. */
+  enter(line: string, channel: HostedChannel): void;
+  /** `account`: see `accountKeyOf`. */
+  hold(account: string): void;
+  letGo(account: string): void;
+}
+
+export type RosterDeps = { readonly log: Log; readonly live: Pick<LiveEvents, 'publish'> };
+
+export function createRoster({ log, live }: RosterDeps): Roster {
+  const entered = new Map<string, { readonly line: string; readonly channel: HostedChannel }>();
+  const definitions = new Map<string, ChannelDefinition>();
+  const held = new Set<string>();
+
+  const at = (route: Place) => entered.get(accountKeyOf(route))?.channel;
+  const isHeld = (route: Place) => held.has(accountKeyOf(route));
+  const serving = (route: Place) => {
+    const channel = at(route);
+    return channel && (isHeld(route) || !channel.definition.capabilities.isSessionBound)
+      ? channel
+      : undefined;
+  };
+  const showDraft = ({ route, draftId, text }: Draft) => {
+    at(route)
+      ?.adapter.preview?.draft(route, draftId, text, AbortSignal.timeout(draftMs))
+      .catch((error: unknown) => log.debug({ error }, 'preview.failed'));
+  };
+  const standIn = standInAdapter((draft) => {
+    if (isHeld(draft.route)) showDraft(draft);
+    else live.publish(draft);
+  });
+  return {
+    define: (definition) => {
+      if (definition.capabilities.isSessionBound) definitions.set(definition.id, definition);
+    },
+    enter: (line, channel) => {
+      const key = accountKeyOf({ channel: channel.definition.id, account: channel.account.id });
+      refuseTwin(line, channel, entered.get(key)?.line);
+      entered.set(key, { line, channel });
+    },
+    hold: (account) => void held.add(account),
+    letGo: (account) => void held.delete(account),
+    find: (route) => {
+      const { channel, account } = route;
+      const definition = definitions.get(channel);
+      const other = definition && { definition, adapter: standIn, account: { id: account, name: channel } };
+      return serving(route) ?? other;
+    },
+    serving,
+    holding: (route) => (isHeld(route) ? at(route) : undefined),
+    showDraft: (draft) => {
+      if (isHeld(draft.route)) showDraft(draft);
+    },
+  };
+}
+
+const draftMs = 10_000;
+
+/** Two connections of one bot would take each other's messages. */
+function refuseTwin(line: string, { account }: HostedChannel, other: string | undefined): void {
+  if (other === undefined || other === line) return;
+  throw new ParleyError(
+    'config_invalid',
+    `${line} is the same account (${account.name}) as ${other}; keep one of them.`,
+  );
+}
+
+function standInAdapter(show: (draft: Draft) => void): ChannelAdapter {
+  const refuse = () => Promise.reject(new ParleyError('internal', 'Another process has this channel.'));
+  return {
+    identify: refuse,
+    start: refuse,
+    stop: async () => undefined,
+    send: refuse,
+    preview: {
+      draft: async (route, draftId, text) => show({ kind: 'draft', route, draftId, text }),
+    },
+  };
+}

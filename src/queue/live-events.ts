@@ -1,0 +1,111 @@
+/**
+ * What the processes tell each other, by Redis. For speed only: any of it may be lost, and the store says
+ * the same a moment later. Whoever can write to Redis can make a process look, and show a page a draft.
+ */
+import { z } from 'zod';
+import { spans, timelineEvent } from '#contracts/client-frames.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { Log } from '#contracts/log.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { TimelineEvent } from '#contracts/timeline.ts';
+import type { RedisConnections } from '../redis/connection.ts';
+import type { RedisKeys } from '../redis/keys.ts';
+
+export type LiveEvent =
+  /** The run has a cancel flag: whoever works it reads it now. */
+  | { readonly kind: 'cancel'; readonly runId: string }
+  /** Something waits in a conversation that the sender does not serve. */
+  | { readonly kind: 'deliver'; readonly conversationKey: string }
+  | { readonly kind: 'timeline'; readonly laneKey: string; readonly event: TimelineEvent }
+  /** How far an answer is, for a channel that only the holder of its account can show it on. */
+  | {
+      readonly kind: 'draft';
+      readonly route: ReplyRoute;
+      readonly draftId: number;
+      readonly text: FormattedText;
+    };
+
+export interface LiveEvents {
+  /** Tells every other process. Never waits and never throws. */
+  publish(event: LiveEvent): void;
+  /** Called with what others tell, from now on. */
+  listen(onEvent: (event: LiveEvent) => void): void;
+  close(): Promise<void>;
+}
+
+/** Of a process that is alone on its database. */
+export const noLiveEvents: LiveEvents = {
+  publish: () => undefined,
+  listen: () => undefined,
+  close: async () => undefined,
+};
+
+const id = z.string().min(1).max(2_048);
+const route = z.object({
+  channel: id,
+  account: id,
+  conversation: id,
+  thread: id.exactOptional(),
+  replyTo: id.exactOptional(),
+});
+const liveEvent = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('cancel'), runId: id }),
+  z.object({ kind: z.literal('deliver'), conversationKey: id }),
+  z.object({ kind: z.literal('timeline'), laneKey: id, event: timelineEvent }),
+  z.object({
+    kind: z.literal('draft'),
+    route,
+    draftId: z.number(),
+    text: z.object({ text: z.string(), spans }),
+  }),
+]);
+const letter = z.object({ from: id, events: z.array(liveEvent) });
+
+export type LiveEventsDeps = {
+  readonly redis: RedisConnections;
+  readonly keys: RedisKeys;
+  /** Names this process, which does not hear itself. */
+  readonly holder: string;
+  readonly log: Log;
+};
+
+export function createLiveEvents({ redis, keys, holder, log }: LiveEventsDeps): LiveEvents {
+  /** What one turn of the event loop tells goes as one letter, each thing once. */
+  const waiting = new Set<string>();
+  let hangUp: (() => void) | undefined;
+
+  const flush = () => {
+    const events = [...waiting].join(',');
+    waiting.clear();
+    if (!redis.isReady()) return;
+    redis.producer
+      .publish(keys.eventsTopic, `{"from":${JSON.stringify(holder)},"events":[${events}]}`)
+      .catch((error: unknown) => log.debug({ error }, 'live.lost'));
+  };
+  return {
+    publish: (event) => {
+      if (waiting.size === 0) setImmediate(flush);
+      waiting.add(JSON.stringify(event));
+    },
+    listen: (onEvent) => {
+      hangUp = redis.subscribe(keys.eventsTopic, (message) => {
+        const heard = readLetter(message);
+        if (heard === undefined) return log.warn({}, 'live.malformed');
+        if (heard.from === holder) return;
+        for (const event of heard.events) onEvent(event);
+      });
+    },
+    close: async () => hangUp?.(),
+  };
+}
+
+function readLetter(
+  message: string,
+): { readonly from: string; readonly events: readonly LiveEvent[] } | undefined {
+  try {
+    // Its ids were made of their brands by the process that wrote them.
+    return letter.parse(JSON.parse(message)) as unknown as ReturnType<typeof readLetter>;
+  } catch {
+    return undefined;
+  }
+}
