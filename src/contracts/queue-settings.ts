@@ -1,7 +1,25 @@
-/** How a lane treats a message that arrives while a run is active. */
-export type QueueMode = 'steer' | 'followup' | 'collect' | 'interrupt';
+/**
+ * How a lane treats a message that arrives while a run is active.
+ *
+ * `steer-backlog` is `steer` with a promise: a message that was steered into a run is consumed when
+ * something that was decided after reading it is on record, an answer or a tool turn of which a tool
+ * was begun. A run that ends before that (error, timeout, given up, interrupted, stopped by somebody
+ * else) puts it back in its old place, and it is taken again. Its sender's own `/stop` or `/new` cancels it.
+ */
+export type QueueMode = 'steer' | 'steer-backlog' | 'followup' | 'collect' | 'interrupt';
 
-export const queueModes: readonly QueueMode[] = ['steer', 'followup', 'collect', 'interrupt'];
+export const queueModes: readonly QueueMode[] = [
+  'steer',
+  'steer-backlog',
+  'followup',
+  'collect',
+  'interrupt',
+];
+
+/** Whether a boundary of the active run takes in what waits. */
+export function isSteering(mode: QueueMode): boolean {
+  return mode === 'steer' || mode === 'steer-backlog';
+}
 
 export type QueueSettings = {
   readonly mode: QueueMode;

@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely';
 import type { NoticeKind } from '#contracts/owner-notice.ts';
 
 /**
@@ -98,7 +99,7 @@ export type LanesTable = {
   quietMs: number;
   cap: number;
   drop: string;
-  /** JSON of what `/queue` changed; null where the configuration decides. */
+  /** JSON of exactly what `/queue` has named; everything else follows the configuration. */
   overrides: string | null;
   /** JSON list of the messages that the cap made into one line each, shown before the next run. */
   overflow: string | null;
@@ -131,7 +132,9 @@ export type InboxTable = {
   transcriptId: string | null;
   /** The assistant message that answered it, whose parts decide its final outcome. */
   answer: string | null;
-  /** When its sender was told that it waits; null while nobody was. */
+  /** 1 when it was steered into its run and goes back should the run end without having consumed it. */
+  isKept: Generated<number>;
+  /** When its sender was told that it waits, 0 when there is no way to; null while nobody was. */
   receiptAt: number | null;
   createdAt: number;
 };

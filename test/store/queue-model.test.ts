@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { hasCode } from '../../src/contracts/errors.ts';
-import { type AgentMessage, textOf } from '../../src/contracts/message.ts';
+import { type AgentMessage, type FinishReason, textOf } from '../../src/contracts/message.ts';
 import { dropPolicies, type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
 import type { Store } from '../../src/store/command.ts';
 import type { Proposal } from '../../src/store/intake/proposal.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
-import { renewLeases } from '../../src/store/lanes/leases.ts';
+import { commitToolTurn } from '../../src/store/lanes/commit-turn.ts';
+import { handOver, renewLeases } from '../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
@@ -39,8 +40,25 @@ const step = fc.oneof(
     weight: 3,
     arbitrary: fc.record({ kind: fc.constant('answer' as const), delivery, mayGoOn: fc.boolean() }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('abort' as const), mayGoOn: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('tool-turn' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('abort' as const),
+      reason: fc.constantFrom('error', 'timeout'),
+      mayGoOn: fc.boolean(),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('expire' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('hand-over' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('cap' as const),
+      cap: fc.integer({ min: 1, max: 5 }),
+      drop: fc.constantFrom(...dropPolicies),
+    }),
+  },
 );
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
@@ -158,16 +176,17 @@ function createPair(
     run = undefined;
   };
 
-  const abort = async (mayGoOn: boolean) => {
+  const abort = async (reason: string, mayGoOn: boolean) => {
     if (!run) return;
     const cancel = model.run?.cancel;
     const [outcome, outcomeReason] =
-      cancel === undefined ? (['failed', 'error'] as const) : (['cancelled', cancel] as const);
+      cancel === undefined ? (['failed', reason] as const) : (['cancelled', cancel] as const);
     const expected = model.close([outcome, outcomeReason], mayGoOn);
     const cut = {
       endReason: outcomeReason,
       detail: undefined,
-      message: undefined,
+      // Cut off, or finished and never said: nobody's message is consumed by it.
+      message: aTurn(run, cancel === undefined ? 'error' : 'end_turn'),
       parts: [],
     };
     const { next } = await store.write(endRun, {
@@ -207,8 +226,20 @@ function createPair(
       }
       case 'answer':
         return answer(one.delivery, one.mayGoOn);
+      case 'tool-turn': {
+        if (!run) return;
+        model.toolTurn();
+        const message = aTurn(run, 'tool_use');
+        return store.write(commitToolTurn, { ...run, message, calls: [], modelCall: undefined });
+      }
       case 'abort':
-        return abort(one.mayGoOn);
+        return abort(one.reason, one.mayGoOn);
+      case 'cap':
+        Object.assign(model, { cap: one.cap, drop: one.drop });
+        return command(aCommand(conversation, { kind: 'queue', change: { cap: one.cap, drop: one.drop } }));
+      case 'hand-over':
+        model.handOver();
+        return run && store.write(handOver, run);
       case 'expire':
         model.expire();
         if (run) await store.write(renewLeases, { holder: run.holder, leaseMs: -1, runs: [run] });
@@ -221,7 +252,8 @@ function createPair(
   /** Lets the lane come to rest and compares what became of everything. */
   const settle = async () => {
     while (run || model.waiting.length > 0) {
-      if (run) await (model.run?.cancel === undefined ? answer('one-at-a-time', false) : abort(false));
+      if (run)
+        await (model.run?.cancel === undefined ? answer('one-at-a-time', false) : abort('error', false));
       else await claim('boot-a');
       if (!run && model.waiting.length > 0) await claim('boot-b');
     }
@@ -231,10 +263,17 @@ function createPair(
       model.items.map(({ state, outcome, reason }) => [state, outcome, reason]),
     );
     const told = runIds.flatMap((id) => facts.told.filter((message) => message.runId === id));
-    expect(told.map(({ role, text }) => (role === 'user' ? plain(text) : summary(text)))).toEqual(model.told);
+    expect(told.map(({ role, text }) => (role === 'user' ? plain(text) : summary(text)))).toEqual(
+      model.told.map(({ text }) => text),
+    );
   };
 
   return { take, settle };
+}
+
+function aTurn({ sessionId }: ClaimedRun, reason: FinishReason) {
+  const finish = { type: 'finish', data: { reason, time: 1 } } as const;
+  return { id: crypto.randomUUID(), sessionId, model: 'test', parts: [finish] };
 }
 
 function textsOf(messages: readonly AgentMessage[]): readonly string[] {

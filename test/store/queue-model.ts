@@ -14,26 +14,29 @@ export type Item = {
   state: 'waiting' | 'taken' | 'ended';
   outcome: string | null;
   reason: string | null;
-  /** Whether it ever stood in a transcript. */
-  wasTold: boolean;
+  /** Steered in by `steer-backlog`, and nothing was decided since. */
+  isKept: boolean;
+  /** Its sender knows that it waits. */
+  hasReceipt: boolean;
   /** Of a correction: what it corrects. */
   readonly corrects: Item | undefined;
 };
 
-type Run = { readonly who: Who; readonly items: Item[]; cancel: string | undefined; tries: number };
+type Run = { readonly who: Who; items: Item[]; cancel: string | undefined; tries: number };
+type End = readonly [outcome: string, reason: string | null];
 
 const maxTries = 3;
 
 export class QueueModel {
   mode: QueueMode;
-  readonly cap: number;
-  readonly drop: DropPolicy;
+  cap: number;
+  drop: DropPolicy;
   /** Everything that entered, in the order of arrival. */
   readonly items: Item[] = [];
   /** What stands in the transcripts: messages, and the summaries put before a run. */
-  readonly told: string[] = [];
+  told: { readonly text: string; readonly item?: Item }[] = [];
   run: Run | undefined;
-  #lease: { by: string; isLive: boolean } | undefined;
+  #lease: { by: string; isLive: boolean; isHandedOver?: boolean } | undefined;
   #summaries: Item[] = [];
 
   constructor(settings: { readonly mode: QueueMode; readonly cap: number; readonly drop: DropPolicy }) {
@@ -59,15 +62,17 @@ export class QueueModel {
     return this.#add('message', who, text);
   }
 
+  /** The conversation is a direct one: everybody in it is one person to `/new`. */
   newSession(who: Who): void {
     this.#cancelRun('reset');
+    for (const item of this.run?.items ?? []) item.isKept = false;
     this.#add('command', who, '/new');
   }
 
   edit(item: Item, text: string): string {
     item.text = text;
     if (item.state === 'waiting' || this.#summaries.includes(item)) return 'replaced';
-    if (item.state === 'ended' && !this.#isRead(item)) return item.wasTold ? 'after-run' : 'ended';
+    if (item.state === 'ended' && !this.#isRead(item)) return this.#wasTold(item) ? 'after-run' : 'ended';
     const [unread] = this.#corrections(item);
     if (unread) unread.text = text;
     else this.#add('correction', item.who, text, item);
@@ -78,30 +83,36 @@ export class QueueModel {
     const isSummary = this.#summaries.includes(item);
     const isRead = this.#isRead(item);
     if (item.state === 'ended' && !isSummary && !isRead) return 'after-run';
-    const gone = isRead ? this.#corrections(item) : [item];
-    for (const one of gone) end(one, ['cancelled', 'deleted']);
+    for (const one of isRead ? this.#corrections(item) : [item]) end(one, ['cancelled', 'deleted']);
+    item.isKept = false;
     this.#summaries = this.#summaries.filter((summary) => summary !== item);
     return isRead ? 'stop-offered' : 'cancelled';
   }
 
-  /** By the run that is at work, which may have answered it already. */
-  #isRead(item: Item): boolean {
-    return this.run?.items.includes(item) ?? false;
-  }
-
-  #corrections(item: Item): readonly Item[] {
-    return this.waiting.filter((waiting) => waiting.corrects === item);
-  }
-
   stop(who: Who): void {
-    if (this.run?.items.some((item) => item.who === who)) this.#cancelRun('stop');
-    for (const item of this.waiting) {
-      if (item.who === who && item.kind !== 'command') end(item, ['cancelled', 'stop']);
+    const theirs = (item: Item) => item.who === who;
+    if (this.run?.items.some(theirs)) {
+      this.#cancelRun('stop');
+      for (const item of this.run.items.filter(theirs)) item.isKept = false;
     }
+    for (const item of [...this.waiting, ...this.#summaries].filter(theirs))
+      if (item.kind !== 'command') end(item, ['cancelled', 'stop']);
+    this.#summaries = this.#summaries.filter((item) => !theirs(item));
+  }
+
+  /** Whose senders are told now that they wait. */
+  tellWaiting(): readonly Item[] {
+    const told = this.waiting.filter((item) => item.kind === 'message' && !item.hasReceipt);
+    for (const item of told) item.hasReceipt = true;
+    return told;
   }
 
   expire(): void {
     if (this.#lease && this.run) this.#lease.isLive = false;
+  }
+
+  handOver(): void {
+    if (this.run) this.#lease = { by: '', isLive: false, isHandedOver: true };
   }
 
   claim(by: string): 'busy' | 'resting' | 'again' | 'run' {
@@ -120,7 +131,7 @@ export class QueueModel {
     this.#lease = { by, isLive: true };
     this.run = { who: head.who, items: [], cancel: undefined, tries: 1 };
     const batch = this.mode === 'collect' || this.mode === 'interrupt' ? this.#fitting(head.who) : [head];
-    this.#take(batch);
+    this.#take(batch, false);
     for (const item of batch.slice(0, -1)) item.outcome = 'merged';
     return 'run';
   }
@@ -129,11 +140,16 @@ export class QueueModel {
   boundary(delivery: SteerDelivery): readonly Item[] {
     if (!this.run || this.run.cancel !== undefined || delivery === 'none') return [];
     const { who } = this.run;
-    const fitting = this.#fitting(who);
+    const fitting = this.mode.startsWith('steer') ? this.#fitting(who) : [];
     const late = this.waiting.filter((item) => item.kind === 'correction' && item.who === who);
-    const steers = this.mode === 'steer' ? steersOf({ fitting, late, delivery }) : late;
-    if (steers.length > 0) this.#take(steers);
+    const steers = steersOf({ fitting, late, delivery });
+    if (steers.length > 0) this.#take(steers, this.mode === 'steer-backlog');
     return steers;
+  }
+
+  /** The model has read what stands there and calls tools. */
+  toolTurn(): void {
+    for (const item of this.#open()) item.isKept = false;
   }
 
   /** The last turn's end: what extends the run, or how the lane is left. */
@@ -145,15 +161,16 @@ export class QueueModel {
     const answered = this.#open();
     const steers = this.boundary(delivery);
     for (const item of answered) end(item, item.outcome === 'merged' ? ['merged', null] : ['answered', null]);
+    if (this.run && steers.length > 0) this.run.tries = 1;
     return steers.length > 0 ? steers : this.close(['answered', null], mayGoOn);
   }
 
-  /** What the run has taken and not answered. */
-  #open(): readonly Item[] {
-    return this.run?.items.filter((item) => item.state === 'taken') ?? [];
-  }
-
-  close(outcome: readonly [string, string | null], mayGoOn: boolean): 'resting' | 'going-on' | 'armed' {
+  close(outcome: End, mayGoOn: boolean): 'resting' | 'going-on' | 'armed' {
+    const kept = this.#open().filter((item) => item.isKept);
+    for (const item of kept) Object.assign(item, { state: 'waiting', isKept: false });
+    this.told = this.told.filter(({ item }) => item === undefined || !kept.includes(item));
+    for (const item of this.waiting)
+      if (item.corrects && kept.includes(item.corrects)) end(item, ['merged', 'corrected']);
     for (const item of this.#open()) end(item, outcome);
     this.run = undefined;
     const isMore = this.waiting.length > 0;
@@ -163,7 +180,7 @@ export class QueueModel {
   }
 
   #resume(by: string, run: Run): 'run' | 'again' {
-    run.tries += 1;
+    if (!this.#lease?.isHandedOver) run.tries += 1;
     if (run.tries > maxTries) {
       this.close(['failed', null], false);
       return 'again';
@@ -180,24 +197,42 @@ export class QueueModel {
     this.#summaries = this.#summaries.filter((item) => !isOlder(item));
   }
 
+  /** What the run has taken and not answered. */
+  #open(): readonly Item[] {
+    return this.run?.items.filter((item) => item.state === 'taken') ?? [];
+  }
+
+  /** By the run that is at work, which may have answered it already. */
+  #isRead(item: Item): boolean {
+    return this.run?.items.includes(item) ?? false;
+  }
+
+  #wasTold(item: Item): boolean {
+    return this.told.some((one) => one.item === item);
+  }
+
+  #corrections(item: Item): readonly Item[] {
+    return this.waiting.filter((waiting) => waiting.corrects === item);
+  }
+
   #fitting(who: Who): readonly Item[] {
     const end = this.waiting.findIndex((item) => item.kind === 'command' || item.who !== who);
     return end === -1 ? this.waiting : this.waiting.slice(0, end);
   }
 
-  #take(items: readonly Item[]): void {
-    if (this.#summaries.length > 0) this.told.push(`summary of ${this.#summaries.length}`);
+  #take(items: readonly Item[], isKept: boolean): void {
+    if (this.#summaries.length > 0) this.told.push({ text: `summary of ${this.#summaries.length}` });
     this.#summaries = [];
     for (const item of items) {
-      Object.assign(item, { state: 'taken', wasTold: true });
-      this.told.push(item.text);
+      Object.assign(item, { state: 'taken', isKept });
+      this.told.push({ text: item.text, item });
       this.run?.items.push(item);
     }
   }
 
   #add(kind: Item['kind'], who: Who, text: string, corrects?: Item): Item {
-    const fresh = { state: 'waiting', outcome: null, reason: null, wasTold: false } as const;
-    const item: Item = { kind, who, text, ...fresh, corrects };
+    const fresh = { outcome: null, reason: null, isKept: false, hasReceipt: false } as const;
+    const item: Item = { kind, who, text, state: 'waiting', ...fresh, corrects };
     this.items.push(item);
     return item;
   }
@@ -207,7 +242,7 @@ export class QueueModel {
   }
 }
 
-function end(item: Item, [outcome, reason]: readonly [string, string | null]): void {
+function end(item: Item, [outcome, reason]: End): void {
   Object.assign(item, { state: 'ended', outcome, reason });
 }
 

@@ -1,5 +1,8 @@
 import type { Tx } from '../command.ts';
+import { type Effects, noEffects } from '../intake/proposal.ts';
+import { forgoKept } from '../lanes/kept-steers.ts';
 import { lockLane } from '../lanes/lane-row.ts';
+import { cancelRun } from '../lanes/parked.ts';
 import { isOpenItem } from '../open-rows.ts';
 import { blankNotice } from './request-pairing.ts';
 import { lockAccount } from './standing.ts';
@@ -10,7 +13,9 @@ export type Revoked = {
   /** How many requests were turned down. */
   readonly requests: number;
   /** Runs that are to stop: their person may not talk to the agent any more. */
-  readonly cancels: readonly { readonly runId: string; readonly reason: string }[];
+  readonly cancels: Effects['cancels'];
+  /** Their lanes, where those runs were parked. */
+  readonly wakes: Effects['wakes'];
 };
 
 /**
@@ -34,12 +39,12 @@ export async function revokeAccess(tx: Tx, { ref }: { readonly ref: string }): P
     .returning('noticeKey')
     .execute();
   for (const { noticeKey } of requests) await blankNotice(tx, noticeKey);
-  const cancels = [];
+  const { cancels, wakes } = noEffects();
   for (const person of people) {
     await endWaiting(tx, person);
-    cancels.push(...(await stopRuns(tx, person)));
+    await stopRuns(tx, person, { cancels, wakes });
   }
-  return { people: people.length, requests: requests.length, cancels };
+  return { people: people.length, requests: requests.length, cancels, wakes };
 }
 
 async function accountsOf(tx: Tx, ref: string): Promise<readonly string[]> {
@@ -55,6 +60,7 @@ async function accountsOf(tx: Tx, ref: string): Promise<readonly string[]> {
 
 type Person = { readonly account: string; readonly peerId: string };
 
+/** The lanes of what waits and of what runs for them are locked first, in key order. */
 async function endWaiting(tx: Tx, { account, peerId }: Person): Promise<void> {
   const lanes = await tx.db
     .selectFrom('inbox')
@@ -63,6 +69,15 @@ async function endWaiting(tx: Tx, { account, peerId }: Person): Promise<void> {
     .where(isOpenItem())
     .where('account', '=', account)
     .where('senderId', '=', peerId)
+    .union(
+      tx.db
+        .selectFrom('lanes')
+        .innerJoin('inbox', 'inbox.runId', 'lanes.runId')
+        .select('lanes.key as laneKey')
+        .where('lanes.runId', 'is not', null)
+        .where('inbox.account', '=', account)
+        .where('inbox.senderId', '=', peerId),
+    )
     .orderBy('laneKey')
     .execute();
   for (const { laneKey } of lanes) await lockLane(tx, laneKey);
@@ -79,26 +94,26 @@ async function endWaiting(tx: Tx, { account, peerId }: Person): Promise<void> {
   await theirs.set({ authority: 'guest' }).where('state', '=', 'held').execute();
 }
 
-async function stopRuns(tx: Tx, { account, peerId }: Person): Promise<Revoked['cancels']> {
+async function stopRuns(
+  tx: Tx,
+  { account, peerId }: Person,
+  effects: Pick<Effects, 'cancels' | 'wakes'>,
+): Promise<void> {
   const running = await tx.db
     .selectFrom('lanes')
     .innerJoin('inbox', 'inbox.runId', 'lanes.runId')
-    .select('lanes.runId')
+    .select('lanes.key')
     .distinct()
     .where('lanes.runId', 'is not', null)
     .where('inbox.account', '=', account)
     .where('inbox.senderId', '=', peerId)
+    .orderBy('lanes.key')
     .execute();
-  const cancels: { runId: string; reason: string }[] = [];
-  for (const { runId } of running) {
-    if (runId === null) continue;
-    await tx.db
-      .updateTable('runs')
-      .set({ cancelReason: 'stop' })
-      .where('id', '=', runId)
-      .where('cancelReason', 'is', null)
-      .execute();
-    cancels.push({ runId, reason: 'stop' });
+  for (const { key } of running) {
+    const lane = await lockLane(tx, key);
+    if (!lane || lane.runId === null) continue;
+    // What was steered into it ends with it: they may not be heard any more.
+    await forgoKept(tx, lane.runId, (row) => row.account === account && row.senderId === peerId);
+    await cancelRun(tx, lane, { reason: 'stop', effects });
   }
-  return cancels;
 }

@@ -6,7 +6,11 @@ import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboxId, SessionKey } from '#contracts/ids.ts';
 import type { Tx } from '../command.ts';
 import { insertRow } from '../insert-row.ts';
+import { senderRef } from '../items/item-change.ts';
+import { putNewestAhead } from '../items/put-ahead.ts';
+import { forgoKept } from '../lanes/kept-steers.ts';
 import { beginSession, ensureLane, type Lane, takeSeqOfArrival } from '../lanes/lane-row.ts';
+import { cancelRun } from '../lanes/parked.ts';
 import { isOpenItem } from '../open-rows.ts';
 import type { Accepting } from './accepting.ts';
 import { makeRoom } from './make-room.ts';
@@ -44,7 +48,7 @@ export async function acceptItem(tx: Tx, accepting: Accepting, item: NewItem): P
   const { effects } = accepting;
   if (isFetching) effects.fetches.push(item.id);
   if (bundle && !bundle.isOpen) return { kind: 'held' };
-  await touchActiveRun(tx, lane, { item, accepting });
+  await touchActiveRun(tx, lane, { item, accepting, open });
   // The run that works on the lane looks at what waits before it closes; if it is gone, the sweep does.
   if (lane.runId === null || lane.leaseUntil <= tx.now)
     effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: Math.max(0, dueAt - tx.now) });
@@ -203,18 +207,23 @@ async function insertItem(
 async function touchActiveRun(
   tx: Tx,
   lane: Lane,
-  { item, accepting }: { item: NewItem; accepting: Accepting },
+  { item, accepting, open }: Arrived & { readonly accepting: Accepting },
 ): Promise<void> {
   if (lane.runId === null) return;
   accepting.effects.arrivals.push(lane.key);
   const isReset = item.kind === 'command';
   if (!isReset && lane.mode !== 'interrupt') return;
   const reason = isReset ? 'reset' : 'interrupt';
-  await tx.db
-    .updateTable('runs')
-    .set({ cancelReason: reason })
-    .where('id', '=', lane.runId)
-    .where('cancelReason', 'is', null)
-    .execute();
-  accepting.effects.cancels.push({ runId: lane.runId, reason });
+  const { input, proposal } = accepting;
+  if (!isReset && open.length > 0) {
+    const by = senderRef({ account: input.account, senderId: proposal.senderId });
+    await putNewestAhead(tx, lane, { id: item.id, by });
+  }
+  if (isReset) {
+    // A direct conversation is one person's, whichever of their accounts they write from.
+    const isTheirs = (row: { readonly account: string; readonly senderId: string }) =>
+      lane.chatKind === 'dm' || (row.account === input.account && row.senderId === proposal.senderId);
+    await forgoKept(tx, lane.runId, isTheirs);
+  }
+  await cancelRun(tx, lane, { reason, effects: accepting.effects });
 }

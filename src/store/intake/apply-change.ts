@@ -4,16 +4,14 @@
  * offers a stop; after the run they are noted in its transcript and start nothing. Only its own sender
  * edits a message.
  */
-import type { Selectable } from 'kysely';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { type InboxContent, json } from '../json.ts';
-import { type Lane, lockLane, takeSeq } from '../lanes/lane-row.ts';
-import { readWaiting, type WaitingRow } from '../lanes/waiting-rows.ts';
-import type { InboxTable } from '../tables.ts';
+import { json } from '../json.ts';
+import { lockLane, takeSeq } from '../lanes/lane-row.ts';
 import { appendNote } from '../transcript/append.ts';
 import type { Accepting } from './accepting.ts';
+import { behindLead, changeSummary, correct, type Found, isInActiveRun, takeBack } from './corrections.ts';
 import { oneLine } from './make-room.ts';
 import type { Decision } from './proposal.ts';
 import { rememberContext } from './remember-context.ts';
@@ -21,7 +19,6 @@ import { rememberContext } from './remember-context.ts';
 type EditDecision = Extract<Decision, { kind: 'edit' }>;
 type DeleteDecision = Extract<Decision, { kind: 'delete' }>;
 type ReactionDecision = Extract<Decision, { kind: 'reaction' }>;
-type Found = { readonly row: Selectable<InboxTable>; readonly lane: Lane };
 
 export async function applyEdit(tx: Tx, accepting: Accepting, edit: EditDecision): Promise<Acceptance> {
   const { text } = edit;
@@ -40,7 +37,7 @@ export async function applyEdit(tx: Tx, accepting: Accepting, edit: EditDecision
     .execute();
   if (row.state === 'held' || row.state === 'waiting') return { kind: 'noted', effect: 'replaced' };
   if (isInActiveRun(found)) {
-    await correct(tx, accepting, { found, content, edit });
+    await correct(tx, { found, text, prompt: edit.prompt, newId: edit.newId, effects: accepting.effects });
     return { kind: 'noted', effect: 'steered' };
   }
   if (await changeSummary(tx, found, oneLine(prompt))) return { kind: 'noted', effect: 'replaced' };
@@ -57,19 +54,16 @@ export async function applyDelete(
   const found = await findMessage(tx, accepting);
   if (!found) return deleteContext(tx, accepting);
   const { row, lane } = found;
-  const cancel = (ids: readonly string[]) =>
-    tx.db
+  if (row.state === 'held' || row.state === 'waiting' || (await changeSummary(tx, found, undefined))) {
+    await tx.db
       .updateTable('inbox')
       .set({ state: 'ended', outcome: 'cancelled', outcomeReason: 'deleted' })
-      .where('id', 'in', ids)
+      .where('id', '=', row.id)
       .execute();
-  if (row.state === 'held' || row.state === 'waiting' || (await changeSummary(tx, found, undefined))) {
-    await cancel([row.id]);
     return { kind: 'noted', effect: 'cancelled' };
   }
   if (isInActiveRun(found)) {
-    const corrections = await correctionsOf(tx, found);
-    if (corrections.length > 0) await cancel(corrections.map(({ id }) => id));
+    await takeBack(tx, found, 'deleted');
     const { proposal, input, effects } = accepting;
     const { route, text } = deletion.offer;
     const key = `${input.account}:${proposal.eventKey}:offer`;
@@ -87,81 +81,6 @@ export async function applyDelete(
     );
   }
   return { kind: 'noted', effect: 'after-run' };
-}
-
-function behindLead({ lead }: InboxContent, prompt: string): string {
-  return lead === undefined ? prompt : `${lead}\n${prompt}`;
-}
-
-/** Read by the run that is at work, be it that the run has answered it already and goes on. */
-function isInActiveRun({ row, lane }: Found): boolean {
-  return row.transcriptId !== null && row.runId === lane.runId;
-}
-
-type Correcting = { readonly found: Found; readonly content: InboxContent; readonly edit: EditDecision };
-
-/** The newest wording is what counts: a correction that has not been read yet is replaced, not followed. */
-async function correct(tx: Tx, accepting: Accepting, { found, content, edit }: Correcting): Promise<void> {
-  const { row, lane } = found;
-  const { proposal, effects } = accepting;
-  const { attachments: _, stored: __, ...rest } = content;
-  const corrected = JSON.stringify({
-    ...rest,
-    text: edit.text,
-    prompt: `(Correction of an earlier message.) ${edit.prompt}`,
-    attachments: [],
-    sentAt: tx.now,
-    note: { kind: 'correction', of: row.messageId ?? row.id },
-  });
-  const [unread] = await correctionsOf(tx, found);
-  if (unread) {
-    await tx.db.updateTable('inbox').set({ content: corrected }).where('id', '=', unread.id).execute();
-  } else {
-    await tx.db
-      .insertInto('inbox')
-      .values({
-        ...row,
-        id: edit.newId,
-        seq: await takeSeq(tx, lane.key),
-        state: 'waiting',
-        bundle: null,
-        outcome: null,
-        messageId: null,
-        content: corrected,
-        isFetching: 0,
-        dueAt: tx.now,
-        runId: null,
-        transcriptId: null,
-        createdAt: tx.now,
-        senderId: proposal.senderId,
-      })
-      .execute();
-  }
-  effects.arrivals.push(lane.key);
-  effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });
-}
-
-/** The corrections of a message that nobody has taken yet. */
-async function correctionsOf(tx: Tx, { row, lane }: Found): Promise<readonly WaitingRow[]> {
-  const of = row.messageId ?? row.id;
-  const waiting = await readWaiting(tx, lane.key);
-  return waiting.filter(
-    ({ isCorrection, content, conversationKey }) =>
-      isCorrection && content.note?.of === of && conversationKey === row.conversationKey,
-  );
-}
-
-/** Of a message that the cap made into one line, which no run has been shown yet. Without a line it goes. */
-async function changeSummary(tx: Tx, { row, lane }: Found, line: string | undefined): Promise<boolean> {
-  const summaries = json.summaries(lane.overflow);
-  if (!summaries.some((summary) => summary.inboxId === row.id)) return false;
-  const changed = summaries.flatMap((summary) => {
-    if (summary.inboxId !== row.id) return [summary];
-    return line === undefined ? [] : [{ ...summary, line }];
-  });
-  const overflow = changed.length === 0 ? null : JSON.stringify(changed);
-  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
-  return true;
 }
 
 /** In the transcript that the message stands in, be it that of an earlier session. */

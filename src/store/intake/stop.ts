@@ -1,5 +1,8 @@
 import type { Tx } from '../command.ts';
+import { json } from '../json.ts';
+import { forgoKept } from '../lanes/kept-steers.ts';
 import { type Lane, lockLane } from '../lanes/lane-row.ts';
+import { cancelRun } from '../lanes/parked.ts';
 import { isOpenItem } from '../open-rows.ts';
 import type { Accepting } from './accepting.ts';
 import type { CommandEffect } from './proposal.ts';
@@ -8,7 +11,10 @@ type Stop = Extract<CommandEffect, { kind: 'stop' }>;
 type Stopping = { readonly accepting: Accepting; readonly effect: Stop };
 type Stopped = 'done' | 'nothing' | 'notPermitted';
 
-/** Aborts the active run and cancels the sender's waiting messages (`all`: everybody's). */
+/**
+ * Aborts the active run and cancels the sender's waiting messages (`all`: everybody's), also those that the
+ * cap has summarised and those that were steered into the run.
+ */
 export async function stop(tx: Tx, lane: Lane, stopping: Stopping): Promise<Stopped> {
   const { linked } = stopping.effect;
   const stopped = await stopLane(tx, lane, stopping);
@@ -20,28 +26,31 @@ export async function stop(tx: Tx, lane: Lane, stopping: Stopping): Promise<Stop
 
 async function stopLane(tx: Tx, lane: Lane, { accepting, effect }: Stopping): Promise<Stopped> {
   if (effect.isAll && !effect.isPrivileged) return 'notPermitted';
-  const isCancelled = (await cancelWaiting(tx, lane, { accepting, effect })) > 0;
+  const isTheirs = senderOf(accepting, effect);
+  const waiting = await cancelWaiting(tx, lane, isTheirs);
+  const isCancelled = waiting + (await cancelSummaries(tx, lane, isTheirs)) > 0;
   if (lane.runId === null) return isCancelled ? 'done' : 'nothing';
   const { senderId } = accepting.proposal;
   const mayStopRun = effect.isPrivileged || (await startedBy(tx, lane.runId, senderId));
   if (!mayStopRun) return isCancelled ? 'done' : 'notPermitted';
-  await tx.db
-    .updateTable('runs')
-    .set({ cancelReason: 'stop' })
-    .where('id', '=', lane.runId)
-    .where('cancelReason', 'is', null)
-    .execute();
-  accepting.effects.cancels.push({ runId: lane.runId, reason: 'stop' });
+  await forgoKept(tx, lane.runId, isTheirs);
+  await cancelRun(tx, lane, { reason: 'stop', effects: accepting.effects });
   return 'done';
 }
 
+type Sender = { readonly account: string; readonly senderId: string };
+type IsTheirs = (row: Sender) => boolean;
+
 /** A sender is somebody on one network: in a lane that people of several share, ids alone may be alike. */
-async function cancelWaiting(tx: Tx, lane: Lane, { accepting, effect }: Stopping): Promise<number> {
-  const { input, proposal } = accepting;
+function senderOf({ input, proposal }: Accepting, effect: Stop): IsTheirs {
   const people = new Set([
     nameOf({ account: input.account, senderId: proposal.senderId }),
     ...(effect.linked?.people ?? []),
   ]);
+  return (row) => effect.isAll || people.has(nameOf(row));
+}
+
+async function cancelWaiting(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<number> {
   const waiting = await tx.db
     .selectFrom('inbox')
     .select(['id', 'account', 'senderId'])
@@ -49,18 +58,46 @@ async function cancelWaiting(tx: Tx, lane: Lane, { accepting, effect }: Stopping
     .where(isOpenItem())
     .where('kind', '=', 'message')
     .execute();
-  const ids = waiting.filter((row) => effect.isAll || people.has(nameOf(row))).map((row) => row.id);
-  if (ids.length === 0) return 0;
+  return cancel(tx, waiting.filter(isTheirs));
+}
+
+/** What the cap made into one line and no run has been shown waits like any other message. */
+async function cancelSummaries(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<number> {
+  const summaries = json.summaries(lane.overflow);
+  if (summaries.length === 0) return 0;
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select(['id', 'account', 'senderId'])
+    .where(
+      'id',
+      'in',
+      summaries.map(({ inboxId }) => inboxId),
+    )
+    .execute();
+  const gone = rows.filter(isTheirs);
+  const ids = new Set(gone.map(({ id }) => id));
+  const kept = summaries.filter(({ inboxId }) => !ids.has(inboxId));
+  const overflow = kept.length === 0 ? null : JSON.stringify(kept);
+  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
+  return cancel(tx, gone);
+}
+
+async function cancel(tx: Tx, rows: readonly { readonly id: string }[]): Promise<number> {
+  if (rows.length === 0) return 0;
   await tx.db
     .updateTable('inbox')
     .set({ state: 'ended', outcome: 'cancelled', outcomeReason: 'stop' })
-    .where('id', 'in', ids)
+    .where(
+      'id',
+      'in',
+      rows.map(({ id }) => id),
+    )
     .execute();
-  return ids.length;
+  return rows.length;
 }
 
 /** `channel:peer`; an account's key begins with its channel. */
-function nameOf({ account, senderId }: { readonly account: string; readonly senderId: string }): string {
+function nameOf({ account, senderId }: Sender): string {
   return `${account.split('/')[0]}:${senderId}`;
 }
 

@@ -2,7 +2,7 @@
  * Which waiting rows the next run takes. Pure, so that a small reference model can check it by the
  * thousand. Order is (rank, sequence) whatever the mode; nothing is skipped over.
  */
-import type { QueueMode } from '#contracts/queue-settings.ts';
+import { isSteering, type QueueMode } from '#contracts/queue-settings.ts';
 import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
 
 export type Waiting = {
@@ -58,7 +58,7 @@ export function chooseSteers<Row extends Waiting>(
   if (run.delivery === 'none') return [];
   // A correction of what the run has already read reaches it in every mode, past what waits for another run.
   const corrections = rows.filter((row) => row.isCorrection && fits(row));
-  if (run.mode !== 'steer') return corrections;
+  if (!isSteering(run.mode)) return corrections;
   const end = rows.findIndex((row) => !fits(row));
   const fitting = end === -1 ? rows : rows.slice(0, end);
   const head = fitting[0];
@@ -80,6 +80,9 @@ function isCompatible(head: Waiting, row: Waiting, now: number): boolean {
 }
 
 /** One route and one authority: nobody's text runs with another's rights, or is answered elsewhere. */
-function isAlike(head: Waiting, row: Waiting): boolean {
+export function isAlike(
+  head: Pick<Waiting, 'authority' | 'route'>,
+  row: Pick<Waiting, 'authority' | 'route'>,
+): boolean {
   return row.authority === head.authority && isSameRoute(row.route, head.route);
 }

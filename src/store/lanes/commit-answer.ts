@@ -10,9 +10,11 @@ import { deliveryFailed } from '../delivery/reply-outcome.ts';
 import { type Effects, noEffects } from '../intake/proposal.ts';
 import { prepared, type Slots } from '../prepared.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
+import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { closeRun, endAnswered, type LaneNext } from './close-run.ts';
+import { returnKept } from './kept-steers.ts';
 import { type Lane, lockLaneAt } from './lane-row.ts';
-import { type Boundary, chooseFor, type Held, readSteered, type Steering } from './steer.ts';
+import { asSteers, type Boundary, chooseFor, type Held, readSteered, type Steering } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 import { readWaiting } from './waiting-rows.ts';
 
@@ -35,6 +37,8 @@ export type Answer = Held &
     readonly mayGoOn: boolean;
     /** Claims the reply's first part for a holder that sends at once; absent when another process sends. */
     readonly sender?: DeliveryPolicy | undefined;
+    /** Claims the lane's next run with the end of this one; absent when the holder gives way. */
+    readonly claims?: Omit<ClaimInput, 'laneKey'> | undefined;
   };
 
 export type Answered = Boundary & {
@@ -42,6 +46,8 @@ export type Answered = Boundary & {
   readonly next: LaneNext | undefined;
   readonly effects: Effects;
   readonly claimed: ClaimedDelivery | undefined;
+  /** The run that follows, claimed for the holder, its messages taken. */
+  readonly nextRun?: ClaimedRun | undefined;
 };
 
 /**
@@ -73,14 +79,27 @@ export const commitAnswer: StoreCommand<Answer, Answered> = {
     await endAnswered(tx, { runId, answer: message.id, outcome, outcomeReason });
     if (chosen.length > 0) {
       await goOn(tx, { runId, laneKey: lane.key, parts: parts.length });
-      const steers = await takeRows(tx, { lane, runId, framing, rows: chosen, merges: false });
+      const steers = await takeRows(tx, { lane, runId, framing, rows: chosen, ...asSteers(lane) });
       return { steers, cancelReason, next: undefined, effects, claimed };
     }
     const closing = { runId, endReason: 'natural', parts: parts.length, mayGoOn };
     const next = await closeRun(tx, lane, closing, waiting);
-    return { steers: [], cancelReason, next, effects, claimed };
+    const nextRun = next.kind === 'going-on' ? await claimNext(tx, input, effects) : undefined;
+    return { steers: [], cancelReason, next, effects, claimed, nextRun };
   },
 };
+
+/** One commit between two runs of a lane, not two. What is not claimed here is for the holder to look at. */
+async function claimNext(
+  tx: Tx,
+  { laneKey, claims }: Pick<Answer, 'laneKey' | 'claims'>,
+  effects: Effects,
+): Promise<ClaimedRun | undefined> {
+  if (claims === undefined) return undefined;
+  const claim = await claimLane.run(tx, { ...claims, laneKey });
+  if (claim.kind === 'again') effects.deliveries.push(...claim.effects.deliveries);
+  return claim.kind === 'run' ? claim.run : undefined;
+}
 
 /** Nobody can be reached there, which is known before the first part was tried. */
 function undeliverable({ outcome, outcomeReason }: Answer): Pick<Answer, 'outcome' | 'outcomeReason'> {
@@ -150,6 +169,7 @@ export const endRun: StoreCommand<Ending, { readonly next: LaneNext; readonly ef
     const { runId, message } = input;
     const effects = noEffects();
     const run = await readSteered(tx, runId);
+    await returnKept(tx, { id: runId, laneKey: lane.key });
     if (message) await writeAssistant(tx, { message, runId, isFinished: true });
     const parts = partsOf(lane, { ...input, answer: `${runId}:end`, ordinal: run.nextOrdinal });
     const { waiting } = await insertReply(tx, parts, undefined);

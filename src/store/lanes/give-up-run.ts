@@ -8,6 +8,7 @@ import { type Effects, noEffects } from '../intake/proposal.ts';
 import { json } from '../json.ts';
 import { closeRun } from './close-run.ts';
 import { writeToolResults } from './commit-turn.ts';
+import { returnKept } from './kept-steers.ts';
 import { type Lane, takeSeq } from './lane-row.ts';
 import { findPreview, type OpenCall, takeStock } from './recover-run.ts';
 import { readWaiting } from './waiting-rows.ts';
@@ -36,6 +37,7 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Pr
   effects.deliveries.push(
     await insertPart(tx, { key, route, content, purpose: 'notice', runId: run.id, timeline }),
   );
+  await returnKept(tx, { id: run.id, laneKey: lane.key });
   await tx.db.updateTable('lanes').set({ epoch: lane.epoch }).where('key', '=', lane.key).execute();
   const closing = {
     runId: run.id,

@@ -67,8 +67,13 @@ export async function steerAt(tx: Tx, lane: Lane, input: Held & Steering): Promi
   const { runId, framing, delivery } = input;
   const waiting = await readWaiting(tx, lane.key);
   const rows = chooseFor(lane, { run, waiting, delivery, now: tx.now });
-  const steers = await takeRows(tx, { lane, runId, framing, rows, merges: false });
+  const steers = await takeRows(tx, { lane, runId, framing, rows, ...asSteers(lane) });
   return { steers, cancelReason: undefined };
+}
+
+/** How a lane's mode has what is steered in taken. */
+export function asSteers(lane: Lane): { readonly merges: false; readonly isKept: boolean } {
+  return { merges: false, isKept: lane.mode === 'steer-backlog' };
 }
 
 /** What decides whether a message joins the run, and where its parts go on. */

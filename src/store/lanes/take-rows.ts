@@ -22,6 +22,8 @@ export type Taking = {
   readonly rows: readonly WaitingRow[];
   /** All but the last count as merged into it; else each is answered by itself. */
   readonly merges: boolean;
+  /** They go back should the run end without having consumed them. */
+  readonly isKept?: boolean;
 };
 
 /**
@@ -30,7 +32,7 @@ export type Taking = {
  */
 export async function takeRows(
   tx: Tx,
-  { lane, runId, framing, rows, merges }: Taking,
+  { lane, runId, framing, rows, merges, isKept = false }: Taking,
 ): Promise<readonly AgentMessage[]> {
   const messages: AgentMessage[] = [];
   const append = async (role: 'user' | 'system', parts: readonly MessagePart[]) => {
@@ -52,12 +54,12 @@ export async function takeRows(
     const isMerged = merges && index < rows.length - 1;
     // A block or a removal may have ended the row since it was read: the run has it now, and says how it ends.
     const outcome = isMerged ? 'merged' : null;
-    await takeRow.run(tx, { id: row.id, runId, transcriptId, outcome });
+    await takeRow.run(tx, { id: row.id, runId, transcriptId, outcome, isKept: isKept ? 1 : 0 });
   }
   return messages;
 }
 
-type Taken = { id: string; runId: string; transcriptId: string; outcome: string | null };
+type Taken = { id: string; runId: string; transcriptId: string; outcome: string | null; isKept: number };
 
 const takeRow = prepared((db, of: Slots<Taken>) =>
   db
@@ -66,6 +68,7 @@ const takeRow = prepared((db, of: Slots<Taken>) =>
       state: 'taken',
       runId: of.runId,
       transcriptId: of.transcriptId,
+      isKept: of.isKept,
       outcome: of.outcome,
       outcomeReason: null,
     })
@@ -75,7 +78,7 @@ const takeRow = prepared((db, of: Slots<Taken>) =>
 /** What the cap summarised is merged into this run: its rows say which one it was. */
 async function takeOverflow(
   tx: Tx,
-  { lane, runId, framing }: Omit<Taking, 'rows' | 'merges'>,
+  { lane, runId, framing }: Pick<Taking, 'lane' | 'runId' | 'framing'>,
 ): Promise<string | undefined> {
   const summaries = json.summaries(lane.overflow);
   if (summaries.length === 0) return undefined;

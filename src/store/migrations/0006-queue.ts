@@ -4,6 +4,15 @@ import { type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('inbox').addColumn('receiptAt', 'bigint').execute();
   await db.schema.alterTable('inbox').addColumn('answer', 'text').execute();
+  await db.schema.alterTable('inbox').addColumn('isKept', 'integer', fromZero).execute();
+  // Messages that wait and whose senders were not told: few, for at most some seconds each.
+  await db.schema
+    .createIndex('inboxUntold')
+    .on('inbox')
+    .column('createdAt')
+    .where(sql.ref('state'), '=', sql.lit('waiting'))
+    .where(sql.ref('receiptAt'), 'is', null)
+    .execute();
   // By due time and lane, so that a page of it can be told from the next one.
   await db.schema.dropIndex('inboxDue').execute();
   await db.schema
