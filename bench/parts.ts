@@ -9,13 +9,24 @@ import { measureStart, measureStartOfAll } from './start.ts';
 import { measureSteer } from './steer.ts';
 
 export type Pace = {
+  readonly isQuick: boolean;
   readonly rounds: number;
   readonly repeats: number;
   readonly memory: Pick<MemoryOptions, 'chats' | 'restMs'>;
 };
 
-export const fullPace: Pace = { rounds: 60, repeats: 5, memory: { chats: 1000, restMs: 5000 } };
-export const quickPace: Pace = { rounds: 15, repeats: 1, memory: { chats: 200, restMs: 1500 } };
+export const fullPace: Pace = {
+  isQuick: false,
+  rounds: 60,
+  repeats: 5,
+  memory: { chats: 1000, restMs: 5000 },
+};
+export const quickPace: Pace = {
+  isQuick: true,
+  rounds: 15,
+  repeats: 1,
+  memory: { chats: 200, restMs: 1500 },
+};
 
 /** What can be measured, each by name. Figures that name no network are Telegram's. */
 export const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Figure[]>>> = {

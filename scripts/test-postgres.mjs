@@ -9,8 +9,8 @@ import { findPostgres } from './bootstrap.mjs';
 
 const startTimeoutMs = 30_000;
 
-/** Starts the cluster; resolves with its address and its end. Throws when it does not come up. */
-export async function startPostgres() {
+/** Starts the cluster; resolves with its address and its end. `over`: settings other than the tests want. Throws when it does not come up. */
+export async function startPostgres(over = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'parley-postgres-'));
   try {
     const account = unprivilegedAccount();
@@ -18,7 +18,7 @@ export async function startPostgres() {
     const data = join(folder, 'data');
     initialise(data, account);
     const port = await freePort();
-    const server = await start({ data, folder, port, account });
+    const server = await start({ data, folder, port, account, over });
     return {
       url: `postgres://postgres@127.0.0.1:${port}/postgres`,
       stop: async () => {
@@ -59,7 +59,7 @@ function freePort() {
   });
 }
 
-async function start({ data, folder, port, account }) {
+async function start({ data, folder, port, account, over }) {
   const settings = {
     listen_addresses: '127.0.0.1',
     port,
@@ -68,6 +68,7 @@ async function start({ data, folder, port, account }) {
     full_page_writes: 'off',
     max_connections: 200,
     shared_buffers: '32MB',
+    ...over,
   };
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = spawn(findPostgres('postgres'), ['-D', data, ...args], {

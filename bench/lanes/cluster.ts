@@ -1,0 +1,21 @@
+/** A PostgreSQL cluster in which databases may be made. */
+export type Cluster = { readonly url: string; stop(): Promise<void> };
+
+type Starter = {
+  startPostgres(over: Readonly<Record<string, string>>): Promise<{ url: string; stop(): Promise<void> }>;
+};
+
+/** That of BENCH_DATABASE_URL, or one of its own that flushes every commit; undefined when there is no server program. */
+export async function findPostgres(): Promise<Cluster | undefined> {
+  const { BENCH_DATABASE_URL: url } = process.env;
+  if (url) return { url, stop: async () => undefined };
+  // The tests' cluster, whose speed lies in what is switched off there.
+  const path = new URL('../../scripts/test-postgres.mjs', import.meta.url).href;
+  const { startPostgres } = (await import(path)) as Starter;
+  try {
+    return await startPostgres({ fsync: 'on', full_page_writes: 'on', shared_buffers: '256MB' });
+  } catch (error) {
+    console.error(`without PostgreSQL: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
+}

@@ -1,0 +1,104 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import pg from 'pg';
+
+/** A database of the measurement's own, beside the processes that use it. */
+export type Database = {
+  readonly kind: 'SQLite' | 'PostgreSQL';
+  /** What the processes are given; none for SQLite, which lies in their data folder. */
+  readonly url: string | undefined;
+  query(sql: string): Promise<readonly Record<string, unknown>[]>;
+  /** Of the product. */
+  tables(): Promise<readonly string[]>;
+  /** Numbers from `first` on, `count` of them, as a source of rows with the column `n`. */
+  numbers(first: number, count: number): string;
+  /** So that the planner knows what a database in service knows. */
+  settle(): Promise<void>;
+  /** All that it takes on the disk, bytes: tables and indexes. */
+  sizeBytes(): Promise<number>;
+  /** Of what is not yet in the main file, bytes; PostgreSQL keeps that for the whole cluster. */
+  walBytes(): Promise<number | undefined>;
+  drop(): Promise<void>;
+};
+
+/** To be used when the first process has made its tables. */
+export function besideSqlite(dataDir: string): Database {
+  const file = join(dataDir, 'parley.db');
+  const opened: { connection?: BetterSqlite3.Database } = {};
+  const open = () => {
+    opened.connection ??= new BetterSqlite3(file, { fileMustExist: true, timeout: 20_000 });
+    return opened.connection;
+  };
+  const query = async (sql: string) => {
+    const statement = open().prepare(sql);
+    if (statement.reader) return statement.all() as Record<string, unknown>[];
+    statement.run();
+    return [];
+  };
+  const sizeOf = (path: string) =>
+    stat(path).then(
+      ({ size }) => size,
+      () => 0,
+    );
+  return {
+    kind: 'SQLite',
+    url: undefined,
+    query,
+    tables: async () => {
+      const found = await query(
+        "select name from sqlite_master where type = 'table' and name not like 'kysely%' and name not like 'sqlite%'",
+      );
+      return found.map(({ name }) => String(name));
+    },
+    numbers: (first, count) =>
+      `(with recursive series(n) as (select ${first} union all select n + 1 from series where n < ${first + count - 1}) select n from series)`,
+    settle: async () => undefined,
+    sizeBytes: async () => {
+      open().pragma('wal_checkpoint(PASSIVE)');
+      return sizeOf(file);
+    },
+    walBytes: () => sizeOf(`${file}-wal`),
+    drop: async () => void opened.connection?.close(),
+  };
+}
+
+/** `admin`: the address of a cluster in which a database may be made. */
+export async function createPostgres(admin: string): Promise<Database> {
+  const name = `parley_bench_${crypto.randomUUID().slice(0, 8)}`;
+  const url = Object.assign(new URL(admin), { pathname: `/${name}` }).href;
+  await runOnce(admin, `create database ${name}`);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const query = async (sql: string) => (await client.query(sql)).rows as Record<string, unknown>[];
+  return {
+    kind: 'PostgreSQL',
+    url,
+    query,
+    tables: async () => {
+      const found = await query(
+        "select tablename as name from pg_tables where schemaname = 'public' and tablename not like 'kysely%'",
+      );
+      return found.map(({ name }) => String(name));
+    },
+    numbers: (first, count) => `(select n from generate_series(${first}, ${first + count - 1}) n)`,
+    settle: async () => void (await query('vacuum analyze')),
+    sizeBytes: async () =>
+      Number((await query('select pg_database_size(current_database()) as size'))[0]?.size),
+    walBytes: async () => undefined,
+    drop: async () => {
+      await client.end();
+      await runOnce(admin, `drop database ${name} with (force)`);
+    },
+  };
+}
+
+async function runOnce(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}

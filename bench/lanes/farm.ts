@@ -1,0 +1,194 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { withDeadline } from '../clock.ts';
+import { cpuMs, residentMb } from '../process-figures.ts';
+import { aHome } from '../subject.ts';
+import { besideSqlite, createPostgres, type Database } from './database.ts';
+import type { Order, ProcessFigures, Report } from './orders.ts';
+
+/** What all processes of one measurement share. */
+export type Ground = {
+  readonly kind: Database['kind'];
+  /** The data folder of all processes on SQLite, of the first one on PostgreSQL. */
+  readonly home: string;
+  readonly database: Database;
+  readonly redis: { readonly pid: number; readonly socket: string };
+  close(): Promise<void>;
+};
+
+/** A process under measurement. */
+export interface Parley {
+  readonly pid: number;
+  readonly startedAt: number;
+  tell(order: Order): void;
+  /** The first report of this kind, also one that has come already. Rejects when the process fails. */
+  next<Kind extends Report['kind']>(kind: Kind, withinMs?: number): Promise<Extract<Report, { kind: Kind }>>;
+  onReport(listener: (report: Report) => void): void;
+  figures(collectsGarbage?: boolean): Promise<ProcessFigures>;
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** `postgres`: the address of a cluster. Its tables are made by the first process that starts. */
+export async function prepareGround(kind: Database['kind'], postgres: string | undefined): Promise<Ground> {
+  const home = await aHome();
+  await mkdir(join(home, 'data'), { recursive: true });
+  const redis = await startRedis(home);
+  if (kind === 'PostgreSQL' && postgres === undefined) throw new Error('no PostgreSQL to measure on');
+  const database =
+    kind === 'SQLite' ? besideSqlite(join(home, 'data')) : await createPostgres(postgres ?? '');
+  const close = async () => {
+    await database.drop();
+    redis.process.kill('SIGKILL');
+    await rm(home, { recursive: true, force: true, maxRetries: 5 });
+  };
+  return { kind, home, database, redis, close };
+}
+
+async function startRedis(home: string) {
+  const socket = join(home, 'redis.sock');
+  const process = spawn(
+    'redis-server',
+    ['--port', '0', '--unixsocket', socket, '--save', '', '--dir', home],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  await withDeadline<void>(10_000, 'Redis was not ready', (resolve) => {
+    process.stdout.on('data', (chunk: Buffer) => {
+      if (chunk.includes('eady to accept connections')) resolve();
+    });
+  });
+  return { process, pid: process.pid ?? 0, socket };
+}
+
+/** Everybody may write, as often as the measurement wants; every message is its own turn. */
+const settings = {
+  port: 0,
+  logLevel: 'warn',
+  access: { dmPolicy: 'open' },
+  rateLimit: { perSenderPerMinute: 100_000 },
+  queue: { dm: { mode: 'followup', cap: 1000 } },
+};
+
+export type StartOptions = {
+  readonly ground: Ground;
+  /** Distinguishes the data folders of several processes where each has its own. */
+  readonly number?: number;
+  readonly role?: 'all' | 'gateway' | 'worker';
+};
+
+/** Resolves when the process has been started; `next('ready')` when it runs. */
+export async function startProcess({ ground, number = 0, role = 'all' }: StartOptions): Promise<Parley> {
+  const { home, database, redis } = ground;
+  const dataDir = join(home, number === 0 || ground.kind === 'SQLite' ? 'data' : `data-${number}`);
+  const configFile = join(home, `parley-${number}.config.json`);
+  await writeFile(configFile, JSON.stringify({ ...settings, dataDir, role }));
+  const logFile = join(home, `parley-${number}.log`);
+  const startedAt = performance.timeOrigin + performance.now();
+  const child = fork(join(import.meta.dirname, 'process.ts'), [logFile], {
+    execArgv: ['--expose-gc'],
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      PARLEY_CONFIG: configFile,
+      TELEGRAM_BOT_TOKEN: `1:${'x'.repeat(35)}`,
+      REDIS_URL: redis.socket,
+      ...(database.url !== undefined && { DATABASE_URL: database.url }),
+    },
+  });
+  return follow(child, { startedAt, logFile });
+}
+
+function follow(child: ChildProcess, about: { startedAt: number; logFile: string }): Parley {
+  const reports: Report[] = [];
+  const listeners = new Set<(report: Report) => void>();
+  const gone = Promise.withResolvers<void>();
+  child.on('message', (report: Report) => {
+    if (report.kind !== 'sent') reports.push(report);
+    for (const listener of [...listeners]) listener(report);
+  });
+  child.once('exit', () => gone.resolve());
+  const tell = (order: Order) => void child.send(order);
+  const take = (kind: Report['kind']): Report | undefined => {
+    const at = reports.findIndex((report) => report.kind === kind || report.kind === 'failed');
+    return at < 0 ? undefined : reports.splice(at, 1)[0];
+  };
+  const next: Parley['next'] = async (kind, withinMs = 30_000) => {
+    const report = withDeadline<Report>(
+      withinMs,
+      `no report "${kind}" from process ${child.pid}`,
+      (resolve) => {
+        const look = () => {
+          const found = take(kind);
+          if (!found) return;
+          listeners.delete(look);
+          resolve(found);
+        };
+        listeners.add(look);
+        look();
+      },
+    );
+    const ended = gone.promise.then(() => ({ kind: 'failed', problem: 'the process has ended' }) as const);
+    const found = await Promise.race([report, ended]);
+    if (found.kind === 'failed') throw new Error(`${found.problem}\n${await endOf(about.logFile)}`);
+    // `take` returns this kind or a failure.
+    return found as never;
+  };
+  return {
+    pid: child.pid ?? 0,
+    startedAt: about.startedAt,
+    tell,
+    next,
+    onReport: (listener) => void listeners.add(listener),
+    figures: async (collectsGarbage = false) => {
+      tell({ kind: 'figures', collectsGarbage });
+      return (await next('figures')).figures;
+    },
+    kill: async () => {
+      child.kill('SIGKILL');
+      await gone.promise;
+    },
+    stop: async () => {
+      if (child.connected) tell({ kind: 'stop' });
+      await gone.promise;
+    },
+  };
+}
+
+async function endOf(file: string): Promise<string> {
+  return readFile(file, 'utf8').then(
+    (text) => text.slice(-3000),
+    () => '',
+  );
+}
+
+/** Processor time so far of all that serve: the processes, Redis, and PostgreSQL's for this database, ms. */
+export type Usage = { readonly parley: number; readonly redis: number; readonly database: number };
+
+export async function usageOf(ground: Ground, processes: readonly Parley[]): Promise<Usage> {
+  const backends = await backendsOf(ground);
+  return {
+    parley: sum(processes.map(({ pid }) => cpuMs(pid))),
+    redis: cpuMs(ground.redis.pid),
+    database: sum(backends.map(cpuMs)),
+  };
+}
+
+/** PostgreSQL's processes for this database's connections; they must be on this machine. */
+async function backendsOf({ kind, database }: Ground): Promise<readonly number[]> {
+  if (kind === 'SQLite') return [];
+  const rows = await database.query(
+    "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'",
+  );
+  return rows.map(({ pid }) => Number(pid));
+}
+
+export function redisMb({ redis }: Ground): number {
+  return residentMb(redis.pid);
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

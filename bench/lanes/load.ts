@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Intake } from '../../src/contracts/channel.ts';
+import { now } from '../clock.ts';
+import { envelopeOf } from './channel.ts';
+import { Histogram } from './histogram.ts';
+import type { Marked } from './message.ts';
+
+export type Load = {
+  /** How many lanes are written to. */
+  readonly lanes: number;
+  /** Half of the messages go to 1 % of the lanes (at least one). */
+  readonly isHot: boolean;
+  readonly durationMs: number;
+  /** Messages offered per second; absent: as many as are answered, so many in hand at once. */
+  readonly perSecond?: number;
+  readonly inHand?: number;
+  /** Resolves as soon as all are stored: nobody answers them in this process's life. */
+  readonly isOnlyStored?: boolean;
+};
+
+export type LoadResult = {
+  readonly messages: number;
+  /** From the first message offered to the last answer sent. */
+  readonly elapsedMs: number;
+};
+
+/** As many as the largest batch of a platform's updates. */
+const batchSize = 100;
+const patienceMs = 120_000;
+/** Between two processes of one machine. */
+const clockSkewMs = 5;
+
+/** Offers messages as an adapter does: one batch at a time. Every answer is awaited, once and in its lane's order. */
+export class LoadGenerator {
+  readonly #run = crypto.randomUUID().slice(0, 8);
+  readonly #open = new Map<number, Marked>();
+  readonly #lastOf = new Map<number, { readonly number: number; readonly sentAt: number }>();
+  readonly sentAfter = new Histogram();
+  #problem: Error | undefined;
+  #number = 0;
+  #onSent = () => {};
+
+  /** An answer has arrived, in this process or another. */
+  sent({ lane, number, at }: Marked, sentAt: number): void {
+    if (!this.#open.delete(number)) this.#fail(`answer ${number} was sent twice`);
+    const last = this.#lastOf.get(lane);
+    // Told by another process it may be heard of late; what counts is when it was sent.
+    if (last && number < last.number && sentAt > last.sentAt + clockSkewMs)
+      this.#fail(`lane ${lane}: answer ${number} was sent behind ${last.number}`);
+    if (!last || number > last.number) this.#lastOf.set(lane, { number, sentAt });
+    this.sentAfter.add(sentAt - at);
+    this.#onSent();
+  }
+
+  async run(intake: Intake, load: Load): Promise<LoadResult> {
+    const began = now();
+    const first = this.#number;
+    for (let until = began + load.durationMs; now() < until; ) {
+      const batch = this.#nextBatch(load, { began, offered: this.#number - first });
+      if (batch.length === 0) await (load.perSecond === undefined ? this.#untilSent() : sleep(2));
+      else await this.#offer(intake, batch);
+      if (this.#problem) throw this.#problem;
+    }
+    const deadline = now() + patienceMs;
+    while (this.#open.size > 0 && !load.isOnlyStored) {
+      if (this.#problem) throw this.#problem;
+      if (now() > deadline) throw new Error(`${this.#open.size} messages without an answer`);
+      await this.#untilSent();
+    }
+    return { messages: this.#number - first, elapsedMs: now() - began };
+  }
+
+  #nextBatch(load: Load, { began, offered }: { began: number; offered: number }): readonly Marked[] {
+    const { perSecond, inHand = 200 } = load;
+    const due = perSecond === undefined ? Number.POSITIVE_INFINITY : ((now() - began) * perSecond) / 1000;
+    const room = perSecond === undefined ? inHand - this.#open.size : due - offered;
+    return Array.from({ length: Math.max(0, Math.min(batchSize, Math.floor(room))) }, (_, index) => ({
+      lane: laneFor(load),
+      number: ++this.#number,
+      // Offered by the clock, it counts from when it was due: waiting behind others is part of it.
+      at: perSecond === undefined ? now() : began + ((offered + index) * 1000) / perSecond,
+    }));
+  }
+
+  async #offer(intake: Intake, batch: readonly Marked[]): Promise<void> {
+    for (const marked of batch) this.#open.set(marked.number, marked);
+    const events = batch.map((marked) => envelopeOf(marked, this.#run));
+    const acceptances = await intake.accept({ events, cursor: String(this.#number) });
+    const other = acceptances.find(({ kind }) => kind !== 'accepted');
+    if (other) this.#fail(`a message was not accepted but ${JSON.stringify(other)}`);
+  }
+
+  #untilSent(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, 100);
+    this.#onSent = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    return promise;
+  }
+
+  #fail(problem: string): void {
+    this.#problem ??= new Error(problem);
+  }
+}
+
+function laneFor({ lanes, isHot }: Load): number {
+  const hot = Math.max(1, Math.floor(lanes / 100));
+  return Math.floor(Math.random() * (isHot && Math.random() < 0.5 ? hot : lanes));
+}

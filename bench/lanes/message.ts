@@ -1,0 +1,30 @@
+/** The text of a message of the measurement: which one it is, and when it was offered. */
+export type Marked = { readonly lane: number; readonly number: number; readonly at: number };
+
+const filler =
+  'a question about as long as people write them, with a second half that says what it is about.';
+const answerFiller =
+  'An answer of middle length, as models give them to short questions. It has a few sentences, none of which says much. '.repeat(
+    3,
+  );
+
+export function questionOf({ lane, number, at }: Marked): string {
+  return `q${lane}:${number}:${at.toFixed(2)} ${filler}`;
+}
+
+export function answerTo(question: string): string {
+  const { lane, number, at } = markOf(question);
+  return `Re q${lane}:${number}:${at.toFixed(2)} ${answerFiller}`;
+}
+
+/** Of a question or an answer. Throws for any other text. */
+export function markOf(text: string): Marked {
+  const [, lane, number, at] = /\bq(\d+):(\d+):([\d.]+) /.exec(text) ?? [];
+  if (at === undefined) throw new Error(`no mark in: ${text.slice(0, 200)}`);
+  return { lane: Number(lane), number: Number(number), at: Number(at) };
+}
+
+/** The platform's id of the conversation that is lane number so. All are equally long. */
+export function conversationOf(lane: number): string {
+  return String(7_000_000_000 + lane);
+}

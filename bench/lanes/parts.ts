@@ -1,0 +1,60 @@
+import type { Pace } from '../parts.ts';
+import { measureBareLane } from './bare-lane.ts';
+import { findPostgres } from './cluster.ts';
+import type { Ground } from './farm.ts';
+import { measureHistory } from './history.ts';
+import { measureRestart } from './restart.ts';
+import type { Sheet } from './sheet.ts';
+import { measureSteps } from './steps.ts';
+import { measureSustained } from './sustained.ts';
+import { measureThroughput } from './throughput.ts';
+
+/** What is measured of the lanes, each by name; into docs/lanes.md. Not part of a run without names: it takes long. */
+export const laneParts: Readonly<Record<string, (pace: Pace) => Promise<readonly Sheet[]>>> = {
+  lanes: (pace) =>
+    onEach(async (kind, postgres) => {
+      const few = pace.isQuick ? [10, 1_000] : [10, 1_000, 100_000];
+      const all = pace.isQuick ? few : [10, 100, 1_000, 10_000, 100_000];
+      const lanesOf = new Map([0, 1, 2, 4].map((workers) => [workers, workers === 0 ? all : few]));
+      const times = pace.isQuick ? { fullMs: 1_500, pacedMs: 1_000 } : { fullMs: 4_000, pacedMs: 2_000 };
+      return [await measureThroughput(kind, postgres, { lanesOf, ...times })];
+    }),
+  steps: async ({ isQuick }) => {
+    const cluster = await findPostgres();
+    try {
+      return [
+        await measureSteps(cluster?.url, isQuick ? 300 : 3_000),
+        await measureBareLane(isQuick ? 5_000 : 20_000),
+        await measureHistory(isQuick ? [0, 1_000] : [0, 100, 1_000, 10_000]),
+      ];
+    } finally {
+      await cluster?.stop();
+    }
+  },
+  restart: ({ isQuick }) =>
+    onEach(async (kind, postgres) => {
+      const waiting = isQuick ? [1_000, 10_000] : [10_000, 100_000];
+      return [await measureRestart(kind, postgres, { waiting, longestMs: isQuick ? 5_000 : 40_000 })];
+    }),
+  sustained: ({ isQuick }) =>
+    onEach(async (kind, postgres) => {
+      const times = isQuick
+        ? { durationMs: 20_000, everyMs: 5_000 }
+        : { durationMs: 600_000, everyMs: 60_000 };
+      return [await measureSustained(kind, postgres, times)];
+    }),
+};
+
+/** On SQLite and on PostgreSQL, where there is one. */
+async function onEach(
+  measure: (kind: Ground['kind'], postgres: string | undefined) => Promise<readonly Sheet[]>,
+): Promise<readonly Sheet[]> {
+  const onSqlite = await measure('SQLite', undefined);
+  const cluster = await findPostgres();
+  if (!cluster) return onSqlite;
+  try {
+    return [...onSqlite, ...(await measure('PostgreSQL', cluster.url))];
+  } finally {
+    await cluster.stop();
+  }
+}

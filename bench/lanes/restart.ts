@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { now } from '../clock.ts';
+import { residentMb } from '../process-figures.ts';
+import { type Ground, type Parley, prepareGround, startProcess } from './farm.ts';
+import { seedLanes } from './seed.ts';
+import { count, round, type Sheet } from './sheet.ts';
+import { offer } from './throughput.ts';
+
+const lookMs = 100;
+
+export type RestartPace = {
+  /** Waiting rows, one in each lane. */
+  readonly waiting: readonly number[];
+  /** It is stopped after so long, drained or not, ms. */
+  readonly longestMs: number;
+};
+
+/** A process starts and finds so many rows waiting: until its first model call, and until nothing waits. */
+export async function measureRestart(
+  kind: Ground['kind'],
+  postgres: string | undefined,
+  { waiting, longestMs }: RestartPace,
+): Promise<Sheet> {
+  const rows: (readonly string[])[] = [];
+  for (const rowsWaiting of waiting) rows.push(await oneRestart(kind, postgres, { rowsWaiting, longestMs }));
+  return {
+    title: `${kind}: a restart with rows waiting`,
+    about: [
+      'One row in each of so many lanes; the process before this one was killed. Counted from the start of the Node.js process.',
+      `Looked at for ${longestMs / 1000} s at most.`,
+    ],
+    heads: [
+      'waiting',
+      'ready ms',
+      'first model call ms',
+      'drained',
+      'drained in s',
+      'messages/s',
+      'memory at most MB',
+      'longest pause ms',
+    ],
+    rows,
+  };
+}
+
+async function oneRestart(
+  kind: Ground['kind'],
+  postgres: string | undefined,
+  { rowsWaiting, longestMs }: { readonly rowsWaiting: number; readonly longestMs: number },
+): Promise<readonly string[]> {
+  const ground = await prepareGround(kind, postgres);
+  const processes: Parley[] = [];
+  try {
+    await leaveWaiting(ground, rowsWaiting);
+    const parley = await startProcess({ ground });
+    processes.push(parley);
+    const ready = await parley.next('ready', 60_000);
+    const first = await parley.next('first-model-call', 60_000);
+    let most = 0;
+    let left = rowsWaiting;
+    const until = now() + longestMs;
+    while (left > 0 && now() < until) {
+      await sleep(lookMs);
+      most = Math.max(most, residentMb(parley.pid));
+      left = await countWaiting(ground);
+    }
+    const seconds = (now() - first.at) / 1000;
+    const { longestPauseMs } = await parley.figures();
+    return [
+      count(rowsWaiting),
+      count(ready.at - parley.startedAt),
+      count(first.at - parley.startedAt),
+      count(rowsWaiting - left),
+      round(seconds),
+      count((rowsWaiting - left) / seconds),
+      count(most),
+      count(longestPauseMs),
+    ];
+  } finally {
+    await Promise.all(processes.map((one) => one.kill()));
+    await ground.close();
+  }
+}
+
+/** One row waits in lane 0 of a process that was killed; the others are made like it. */
+async function leaveWaiting(ground: Ground, rows: number): Promise<void> {
+  const parley = await startProcess({ ground, role: 'gateway' });
+  await parley.next('receiving');
+  await parley.next('ready');
+  await offer(parley, { lanes: 1, isHot: false, durationMs: 1, inHand: 1, isOnlyStored: true });
+  await parley.kill();
+  await seedLanes(ground.database, { from: 1, to: rows });
+}
+
+async function countWaiting({ database }: Ground): Promise<number> {
+  const [row] = await database.query(
+    `select count(*) as rows from inbox where state in ('held', 'waiting') and state = 'waiting'`,
+  );
+  return Number(row?.rows ?? 0);
+}

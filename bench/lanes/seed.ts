@@ -1,0 +1,72 @@
+import type { Database } from './database.ts';
+import { conversationOf } from './message.ts';
+
+/** So few at once, so that the processes that write to the same file meanwhile do not wait long. */
+const atOnce = 5_000;
+
+/** Lanes that are there already (at least lane 0, the pattern), and how many there are to be. */
+export type Seeding = { readonly from: number; readonly to: number };
+
+/**
+ * Makes lanes out of lane 0, row by row in every table: what stands there came through the real stages,
+ * and the copies look as if theirs had too. They differ in all their ids.
+ */
+export async function seedLanes(database: Database, { from, to }: Seeding): Promise<void> {
+  const rows = await patternRows(database);
+  for (let first = from; first < to; first += atOnce) {
+    const series = database.numbers(first, Math.min(atOnce, to - first));
+    await database.query('begin');
+    for (const row of rows) await database.query(`${copyOf(database, row)} from ${series} s`);
+    await database.query('commit');
+  }
+  await database.settle();
+}
+
+type Row = { readonly table: string; readonly values: Readonly<Record<string, unknown>> };
+
+const pattern = conversationOf(0);
+const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+/** They belong to the process, not to a lane. */
+const others: ReadonlySet<string> = new Set(['boots', 'accounts']);
+
+/** Every row that names lane 0's conversation, or an id that such a row names. */
+async function patternRows(database: Database): Promise<readonly Row[]> {
+  const all: Row[] = [];
+  for (const table of await database.tables()) {
+    if (others.has(table)) continue;
+    for (const values of await database.query(`select * from "${table}"`)) all.push({ table, values });
+  }
+  const textOf = (row: Row) => JSON.stringify(row.values);
+  const own = all.filter((row) => textOf(row).includes(pattern));
+  if (own.filter(({ table }) => table === 'lanes').length !== 1)
+    throw new Error('the pattern is not one lane');
+  const ids = new Set(own.flatMap((row) => textOf(row).match(uuid) ?? []));
+  return all.filter((row) => own.includes(row) || (textOf(row).match(uuid) ?? []).some((id) => ids.has(id)));
+}
+
+function copyOf(database: Database, { table, values }: Row): string {
+  const names = Object.keys(values).map((column) => `"${column}"`);
+  const copies = Object.values(values).map((value) => copied(database, value));
+  return `insert into "${table}" (${names.join(', ')}) select ${copies.join(', ')}`;
+}
+
+const tokens = new RegExp(`(${uuid.source}|${pattern})`);
+
+function copied({ kind }: Database, value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value !== 'string') return String(value);
+  const pieces = value.split(tokens).filter((piece) => piece !== '');
+  const sql = pieces.map((piece) => {
+    if (piece === pattern) return `cast(s.n + ${pattern} as text)`;
+    return piece.match(uuid) ? idFor(kind, piece) : `'${piece.replaceAll("'", "''")}'`;
+  });
+  return sql.length === 0 ? "''" : sql.join(' || ');
+}
+
+/** The id with the lane's number in it; its beginning jumps about, as that of a random one does. */
+function idFor(kind: Database['kind'], id: string): string {
+  const hex = (sql: string) =>
+    kind === 'SQLite' ? `printf('%08x', ${sql})` : `lpad(to_hex(${sql}), 8, '0')`;
+  const jumping = '(cast(s.n as bigint) * 2654435761) % 4294967296';
+  return `${hex(jumping)} || '${id.slice(8, 24)}' || ${hex('s.n')} || '${id.slice(32)}'`;
+}

@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Ground, type Parley, prepareGround, redisMb, usageOf } from './farm.ts';
+import { seedLanes } from './seed.ts';
+import { count, round, type Sheet } from './sheet.ts';
+import { middleAndTail, offer, startAll, timesOf } from './throughput.ts';
+
+const perSecond = 500;
+const lanes = 1_000;
+
+export type SustainedPace = {
+  readonly durationMs: number;
+  /** Between two looks. */
+  readonly everyMs: number;
+};
+
+/** So many messages a second for so long: what they take must not grow, and nothing may wait at the end. */
+export async function measureSustained(
+  kind: Ground['kind'],
+  postgres: string | undefined,
+  { durationMs, everyMs }: SustainedPace,
+): Promise<Sheet> {
+  const ground = await prepareGround(kind, postgres);
+  const processes: Parley[] = [];
+  try {
+    await startAll(ground, 1, processes);
+    await seedLanes(ground.database, { from: 1, to: lanes });
+    const [parley] = processes;
+    if (!parley) throw new Error('no process runs');
+    const rows: (readonly string[])[] = [];
+    const began = performance.now();
+    const look = async () => {
+      const at = Math.round((performance.now() - began) / 1000);
+      rows.push([`${at} s`, ...(await figuresOf(ground, processes))]);
+      console.log(rows.at(-1)?.join('  '));
+    };
+    await look();
+    const loaded = offer(parley, { lanes, isHot: false, durationMs, perSecond });
+    const ended = loaded.then(() => true);
+    while (!(await Promise.race([ended, sleep(everyMs, false)]))) await look();
+    await look();
+    const { messages, elapsedMs } = await loaded;
+    return {
+      title: `${kind}: ${perSecond} messages/s for ${round(durationMs / 60_000, 1)} minutes`,
+      about: [
+        `${count(messages)} messages to ${count(lanes)} lanes, each answered and sent once, in its order; the last ${count(elapsedMs - durationMs)} ms after the last`,
+        'one was offered. Offered by the clock: what waits counts from when it was due. Memory after a collection of garbage.',
+      ],
+      heads: [
+        'after',
+        'resident MB',
+        'heap MB',
+        'Redis MB',
+        'WAL MB',
+        'database MB',
+        'waiting',
+        '→ model ms',
+        '→ sent ms',
+        'processor ms/message',
+      ],
+      rows,
+    };
+  } finally {
+    await Promise.all(processes.map((one) => one.stop()));
+    await ground.close();
+  }
+}
+
+async function figuresOf(ground: Ground, processes: readonly Parley[]): Promise<readonly string[]> {
+  const { database } = ground;
+  const { accepted, sent, all } = await timesOf(processes, true);
+  const [row] = await database.query(
+    `select (select count(*) from inbox where state in ('held', 'waiting')) as rows, (select count(*) from outbox) as sent`,
+  );
+  const [figures] = all;
+  const usage = await usageOf(ground, processes);
+  const spent = usage.parley + usage.database + usage.redis;
+  const wal = await database.walBytes();
+  const messages = Number(row?.sent);
+  const last = lastOf.get(ground);
+  lastOf.set(ground, { spent, messages });
+  const each = last === undefined ? Number.NaN : (spent - last.spent) / (messages - last.messages);
+  return [
+    round(figures?.residentMb ?? Number.NaN),
+    round(figures?.heapMb ?? Number.NaN),
+    round(redisMb(ground)),
+    wal === undefined ? '–' : round(wal / 2 ** 20),
+    count((await database.sizeBytes()) / 2 ** 20),
+    String(row?.rows),
+    middleAndTail(accepted),
+    middleAndTail(sent),
+    round(each, 2),
+  ];
+}
+
+const lastOf = new WeakMap<Ground, { readonly spent: number; readonly messages: number }>();
