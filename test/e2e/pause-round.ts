@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import type { Account } from './account.ts';
-import { countTakeovers, type FleetOptions, openFleet } from './fleet.ts';
+import { countTakeovers, type InstallationOptions, openInstallation } from './installation.ts';
 import { answerTo, questionOf } from './questions.ts';
 import { createRandom } from './random.ts';
 import { untilServing } from './redis-faults.ts';
@@ -31,17 +31,17 @@ const people = Array.from({ length: 60 }, (_, index) => 20_001 + index);
 
 export async function playPauseRound(
   { pauses, seed }: PauseRound,
-  database: FleetOptions['database'],
+  database: InstallationOptions['database'],
   atEnd: (end: () => Promise<void>) => void,
 ): Promise<PauseReport> {
   const random = createRandom(seed);
-  const fleet = await openFleet({ config, database }, atEnd);
-  fleet.model.script((body) => reply(body, random));
-  const members = [await fleet.start('a'), await fleet.start('b')] as const;
-  const redisPid = await untilServing(fleet.redis.socketPath);
+  const parleys = await openInstallation({ config, database }, atEnd);
+  parleys.model.script((body) => reply(body, random));
+  const members = [await parleys.start('a'), await parleys.start('b')] as const;
+  const redisPid = await untilServing(parleys.redis.socketPath);
   const quiet = new AbortController();
   const talking = { people, count: 1e6, perSecond: 15, random, signal: quiet.signal };
-  const talk = startTalking(fleet.telegram, talking);
+  const talk = startTalking(parleys.telegram, talking);
   for (let nth = 0; nth < pauses; nth++) {
     // Every tenth pause is Redis'; the first of these is the third of a round.
     const isRedis = nth % 10 === 2;
@@ -54,13 +54,13 @@ export async function playPauseRound(
   }
   quiet.abort();
   await talk.over;
-  await fleet.untilAtRest(talk.asked.length, 60_000);
-  const takeovers = await countTakeovers(fleet);
+  await parleys.untilAtRest(talk.asked.length, 60_000);
+  const takeovers = await countTakeovers(parleys);
   const refused = ['a', 'b'].flatMap(
-    (name) => fleet.logOf(name).match(/run\.superseded|"stop":"lost"/g) ?? [],
+    (name) => parleys.logOf(name).match(/run\.superseded|"stop":"lost"/g) ?? [],
   ).length;
-  const effects = fleet.effects();
-  const account = await fleet.account(talk.asked, isFollowup);
+  const effects = parleys.effects();
+  const account = await parleys.account(talk.asked, isFollowup);
   const repeated = effects.filter((effect, index) => effects.indexOf(effect) !== index);
   const wrong = [...account.wrong, ...repeated.map((effect) => `executed twice: ${effect}`)];
   for (const member of members) await member.stop();
