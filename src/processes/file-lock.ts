@@ -13,6 +13,8 @@ export interface FileLock {
 export function tryLockFile(path: string, waitMs = 0): FileLock | undefined {
   const db = new BetterSqlite3(path, { timeout: waitMs });
   try {
+    // Nothing is ever written: a journal on the disk would only be left behind.
+    db.pragma('journal_mode = MEMORY');
     db.exec('BEGIN EXCLUSIVE');
     return { release: () => db.close() };
   } catch (error) {

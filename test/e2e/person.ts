@@ -33,8 +33,13 @@ export function telegramPerson(server: TelegramServer, id: number): Person {
  * the gateway has a port of its own, and cookies belong to a port, so it signs in once per start.
  */
 export function webPerson(running: () => ParleyProcess | undefined): Person {
+  return personAt(webClient(running));
+}
+
+/** The client of such a page, with every frame it was sent. */
+export function webClient(running: () => ParleyProcess | undefined): FrameClient {
   const cookies = new Map<string, Promise<string>>();
-  return framePerson(async () => {
+  return new FrameClient(async () => {
     const { url, signInLink } = present(running());
     const cookie = cookies.get(url) ?? signIn(signInLink);
     cookies.set(url, cookie);
@@ -45,11 +50,10 @@ export function webPerson(running: () => ParleyProcess | undefined): Person {
 /** The shell: `parley chat` over the socket in the data folder. */
 export function terminalPerson(dataDir: string): Person {
   const path = join(dataDir, 'channels', 'terminal', 'terminal.sock');
-  return framePerson(() => lineSocket(path));
+  return personAt(new FrameClient(() => lineSocket(path)));
 }
 
-function framePerson(connect: () => Promise<FrameTransport>): Person {
-  const client = new FrameClient(connect);
+function personAt(client: FrameClient): Person {
   return {
     says: (text) => void client.say(text),
     standing: () => client.items.filter(({ author }) => author.kind !== 'person').map((item) => item.text),

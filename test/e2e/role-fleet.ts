@@ -1,0 +1,71 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
+import { pageToken } from './page-state.ts';
+import { type ParleyOptions, type ParleyProcess, startParley } from './parley-process.ts';
+
+/** Several processes between one local Telegram and one local model. Everything of it ends with the test. */
+export type Fleet = {
+  readonly telegram: TelegramServer;
+  readonly model: AnthropicServer;
+  /** The folder that processes share unless they are given another name. */
+  readonly dataDir: string;
+  start(role: 'all' | 'gateway' | 'worker', options?: Member): Promise<ParleyProcess>;
+};
+
+export type Member = Pick<ParleyOptions, 'killAt' | 'readyMs'> & {
+  /** Of a data folder of its own. */
+  readonly folder?: string;
+};
+
+export type FleetSettings = {
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+/** `atEnd`: vitest's `onTestFinished`. */
+export async function startFleet(
+  { config = {}, env = {} }: FleetSettings,
+  atEnd: (end: () => Promise<void>) => void,
+): Promise<Fleet> {
+  const home = await mkdtemp(join(tmpdir(), 'parley-fleet-'));
+  const telegram = await startTelegramServer();
+  const model = await startAnthropicServer();
+  const configPath = join(home, 'parley.config.json');
+  const channels = { telegram: { pollSeconds: 5 }, web: { enabled: false }, terminal: { enabled: false } };
+  await writeFile(configPath, JSON.stringify({ access: { dmPolicy: 'open' }, channels, ...config }));
+  const processes: ParleyProcess[] = [];
+  atEnd(async () => {
+    await Promise.all(processes.map((one) => one.kill()));
+    await telegram.close();
+    await model.close();
+    await rm(home, { recursive: true, force: true, maxRetries: 5 });
+  });
+  return {
+    telegram,
+    model,
+    dataDir: join(home, 'data'),
+    start: async (role, { folder = 'data', ...options } = {}) => {
+      const dataDir = join(home, folder);
+      await mkdir(dataDir, { recursive: true });
+      const started = await startParley({
+        ...options,
+        ...(role !== 'all' && { role }),
+        dataDir,
+        env: {
+          PARLEY_CONFIG: configPath,
+          PARLEY_TOKEN: pageToken,
+          TELEGRAM_BOT_TOKEN: telegram.token,
+          TELEGRAM_API_ROOT: telegram.apiRoot,
+          ANTHROPIC_API_KEY: 'test-key',
+          ANTHROPIC_BASE_URL: model.url,
+          ...env,
+        },
+      });
+      processes.push(started);
+      return started;
+    },
+  };
+}
