@@ -29,6 +29,7 @@ import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.t
 import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createLiveEvents, type LiveEvents, noLiveEvents } from './queue/live-events.ts';
 import { createMotion } from './queue/motion.ts';
+import { createReceipts, type Receipts } from './queue/receipts.ts';
 import { startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
 import { noticesFor } from './replies/notices.ts';
@@ -37,6 +38,7 @@ import { createAgents } from './runs/agents.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { runSettingsFrom } from './runs/run-settings.ts';
+import { createSettleCall } from './runs/settle-call.ts';
 import { noEffects } from './store/intake/proposal.ts';
 import { corePlugin } from './tools/core-tools.ts';
 
@@ -131,6 +133,7 @@ async function joinStages(base: Base): Promise<Gateway> {
     drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
     deliver: deliverer.deliver,
     fetch: fetcher.fetch,
+    ...(front && { tellWaiting: joinReceipts(base, host).look }),
   });
   closers.add('sweeper', sweeper.stop);
   closers.add('intake', host.stopReceiving);
@@ -238,6 +241,17 @@ function joinOutbox(base: Base, host: ChannelHost): { readonly deliverer: Delive
   return { deliverer, post };
 }
 
+/** Who waits for longer than a moment is told. */
+function joinReceipts({ config, store, notices, motion }: Base, host: ChannelHost): Receipts {
+  return createReceipts({
+    store,
+    settings: config.queue.receipts,
+    line: notices.queueWaiting,
+    capabilitiesFor: (route) => host.find(route)?.definition.capabilities,
+    start: motion.start,
+  });
+}
+
 type RunParts = {
   readonly outbox: Deliverer;
   readonly host: ChannelHost;
@@ -252,7 +266,7 @@ async function joinRuns(
   { host, post, active, wakes, outbox }: RunParts,
 ): Promise<{ readonly plugins: readonly PluginReport[]; readonly workers: LaneWorkers }> {
   const { config, log, closers, store, redis, motion, timelines, clock } = base;
-  const plugins = createPluginHost({ log });
+  const plugins = createPluginHost({ log, settle: createSettleCall({ ...base, start: motion.start }) });
   closers.add('plugins', plugins.close);
   const capabilitiesFor = (run: { readonly route: ReplyRoute }) =>
     host.find(run.route)?.definition.capabilities;

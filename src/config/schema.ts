@@ -55,6 +55,21 @@ const queueOverride = z.strictObject({
   drop: queueFields.drop.exactOptional(),
 });
 
+const receiptKind = z.enum(['reaction', 'line', 'off']);
+
+const receipts = z
+  .strictObject({
+    kind: receiptKind
+      .default('reaction')
+      .describe(
+        'How a sender learns that a message waits: a reaction where the network has them, else a line in direct conversations (reaction); a line in those, a reaction in groups (line); not at all (off).',
+      ),
+    afterMs: z.int().min(500).max(3_600_000).default(2000).describe('… once it has waited for so long.'),
+    emoji: z.string().min(1).max(16).default('👀').describe('Of the reaction; one that the networks allow.'),
+    channels: z.record(z.string(), receiptKind).default({}).describe('Another kind for single channels.'),
+  })
+  .prefault({});
+
 const queue = z
   .strictObject({
     dm: queueDefaults('steer'),
@@ -64,6 +79,7 @@ const queue = z
       .record(peer, queueOverride)
       .default({})
       .describe('Overrides per conversation (channel:conversation).'),
+    receipts,
   })
   .prefault({});
 
@@ -188,7 +204,14 @@ const run = z
     modelIdleMs: milliseconds(120_000).describe('Longest silence of a model stream.'),
     turns: count(50, 1000),
     repeatedCalls: count(3, 100).describe('How often in a row one identical tool call may be made.'),
-    steerTail: z.enum(['skip', 'finish']).default('skip'),
+    steerTail: z
+      .enum(['skip', 'finish'])
+      .default('skip')
+      .describe('What becomes of the calls of a batch that have not begun when a message is steered in.'),
+    steerDelivery: z
+      .enum(['one-at-a-time', 'all'])
+      .default('one-at-a-time')
+      .describe('How many of the messages that wait each boundary of a run takes in.'),
     toolExecution: z.enum(['auto', 'sequential', 'parallel']).default('auto'),
     maxTries: count(3, 20).describe('How often a run is resumed after a crash.'),
   })

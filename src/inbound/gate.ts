@@ -23,7 +23,7 @@ export type Gate = {
   /** `channel:conversation` → whether a mention is required there. */
   readonly groupSettings: Config['access']['groups'];
   readonly mentionPatterns: readonly MentionPattern[];
-  readonly queue: Config['queue'];
+  readonly queue: Omit<Config['queue'], 'receipts'>;
   readonly joinMs: number;
   readonly reset: ResetSettings;
   readonly timeZone: string;
@@ -51,14 +51,37 @@ export function createGate(config: Config, notices: Notices): Gate {
   };
 }
 
-/** Conversation > channel > kind of chat; what `/queue` set on the session comes before all of them. */
-export function queueSettingsFor(
-  gate: Gate,
-  place: { channel: string; conversation: string; kind: 'dm' | 'group' },
-): QueueSettings {
-  const { queue } = gate;
-  const ofChannel = Object.hasOwn(queue.channels, place.channel) ? queue.channels[place.channel] : {};
+export type QueuePlace = {
+  readonly channel: string;
+  readonly conversation: string;
+  readonly kind: 'dm' | 'group';
+};
+
+/** One level of the configuration, and what it names. */
+export type QueueLevel = {
+  readonly level: 'conversation' | 'channel' | 'global';
+  readonly names: Partial<QueueSettings>;
+};
+
+/**
+ * Each setting is that of the first level that names it: conversation, channel, kind of chat. What `/queue`
+ * named for the session comes before all of them, in the store.
+ */
+export function queueLevelsFor({ queue }: Pick<Gate, 'queue'>, place: QueuePlace): readonly QueueLevel[] {
   const ref = `${place.channel}:${place.conversation}`;
-  const ofConversation = Object.hasOwn(queue.conversations, ref) ? queue.conversations[ref] : {};
-  return { ...queue[place.kind], ...ofChannel, ...ofConversation };
+  return [
+    { level: 'conversation', names: ownOf(queue.conversations, ref) },
+    { level: 'channel', names: ownOf(queue.channels, place.channel) },
+    { level: 'global', names: queue[place.kind] },
+  ];
+}
+
+export function queueSettingsFor(gate: Pick<Gate, 'queue'>, place: QueuePlace): QueueSettings {
+  const [conversation, channel] = queueLevelsFor(gate, place);
+  return { ...gate.queue[place.kind], ...channel?.names, ...conversation?.names };
+}
+
+/** What stands under the name itself: names come from a network, and `constructor` is none of ours. */
+function ownOf<Value extends object>(record: Readonly<Record<string, Value>>, name: string): Partial<Value> {
+  return (Object.hasOwn(record, name) ? record[name] : undefined) ?? {};
 }

@@ -16,6 +16,8 @@ export type SweeperDeps = {
   bury(): Promise<boolean>;
   deliver(conversationKey: string): void;
   fetch(inboxId: string): void;
+  /** Tells people whose messages wait for long; absent where nobody is told. */
+  tellWaiting?(): Promise<void>;
   /** Something has waited in a lane for so long and nobody works on it; said once, until it is over. */
   onAlarm(laneKey: string, waitedMs: number): void;
   onAlarmOver(laneKey: string): void;
@@ -42,6 +44,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   const watch: Watch = { seen: new Map(), found: new Set(), alarmed: new Set() };
   let after: SweepPlace | undefined;
   let failures = 0;
+  let sweeps = 0;
   const loop = async () => {
     while (!stopping.signal.aborted) {
       try {
@@ -49,6 +52,9 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
         const sweep = await deps.store.read(readSweep, { after });
         setInMotion(deps, sweep, watch);
         after = sweep.next;
+        // What waited while no process was there is about to be taken.
+        if (sweeps > 0) await deps.tellWaiting?.();
+        sweeps += 1;
         if (failures > 0) log.info({ failures }, 'sweep.recovered');
         failures = 0;
       } catch (error) {

@@ -18,14 +18,15 @@ import type { Notices } from '../replies/notices.ts';
 import type { Store } from '../store/command.ts';
 import type { Effects } from '../store/intake/proposal.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import type { LaneNext } from '../store/lanes/close-run.ts';
 import { handOver } from '../store/lanes/leases.ts';
+import type { ParkOutcome } from '../store/lanes/park-run.ts';
 import { readPreview, readToolResults } from '../store/lanes/recover-run.ts';
 import { readHistory } from '../store/transcript/read-transcript.ts';
 import type { ActiveRuns, StopReason } from './active-runs.ts';
-import { newFraming } from './drive-lane.ts';
+import { newFraming } from './framing.ts';
 import { createBlindView, createLiveView, type LiveView } from './live-view.ts';
-import { type Outbox, RunRecorder } from './recorder.ts';
+import { park } from './park.ts';
+import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import { recover } from './recover.ts';
 import type { RunSettings } from './run-settings.ts';
 import { storedReceiptOf } from './send-receipt.ts';
@@ -64,7 +65,10 @@ const leastCapabilities: Capabilities = {
   whileAway: '',
 };
 
-export type RunOptions = { readonly signal: AbortSignal; mayGoOn(): boolean };
+/** How its lane was left, or that the run waits for something outside. */
+export type RunLeft = LaneLeft | ParkOutcome;
+
+export type RunOptions = Pick<RecorderDeps, 'mayGoOn' | 'claims'> & { readonly signal: AbortSignal };
 
 /**
  * Executes one claimed run to its end, its hand-over or its loss. Returns how the lane was left;
@@ -75,7 +79,7 @@ export async function executeRun(
   deps: RunDeps,
   run: ClaimedRun,
   options: RunOptions,
-): Promise<LaneNext | undefined> {
+): Promise<RunLeft | undefined> {
   const { store, active, log } = deps;
   const held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
   const stopping = createStop(deps, options.signal);
@@ -84,6 +88,7 @@ export async function executeRun(
   active.add(attempt);
   if (run.cancelReason !== undefined) active.cancel(run.runId, run.cancelReason);
   let live = createBlindView();
+  let left: RunLeft | undefined;
   try {
     deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'started' });
     const channel = deps.channelFor(run.route);
@@ -94,8 +99,10 @@ export async function executeRun(
       replyToMode: deps.settings.replyToMode,
       live,
       turnLimit: deps.settings.limits.turns,
+      steerDelivery: deps.settings.steerDelivery,
       framing: newFraming,
       mayGoOn: options.mayGoOn,
+      claims: options.claims,
       stopReason: stopping.reason,
       isLeaving: stopping.isLeaving,
       onCancel: (reason) => active.cancel(run.runId, reason),
@@ -105,22 +112,25 @@ export async function executeRun(
       },
       onSteered: () => deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'steered' }),
     });
-    await runLoop(deps, run, { recorder, stopping });
-    if (stopping.reason() === 'handover' && recorder.next === undefined) {
+    const waitsFor = await runLoop(deps, run, { recorder, stopping });
+    if (waitsFor.length > 0) left = await park(deps, run, { reasons: waitsFor, startedAt, live });
+    else left = recorder.left;
+    if (stopping.reason() === 'handover' && left === undefined) {
       await store.write(handOver, held);
       deps.probe.reach('handing-over');
     }
     const { runId, laneKey, isResumed } = run;
     // A lease that is found gone after the run has closed its lane was given back, not lost.
-    const isGivenBack = stopping.reason() === 'lost' && recorder.next !== undefined;
+    const isGivenBack = stopping.reason() === 'lost' && left !== undefined;
     const stop = isGivenBack ? undefined : stopping.reason();
     log.info({ runId, laneKey, isResumed, stop, durationMs: deps.clock.now() - startedAt }, 'run.ended');
-    return recorder.next;
+    return left;
   } finally {
     stopping.close();
     active.remove(attempt);
     await live.end();
-    deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'ended' });
+    // Whoever watches a parked run was told what it waits for.
+    if (left?.kind !== 'parked') deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'ended' });
     deps.publish(run.laneKey, { kind: 'changed' });
   }
 }
@@ -193,11 +203,12 @@ async function openLiveView(
   });
 }
 
+/** Returns what the run waits for: nothing, unless it is to be parked. */
 async function runLoop(
   deps: RunDeps,
   run: ClaimedRun,
   { recorder, stopping }: { recorder: RunRecorder; stopping: Stopping },
-): Promise<void> {
+): Promise<readonly string[]> {
   const { store, clock, settings, model } = deps;
   const toolRun = toolRunOf(deps, run);
   const tools = deps
@@ -206,11 +217,15 @@ async function runLoop(
   const { signal } = stopping;
   const { isLeaving } = stopping;
   if (run.isResumed) {
-    await recover({ store, clock, held: run, run: toolRun, tools, signal, isLeaving });
+    const takesSteers = run.wasParked && settings.steerTail === 'skip';
+    const isOvertaken = async () => takesSteers && (await recorder.steering()).length > 0;
+    const open = { store, clock, held: run, run: toolRun, tools, signal, isLeaving, isOvertaken };
+    const waitsFor = await recover(open);
+    if (waitsFor.length > 0) return waitsFor;
     const results = await store.read(readToolResults, { runId: run.runId });
     recorder.recall(results.map(storedReceiptOf).filter((receipt) => receipt !== undefined));
   }
-  if (isLeaving()) return;
+  if (isLeaving()) return [];
   const [system, history] = await Promise.all([
     deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
     store.read(readHistory, { sessionId: run.sessionId }),
@@ -219,11 +234,13 @@ async function runLoop(
   const messages = history.filter(isCounted);
   deps.probe.reach('taken');
   const { thinkingTokens } = deps.agent(run.agentId);
+  const { limits } = settings;
   const config: AgentLoopConfig = {
     run: toolRun,
     clock,
     newId: () => transcriptId(crypto.randomUUID()),
-    limits: settings.limits,
+    // What it waited for outside does not count; a limit that is used up by now ends it at once.
+    limits: { ...limits, runTimeoutMs: Math.max(1, limits.runTimeoutMs - run.workedMs) },
     toolExecution: settings.toolExecution,
     steerTail: settings.steerTail,
     ...(thinkingTokens !== undefined && { thinkingTokens }),
@@ -235,7 +252,12 @@ async function runLoop(
     getFollowUpMessages: async () => [],
   };
   const events = agentLoopContinue({ system, messages, tools }, config, signal);
-  for await (const event of events) await recorder.handle(event);
+  const waitsFor: string[] = [];
+  for await (const event of events) {
+    await recorder.handle(event);
+    if (event.type === 'tool_execution_parked') waitsFor.push(event.reason);
+  }
+  return waitsFor;
 }
 
 function toolRunOf(deps: RunDeps, run: ClaimedRun): ToolRun {

@@ -31,7 +31,7 @@ import type { Effects } from '../store/intake/proposal.ts';
 import type { AssistantImage, ModelCall } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneNext } from '../store/lanes/close-run.ts';
-import { commitAnswer, endRun, type ReplyPart } from '../store/lanes/commit-answer.ts';
+import { type Answer, commitAnswer, endRun, type ReplyPart } from '../store/lanes/commit-answer.ts';
 import {
   commitToolTurn,
   endToolTurn,
@@ -59,10 +59,13 @@ export type RecorderDeps = {
   readonly replyToMode: ReplyToMode;
   readonly live: LiveView;
   readonly turnLimit: number;
+  readonly steerDelivery: 'one-at-a-time' | 'all';
   framing(): Framing;
   start(effects: Effects): void;
   readonly outbox: Outbox;
   mayGoOn(): boolean;
+  /** On which terms the lane's next run is claimed with the end of this one; undefined: it is not. */
+  claims(): Answer['claims'];
   /** Why the run was asked to stop, if it was. */
   stopReason(): StopReason | undefined;
   /** The run was cut here to go on elsewhere: what that broke off is not written down. */
@@ -88,6 +91,9 @@ type ToolEnd = Extract<AgentEvent, { type: 'tool_execution_end' }>;
 type TurnEnd = Extract<AgentEvent, { type: 'turn_end' }>;
 type AgentEnd = Extract<AgentEvent, { type: 'agent_end' }>;
 
+/** How the lane was left. `nextRun`: claimed for this holder in the step that ended the run. */
+export type LaneLeft = LaneNext & { readonly nextRun?: ClaimedRun };
+
 export class RunRecorder {
   readonly #run: ClaimedRun;
   readonly #deps: RecorderDeps;
@@ -101,7 +107,7 @@ export class RunRecorder {
   #boundary: Boundary | undefined;
   #receipts: readonly SendReceipt[] = [];
   #toolFailure: { readonly tool: string } | undefined;
-  #next: LaneNext | undefined;
+  #left: LaneLeft | undefined;
   #failure: ModelFailure | undefined;
   #isOver = false;
 
@@ -113,8 +119,8 @@ export class RunRecorder {
   }
 
   /** How the lane was left; undefined when the run was handed over or lost. */
-  get next(): LaneNext | undefined {
-    return this.#next;
+  get left(): LaneLeft | undefined {
+    return this.#left;
   }
 
   /** What an earlier holder of this run has sent and the next answer need not repeat. */
@@ -157,9 +163,10 @@ export class RunRecorder {
       case 'turn_end':
         return event.toolResults.length > 0 ? this.#toolTurnEnd(event) : this.#answerEnd(event);
       case 'agent_end':
-        return this.#agentEnd(event);
+        return event.reason === 'parked' ? undefined : this.#agentEnd(event);
       case 'agent_start':
       case 'tool_execution_update':
+      case 'tool_execution_parked':
       case 'compaction_start':
       case 'compaction_end':
         return;
@@ -261,7 +268,7 @@ export class RunRecorder {
   }
 
   async #answer(message: AgentMessage): Promise<void> {
-    const { live, store, probe, start, mayGoOn, outbox } = this.#deps;
+    const { live, store, probe, start, mayGoOn, claims, outbox } = this.#deps;
     const standing = await live.settle();
     const plan = this.#plan(message);
     const answered = await store.write(commitAnswer, {
@@ -272,6 +279,7 @@ export class RunRecorder {
       preview: standing?.key,
       ...outcomeOf(plan),
       mayGoOn: mayGoOn(),
+      claims: claims(),
       sender: outbox.policyFor(this.#run.route),
     });
     // Stopped before its answer was on record: `agent_end` follows and ends it as that.
@@ -283,7 +291,7 @@ export class RunRecorder {
     this.#toolFailure = undefined;
     this.#current = undefined;
     this.#reach(answered);
-    if (answered.next !== undefined) this.#end(answered.next);
+    if (answered.next !== undefined) this.#end(answered.next, answered.nextRun);
     if (answered.claimed) outbox.goOn(answered.claimed);
   }
 
@@ -351,8 +359,8 @@ export class RunRecorder {
     return message && toolCallsOf(message.parts).length === 0 ? this.#imageOf(message) : undefined;
   }
 
-  #end(next: LaneNext): void {
-    this.#next = next;
+  #end(next: LaneNext, nextRun?: ClaimedRun): void {
+    this.#left = nextRun ? { ...next, nextRun } : next;
     this.#isOver = true;
     this.#deps.probe.reach('finished');
   }
@@ -368,8 +376,9 @@ export class RunRecorder {
   }
 
   #steeringAt(): Held & Steering {
-    const delivery = this.#turn >= this.#deps.turnLimit ? 'none' : 'one-at-a-time';
-    return { ...this.#held, framing: this.#deps.framing(), delivery };
+    const { turnLimit, steerDelivery, framing } = this.#deps;
+    const delivery = this.#turn >= turnLimit ? 'none' : steerDelivery;
+    return { ...this.#held, framing: framing(), delivery };
   }
 
   #imageOf({ id, parts, model }: AgentMessage): AssistantImage {

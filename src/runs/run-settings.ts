@@ -6,6 +6,8 @@ export type RunSettings = {
   readonly limits: LoopLimits;
   readonly toolExecution: AgentLoopConfig['toolExecution'];
   readonly steerTail: AgentLoopConfig['steerTail'];
+  /** How many of the messages that wait each boundary takes in. */
+  readonly steerDelivery: 'one-at-a-time' | 'all';
   readonly replyToMode: ReplyToMode;
   readonly isPreviewOn: boolean;
   /** How long a tool may finish in when the process stops, ms. */
@@ -17,11 +19,20 @@ export function runSettingsFrom({
   replies,
   shutdownMs,
 }: Pick<Config, 'run' | 'replies' | 'shutdownMs'>): RunSettings {
-  const { timeoutMs: runTimeoutMs, modelIdleMs, turns, repeatedCalls, toolExecution, steerTail } = run;
+  const {
+    timeoutMs: runTimeoutMs,
+    modelIdleMs,
+    turns,
+    repeatedCalls,
+    toolExecution,
+    steerTail,
+    steerDelivery,
+  } = run;
   return {
     limits: { runTimeoutMs, modelIdleMs, turns, repeatedCalls },
     toolExecution,
     steerTail,
+    steerDelivery,
     replyToMode: replies.replyToMode,
     isPreviewOn: replies.preview,
     // What is left of the deadline is for the checkpoint and for closing.

@@ -9,6 +9,9 @@ import { postParts } from './delivery/post-part.ts';
 import { recordPreview } from './delivery/record-preview.ts';
 import { acceptBatch } from './intake/accept-batch.ts';
 import { storeFetched } from './intake/fetching.ts';
+import { cancelItem, cancelItems } from './items/cancel-item.ts';
+import { editItem } from './items/edit-item.ts';
+import { promoteItem } from './items/promote-item.ts';
 import { claimLane } from './lanes/claim-lane.ts';
 import { commitAnswer, endRun } from './lanes/commit-answer.ts';
 import {
@@ -20,6 +23,8 @@ import {
   storeToolResults,
 } from './lanes/commit-turn.ts';
 import { handOver, releaseLane, renewLeases } from './lanes/leases.ts';
+import { parkRun, settleParkedCall } from './lanes/park-run.ts';
+import { tellWaiting } from './lanes/receipts.ts';
 import { recoverRun } from './lanes/recover-run.ts';
 import { takeSteers } from './lanes/steer.ts';
 import { closeBundles } from './lanes/sweep.ts';
@@ -31,6 +36,8 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   acceptBatch,
   approveOnConsole,
   beginBoot,
+  cancelItem,
+  cancelItems,
   claimAccount,
   claimDelivery,
   claimLane,
@@ -39,13 +46,16 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   commitToolTurn,
   dismissNotice,
   dropPart,
+  editItem,
   endBoots,
   endNotice,
   endRun,
   endToolTurn,
   handOver,
   markToolStarted,
+  parkRun,
   postParts,
+  promoteItem,
   raiseNotice,
   recordPreview,
   recoverRun,
@@ -58,8 +68,10 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   saveImage,
   sayNotice,
   settleDelivery,
+  settleParkedCall,
   storeFetched,
   storeToolResults,
   takeSteers,
   tellOwner,
+  tellWaiting,
 ];

@@ -16,6 +16,11 @@ export function isFetchingItem(): RawBuilder<SqlBool> {
   return sql<SqlBool>`${isOpenItem()} and "inbox"."isFetching" = 1`;
 }
 
+/** Waiting messages whose senders were not told that they wait. */
+export function isUntoldItem(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"inbox"."state" = 'waiting' and "inbox"."receiptAt" is null`;
+}
+
 /** Parts that are still to be delivered; further conditions on the state stand beside it. */
 export function isOpenPart(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"outbox"."state" in ('pending', 'sending')`;

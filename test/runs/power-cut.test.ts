@@ -91,7 +91,11 @@ async function workUntilEnd(store: Store | CutStore, { conversation, effects, bo
       if (claim.kind === 'resting') return;
       if (claim.kind !== 'run') throw new Error(`the lane is ${claim.kind}`);
       const deps = depsOf(store, { active, effects });
-      await executeRun(deps, claim.run, { signal: new AbortController().signal, mayGoOn: () => false });
+      await executeRun(deps, claim.run, {
+        signal: new AbortController().signal,
+        mayGoOn: () => false,
+        claims: () => undefined,
+      });
     }
   } finally {
     await active.close();
@@ -125,6 +129,7 @@ function depsOf(
       limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
       toolExecution: 'auto',
       steerTail: 'skip',
+      steerDelivery: 'one-at-a-time',
       replyToMode: 'off',
       isPreviewOn: false,
       handOverMs: 0,

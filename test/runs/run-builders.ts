@@ -39,6 +39,7 @@ export function runDeps(
       limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
       toolExecution: 'auto',
       steerTail: 'skip',
+      steerDelivery: 'one-at-a-time',
       replyToMode: 'off',
       isPreviewOn: false,
       handOverMs: 5_000,

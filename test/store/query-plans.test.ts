@@ -5,6 +5,7 @@ import type { Store } from '../../src/store/command.ts';
 import { readOpenCounts } from '../../src/store/counts/read-open-counts.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { readArrivalFacts } from '../../src/store/intake/arrival-facts.ts';
+import { readUntold } from '../../src/store/lanes/receipts.ts';
 import { readNews } from '../../src/store/lanes/steer.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { migrate } from '../../src/store/migrate.ts';
@@ -38,6 +39,7 @@ afterAll(() => sqlite.close());
 it('reads what is open without reading what is over', async () => {
   await sayAndAnswer('anna');
   await store.read(readSweep, {});
+  await store.read(readUntold, { afterMs: 2_000 });
   expect(asked.size).toBeGreaterThan(30);
 
   const plans = [...asked].flatMap((sql) =>

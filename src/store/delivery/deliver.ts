@@ -6,6 +6,7 @@ import { json } from '../json.ts';
 import { isOpenPart } from '../open-rows.ts';
 import { prepared, type Slots } from '../prepared.ts';
 import { endPart } from './end-part.ts';
+import { dropReceipt, isWorthless } from './receipt-part.ts';
 import { type Settled, settlePart } from './settle-part.ts';
 
 export type DeliveryPolicy = {
@@ -103,6 +104,10 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
   while (true) {
     const part = await headPart.first(tx, head);
     if (!part) return leave(tx, head, { kind: 'empty' });
+    if (await isWorthless(tx, part.key)) {
+      await dropReceipt(tx, part.key);
+      continue;
+    }
     if (part.state === 'pending' && part.dueAt > tx.now)
       return leave(tx, head, { kind: 'later', delayMs: part.dueAt - tx.now });
     const content = json.outbound(part.content);

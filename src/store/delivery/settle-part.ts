@@ -11,6 +11,7 @@ import { markUnreachable, moveConversation, movedTo } from '../intake/change-con
 import { json } from '../json.ts';
 import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts';
 import { endPart, failAnswer, keepReceipts, repeatPart, uncountTry } from './end-part.ts';
+import { dropReceipt, isReceipt } from './receipt-part.ts';
 
 export type Settled =
   | SendResult
@@ -27,6 +28,7 @@ export type PartEnd = Ambiguous & {
 
 export async function settlePart(tx: Tx, settling: PartEnd): Promise<void> {
   const { conversationKey, partKey, result, mayStandSince } = settling;
+  if (result.kind !== 'sent' && isReceipt(partKey)) return dropReceipt(tx, partKey);
   switch (result.kind) {
     case 'sent':
       await endPart(tx, { key: partKey, state: 'sent', receipts: result.receipts });

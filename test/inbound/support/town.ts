@@ -53,7 +53,9 @@ export type Scene = {
 };
 
 export type TownSettings = {
-  readonly config?: Partial<Pick<Config, 'owners' | 'dmScope' | 'identityLinks' | 'bindings' | 'queue'>>;
+  readonly config?: Partial<Pick<Config, 'owners' | 'dmScope' | 'identityLinks' | 'bindings'>> & {
+    readonly queue?: Omit<Config['queue'], 'receipts'>;
+  };
   readonly access?: Partial<Config['access']>;
   /** Names the process. */
   readonly holder?: string;

@@ -1,0 +1,71 @@
+import type { Capabilities } from '#contracts/capabilities.ts';
+import type { MessageId } from '#contracts/ids.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { Store } from '../store/command.ts';
+import type { Effects } from '../store/intake/proposal.ts';
+import { readUntold, tellWaiting, type Untold } from '../store/lanes/receipts.ts';
+
+export type ReceiptKind = 'reaction' | 'line' | 'off';
+
+export type ReceiptSettings = {
+  readonly kind: ReceiptKind;
+  /** Whoever waits for longer is told, ms. */
+  readonly afterMs: number;
+  readonly emoji: string;
+  /** Another kind for single channels. */
+  readonly channels: Readonly<Record<string, ReceiptKind>>;
+};
+
+export type ReceiptsDeps = {
+  readonly store: Store;
+  readonly settings: ReceiptSettings;
+  /** What is said where there are no reactions. */
+  readonly line: string;
+  /** Undefined for a channel that this process does not know. */
+  capabilitiesFor(route: ReplyRoute): Capabilities | undefined;
+  start(effects: Effects): void;
+};
+
+/** Tells people that their messages wait. Throws what the store throws; the next look repeats it. */
+export interface Receipts {
+  look(): Promise<void>;
+}
+
+export function createReceipts(deps: ReceiptsDeps): Receipts {
+  const { store, settings, start } = deps;
+  const isOff = [settings.kind, ...Object.values(settings.channels)].every((kind) => kind === 'off');
+  let looking: Promise<void> | undefined;
+  const look = async () => {
+    const untold = await store.read(readUntold, { afterMs: settings.afterMs });
+    if (untold.length === 0) return;
+    const receipts = untold.map((item) => ({ ...item, content: receiptFor(deps, item) }));
+    start(await store.write(tellWaiting, { receipts }));
+  };
+  return {
+    look: async () => {
+      if (isOff) return;
+      looking ??= look().finally(() => {
+        looking = undefined;
+      });
+      await looking;
+    },
+  };
+}
+
+/** A page or a terminal shows by itself what waits there; in a group a line would disturb everybody. */
+function receiptFor(
+  { settings, line, capabilitiesFor }: ReceiptsDeps,
+  { route, chatKind, messageId }: Untold,
+): OutboundContent | undefined {
+  const capabilities = capabilitiesFor(route);
+  const own = Object.hasOwn(settings.channels, route.channel) ? settings.channels[route.channel] : undefined;
+  const kind = own ?? settings.kind;
+  if (kind === 'off' || messageId === undefined || !capabilities || capabilities.isSessionBound)
+    return undefined;
+  const isLine = chatKind === 'dm' && (kind === 'line' || !capabilities.canReact);
+  if (isLine) return { kind: 'text', text: { text: line, spans: [] } };
+  if (!capabilities.canReact) return undefined;
+  // The store keeps the platform's own id as plain text.
+  return { kind: 'reaction', messageId: messageId as MessageId, emoji: settings.emoji };
+}

@@ -1,0 +1,28 @@
+import type { Tx } from '../command.ts';
+
+const suffix = ':receipt';
+
+export function receiptKeyOf(inboxId: string): string {
+  return `${inboxId}${suffix}`;
+}
+
+/** Whether the part tells somebody that their message waits. It never holds up what is behind it. */
+export function isReceipt(partKey: string): boolean {
+  return partKey.endsWith(suffix);
+}
+
+/** A receipt is worth sending for as long as its message waits. */
+export async function isWorthless(tx: Tx, partKey: string): Promise<boolean> {
+  if (!isReceipt(partKey)) return false;
+  const row = await tx.db
+    .selectFrom('inbox')
+    .select('state')
+    .where('id', '=', partKey.slice(0, -suffix.length))
+    .executeTakeFirst();
+  return row?.state !== 'waiting';
+}
+
+/** Leaves no trace: nobody misses it, and the message's own row says that it was to be told. */
+export async function dropReceipt(tx: Tx, partKey: string): Promise<void> {
+  await tx.db.deleteFrom('outbox').where('key', '=', partKey).execute();
+}

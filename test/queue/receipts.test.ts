@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest';
+import type { Capabilities } from '../../src/contracts/capabilities.ts';
+import type { OutboundContent } from '../../src/contracts/outbound.ts';
+import { createReceipts, type ReceiptSettings } from '../../src/queue/receipts.ts';
+import type { Store } from '../../src/store/command.ts';
+import { noEffects } from '../../src/store/intake/proposal.ts';
+import { readUntold, tellWaiting, type Untold } from '../../src/store/lanes/receipts.ts';
+import { aRoute } from '../store/builders.ts';
+
+const settings: ReceiptSettings = { kind: 'reaction', afterMs: 2000, emoji: '👀', channels: {} };
+const aChannel = { canReact: true, isSessionBound: false } as Capabilities;
+
+type Case = {
+  readonly settings?: Partial<ReceiptSettings>;
+  readonly channel?: Partial<Capabilities> | undefined;
+  readonly item?: Partial<Untold>;
+};
+
+/** What the sender of one waiting message is told. */
+async function told({ settings: changed, channel = {}, item }: Case): Promise<OutboundContent | undefined> {
+  const untold = { inboxId: 'i', laneKey: 'l', chatKind: 'dm', route: aRoute('c'), messageId: 'm', ...item };
+  let said: OutboundContent | undefined;
+  const store = {
+    read: async (query: unknown) => (query === readUntold ? [untold] : []),
+    write: async (command: unknown, { receipts }: { receipts: readonly { content?: OutboundContent }[] }) => {
+      if (command === tellWaiting) said = receipts[0]?.content;
+      return noEffects();
+    },
+  } as unknown as Store;
+  const capabilitiesFor = () => ({ ...aChannel, ...channel });
+  const options = { store, settings: { ...settings, ...changed }, line: 'Got it.', start: () => undefined };
+  await createReceipts({ ...options, capabilitiesFor }).look();
+  return said;
+}
+
+it.each<readonly [string, Case, 'reaction' | 'text' | undefined]>([
+  ['a reaction where the network has them', {}, 'reaction'],
+  ['a line where it has none', { channel: { canReact: false } }, 'text'],
+  [
+    'nothing in a group without reactions',
+    { channel: { canReact: false }, item: { chatKind: 'group' } },
+    undefined,
+  ],
+  ['a line where that is wanted', { settings: { kind: 'line' } }, 'text'],
+  ['a reaction in a group even so', { settings: { kind: 'line' }, item: { chatKind: 'group' } }, 'reaction'],
+  ['nothing where that is wanted', { settings: { kind: 'off' } }, undefined],
+  ['nothing on a channel that is switched off', { settings: { channels: { test: 'off' } } }, undefined],
+  ['a line on a channel that wants one', { settings: { kind: 'off', channels: { test: 'line' } } }, 'text'],
+  ['nothing where the page shows what waits', { channel: { isSessionBound: true } }, undefined],
+  ['nothing about what is no message of its own', { item: { messageId: undefined } }, undefined],
+])('tells a sender %s', async (_, given, kind) => {
+  expect((await told(given))?.kind).toBe(kind);
+});
