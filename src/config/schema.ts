@@ -1,25 +1,12 @@
 // The shape of parley.config.json. Every number Parley has is here with its default; the environment
 // is laid over it by load-config.ts. Secrets are not in it: they come from the environment only.
 import { z } from 'zod';
-import { dropPolicies, queueModes } from '#contracts/queue-settings.ts';
+import { peer } from './peer.ts';
+import { queue } from './queue-schema.ts';
 import { compilePattern } from './text-pattern.ts';
 
 const milliseconds = (byDefault: number) => z.int().min(0).max(86_400_000).default(byDefault);
 const count = (byDefault: number, max = 1_000_000) => z.int().min(1).max(max).default(byDefault);
-
-/** `channel:peer` by the platform's immutable id. A name can change hands, so it is never accepted. */
-const peer = z.string().check(({ value, issues }) => {
-  const problem = findPeerProblem(value);
-  if (problem !== undefined) issues.push({ code: 'custom', message: problem, input: value });
-});
-
-function findPeerProblem(value: string): string | undefined {
-  const [, id] = /^[a-z][a-z0-9-]*:(.+)$/.exec(value) ?? [];
-  if (id === undefined) return `"${value}" is not of the form channel:id, for example telegram:123456789`;
-  if (id.startsWith('@')) return `"${value}" is a name, which can change hands; use the numeric or stable id`;
-  if (id.includes('*')) return `"${value}" holds a wildcard; to admit everyone write the policy "open"`;
-  return undefined;
-}
 
 const identifier = z
   .string()
@@ -27,61 +14,6 @@ const identifier = z
   .refine((value) => value !== 'agent', 'the name "agent" is reserved');
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'is not an http:// or https:// address' });
-
-const queueFields = {
-  mode: z.enum(queueModes),
-  debounceMs: z.int().min(0).max(3_600_000).describe('Debounce before a first run, ms.'),
-  quietMs: z.int().min(0).max(3_600_000).describe('Quiet window of collect after an active run, ms.'),
-  cap: z.int().min(1).max(1000).describe('Waiting messages at most.'),
-  drop: z.enum(dropPolicies).describe('What gives way when the cap is reached.'),
-};
-
-const queueDefaults = (mode: (typeof queueModes)[number]) =>
-  z
-    .strictObject({
-      mode: queueFields.mode.default(mode),
-      debounceMs: queueFields.debounceMs.default(0),
-      quietMs: queueFields.quietMs.default(1000),
-      cap: queueFields.cap.default(20),
-      drop: queueFields.drop.default('summarize'),
-    })
-    .prefault({});
-
-const queueOverride = z.strictObject({
-  mode: queueFields.mode.exactOptional(),
-  debounceMs: queueFields.debounceMs.exactOptional(),
-  quietMs: queueFields.quietMs.exactOptional(),
-  cap: queueFields.cap.exactOptional(),
-  drop: queueFields.drop.exactOptional(),
-});
-
-const receiptKind = z.enum(['reaction', 'line', 'off']);
-
-const receipts = z
-  .strictObject({
-    kind: receiptKind
-      .default('reaction')
-      .describe(
-        'How a sender learns that a message waits: a reaction where the network has them, else a line in direct conversations (reaction); a line in those, a reaction in groups (line); not at all (off).',
-      ),
-    afterMs: z.int().min(500).max(3_600_000).default(2000).describe('… once it has waited for so long.'),
-    emoji: z.string().min(1).max(16).default('👀').describe('Of the reaction; one that the networks allow.'),
-    channels: z.record(z.string(), receiptKind).default({}).describe('Another kind for single channels.'),
-  })
-  .prefault({});
-
-const queue = z
-  .strictObject({
-    dm: queueDefaults('steer'),
-    group: queueDefaults('collect'),
-    channels: z.record(z.string(), queueOverride).default({}).describe('Overrides per channel.'),
-    conversations: z
-      .record(peer, queueOverride)
-      .default({})
-      .describe('Overrides per conversation (channel:conversation).'),
-    receipts,
-  })
-  .prefault({});
 
 const dollarsPerMillion = z.number().min(0).max(10_000);
 

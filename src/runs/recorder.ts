@@ -376,9 +376,8 @@ export class RunRecorder {
   }
 
   #steeringAt(): Held & Steering {
-    const { turnLimit, steerDelivery, framing } = this.#deps;
-    const delivery = this.#turn >= turnLimit ? 'none' : steerDelivery;
-    return { ...this.#held, framing: framing(), delivery };
+    const delivery = this.#turn >= this.#deps.turnLimit ? 'none' : this.#deps.steerDelivery;
+    return { ...this.#held, framing: this.#deps.framing(), delivery };
   }
 
   #imageOf({ id, parts, model }: AgentMessage): AssistantImage {

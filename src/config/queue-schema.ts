@@ -1,0 +1,59 @@
+/** How lanes treat what arrives, and what their senders are told. */
+import { z } from 'zod';
+import { dropPolicies, queueModes } from '#contracts/queue-settings.ts';
+import { peer } from './peer.ts';
+
+const queueFields = {
+  mode: z.enum(queueModes),
+  debounceMs: z.int().min(0).max(3_600_000).describe('Debounce before a first run, ms.'),
+  quietMs: z.int().min(0).max(3_600_000).describe('Quiet window of collect after an active run, ms.'),
+  cap: z.int().min(1).max(1000).describe('Waiting messages at most.'),
+  drop: z.enum(dropPolicies).describe('What gives way when the cap is reached.'),
+};
+
+const queueDefaults = (mode: (typeof queueModes)[number]) =>
+  z
+    .strictObject({
+      mode: queueFields.mode.default(mode),
+      debounceMs: queueFields.debounceMs.default(0),
+      quietMs: queueFields.quietMs.default(1000),
+      cap: queueFields.cap.default(20),
+      drop: queueFields.drop.default('summarize'),
+    })
+    .prefault({});
+
+const queueOverride = z.strictObject({
+  mode: queueFields.mode.exactOptional(),
+  debounceMs: queueFields.debounceMs.exactOptional(),
+  quietMs: queueFields.quietMs.exactOptional(),
+  cap: queueFields.cap.exactOptional(),
+  drop: queueFields.drop.exactOptional(),
+});
+
+const receiptKind = z.enum(['reaction', 'line', 'off']);
+
+const receipts = z
+  .strictObject({
+    kind: receiptKind
+      .default('reaction')
+      .describe(
+        'How a sender learns that a message waits: a reaction where the network has them, else a line in direct conversations (reaction); a line in those, a reaction in groups (line); not at all (off).',
+      ),
+    afterMs: z.int().min(500).max(3_600_000).default(2000).describe('… once it has waited for so long.'),
+    emoji: z.string().min(1).max(16).default('👀').describe('Of the reaction; one that the networks allow.'),
+    channels: z.record(z.string(), receiptKind).default({}).describe('Another kind for single channels.'),
+  })
+  .prefault({});
+
+export const queue = z
+  .strictObject({
+    dm: queueDefaults('steer'),
+    group: queueDefaults('collect'),
+    channels: z.record(z.string(), queueOverride).default({}).describe('Overrides per channel.'),
+    conversations: z
+      .record(peer, queueOverride)
+      .default({})
+      .describe('Overrides per conversation (channel:conversation).'),
+    receipts,
+  })
+  .prefault({});
