@@ -10,13 +10,14 @@ import {
   readSessions,
   type SessionSummary,
 } from '../store/sessions/read-sessions.ts';
-import { commandTable } from './command-table.ts';
+import { type CommandSpec, commandTable } from './command-table.ts';
 import { type Command, commandRight } from './commands.ts';
 import type { Gate } from './gate.ts';
 import { decideLink, reachOfStop } from './link-command.ts';
 import { readOneTimeCode } from './one-time-code.ts';
 import { type Decided, decidePair, decideStartCode } from './pair-command.ts';
 import { type CommandArrival, laneCommand } from './propose.ts';
+import { decideQueue, describeQueue } from './queue-command.ts';
 
 export interface CommandDesk {
   /** Turns a command into what is to be stored: an effect with its answer, or an item of the lane. */
@@ -74,8 +75,10 @@ async function immediate(deps: CommandDeskDeps, arrival: CommandArrival): Promis
           : 'I now answer here when I am mentioned.';
       return decision({ kind: 'activation', value: command.activation }, { done });
     }
-    case 'queue':
-      return decideQueue(deps, { command, arrival, decision });
+    case 'queue': {
+      const { effect, replies } = await decideQueue(deps, arrival, command.request);
+      return decision(effect, replies);
+    }
     case 'link': {
       const decided = decideLink(deps.gate, arrival, command.request);
       return decided.kind === 'link' ? decided : decision({ kind: 'none' }, { done: decided.text });
@@ -91,30 +94,6 @@ async function immediate(deps: CommandDeskDeps, arrival: CommandArrival): Promis
     default:
       return decision({ kind: 'none' }, { done: await answer(deps, arrival, command) });
   }
-}
-
-type QueueCommand = Extract<Command, { name: 'queue' }>;
-type Decide = (effect: CommandEffect, replies: Omit<CommandReplies, 'route'>) => Decision;
-
-async function decideQueue(
-  deps: CommandDeskDeps,
-  { command, arrival, decision }: { command: QueueCommand; arrival: CommandArrival; decision: Decide },
-): Promise<Decision> {
-  const { request } = command;
-  const { lane } = arrival;
-  if (request.kind === 'show') {
-    const status = await deps.store.read(readLaneStatus, { laneKey: lane.key });
-    return decision({ kind: 'none' }, { done: describeQueue(status ?? lane.settings) });
-  }
-  if (request.kind === 'reset') {
-    return decision(
-      { kind: 'queue', change: 'reset' },
-      { done: `Back to the settings of the configuration. ${describeQueue(lane.settings)}` },
-    );
-  }
-  const now = (await deps.store.read(readLaneStatus, { laneKey: lane.key })) ?? lane.settings;
-  const done = describeQueue({ ...now, ...request.changes });
-  return decision({ kind: 'queue', change: request.changes }, { done });
 }
 
 async function answer(deps: CommandDeskDeps, arrival: CommandArrival, command: Command): Promise<string> {
@@ -135,7 +114,9 @@ async function answer(deps: CommandDeskDeps, arrival: CommandArrival, command: C
 function usableBy({ arrival, authority }: CommandArrival) {
   const { chat, sender } = arrival.envelope;
   const asking = { chat: chat.kind, authority, isAdmin: sender.isAdmin };
-  return commandTable.filter((spec) => commandRight({ spec }, asking) !== 'denied');
+  const isUsable = (spec: CommandSpec) =>
+    spec.inGroups === 'own-items' || commandRight({ spec }, asking) !== 'denied';
+  return commandTable.filter(isUsable);
 }
 
 /** The session key leads to everything that was said under it, so only an owner is shown it. */
@@ -174,7 +155,7 @@ async function describeStatus(
     `Account ${channelLine(arrival.envelope.route.channel, arrival.accountName)} (${arrival.botName})`,
     workLine(status, gate.notices),
     sessionLine(sessions[0]),
-    describeQueue(status ?? lane.settings),
+    describeQueue(gate.notices, { ...lane.settings, ...status?.overrides }),
   ].join('\n');
 }
 
@@ -189,11 +170,4 @@ function sessionLine(session: SessionSummary | undefined): string {
   if (!session) return 'No conversation yet.';
   const tokens = session.promptTokens + session.completionTokens;
   return `Session: ${session.messageCount} messages, ${tokens} tokens in the last call, $${(session.cost / 1e6).toFixed(4)}`;
-}
-
-function describeQueue(
-  settings: Pick<LaneStatus, 'mode' | 'debounceMs' | 'quietMs' | 'cap' | 'drop'>,
-): string {
-  const { mode, debounceMs, quietMs, cap, drop } = settings;
-  return `Queue: ${mode} debounce:${debounceMs}ms quiet:${quietMs}ms cap:${cap} drop:${drop}`;
 }

@@ -23,9 +23,10 @@ export type CommandSpec = {
   readonly scope: 'immediate' | 'lane';
   /**
    * Who may use it in a group: `anyone`; `admin` = an administrator of the group or an owner;
-   * `own-run` = those, and anyone for a run that their own message started.
+   * `own-run` = those, and anyone for a run that their own message started; `own-items` = those, and
+   * anyone to see what waits and to change what they have sent themselves.
    */
-  readonly inGroups: 'anyone' | 'admin' | 'own-run' | 'nobody';
+  readonly inGroups: 'anyone' | 'admin' | 'own-run' | 'own-items' | 'nobody';
   /** Who may use it in a direct conversation, among those who may write there at all. */
   readonly inDms: 'anyone' | 'owner';
 };
@@ -41,9 +42,8 @@ export const commandTable: readonly CommandSpec[] = [
   { ...spec('new', 'admin', 'Start a new conversation'), scope: 'lane' },
   { ...spec('reset', 'admin', 'Start a new conversation'), scope: 'lane' },
   {
-    ...spec('queue', 'admin', 'Show or set how messages wait while I am working'),
-    usage:
-      '[steer|followup|collect|interrupt|reset] [debounce:2s] [quiet:1s] [cap:25] [drop:summarize|old|new]',
+    ...spec('queue', 'own-items', 'Show or change what waits, and how, while I am working'),
+    usage: '[list|cancel n|promote n|edit n text|reset|steer|collect|… debounce:2s quiet:1s cap:25 drop:old]',
   },
   { ...spec('activation', 'admin', 'In a group: answer when mentioned, or always'), usage: 'mention|always' },
   {

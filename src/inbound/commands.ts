@@ -4,7 +4,7 @@ import { type LinkRequest, parseLinkRequest } from './link-request.ts';
 import type { Activation } from './mention-gate.ts';
 import { readOneTimeCode } from './one-time-code.ts';
 import { type PairRequest, parsePairRequest } from './pair-request.ts';
-import { parseQueueRequest, type QueueRequest } from './queue-request.ts';
+import { isItemRequest, parseQueueRequest, type QueueRequest } from './queue-request.ts';
 
 /** A chat command, read from the text of a message. */
 export type Command =
@@ -36,8 +36,8 @@ export function parseCommand(text: string, bot: { readonly name?: string } = {})
 
 /**
  * Whether this sender may use a command here. A direct conversation is one's own, so that everyone who
- * got past access may use all but the owner's commands. `own-run`: only upon a run that their own
- * message started, which the caller knows.
+ * got past access may use all but the owner's commands. `own`: only upon what is their own, a run that
+ * their message started or a message that waits, which is known where the command is carried out.
  */
 export function commandRight(
   parsed: { readonly spec: CommandSpec; readonly command?: Command },
@@ -46,7 +46,7 @@ export function commandRight(
     readonly authority: Authority;
     readonly isAdmin?: boolean | undefined;
   },
-): 'allowed' | 'own-run' | 'denied' {
+): 'allowed' | 'own' | 'denied' {
   const { command, spec } = parsed;
   const isOwner = sender.authority === 'owner';
   if (sender.chat === 'dm') return spec.inDms === 'anyone' || isOwner ? 'allowed' : 'denied';
@@ -57,7 +57,9 @@ export function commandRight(
     case 'anyone':
       return 'allowed';
     case 'own-run':
-      return 'own-run';
+      return 'own';
+    case 'own-items':
+      return command?.name === 'queue' && isItemRequest(command.request) ? 'own' : 'denied';
     case 'admin':
       return 'denied';
     default:

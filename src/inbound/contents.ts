@@ -4,6 +4,7 @@ import type { Authority } from '#contracts/outcome.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
 import { newBoundary, renderInbound, renderQuote, wrapUntrusted } from '../replies/untrusted.ts';
 import type { Decision } from '../store/intake/proposal.ts';
+import type { Author } from '../store/items/edit-item.ts';
 import type { InboxContent } from '../store/json.ts';
 import type { Gate } from './gate.ts';
 
@@ -50,6 +51,15 @@ export function promptOf(
     attachments: [],
     timeZone,
   });
+}
+
+/** Other words for a message, in the name and with the rights of whoever has sent it. */
+export function promptOfEdit(
+  { timeZone }: Pick<Gate, 'timeZone'>,
+  { name, authority, sentAt, isGroup }: Author,
+  text: string,
+): string {
+  return renderInbound({ text, sender: { name, authority }, sentAt, isGroup, attachments: [], timeZone });
 }
 
 type Changing<Kind> = {

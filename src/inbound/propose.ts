@@ -49,7 +49,7 @@ export type Proposed =
 
 export type CommandArrival = {
   readonly parsed: ParsedCommand;
-  readonly right: 'allowed' | 'own-run';
+  readonly right: 'allowed' | 'own';
   readonly lane: LaneSpec;
   readonly authority: Authority;
   readonly arrival: Arrival;
@@ -263,7 +263,7 @@ function laneOf(gate: Gate, arrival: Arrival): LaneSpec {
 }
 
 /** The event under the conversation id that its session and its access are known by. */
-function canonical(envelope: InboundEnvelope, facts: ConversationFacts | undefined): InboundEnvelope {
+export function canonical(envelope: InboundEnvelope, facts: ConversationFacts | undefined): InboundEnvelope {
   if (facts?.canonicalId === undefined) return envelope;
   const conversation = facts.canonicalId as ReplyRoute['conversation'];
   return { ...envelope, route: { ...envelope.route, conversation } };

@@ -12,7 +12,19 @@ export type QueueRequest =
   | { readonly kind: 'show' }
   | { readonly kind: 'reset' }
   /** Only what was named; never empty. */
-  | { readonly kind: 'set'; readonly changes: Partial<QueueSettings> };
+  | { readonly kind: 'set'; readonly changes: Partial<QueueSettings> }
+  | ItemRequest;
+
+/** What is to be done with the messages that wait, or with the one that the list shows as `#17`. */
+export type ItemRequest =
+  | { readonly kind: 'list' }
+  | { readonly kind: 'cancel-all' }
+  | { readonly kind: 'cancel' | 'promote'; readonly number: number }
+  | { readonly kind: 'edit'; readonly number: number; readonly text: string };
+
+export function isItemRequest(request: QueueRequest): request is ItemRequest {
+  return request.kind !== 'show' && request.kind !== 'reset' && request.kind !== 'set';
+}
 
 export type QueueParse =
   | { readonly kind: 'request'; readonly request: QueueRequest }
@@ -23,8 +35,13 @@ export type QueueParse =
 const maxWaitMs = 600_000;
 const maxCap = 1000;
 
-/** Parses what follows `/queue`: `[mode] [debounce:2s] [quiet:1s] [cap:25] [drop:summarize]`, or `reset`. */
+/**
+ * Parses what follows `/queue`: `[mode] [debounce:2s] [quiet:1s] [cap:25] [drop:summarize]`, `reset`, `list`,
+ * `cancel 17`, `cancel all`, `promote 17`, or `edit 17 the new words`. The number may be written `#17`.
+ */
 export function parseQueueRequest(text: string): QueueParse {
+  const [, verb = '', rest = ''] = /^(list|cancel|promote|edit)\b\s*([\s\S]*)$/i.exec(text.trim()) ?? [];
+  if (verb !== '') return parseItemRequest(verb.toLowerCase(), rest.trim());
   const words = text
     .toLowerCase()
     .split(/\s+/)
@@ -42,6 +59,33 @@ export function parseQueueRequest(text: string): QueueParse {
     Object.assign(changes, setting);
   }
   return { kind: 'request', request: { kind: 'set', changes } };
+}
+
+function parseItemRequest(verb: string, rest: string): QueueParse {
+  const [, digits = '', words = ''] = /^#?(\d{1,15})(?:\s+([\s\S]+))?$/.exec(rest) ?? [];
+  const request = itemRequest(verb, { rest, digits, words });
+  return typeof request === 'string' ? { kind: 'problem', problem: request } : { kind: 'request', request };
+}
+
+type Said = { readonly rest: string; readonly digits: string; readonly words: string };
+
+/** The request, or the problem as a sentence. */
+function itemRequest(verb: string, { rest, digits, words }: Said): ItemRequest | string {
+  const number = Number(digits);
+  switch (verb) {
+    case 'list':
+      return rest === '' ? { kind: 'list' } : 'Use /queue list on its own.';
+    case 'cancel':
+      if (rest.toLowerCase() === 'all') return { kind: 'cancel-all' };
+      if (digits !== '' && words === '') return { kind: 'cancel', number };
+      return 'Use /queue cancel and the number that /queue list shows, or /queue cancel all.';
+    case 'promote':
+      if (digits !== '' && words === '') return { kind: 'promote', number };
+      return 'Use /queue promote and the number that /queue list shows.';
+    default:
+      if (digits !== '' && words !== '') return { kind: 'edit', number, text: words };
+      return 'Use /queue edit, the number that /queue list shows, and the new words.';
+  }
 }
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };

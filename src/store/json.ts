@@ -1,6 +1,7 @@
 import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
+import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 
 /**
@@ -35,5 +36,6 @@ export const json = {
   outbound: (text: string) => JSON.parse(text) as OutboundContent,
   summaries: (text: string | null) => (text === null ? [] : (JSON.parse(text) as readonly Summary[])),
   values: (text: string) => JSON.parse(text) as Readonly<Record<string, string>>,
+  queueSettings: (text: string | null) => (text === null ? {} : (JSON.parse(text) as Partial<QueueSettings>)),
   strings: (text: string | null) => (text === null ? [] : (JSON.parse(text) as readonly string[])),
 };

@@ -46,6 +46,15 @@ describe('chat commands', () => {
     ['/activation mention', { name: 'activation', activation: 'mention' }],
     ['/queue', { name: 'queue', request: { kind: 'show' } }],
     ['/queue reset', { name: 'queue', request: { kind: 'reset' } }],
+    ['/queue List', { name: 'queue', request: { kind: 'list' } }],
+    ['/queue cancel 17', { name: 'queue', request: { kind: 'cancel', number: 17 } }],
+    ['/queue cancel #17', { name: 'queue', request: { kind: 'cancel', number: 17 } }],
+    ['/queue cancel ALL', { name: 'queue', request: { kind: 'cancel-all' } }],
+    ['/queue promote 3', { name: 'queue', request: { kind: 'promote', number: 3 } }],
+    [
+      '/queue edit #3 Two lines,\n  the Second one',
+      { name: 'queue', request: { kind: 'edit', number: 3, text: 'Two lines,\n  the Second one' } },
+    ],
     ['/queue collect', { name: 'queue', request: { kind: 'set', changes: { mode: 'collect' } } }],
     [
       '/queue FollowUp debounce:2s cap:25 drop:summarize quiet:1m',
@@ -92,16 +101,28 @@ describe('chat commands', () => {
   });
 
   it.each([
-    ['/queue fast', '"fast" is no queue mode; use steer, followup, collect or interrupt, or reset.'],
+    [
+      '/queue fast',
+      '"fast" is no queue mode; use steer, steer-backlog, followup, collect or interrupt, or reset.',
+    ],
     ['/queue debounce:2', 'debounce wants a time such as 500ms, 2s or 1m, not "2".'],
     ['/queue quiet:11m', 'quiet can be 10m at most.'],
     ['/queue cap:0', 'cap wants a whole number from 1 to 1000, not "0".'],
     ['/queue cap:1e3', 'cap wants a whole number from 1 to 1000, not "1e3".'],
     ['/queue drop:all', 'drop wants summarize, old or new, not "all".'],
     ['/queue size:3', '"size" is no queue setting; use debounce, quiet, cap or drop.'],
+    ['/queue list all', 'Use /queue list on its own.'],
+    ['/queue cancel', 'Use /queue cancel and the number that /queue list shows, or /queue cancel all.'],
+    ['/queue cancel 1 2', 'Use /queue cancel and the number that /queue list shows, or /queue cancel all.'],
+    ['/queue promote all', 'Use /queue promote and the number that /queue list shows.'],
+    ['/queue edit 17', 'Use /queue edit, the number that /queue list shows, and the new words.'],
+    ['/queue edit the words', 'Use /queue edit, the number that /queue list shows, and the new words.'],
     ['/queue collect steer', '"steer" sets what was set before; keep one of them.'],
     ['/queue cap:5 cap:6', '"cap:6" sets what was set before; keep one of them.'],
-    ['/queue reset cap:5', '"reset" is no queue mode; use steer, followup, collect or interrupt, or reset.'],
+    [
+      '/queue reset cap:5',
+      '"reset" is no queue mode; use steer, steer-backlog, followup, collect or interrupt, or reset.',
+    ],
     ['/pair approve', 'Use /pair approve and the code of 8 letters and digits that the person was shown.'],
     [
       '/pair approve 0IO1',
@@ -172,19 +193,22 @@ describe('chat commands', () => {
       for (const sender of [guest, admin, owner])
         expect([text, right(text, sender, 'group')]).toEqual([text, 'denied']);
     }
-    expect(right('/stop', guest, 'group')).toBe('own-run');
+    expect(right('/stop', guest, 'group')).toBe('own');
+    for (const text of ['/queue list', '/queue cancel 1', '/queue cancel all', '/queue edit 1 x'])
+      expect([text, right(text, guest, 'group')]).toEqual([text, 'own']);
     expect(right('/status', guest, 'group')).toBe('allowed');
   });
 
   it('decides every command, chat, role and administrator by the list', () => {
     // Who may use it in a group; in a direct conversation everybody may use all but the owner's own.
+    // Of /queue, what is one's own is everybody's: that depends on its words.
     const adminsOnly: readonly string[] = ['new', 'reset', 'queue', 'activation'];
     const ownersDmOnly: readonly string[] = ['pair'];
     const expected = (name: string, { chat, authority, isAdmin }: Asking) => {
       if (ownersDmOnly.includes(name)) return chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied';
       if (chat === 'dm' || authority === 'owner' || isAdmin) return 'allowed';
       if (adminsOnly.includes(name)) return 'denied';
-      return name === 'stop' ? 'own-run' : 'allowed';
+      return name === 'stop' ? 'own' : 'allowed';
     };
     for (const spec of commandTable) {
       for (const asking of everyAsking)

@@ -1,18 +1,20 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
-import type { QueueSettings } from '#contracts/queue-settings.ts';
 import { approvePairing, showRequest } from '../access/approve-pairing.ts';
 import { revokeAccess } from '../access/revoke-access.ts';
 import type { Tx } from '../command.ts';
 import { ensureConversation, insertPart } from '../delivery/insert-part.ts';
-import { ensureLane, type Lane, settingsOf, takeSeq } from '../lanes/lane-row.ts';
+import { ensureLane, type Lane, takeSeq } from '../lanes/lane-row.ts';
+import { changeSettings } from '../lanes/lane-settings.ts';
 import type { Accepting } from './accepting.ts';
-import type { CommandEffect, Decision } from './proposal.ts';
+import { changeItem } from './change-item.ts';
+import type { CommandEffect, CommandFinding, Decision, LaneSpec } from './proposal.ts';
 import { stop } from './stop.ts';
 
 type CommandDecision = Extract<Decision, { kind: 'command' }>;
-type Found = 'done' | 'nothing' | 'notPermitted' | 'limited';
-/** What an effect found, and whom it concerned. */
-type Finding = Found | { readonly found: Found; readonly who: string };
+/** What an effect found, and the values that its answer names. */
+type Finding =
+  | CommandFinding
+  | { readonly found: CommandFinding; readonly values: Readonly<Record<string, string | number>> };
 
 /** A command that acts at once, past the lane: its effect, its answer and its ledger row are one transaction. */
 export async function applyCommand(
@@ -21,9 +23,9 @@ export async function applyCommand(
   decision: CommandDecision,
 ): Promise<Acceptance> {
   const lane = await ensureLane(tx, decision.lane);
-  const finding = await carryOut(tx, lane, { accepting, effect: decision.effect });
-  const { found, who } = typeof finding === 'string' ? { found: finding, who: '' } : finding;
-  const text = decision.replies[found]?.replaceAll('{who}', () => who);
+  const finding = await carryOut(tx, lane, { accepting, effect: decision.effect, spec: decision.lane });
+  const { found, values } = typeof finding === 'string' ? { found: finding, values: {} } : finding;
+  const text = fill(decision.replies[found], values);
   if (text !== undefined) {
     const { proposal, input, effects } = accepting;
     const key = `${input.account}:${proposal.eventKey}:answer`;
@@ -37,19 +39,33 @@ export async function applyCommand(
   return { kind: 'command', command: decision.command };
 }
 
-async function carryOut(
-  tx: Tx,
-  lane: Lane,
-  { accepting, effect }: { accepting: Accepting; effect: CommandEffect },
-): Promise<Finding> {
+/** Names without a value stay: the text may be somebody's own words. */
+function fill(text: string | undefined, values: Readonly<Record<string, string | number>>) {
+  return text?.replace(/\{(\w+)\}/g, (whole, name: string) =>
+    Object.hasOwn(values, name) ? String(values[name]) : whole,
+  );
+}
+
+type Ordered = {
+  readonly accepting: Accepting;
+  readonly effect: CommandEffect;
+  readonly spec: LaneSpec;
+};
+
+async function carryOut(tx: Tx, lane: Lane, { accepting, effect, spec }: Ordered): Promise<Finding> {
   switch (effect.kind) {
     case 'none':
       return 'done';
     case 'stop':
       return stop(tx, lane, { accepting, effect });
-    case 'queue':
-      await changeQueue(tx, lane, effect.change);
-      return 'done';
+    case 'queue': {
+      const { change } = effect;
+      const settings = await changeSettings(tx, lane, { change, configured: spec.settings });
+      const { mode, debounceMs: debounce, quietMs: quiet, cap, drop } = settings;
+      return { found: 'done', values: { mode, debounce, quiet, cap, drop } };
+    }
+    case 'item':
+      return changeItem(tx, lane, { ...effect, effects: accepting.effects });
     case 'activation': {
       const key = accepting.proposal.conversationKey;
       await ensureConversation(tx, key);
@@ -64,7 +80,7 @@ async function carryOut(
       return approve(tx, { accepting, effect });
     case 'pair-show': {
       const shown = await showRequest(tx, effect);
-      if (shown.kind === 'asks') return { found: 'done', who: `${shown.name} (${shown.ref})` };
+      if (shown.kind === 'asks') return { found: 'done', values: { who: `${shown.name} (${shown.ref})` } };
       return shown.kind === 'limited' ? 'limited' : 'nothing';
     }
     case 'pair-revoke':
@@ -84,25 +100,12 @@ async function approve(tx: Tx, { accepting, effect }: Applying<'pair-approve'>):
   if (approved.kind === 'limited') return 'limited';
   if (approved.kind === 'unknown') return 'nothing';
   accepting.effects.deliveries.push(approved.conversationKey);
-  return { found: 'done', who: `${approved.name} (${approved.ref})` };
+  return { found: 'done', values: { who: `${approved.name} (${approved.ref})` } };
 }
 
 async function revoke(tx: Tx, { accepting, effect }: Applying<'pair-revoke'>): Promise<Finding> {
-  const { people, requests, cancels } = await revokeAccess(tx, effect);
+  const { people, requests, cancels, wakes } = await revokeAccess(tx, effect);
   accepting.effects.cancels.push(...cancels);
-  return { found: people + requests > 0 ? 'done' : 'nothing', who: effect.ref };
-}
-
-async function changeQueue(tx: Tx, lane: Lane, change: Partial<QueueSettings> | 'reset'): Promise<void> {
-  if (change === 'reset') {
-    // The configuration's settings return with the next accepted message.
-    await tx.db.updateTable('lanes').set({ overrides: null }).where('key', '=', lane.key).execute();
-    return;
-  }
-  const settings = { ...settingsOf(lane), ...change };
-  await tx.db
-    .updateTable('lanes')
-    .set({ ...settings, overrides: JSON.stringify(change) })
-    .where('key', '=', lane.key)
-    .execute();
+  accepting.effects.wakes.push(...wakes);
+  return { found: people + requests > 0 ? 'done' : 'nothing', values: { who: effect.ref } };
 }

@@ -23,7 +23,8 @@ export async function makeRoom(
   { lane, item, accepting, open }: Arriving,
 ): Promise<'room' | 'refused'> {
   if (item.kind === 'command') return 'room';
-  const waiting = open.filter((row) => row.kind === 'message');
+  // The oldest gives way, also to one that somebody has put ahead of it.
+  const waiting = open.filter((row) => row.kind === 'message').toSorted((a, b) => a.seq - b.seq);
   if (waiting.length < lane.cap) return 'room';
   const { proposal, input, effects } = accepting;
   const tell = async (text: string) => {

@@ -5,6 +5,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { Approval } from '../access/approve-pairing.ts';
 import type { PairingRequest } from '../access/request-pairing.ts';
 import type { Standing } from '../access/standing.ts';
+import type { Actor } from '../items/actor.ts';
 import type { InboxContent } from '../json.ts';
 import type { LinkStep } from '../links/link-step.ts';
 import type { SeenLinks } from '../links/read-links.ts';
@@ -116,19 +117,43 @@ export type CommandEffect =
       readonly linked?: { readonly people: readonly string[]; readonly formerLane: string };
     }
   | { readonly kind: 'queue'; readonly change: Partial<QueueSettings> | 'reset' }
+  /** To what waits in the lane. */
+  | { readonly kind: 'item'; readonly actor: Actor; readonly change: ItemChange }
   | { readonly kind: 'activation'; readonly value: 'mention' | 'always' }
   | { readonly kind: 'pair-approve'; readonly approval: Approval }
   | { readonly kind: 'pair-show'; readonly codeHash: string }
   | { readonly kind: 'pair-revoke'; readonly ref: string };
 
-/** What to answer, by what the effect found; `{who}` stands for whom it concerned. Absent: nothing is said. */
-export type CommandReplies = {
-  readonly route: ReplyRoute;
-  readonly done?: string;
-  readonly nothing?: string;
-  readonly notPermitted?: string;
-  readonly limited?: string;
+/** A change of what waits; `told` is for a sender who does not see it happen. */
+export type ItemChange =
+  | { readonly kind: 'cancel'; readonly number: number; readonly told: string }
+  | { readonly kind: 'cancel-all'; readonly told: string }
+  | { readonly kind: 'promote'; readonly number: number }
+  | {
+      readonly kind: 'edit';
+      readonly number: number;
+      readonly text: string;
+      readonly prompt: string;
+      readonly newId: string;
+    };
+
+/** What to answer, by what the effect found. Absent: nothing is said. */
+export type CommandReplies = { readonly route: ReplyRoute } & {
+  /** `{name}` stands for what the effect found under that name: `{who}` it concerned, a `{mode}`. */
+  readonly [Found in CommandFinding]?: string;
 };
+
+/** The last five are of a change to what waits. */
+export type CommandFinding =
+  | 'done'
+  | 'nothing'
+  | 'notPermitted'
+  | 'limited'
+  | 'steered'
+  | 'working'
+  | 'ended'
+  | 'kept'
+  | 'behind';
 
 export type AcceptInput = {
   readonly account: string;

@@ -1,11 +1,11 @@
 import type { Selectable } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
-import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { Tx } from '../command.ts';
 import { insertNewRow, insertRow } from '../insert-row.ts';
 import type { LaneSpec } from '../intake/proposal.ts';
 import { prepared, type Slots } from '../prepared.ts';
 import type { LanesTable } from '../tables.ts';
+import { followConfiguration } from './lane-settings.ts';
 
 export type Lane = Selectable<LanesTable>;
 
@@ -35,7 +35,7 @@ export async function lockLaneAt(tx: Tx, key: string, epoch: number): Promise<La
 /** Locks the lane, making it and its first session when they do not exist. */
 export async function ensureLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
   const known = await lockLane(tx, spec.key);
-  if (known) return followConfiguration(tx, known, spec);
+  if (known) return followConfiguration(tx, known, spec.settings);
   const { settings } = spec;
   const isNew = await insertNewRow(tx, 'lanes', {
     key: spec.key,
@@ -104,27 +104,3 @@ const advanceSeqOfArrival = prepared((db, of: Slots<{ laneKey: string; now: numb
     .where('key', '=', of.laneKey)
     .returning('nextSeq'),
 );
-
-export function settingsOf(lane: Lane): QueueSettings {
-  return {
-    mode: lane.mode as QueueSettings['mode'],
-    debounceMs: lane.debounceMs,
-    quietMs: lane.quietMs,
-    cap: lane.cap,
-    drop: lane.drop as QueueSettings['drop'],
-  };
-}
-
-async function followConfiguration(tx: Tx, lane: Lane, spec: LaneSpec): Promise<Lane> {
-  if (lane.overrides !== null) return lane;
-  const { settings } = spec;
-  const isSame =
-    lane.mode === settings.mode &&
-    lane.debounceMs === settings.debounceMs &&
-    lane.quietMs === settings.quietMs &&
-    lane.cap === settings.cap &&
-    lane.drop === settings.drop;
-  if (isSame) return lane;
-  await tx.db.updateTable('lanes').set(settings).where('key', '=', lane.key).execute();
-  return { ...lane, ...settings };
-}

@@ -1,4 +1,6 @@
+import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { StoreQuery } from '../command.ts';
+import { json } from '../json.ts';
 import { isOpenItem } from '../open-rows.ts';
 
 export type SessionSummary = {
@@ -46,7 +48,8 @@ export type LaneStatus = {
   readonly quietMs: number;
   readonly cap: number;
   readonly drop: string;
-  readonly isOverridden: boolean;
+  /** What `/queue` has named for this lane. */
+  readonly overrides: Partial<QueueSettings>;
   readonly isRunning: boolean;
   readonly runStartedAt: number | undefined;
   readonly waiting: number;
@@ -76,7 +79,7 @@ export const readLaneStatus: StoreQuery<{ readonly laneKey: string }, LaneStatus
       quietMs,
       cap,
       drop,
-      isOverridden: lane.overrides !== null,
+      overrides: json.queueSettings(lane.overrides),
       isRunning: lane.runId !== null,
       runStartedAt: run?.startedAt,
       waiting: Number(waiting?.count ?? 0),

@@ -1,0 +1,150 @@
+import type { StoreCommand, Tx } from '../command.ts';
+import { insertPart } from '../delivery/insert-part.ts';
+import { changeSummary, takeBack } from '../intake/corrections.ts';
+import { type Effects, noEffects } from '../intake/proposal.ts';
+import { json } from '../json.ts';
+import { type Lane, lockLane } from '../lanes/lane-row.ts';
+import { isOpenItem } from '../open-rows.ts';
+import type { Actor } from './actor.ts';
+import {
+  type Changed,
+  findItem,
+  type ItemAsked,
+  type ItemRow,
+  isOwn,
+  lateFor,
+  mayChange,
+  recordChange,
+  wakeAtRest,
+} from './item-change.ts';
+import { excerptOf } from './item-excerpt.ts';
+
+export type Cancelling = {
+  readonly actor: Actor;
+  /** For a sender who does not see it happen; `{excerpt}` stands for the message. */
+  readonly told: string;
+};
+
+type InTransaction = { readonly effects: Effects };
+
+/**
+ * Ends a waiting message as cancelled, with who did it. One that the active run has taken is not torn
+ * out of it: corrections of it that nobody has read are taken back, and the caller offers a stop. The
+ * caller holds the lane's lock.
+ */
+export async function cancel(
+  tx: Tx,
+  lane: Lane,
+  { number, actor, told, effects }: ItemAsked & Cancelling & InTransaction,
+): Promise<Changed> {
+  const row = await findItem(tx, lane, number);
+  if (!row) return { kind: 'unknown' };
+  if (!mayChange(actor, row)) return { kind: 'not-permitted' };
+  if (await endWaiting(tx, row, actor)) {
+    await settle(tx, lane, { row, actor, told, effects });
+    return { kind: 'done', excerpt: excerptOf(row) };
+  }
+  const found = { row: (await findItem(tx, lane, number)) ?? row, lane };
+  if (await changeSummary(tx, found, undefined)) {
+    await end(tx, row, actor);
+    await settle(tx, lane, { row, actor, told, effects });
+    return { kind: 'done', excerpt: excerptOf(row) };
+  }
+  if (found.row.state === 'taken') await takeBack(tx, found, ending(actor).outcomeReason);
+  return lateFor(found.row);
+}
+
+/** Everything that waits, or what of it is the actor's own; what the cap has summarised too. Returns how many. */
+export async function cancelAll(
+  tx: Tx,
+  lane: Lane,
+  { actor, told, effects }: Cancelling & InTransaction,
+): Promise<number> {
+  const open = await tx.db
+    .selectFrom('inbox')
+    .selectAll()
+    .where('laneKey', '=', lane.key)
+    .where(isOpenItem())
+    .execute();
+  let count = 0;
+  for (const row of open) {
+    if (!mayChange(actor, row) || !(await endWaiting(tx, row, actor))) continue;
+    await settle(tx, lane, { row, actor, told, effects });
+    count++;
+  }
+  const summaries = json.summaries(lane.overflow);
+  const left = [];
+  for (const summary of summaries) {
+    const row = await findItem(tx, lane, summary.seq);
+    if (!row || !mayChange(actor, row)) {
+      left.push(summary);
+      continue;
+    }
+    await end(tx, row, actor);
+    await settle(tx, lane, { row, actor, told, effects });
+    count++;
+  }
+  const overflow = left.length === 0 ? null : JSON.stringify(left);
+  if (left.length < summaries.length)
+    await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
+  return count;
+}
+
+function ending({ ref }: Actor) {
+  return { state: 'ended', outcome: 'cancelled', outcomeReason: `by ${ref}` } as const;
+}
+
+async function endWaiting(tx: Tx, row: ItemRow, actor: Actor): Promise<boolean> {
+  const rows = tx.db.updateTable('inbox').set(ending(actor)).where('id', '=', row.id);
+  const { numUpdatedRows } = await rows.where(isOpenItem()).executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+async function end(tx: Tx, row: ItemRow, actor: Actor): Promise<void> {
+  await tx.db.updateTable('inbox').set(ending(actor)).where('id', '=', row.id).execute();
+}
+
+type Settling = Cancelling & InTransaction & { readonly row: ItemRow };
+
+/** On record; told to a sender who did not ask for it and cannot see it; and what waited behind it may be due. */
+async function settle(tx: Tx, lane: Lane, { row, actor, told, effects }: Settling): Promise<void> {
+  await recordChange(tx, { laneKey: lane.key, inboxId: row.id, kind: 'cancel', by: actor.ref });
+  wakeAtRest(tx, lane, effects);
+  if (isOwn(actor, row) || row.conversationKey === actor.conversationKey) return;
+  const text = told.replaceAll('{excerpt}', () => excerptOf(row));
+  const content = { kind: 'text', text: { text, spans: [] } } as const;
+  const part = {
+    key: `${row.id}:cancelled`,
+    route: json.route(row.route),
+    content,
+    purpose: 'notice',
+  } as const;
+  effects.deliveries.push(await insertPart(tx, part));
+}
+
+/** Safe to repeat: a message is cancelled once. */
+export const cancelItem: StoreCommand<
+  ItemAsked & Cancelling & { readonly laneKey: string },
+  { readonly changed: Changed; readonly effects: Effects }
+> = {
+  name: 'cancelItem',
+  run: async (tx, { laneKey, ...asked }) => {
+    const effects = noEffects();
+    const lane = await lockLane(tx, laneKey);
+    const changed: Changed = lane ? await cancel(tx, lane, { ...asked, effects }) : { kind: 'unknown' };
+    return { changed, effects };
+  },
+};
+
+/** Safe to repeat: what is cancelled waits no more. */
+export const cancelItems: StoreCommand<
+  Cancelling & { readonly laneKey: string },
+  { readonly count: number; readonly effects: Effects }
+> = {
+  name: 'cancelItems',
+  run: async (tx, { laneKey, ...asked }) => {
+    const effects = noEffects();
+    const lane = await lockLane(tx, laneKey);
+    return { count: lane ? await cancelAll(tx, lane, { ...asked, effects }) : 0, effects };
+  },
+};

@@ -1,0 +1,113 @@
+import type { Authority } from '#contracts/outcome.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
+import { behindLead, changeSummary, correct, isInActiveRun, markCorrection } from '../intake/corrections.ts';
+import { oneLine } from '../intake/make-room.ts';
+import { type Effects, noEffects } from '../intake/proposal.ts';
+import { json } from '../json.ts';
+import { type Lane, lockLane } from '../lanes/lane-row.ts';
+import { isOpenItem } from '../open-rows.ts';
+import {
+  type Changed,
+  findItem,
+  type ItemAsked,
+  type ItemRow,
+  lateFor,
+  mayChange,
+  recordChange,
+} from './item-change.ts';
+
+export type Rewording = {
+  readonly text: string;
+  /** The text as the model reads it, in the name and with the rights of the message's own sender. */
+  readonly prompt: string;
+  /** Id of the correction, should the message have been taken. */
+  readonly newId: string;
+};
+
+/**
+ * Gives a waiting message other words; sender, rights, place and files stay. One that the active run
+ * works on is corrected by a steer, as if its sender had edited it. The caller holds the lane's lock.
+ */
+export async function edit(
+  tx: Tx,
+  lane: Lane,
+  { number, actor, effects, ...words }: ItemAsked & Rewording & { readonly effects: Effects },
+): Promise<Changed> {
+  const row = await findItem(tx, lane, number);
+  if (!row) return { kind: 'unknown' };
+  if (!mayChange(actor, row)) return { kind: 'not-permitted' };
+  if (row.kind === 'command') return { kind: 'kept' };
+  const changed = await reword(tx, lane, { row, words, effects });
+  if (changed.kind === 'done' || changed.kind === 'steered')
+    await recordChange(tx, { laneKey: lane.key, inboxId: row.id, kind: 'edit', by: actor.ref });
+  return changed;
+}
+
+type Reworded = { readonly row: ItemRow; readonly words: Rewording; readonly effects: Effects };
+
+async function reword(tx: Tx, lane: Lane, { row, words, effects }: Reworded): Promise<Changed> {
+  const { text, newId } = words;
+  const content = json.content(row.content);
+  const prompt = behindLead(content, words.prompt);
+  const isCorrection = content.note?.kind === 'correction';
+  const reworded = { ...content, text, prompt: isCorrection ? markCorrection(prompt) : prompt };
+  const excerpt = oneLine(text);
+  const rows = tx.db
+    .updateTable('inbox')
+    .set({ content: JSON.stringify(reworded) })
+    .where('id', '=', row.id);
+  const { numUpdatedRows } = await rows.where(isOpenItem()).executeTakeFirst();
+  if (numUpdatedRows > 0n) return { kind: 'done', excerpt };
+  const found = { row: (await findItem(tx, lane, row.seq)) ?? row, lane };
+  if (isInActiveRun(found)) {
+    await rows.execute();
+    await correct(tx, { found, text, prompt: words.prompt, newId, effects });
+    return { kind: 'steered' };
+  }
+  if (!(await changeSummary(tx, found, oneLine(prompt)))) return lateFor(found.row);
+  await rows.execute();
+  return { kind: 'done', excerpt };
+}
+
+/** Safe to repeat: the same words change nothing more. */
+export const editItem: StoreCommand<
+  ItemAsked & Rewording & { readonly laneKey: string },
+  { readonly changed: Changed; readonly effects: Effects }
+> = {
+  name: 'editItem',
+  run: async (tx, { laneKey, ...asked }) => {
+    const effects = noEffects();
+    const lane = await lockLane(tx, laneKey);
+    const changed: Changed = lane ? await edit(tx, lane, { ...asked, effects }) : { kind: 'unknown' };
+    return { changed, effects };
+  },
+};
+
+/** What never changes of a message: as whose the model reads its words. */
+export type Author = {
+  readonly name: string;
+  readonly authority: Authority;
+  readonly sentAt: number;
+  readonly isGroup: boolean;
+};
+
+export const readAuthor: StoreQuery<
+  { readonly laneKey: string; readonly number: number },
+  Author | undefined
+> = {
+  query: 'readAuthor',
+  run: async (tx, { laneKey, number }) => {
+    const row = await tx.db
+      .selectFrom('inbox')
+      .innerJoin('lanes', 'lanes.key', 'inbox.laneKey')
+      .select(['inbox.content', 'inbox.authority', 'lanes.chatKind'])
+      .where('inbox.laneKey', '=', laneKey)
+      .where('inbox.seq', '=', number)
+      .executeTakeFirst();
+    if (!row) return undefined;
+    const { sender, sentAt } = json.content(row.content);
+    // Written by us when the message was accepted.
+    const authority = row.authority as Authority;
+    return { name: sender.name, authority, sentAt, isGroup: row.chatKind === 'group' };
+  },
+};

@@ -1,0 +1,72 @@
+/**
+ * What people do to messages that wait: cancel, promote, edit. Each step locks the lane's row first, and
+ * each is a conditional update of the waiting row; one that finds the row taken or ended says so, or does
+ * what a deletion or an edit of the message would do, in the same transaction. Chat, page and command
+ * line use the same steps. Every change of a message is on record in `itemChanges`.
+ */
+import type { Selectable } from 'kysely';
+import type { Tx } from '../command.ts';
+import { insertRow } from '../insert-row.ts';
+import type { Effects } from '../intake/proposal.ts';
+import type { Lane } from '../lanes/lane-row.ts';
+import type { InboxTable, ItemChangesTable } from '../tables.ts';
+import type { Actor } from './actor.ts';
+
+export type ItemRow = Selectable<InboxTable>;
+
+/** A message by its number: its place in the lane's count, which never changes and is never given twice. */
+export type ItemAsked = { readonly number: number; readonly actor: Actor };
+
+export type Changed =
+  | { readonly kind: 'done'; readonly excerpt: string }
+  /** The active run works on it and is told of the correction. */
+  | { readonly kind: 'steered' }
+  /** The active run works on it: only a stop would still help. */
+  | { readonly kind: 'working' }
+  | { readonly kind: 'ended'; readonly outcome: string }
+  /** A command of the lane keeps its words and its place; it can be cancelled. */
+  | { readonly kind: 'kept' }
+  /** A `/new` waits in front of it, which nothing passes. */
+  | { readonly kind: 'behind' }
+  | { readonly kind: 'not-permitted' }
+  | { readonly kind: 'unknown' };
+
+export function findItem(tx: Tx, lane: Lane, number: number): Promise<ItemRow | undefined> {
+  return tx.db
+    .selectFrom('inbox')
+    .selectAll()
+    .where('laneKey', '=', lane.key)
+    .where('seq', '=', number)
+    .executeTakeFirst();
+}
+
+/** `<channel>:<peer>`; an account's key begins with its channel. */
+export function senderRef({ account, senderId }: Pick<ItemRow, 'account' | 'senderId'>): string {
+  return `${account.split('/')[0]}:${senderId}`;
+}
+
+export function isOwn(actor: Actor, row: Pick<ItemRow, 'account' | 'senderId'>): boolean {
+  return actor.people.includes(senderRef(row));
+}
+
+export function mayChange(actor: Actor, row: Pick<ItemRow, 'account' | 'senderId'>): boolean {
+  return actor.mayChangeAny || isOwn(actor, row);
+}
+
+/** What to say of a row that did not wait any more when it was to be changed. */
+export function lateFor(row: Pick<ItemRow, 'state' | 'outcome'>): Changed {
+  return row.state === 'taken' ? { kind: 'working' } : { kind: 'ended', outcome: row.outcome ?? 'ended' };
+}
+
+export async function recordChange(
+  tx: Tx,
+  change: Pick<ItemChangesTable, 'laneKey' | 'inboxId' | 'kind' | 'by'>,
+): Promise<void> {
+  await insertRow(tx, 'itemChanges', { id: crypto.randomUUID(), ...change, at: tx.now });
+}
+
+/** What waits in a lane that rests may be due by now. A lane at work looks by itself. */
+export function wakeAtRest(tx: Tx, lane: Lane, effects: Effects): void {
+  if (lane.runId !== null && lane.leaseUntil > tx.now) return;
+  effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });
+}

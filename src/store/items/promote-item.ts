@@ -1,0 +1,68 @@
+import type { StoreCommand, Tx } from '../command.ts';
+import { type OpenItem, readOpenItems } from '../intake/open-items.ts';
+import { type Effects, noEffects } from '../intake/proposal.ts';
+import { type Lane, lockLane } from '../lanes/lane-row.ts';
+import {
+  type Changed,
+  findItem,
+  type ItemAsked,
+  type ItemRow,
+  isOwn,
+  lateFor,
+  recordChange,
+  wakeAtRest,
+} from './item-change.ts';
+import { excerptOf } from './item-excerpt.ts';
+import { putAhead } from './put-ahead.ts';
+
+/**
+ * Puts a waiting message before all else that waits; its number stays. Nothing passes a `/new` that waits:
+ * what was sent after it belongs to the new conversation, what was sent before it to the old one. Parts of
+ * one album or text go together. The caller holds the lane's lock.
+ */
+export async function promote(
+  tx: Tx,
+  lane: Lane,
+  { number, actor, effects }: ItemAsked & { readonly effects: Effects },
+): Promise<Changed> {
+  const row = await findItem(tx, lane, number);
+  if (!row) return { kind: 'unknown' };
+  if (!actor.mayChangeAny && !(actor.mayPromoteOwn && isOwn(actor, row))) return { kind: 'not-permitted' };
+  if (row.kind === 'command') return { kind: 'kept' };
+  const open = await readOpenItems(tx, lane.key);
+  if (isBehindCommand(open, row)) return { kind: 'behind' };
+  const ids = partsOf(open, row);
+  const isFirst = open.slice(0, ids.length).every(({ id }) => ids.includes(id));
+  if (ids.length > 0 && isFirst) return { kind: 'done', excerpt: excerptOf(row) };
+  if (ids.length === 0 || (await putAhead(tx, lane, ids)) === 0) return lateFor(row);
+  for (const inboxId of ids)
+    await recordChange(tx, { laneKey: lane.key, inboxId, kind: 'promote', by: actor.ref });
+  wakeAtRest(tx, lane, effects);
+  return { kind: 'done', excerpt: excerptOf(row) };
+}
+
+/** A command keeps its place, so whatever has come after it stands behind it. */
+function isBehindCommand(open: readonly OpenItem[], { seq }: { readonly seq: number }): boolean {
+  return open.some((item) => item.kind === 'command' && item.seq < seq);
+}
+
+function partsOf(open: readonly OpenItem[], row: ItemRow): readonly string[] {
+  if (!open.some(({ id }) => id === row.id)) return [];
+  const isPart = (item: OpenItem) =>
+    item.id === row.id || (row.bundle !== null && item.bundle === row.bundle);
+  return open.filter((item) => isPart(item) && !isBehindCommand(open, item)).map(({ id }) => id);
+}
+
+/** Safe to repeat: what stands first is left there. */
+export const promoteItem: StoreCommand<
+  ItemAsked & { readonly laneKey: string },
+  { readonly changed: Changed; readonly effects: Effects }
+> = {
+  name: 'promoteItem',
+  run: async (tx, { laneKey, ...asked }) => {
+    const effects = noEffects();
+    const lane = await lockLane(tx, laneKey);
+    const changed: Changed = lane ? await promote(tx, lane, { ...asked, effects }) : { kind: 'unknown' };
+    return { changed, effects };
+  },
+};

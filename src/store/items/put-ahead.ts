@@ -1,0 +1,43 @@
+import type { Tx } from '../command.ts';
+import { isAlike } from '../lanes/choose-batch.ts';
+import { type Lane, takeSeq } from '../lanes/lane-row.ts';
+import { readWaiting } from '../lanes/waiting-rows.ts';
+import { isOpenItem } from '../open-rows.ts';
+import { recordChange } from './item-change.ts';
+
+/**
+ * Gives waiting rows a rank before everything that waits; among themselves they keep the order of
+ * arrival. The rank is the next number of the lane, negated, so that whoever is put ahead last comes
+ * first, also before what a run gives back. Returns how many rows still waited. The caller holds the lock.
+ */
+export async function putAhead(tx: Tx, lane: Lane, ids: readonly string[]): Promise<number> {
+  const rank = -(await takeSeq(tx, lane.key));
+  const { numUpdatedRows } = await tx.db
+    .updateTable('inbox')
+    .set({ rank })
+    .where('id', 'in', ids)
+    .where(isOpenItem())
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
+/**
+ * `interrupt`: the newest message runs next, and those that waited with it come along as its context.
+ * What has another route or authority keeps its order behind them. Behind a `/new` that waits nobody is
+ * put ahead: that run ends by the command, and what was sent after it is read in the order of arrival.
+ */
+export async function putNewestAhead(
+  tx: Tx,
+  lane: Lane,
+  { id, by }: { readonly id: string; readonly by: string },
+): Promise<void> {
+  const waiting = await readWaiting(tx, lane.key);
+  const newest = waiting.find((row) => row.id === id);
+  if (!newest || waiting.some((row) => row.kind === 'command')) return;
+  const together = waiting.filter((row) => isAlike(newest, row));
+  const isAhead = waiting.slice(0, together.length).every((row) => together.includes(row));
+  if (isAhead) return;
+  const ids = together.map((row) => row.id);
+  await putAhead(tx, lane, ids);
+  for (const inboxId of ids) await recordChange(tx, { laneKey: lane.key, inboxId, kind: 'interrupt', by });
+}
