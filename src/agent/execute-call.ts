@@ -1,9 +1,10 @@
+import type { Parked, Tool, ToolOutput } from '#contracts/tool.ts';
 import { settleWithGrace } from './abortable.ts';
-import { cleanText } from './clean-text.ts';
+import { cleanText, fitBytes } from './clean-text.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import type { Prepared } from './prepare-call.ts';
-import { cutText } from './result-text.ts';
+import { cutText, resultText } from './result-text.ts';
 import type { RunScope } from './run-scope.ts';
 import { boundResult, errorResult } from './tool-result.ts';
 
@@ -17,16 +18,37 @@ export type Execution = {
 
 /** How long a tool may take to stop after an abort; what it still returns is its true result. */
 const stopGraceMs = 1000;
+/** Of what a parked call waits for. */
+const maxReasonBytes = 200;
+
+export type CallEnd =
+  | { readonly kind: 'result'; readonly result: ToolResult }
+  /** No result yet: somebody outside gives it later, past `afterToolCall`. */
+  | { readonly kind: 'parked'; readonly reason: string };
 
 /** Runs one tool. Never throws, and outlasts an abort by `stopGraceMs` per step at most. */
-export async function executeCall(ready: ReadyCall, execution: Execution): Promise<ToolResult> {
+export async function executeCall(ready: ReadyCall, execution: Execution): Promise<CallEnd> {
   const { scope } = execution;
-  if (scope.signal.aborted) return errorResult(cutText(scope.cut()));
-  const result = await runTool(ready, execution);
-  return boundResult(await passHook(ready, boundResult(result), execution));
+  if (scope.signal.aborted) return ended(errorResult(cutText(scope.cut())));
+  const end = await runTool(ready, execution);
+  if (end.kind === 'parked') return end;
+  return ended(boundResult(await passHook(ready, boundResult(end.result), execution)));
 }
 
-async function runTool({ call, tool, input }: ReadyCall, execution: Execution): Promise<ToolResult> {
+/** What a tool gave back: its result, or its wish to wait, which only a durable one may have. */
+export function callEndOf(output: ToolOutput | Parked, tool: Pick<Tool, 'replay'>): CallEnd {
+  if (typeof output !== 'object' || output === null || !('parked' in output)) {
+    return ended({ output, isError: false });
+  }
+  if (tool.replay !== 'durable') return ended(errorResult(resultText.mayNotWait));
+  return { kind: 'parked', reason: fitBytes(cleanText(output.parked.reason), maxReasonBytes) };
+}
+
+function ended(result: ToolResult): CallEnd {
+  return { kind: 'result', result };
+}
+
+async function runTool({ call, tool, input }: ReadyCall, execution: Execution): Promise<CallEnd> {
   const { config, scope, onUpdate } = execution;
   let isRunning = true;
   const ctx = {
@@ -41,12 +63,13 @@ async function runTool({ call, tool, input }: ReadyCall, execution: Execution): 
   const settled = await settleWithGrace(() => tool.execute(input, ctx), scope.signal, grace);
   isRunning = false;
 
-  if (settled.kind === 'done') return { output: settled.value, isError: false };
+  if (settled.kind === 'done') return callEndOf(settled.value, tool);
   if (settled.kind === 'aborted') {
-    return errorResult(`${cutText(scope.cut())}; it had started and did not stop, its outcome is unknown`);
+    const text = `${cutText(scope.cut())}; it had started and did not stop, its outcome is unknown`;
+    return ended(errorResult(text));
   }
-  if (scope.signal.aborted) return errorResult(cutText(scope.cut()));
-  return errorResult(toolErrorText(settled.error));
+  if (scope.signal.aborted) return ended(errorResult(cutText(scope.cut())));
+  return ended(errorResult(toolErrorText(settled.error)));
 }
 
 /** What a tool throws is written for the model. */

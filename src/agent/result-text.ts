@@ -10,6 +10,7 @@ export const resultText = {
   truncated: 'not run: the answer reached its length limit, so the arguments may be incomplete',
   noTools: 'not run: no tools are available for this answer',
   brokenOff: "not run: the model's answer broke off",
+  mayNotWait: 'the tool asked to wait for an answer, which only a durable tool may do',
 } as const;
 
 /** The result of a call that the end of the run kept from running or finishing. */

@@ -4,7 +4,7 @@
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
 import { createEventFeed } from './event-feed.ts';
-import { executeCall, type ReadyCall } from './execute-call.ts';
+import { type CallEnd, executeCall, type ReadyCall } from './execute-call.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import { type Preparation, type Prepared, prepareCall } from './prepare-call.ts';
 import { cutText, resultText } from './result-text.ts';
@@ -17,7 +17,7 @@ export type ToolBatch = Preparation & {
 };
 
 export type BatchOutcome = {
-  /** One per call, in source order. */
+  /** One per call, in source order; none of a call that is parked or, behind it, was not started. */
   readonly results: readonly AgentMessage[];
   readonly steering: readonly AgentMessage[];
   readonly halt?: BatchHalt;
@@ -26,6 +26,7 @@ export type BatchOutcome = {
 export type BatchHalt =
   | { readonly kind: 'denied' }
   | { readonly kind: 'loop_guard' }
+  | { readonly kind: 'parked' }
   /** Asking for steering messages threw. */
   | { readonly kind: 'failed'; readonly error: unknown };
 
@@ -46,7 +47,8 @@ export async function* runToolBatch(batch: ToolBatch): AsyncGenerator<AgentEvent
     }
     const prepared = rest === undefined ? await prepareGroup(group, batch) : answerAll(group, rest);
     const outcome = yield* runGroup(prepared.calls, batch);
-    results.push(...outcome);
+    results.push(...outcome.results);
+    if (outcome.isParked) return { results, steering, halt: { kind: 'parked' } };
     if (prepared.halt !== undefined) [halt, rest] = [{ kind: prepared.halt }, resultText.cancelled];
   }
   return { results, steering, ...(halt === undefined ? {} : { halt }) };
@@ -114,12 +116,21 @@ function withdraw(prepared: readonly Prepared[], text: string): readonly Prepare
 async function* runGroup(
   prepared: readonly Prepared[],
   batch: ToolBatch,
-): AsyncGenerator<AgentEvent, readonly AgentMessage[], void> {
+): AsyncGenerator<
+  AgentEvent,
+  { readonly results: readonly AgentMessage[]; readonly isParked: boolean },
+  void
+> {
   const results = yield* tellAnswered(prepared);
   const ready = prepared.filter((each) => each.kind === 'ready');
   for (const { call } of ready) yield { type: 'tool_execution_start', call };
-  for (const [callId, result] of yield* execute(ready, batch)) results.set(callId, result);
-  return yield* tellResults(prepared, results, batch.config);
+  const parked = new Set<string>();
+  for (const [callId, end] of yield* execute(ready, batch)) {
+    if (end.kind === 'parked') parked.add(callId);
+    else results.set(callId, end.result);
+  }
+  const ended = prepared.filter(({ call }) => !parked.has(call.id));
+  return { results: yield* tellResults(ended, results, batch.config), isParked: parked.size > 0 };
 }
 
 type Results = Map<string, ToolResult>;
@@ -134,29 +145,48 @@ async function* tellAnswered(prepared: readonly Prepared[]): AsyncGenerator<Agen
   return results;
 }
 
-/** Starts all and hands on what they tell, as it comes. */
+/**
+ * Starts all and hands on what they tell, as it comes. That a call is parked is told last: should the run
+ * be cut short until then, it is answered like every other.
+ */
 async function* execute(
   ready: readonly ReadyCall[],
   { config, scope }: ToolBatch,
-): AsyncGenerator<AgentEvent, Results, void> {
-  const results: Results = new Map();
+): AsyncGenerator<AgentEvent, ReadonlyMap<string, CallEnd>, void> {
+  const ends = new Map<string, CallEnd>();
   const feed = createEventFeed<AgentEvent>();
   const onUpdate = (callId: string, text: string) =>
     feed.push({ type: 'tool_execution_update', callId, text });
   const running = ready.map(async (each) => {
-    const result = await executeCall(each, { config, scope, onUpdate });
-    results.set(each.call.id, result);
-    feed.push(endEvent(each.call, result));
+    const end = await executeCall(each, { config, scope, onUpdate });
+    ends.set(each.call.id, end);
+    feed.push(end.kind === 'parked' ? parkedEvent(each.call, end.reason) : endEvent(each.call, end.result));
   });
 
   for (let open = ready.length; open > 0; ) {
     for (const event of await feed.take()) {
-      if (event.type === 'tool_execution_end') open -= 1;
-      yield event;
+      const isParked = event.type === 'tool_execution_parked';
+      if (isParked || event.type === 'tool_execution_end') open -= 1;
+      if (!isParked) yield event;
     }
   }
   await Promise.all(running);
-  return results;
+  for (const { call } of ready) {
+    const end = ends.get(call.id);
+    if (end?.kind !== 'parked') continue;
+    if (!scope.signal.aborted) {
+      yield parkedEvent(call, end.reason);
+      continue;
+    }
+    const result = errorResult(cutText(scope.cut()));
+    ends.set(call.id, { kind: 'result', result });
+    yield endEvent(call, result);
+  }
+  return ends;
+}
+
+function parkedEvent({ id, name }: ToolCallData, reason: string): AgentEvent {
+  return { type: 'tool_execution_parked', callId: id, name, reason };
 }
 
 function endEvent({ id, name }: ToolCallData, { output, isError }: ToolResult): AgentEvent {

@@ -175,6 +175,10 @@ async function* closeTurn(
 ): AsyncGenerator<AgentEvent, TurnOutcome, void> {
   const { conversation, scope } = run;
   for (const result of batch.results) conversation.append(result);
+  if (batch.halt?.kind === 'parked') {
+    yield* inject(batch.steering, conversation);
+    return { kind: 'ended', end: { reason: 'parked' } };
+  }
   const hasCalls = batch.results.length > 0;
   const isCut = scope.signal.aborted;
   const message = markedMessage(answer.message, run, batch);

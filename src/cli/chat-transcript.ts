@@ -153,6 +153,8 @@ function onEvent(
         transcript: { ...transcript, hasDraft: false },
         lines: [{ kind: 'preview', text: undefined }],
       };
+    case 'parked':
+      return { transcript, lines: [{ kind: 'tool', text: `waiting for ${event.reason}` }] };
     case 'changed':
       return { transcript, lines: [] };
     default:

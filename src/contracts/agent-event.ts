@@ -23,6 +23,13 @@ export type AgentEvent =
       readonly result: ToolOutput;
       readonly isError: boolean;
     }
+  /** The call waits for an answer from outside and has neither end nor result; the run ends as `parked`. */
+  | {
+      readonly type: 'tool_execution_parked';
+      readonly callId: string;
+      readonly name: string;
+      readonly reason: string;
+    }
   | {
       readonly type: 'turn_end';
       /** Its finish reason may differ from that at `message_end`: `permission_denied`, `canceled`, `timeout`. */
@@ -50,5 +57,7 @@ export type EndReason =
   | 'model_error'
   | 'turn_limit'
   | 'loop_guard'
+  /** Not over: it goes on, as a resumed run, when its open calls have their results. Its turn has no end. */
+  | 'parked'
   /** Something inside threw: a hook, a middleware, the conversion of the context. */
   | 'failed';

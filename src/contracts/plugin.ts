@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Log } from './log.ts';
-import type { ToolFactory } from './tool.ts';
+import type { SettleCall, ToolFactory } from './tool.ts';
 
 /** What a plugin folder exports as `plugin` from its `index.ts`. */
 export interface PluginDefinition<Config = unknown> {
@@ -22,4 +22,6 @@ export interface PluginApi {
      */
     register(name: string, factory: ToolFactory): void;
   };
+  /** Answers a call of one of its tools that is parked, also one from before a restart. */
+  readonly settle: SettleCall;
 }

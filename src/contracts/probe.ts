@@ -19,6 +19,8 @@ export type KillPoint =
   | 'preview-sent'
   | 'tool-started'
   | 'tool-finished'
+  | 'parked'
+  | 'settled'
   | 'steered'
   | 'turn-committed'
   | 'finished'

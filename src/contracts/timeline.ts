@@ -47,4 +47,6 @@ export type TimelineEvent =
       readonly name: string;
       readonly state: 'started' | 'done' | 'failed';
     }
-  | { readonly kind: 'run'; readonly runId: string; readonly state: 'started' | 'steered' | 'ended' };
+  | { readonly kind: 'run'; readonly runId: string; readonly state: 'started' | 'steered' | 'ended' }
+  /** The run waits for something outside, an approval say; it goes on with `started`. */
+  | { readonly kind: 'parked'; readonly runId: string; readonly reason: string };

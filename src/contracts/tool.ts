@@ -20,8 +20,12 @@ export interface Tool<Input = unknown> {
   readonly authority: Authority;
   /** Mends arguments that models often get wrong, before validation. */
   prepareArguments?(raw: unknown): unknown;
-  /** Throws for failures the model should read; the message goes to the model. */
-  execute(input: Input, ctx: ToolContext): Promise<ToolOutput>;
+  /**
+   * Throws for failures the model should read; the message goes to the model. A `durable` tool whose
+   * answer comes from outside, later, gives back `Parked` once its effect is stored: its run then waits
+   * without slot or lease until somebody settles the call.
+   */
+  execute(input: Input, ctx: ToolContext): Promise<ToolOutput | Parked>;
 }
 
 export type ToolContext = {
@@ -54,6 +58,29 @@ export type ToolOutput = {
   /** For the page and the log, not for the model. */
   readonly metadata?: Record<string, unknown>;
 };
+
+/** The call stays open until it is settled, be it days from now and in another process. */
+export type Parked = {
+  readonly parked: {
+    /** What it waits for, for the page and the log: "an approval", say. */
+    readonly reason: string;
+  };
+};
+
+/** A call, as whoever settles it names it: within a run no call id comes twice. */
+export type CallRef = { readonly runId: RunId; readonly callId: string };
+
+/**
+ * What became of a settlement. Only `settled` has changed anything: a call has one result, the first.
+ * `cancelled`: its run was asked to stop, or is over, and answers the call itself.
+ */
+export type Settlement = 'settled' | 'settled-before' | 'cancelled' | 'not-started' | 'unknown-call';
+
+/** Gives a started call its result, which the model reads as the tool's own. Safe to repeat. */
+export type SettleCall = (
+  call: CallRef,
+  result: ToolOutput & { readonly isError?: boolean },
+) => Promise<Settlement>;
 
 /** Makes a tool for one run, or none where it would have no meaning. */
 export type ToolFactory = (run: ToolRun) => Tool | undefined;

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { Log } from '#contracts/log.ts';
 import type { Disposer, PluginApi, PluginDefinition } from '#contracts/plugin.ts';
-import type { Tool, ToolFactory, ToolRun } from '#contracts/tool.ts';
+import type { SettleCall, Tool, ToolFactory, ToolRun } from '#contracts/tool.ts';
 
 /** A plugin and its section of the configuration, not yet checked. */
 export type PluginEntry = { readonly definition: PluginDefinition; readonly config: unknown };
@@ -24,14 +24,16 @@ export interface PluginHost {
   close(): Promise<void>;
 }
 
-export function createPluginHost({ log }: { readonly log: Log }): PluginHost {
+export type PluginHostDeps = { readonly log: Log; readonly settle: SettleCall };
+
+export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
   // A Map keeps the order of registration, which is the order of the tools.
   const tools = new Map<string, Registration>();
   const loaded: Loaded[] = [];
 
   async function load(entry: PluginEntry): Promise<PluginReport> {
     const plugin = entry.definition.id;
-    const outcome = setUp(entry, log.child({ plugin }));
+    const outcome = setUp(entry, { log: log.child({ plugin }), settle });
     if (outcome.kind === 'failed') return failed(plugin, outcome.problem);
     const problem = findConflict(outcome, { tools, loaded });
     if (problem !== undefined) {
@@ -71,7 +73,7 @@ type SetUp =
   | { readonly kind: 'failed'; readonly problem: string };
 
 /** Checks the plugin's configuration by its own schema, then runs its setup. */
-function setUp({ definition, config }: PluginEntry, log: Log): SetUp {
+function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostDeps): SetUp {
   const plugin = definition.id;
   const parsed = definition.configSchema.safeParse(config);
   if (!parsed.success) {
@@ -84,6 +86,7 @@ function setUp({ definition, config }: PluginEntry, log: Log): SetUp {
   let isSettingUp = true;
   const api: PluginApi = {
     log,
+    settle,
     tools: {
       register(name, factory) {
         if (!isSettingUp) throw new Error(`tool "${name}" was registered after setup; do it in setup`);

@@ -22,6 +22,7 @@ export function endNotice(
     case 'natural':
     case 'aborted':
     case 'stopped':
+    case 'parked':
     case 'compaction_failed':
     case 'failed':
       return undefined;

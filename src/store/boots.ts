@@ -3,6 +3,7 @@
  * under the row's id. Whoever finds one dead voids its leases at once, without waiting for their end.
  */
 import type { StoreCommand, StoreQuery, Tx } from './command.ts';
+import { parkedUntil } from './lanes/parked.ts';
 import { isKeptLane, isOpenPart } from './open-rows.ts';
 
 export type Role = 'all' | 'gateway' | 'worker';
@@ -63,6 +64,7 @@ async function voidLeases(tx: Tx, { ids, sends }: Ended): Promise<void> {
     // Ended now: from here on the sweep counts how long an unfinished run has waited.
     .set({ holder: null, leaseUntil: tx.now })
     .where('runId', 'is not', null)
+    .where('leaseUntil', '<', parkedUntil)
     .where('holder', 'in', ids)
     .execute();
   await tx.db

@@ -16,7 +16,7 @@ import { endOf, only, play, resultsOf } from './support/run-loop.ts';
 import { completes, hangsAfter, type Play, scriptedModel, writesCall } from './support/scripted-model.ts';
 
 type ToolPlan = {
-  readonly behaviour: 'quick' | 'slow' | 'throws' | 'hangs' | 'obeys';
+  readonly behaviour: 'quick' | 'slow' | 'throws' | 'hangs' | 'obeys' | 'parks';
   readonly isSafe: boolean;
 };
 type TurnPlan = {
@@ -53,7 +53,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
     fc.record({
       behaviour: fc.oneof(
         { weight: 6, arbitrary: fc.constantFrom('quick' as const, 'slow' as const) },
-        { weight: 2, arbitrary: fc.constantFrom('throws', 'hangs', 'obeys') },
+        { weight: 2, arbitrary: fc.constantFrom('throws', 'hangs', 'obeys', 'parks') },
       ),
       isSafe: fc.boolean(),
     }),
@@ -73,6 +73,7 @@ const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 function toolOf({ behaviour, isSafe }: ToolPlan, index: number, log: string[]): Tool {
   return aTool(`t${index}`, {
     parallelSafe: isSafe,
+    replay: 'durable',
     execute: async (_input, { callId, signal, update }) => {
       log.push(`run ${callId}`);
       update('begun');
@@ -85,7 +86,7 @@ function toolOf({ behaviour, isSafe }: ToolPlan, index: number, log: string[]): 
         });
       }
       for (let n = behaviour === 'slow' ? 3 : 0; n > 0; n -= 1) await tick();
-      return { text: `${callId} ran` };
+      return behaviour === 'parks' ? { parked: { reason: 'an answer' } } : { text: `${callId} ran` };
     },
   });
 }
@@ -183,7 +184,13 @@ describe('any run', () => {
       expect(grammarErrors(events)).toEqual([]);
       expect(endOf(events).messages).toEqual(messages);
       const calls = messages.flatMap(({ parts }) => toolCallsOf(parts).map(({ id }) => id));
-      expect(resultsOf(messages).map((result) => result.split(':')[0])).toEqual(calls);
+      const parked: readonly string[] = only(events, 'tool_execution_parked').map(({ callId }) => callId);
+      expect(endOf(events).reason === 'parked').toBe(parked.length > 0);
+      // A parked call, and what stands behind it, is left to the resumed run.
+      const ended: readonly string[] = only(events, 'tool_execution_end').map(({ callId }) => callId);
+      const settled = parked.length === 0 ? calls : calls.filter((id) => ended.includes(id));
+      expect(resultsOf(messages).map((result) => result.split(':')[0])).toEqual(settled);
+      expect(settled.filter((id) => parked.includes(id))).toEqual([]);
       expect(clock.waiting()).toBe(0);
     }));
 

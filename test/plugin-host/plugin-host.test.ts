@@ -4,8 +4,13 @@ import { accountId, agentId, channelId, conversationId, runId, sessionId } from 
 import type { Log } from '#contracts/log.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
-import { createPluginHost, type PluginEntry } from '../../src/plugin-host/plugin-host.ts';
+import {
+  createPluginHost,
+  type PluginEntry,
+  type PluginHostDeps,
+} from '../../src/plugin-host/plugin-host.ts';
 import { formatSessionKey } from '../../src/sessions/session-key.ts';
+import { nothingToSettle } from '../support/nothing-to-settle.ts';
 
 const [account, channel, group] = [accountId('77'), channelId('net'), conversationId('-1')];
 
@@ -37,11 +42,11 @@ function aTool(name: string): Tool {
 }
 
 /** Keeps what is logged, so that a test can read it. */
-function aLog(): { readonly log: Log; readonly lines: string[] } {
+function aLog(): PluginHostDeps & { readonly lines: string[] } {
   const lines: string[] = [];
   const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
   const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
-  return { log, lines };
+  return { log, settle: nothingToSettle, lines };
 }
 
 function aPlugin(id: string, tools: readonly string[], onDispose = () => {}): PluginEntry {
@@ -114,7 +119,7 @@ describe('plugin host', () => {
         throw new Error('no disk');
       },
     };
-    const host = createPluginHost({ log });
+    const host = createPluginHost({ log, settle: nothingToSettle });
     const [broken] = await host.load([{ definition, config: {} }, aPlugin('other', ['a'])]);
     expect(broken).toEqual({
       kind: 'failed',
@@ -166,7 +171,7 @@ describe('plugin host', () => {
         return () => {};
       },
     };
-    const host = createPluginHost({ log });
+    const host = createPluginHost({ log, settle: nothingToSettle });
     await host.load([{ definition, config: {} }]);
     expect(names(host.toolsFor(aRun()))).toEqual(['owners-only']);
     expect(host.toolsFor(aRun({ authority: 'guest' }))).toEqual([]);
@@ -192,7 +197,7 @@ describe('plugin host', () => {
   it('disposes in reverse, once, also when one fails', async () => {
     const { log, lines } = aLog();
     const disposed: string[] = [];
-    const host = createPluginHost({ log });
+    const host = createPluginHost({ log, settle: nothingToSettle });
     await host.load([
       aPlugin('one', [], () => disposed.push('one')),
       aPlugin('two', ['a'], () => {

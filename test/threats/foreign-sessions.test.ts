@@ -13,6 +13,7 @@ import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { corePlugin } from '../../src/tools/core-tools.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { nothingToSettle } from '../support/nothing-to-settle.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
@@ -119,7 +120,7 @@ function toolsOf(
   const factories: ToolFactory[] = [];
   const register = (_name: string, factory: ToolFactory) => void factories.push(factory);
   const plugin = corePlugin({ store, post, capabilitiesFor: () => undefined });
-  plugin.setup({ log: silentLog, tools: { register } }, undefined);
+  plugin.setup({ log: silentLog, settle: nothingToSettle, tools: { register } }, undefined);
   const toolRun: ToolRun = {
     runId: run.runId as RunId,
     sessionId: run.sessionId as SessionId,
@@ -146,7 +147,8 @@ async function use(tools: readonly Tool[], name: string, input: unknown): Promis
     update: () => undefined,
   };
   try {
-    return (await tool.execute(parsed.data, context)).text;
+    const output = await tool.execute(parsed.data, context);
+    return 'parked' in output ? output.parked.reason : output.text;
   } catch (error) {
     return `refused: ${error instanceof Error ? error.message : String(error)}`;
   }

@@ -10,6 +10,7 @@ import { prepared, type Slots } from '../prepared.ts';
 import { chooseBatch } from './choose-batch.ts';
 import { giveUpRun } from './give-up-run.ts';
 import { beginSession, type Lane, lockLane, takeSeq } from './lane-row.ts';
+import { isParked } from './parked.ts';
 import { type Framing, takeRows } from './take-rows.ts';
 import { readWaiting, type WaitingRow } from './waiting-rows.ts';
 
@@ -38,6 +39,10 @@ export type ClaimedRun = {
   readonly isResumed: boolean;
   /** It was asked to stop while nobody worked on it: it does nothing more but end. */
   readonly cancelReason?: string;
+  /** How long it had worked when it was parked last, ms. */
+  readonly workedMs: number;
+  /** It waited for something outside until now. */
+  readonly wasParked: boolean;
   readonly startedAt: number;
   readonly now: number;
 };
@@ -48,6 +53,8 @@ export type Claim =
   | { readonly kind: 'again'; readonly effects: Effects }
   | { readonly kind: 'busy'; readonly class: string; readonly delayMs: number }
   | { readonly kind: 'armed'; readonly class: string; readonly delayMs: number }
+  /** Its run waits for something outside; whoever ends the waiting wakes the lane. */
+  | { readonly kind: 'parked' }
   | { readonly kind: 'resting' };
 
 /**
@@ -60,6 +67,7 @@ export const claimLane: StoreCommand<ClaimInput, Claim> = {
   run: async (tx, input) => {
     const lane = await lockLane(tx, input.laneKey);
     if (!lane) return { kind: 'resting' };
+    if (isParked(lane)) return { kind: 'parked' };
     const isMine = lane.holder === input.holder && lane.runId === null;
     if (lane.leaseUntil > tx.now && !isMine)
       return { kind: 'busy', class: lane.class, delayMs: lane.leaseUntil - tx.now };
@@ -102,7 +110,17 @@ async function begin(
   const { route, authority } = last;
   return {
     kind: 'run',
-    run: claimed(lane, { runId, epoch, route, authority, isResumed: false, startedAt: tx.now, now: tx.now }),
+    run: claimed(lane, {
+      runId,
+      epoch,
+      route,
+      authority,
+      isResumed: false,
+      workedMs: 0,
+      wasParked: false,
+      startedAt: tx.now,
+      now: tx.now,
+    }),
   };
 }
 
@@ -117,16 +135,31 @@ async function resume(
     const effects = await giveUpRun(tx, { ...lane, epoch }, { run, text: input.gaveUpText });
     return { kind: 'again', effects };
   }
-  await tx.db.updateTable('runs').set({ tries, epoch, isHandedOver: 0 }).where('id', '=', runId).execute();
+  await tx.db
+    .updateTable('runs')
+    .set({ tries, epoch, isHandedOver: 0, parkReason: null })
+    .where('id', '=', runId)
+    .execute();
   await hold(tx, { lane, input, epoch, runId });
   const route = json.route(run.route);
-  const { sessionId, startedAt, cancelReason } = run;
+  const { sessionId, workedMs, startedAt, cancelReason } = run;
+  const wasParked = run.parkReason !== null;
   // Authority was written by us at the start of the run.
   const authority = run.authority as Authority;
   return {
     kind: 'run',
     run: {
-      ...claimed(lane, { runId, epoch, route, authority, isResumed: true, startedAt, now: tx.now }),
+      ...claimed(lane, {
+        runId,
+        epoch,
+        route,
+        authority,
+        isResumed: true,
+        workedMs,
+        wasParked,
+        startedAt,
+        now: tx.now,
+      }),
       sessionId,
       ...(cancelReason !== null && { cancelReason }),
     },
@@ -201,7 +234,10 @@ async function release(tx: Tx, lane: Lane): Promise<void> {
   await tx.db.updateTable('lanes').set({ holder: null, leaseUntil: 0 }).where('key', '=', lane.key).execute();
 }
 
-type ClaimFacts = Pick<ClaimedRun, 'runId' | 'epoch' | 'route' | 'isResumed' | 'startedAt' | 'now'> & {
+type ClaimFacts = Pick<
+  ClaimedRun,
+  'runId' | 'epoch' | 'route' | 'isResumed' | 'workedMs' | 'wasParked' | 'startedAt' | 'now'
+> & {
   readonly authority: string;
 };
 

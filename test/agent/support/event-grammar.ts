@@ -10,7 +10,7 @@ export function grammarErrors(events: readonly AgentEvent[]): readonly string[] 
   return checker.errors;
 }
 
-type Call = { isStarted: boolean; isEnded: boolean; hasResult: boolean };
+type Call = { isStarted: boolean; isEnded: boolean; isParked: boolean; hasResult: boolean };
 
 class GrammarChecker {
   readonly errors: string[] = [];
@@ -44,6 +44,7 @@ class GrammarChecker {
       case 'tool_execution_start':
       case 'tool_execution_update':
       case 'tool_execution_end':
+      case 'tool_execution_parked':
         return this.#seeTool(
           event.type,
           event.type === 'tool_execution_start' ? event.call.id : event.callId,
@@ -55,7 +56,7 @@ class GrammarChecker {
         this.#isCompacting = event.type === 'compaction_start';
         return;
       case 'agent_end':
-        return this.#endRun(event.messages);
+        return this.#endRun(event.messages, event.reason);
       default:
         event satisfies never;
     }
@@ -80,7 +81,9 @@ class GrammarChecker {
     if (message.role === 'assistant' && finishReasonOf(message.parts)) this.#fail('finished at its start');
     if (message.role === 'assistant' && this.#answer) this.#fail('two answers in one turn');
     if (message.role === 'assistant' && !this.#isTurnOpen) this.#fail('an answer outside of a turn');
-    if (message.role === 'user' && this.#isTurnOpen && this.#answer) this.#fail('user text after the answer');
+    const isParked = [...this.#calls.values()].some((call) => call.isParked);
+    if (message.role === 'user' && this.#isTurnOpen && this.#answer && !isParked)
+      this.#fail('user text after the answer');
     this.#openMessage = message;
   }
 
@@ -102,7 +105,7 @@ class GrammarChecker {
     this.#answer = message;
     for (const { id } of toolCallsOf(message.parts)) {
       if (this.#calls.has(id)) this.#fail(`two calls ${id}`);
-      this.#calls.set(id, { isStarted: false, isEnded: false, hasResult: false });
+      this.#calls.set(id, { isStarted: false, isEnded: false, isParked: false, hasResult: false });
     }
   }
 
@@ -128,6 +131,9 @@ class GrammarChecker {
     if (type === 'tool_execution_update' && !call.isStarted) this.#fail(`update of ${id} before its start`);
     if (type === 'tool_execution_start') call.isStarted = true;
     if (type === 'tool_execution_end') call.isEnded = true;
+    if (type !== 'tool_execution_parked') return;
+    if (!call.isStarted) this.#fail(`${id} parked before its start`);
+    call.isParked = true;
   }
 
   #endTurn(message: AgentMessage, toolResults: readonly AgentMessage[]) {
@@ -142,9 +148,19 @@ class GrammarChecker {
     this.#isTurnOpen = false;
   }
 
-  #endRun(messages: readonly AgentMessage[]) {
-    if (this.#isTurnOpen && this.#answer) this.#fail('a turn with an answer was left open');
+  #endRun(messages: readonly AgentMessage[], reason: string) {
+    if (reason === 'parked') this.#endParked();
+    else if (this.#isTurnOpen && this.#answer) this.#fail('a turn with an answer was left open');
     const told = messages.map(({ id }) => id).join();
     if (told !== this.#added.join()) this.#fail(`agent_end carries ${told}, told were ${this.#added.join()}`);
+  }
+
+  /** What was started is parked or has its result; what was not is left to the resumed run. */
+  #endParked() {
+    const calls = [...this.#calls.values()];
+    if (!calls.some((call) => call.isParked)) this.#fail('parked without a parked call');
+    const isOpen = (call: Call) => call.isStarted && !call.isParked && !call.hasResult;
+    if (calls.some(isOpen)) this.#fail('parked before a started call had its result');
+    if (calls.some((call) => call.isParked && call.isEnded)) this.#fail('a parked call has an end');
   }
 }

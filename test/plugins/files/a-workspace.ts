@@ -7,6 +7,7 @@ import type { Tool, ToolContext, ToolRun } from '#contracts/tool.ts';
 import { createFilesPlugin } from '../../../plugins/files/index.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
 import { formatSessionKey } from '../../../src/sessions/session-key.ts';
+import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 
 const silentLog: Log = {
   debug: () => undefined,
@@ -23,7 +24,7 @@ export async function aWorkspace(config: object = {}) {
   const outside = join(folder, 'outside');
   await mkdir(workspace);
   await mkdir(outside);
-  const host = createPluginHost({ log: silentLog });
+  const host = createPluginHost({ log: silentLog, settle: nothingToSettle });
   const reports = await host.load([{ definition: createFilesPlugin('linux'), config }]);
   const run = aRun(workspace);
   const tools = new Map(host.toolsFor(run).map((tool) => [tool.name, tool]));
@@ -51,6 +52,7 @@ async function callTool(tool: Tool, args: object, ctx: Pick<ToolContext, 'run' |
     callId: 'c1',
     update: () => undefined,
   });
+  if ('parked' in output) throw new Error('the tool waits');
   return output.text;
 }
 

@@ -5,6 +5,7 @@ import type { Log } from '#contracts/log.ts';
 import { createFilesPlugin } from '../../../plugins/files/index.ts';
 import { openWorkspace } from '../../../plugins/files/workspace-files.ts';
 import { createPluginHost } from '../../../src/plugin-host/plugin-host.ts';
+import { nothingToSettle } from '../../support/nothing-to-settle.ts';
 import { type AWorkspace, aWorkspace } from './a-workspace.ts';
 
 let files: AWorkspace;
@@ -344,7 +345,7 @@ describe('files plugin', () => {
     const lines: string[] = [];
     const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
     const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
-    const host = createPluginHost({ log });
+    const host = createPluginHost({ log, settle: nothingToSettle });
     const [report] = await host.load([{ definition: createFilesPlugin('darwin'), config: {} }]);
     expect(report).toEqual({ kind: 'loaded', plugin: 'files', tools: [] });
     expect(lines.some((line) => line.startsWith('files.off') && line.includes('(darwin)'))).toBe(true);

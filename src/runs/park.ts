@@ -1,0 +1,42 @@
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import type { Probe } from '#contracts/probe.ts';
+import type { TimelineEvent } from '#contracts/timeline.ts';
+import type { Store } from '../store/command.ts';
+import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
+import { type ParkOutcome, parkRun } from '../store/lanes/park-run.ts';
+import type { LiveView } from './live-view.ts';
+
+export type ParkDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly probe: Probe;
+  publish(laneKey: string, event: TimelineEvent): void;
+};
+
+export type Waiting = {
+  /** What its calls wait for, in source order. */
+  readonly reasons: readonly string[];
+  /** When this attempt at the run began. */
+  readonly startedAt: number;
+  readonly live: LiveView;
+};
+
+/** Lets go of a run whose calls wait for something outside: slot, lease, typing and clock end here. */
+export async function park(
+  { store, clock, log, probe, publish }: ParkDeps,
+  run: ClaimedRun,
+  { reasons, startedAt, live }: Waiting,
+): Promise<ParkOutcome> {
+  const { runId, laneKey, epoch } = run;
+  // The message that stands there is on record before somebody else goes on with it.
+  await live.settle();
+  const reason = [...new Set(reasons)].join(', ');
+  const workedMs = run.workedMs + Math.max(0, clock.now() - startedAt);
+  const outcome = await store.write(parkRun, { runId, laneKey, epoch, reason, workedMs });
+  log.info({ runId, laneKey, reason, workedMs, outcome: outcome.kind }, 'run.parked');
+  if (outcome.kind === 'parked') publish(laneKey, { kind: 'parked', runId, reason });
+  probe.reach('parked');
+  return outcome;
+}

@@ -1,0 +1,141 @@
+import type { MessagePart } from '#contracts/message.ts';
+import type { Settlement } from '#contracts/tool.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
+import { type Effects, noEffects } from '../intake/proposal.ts';
+import { writeToolResults } from './commit-turn.ts';
+import { lockLane, lockLaneAt } from './lane-row.ts';
+import { isParked, parkedUntil, unpark } from './parked.ts';
+import type { Held } from './steer.ts';
+
+export type Parking = Held & {
+  /** What it waits for, for the page and the log. */
+  readonly reason: string;
+  /** How long the run has worked in all, ms. */
+  readonly workedMs: number;
+};
+
+/**
+ * `given-back`: there is nothing to wait for, since its calls were settled, or it was asked to stop,
+ * before this step. The lane is then free to be claimed, and the run goes on, or ends.
+ */
+export type ParkOutcome = { readonly kind: 'parked' } | { readonly kind: 'given-back' };
+
+/**
+ * Step 8: the run waits for its started calls, without holder or lease, and its clock stops. Its next
+ * claim is no failed try. A settlement is in front of this step and found here, or behind it and wakes
+ * the lane. A repeat is refused as stale: who has parked a run has no right to it any more.
+ */
+export const parkRun: StoreCommand<Parking, ParkOutcome> = {
+  name: 'parkRun',
+  run: async (tx, { laneKey, epoch, runId, reason, workedMs }) => {
+    await lockLaneAt(tx, laneKey, epoch);
+    const run = await tx.db
+      .selectFrom('runs')
+      .select('cancelReason')
+      .where('id', '=', runId)
+      .executeTakeFirstOrThrow();
+    const waits = run.cancelReason === null && (await hasStartedCall(tx, runId));
+    const parkedAt = waits ? tx.now : null;
+    await tx.db
+      .updateTable('runs')
+      .set({ parkedAt, parkReason: reason, workedMs, isHandedOver: 1 })
+      .where('id', '=', runId)
+      .execute();
+    await tx.db
+      .updateTable('lanes')
+      .set({ epoch: epoch + 1, holder: null, leaseUntil: waits ? parkedUntil : tx.now })
+      .where('key', '=', laneKey)
+      .execute();
+    return { kind: waits ? 'parked' : 'given-back' };
+  },
+};
+
+/** The call that waits, among those that the run has started. */
+async function hasStartedCall(tx: Tx, runId: string): Promise<boolean> {
+  const open = await tx.db
+    .selectFrom('toolCalls')
+    .select('callId')
+    .where('runId', '=', runId)
+    .where('state', '=', 'started')
+    .limit(1)
+    .executeTakeFirst();
+  return open !== undefined;
+}
+
+/** The name of a run's call, which its result carries; undefined when there is no such call. */
+export const readStartedCall: StoreQuery<
+  { readonly runId: string; readonly callId: string },
+  string | undefined
+> = {
+  query: 'readStartedCall',
+  run: async (tx, { runId, callId }) => {
+    const call = await tx.db
+      .selectFrom('toolCalls')
+      .select('name')
+      .where('runId', '=', runId)
+      .where('callId', '=', callId)
+      .executeTakeFirst();
+    return call?.name;
+  },
+};
+
+export type Settling = {
+  readonly runId: string;
+  readonly callId: string;
+  readonly isError: boolean;
+  /** The parts of the result's own message. */
+  readonly parts: readonly MessagePart[];
+};
+
+export type Settled = {
+  readonly settlement: Settlement;
+  /** The lane of the run, if there is such a run. */
+  readonly laneKey: string | undefined;
+  readonly effects: Effects;
+};
+
+/**
+ * Writes the result of a call that waits for one into its reserved place, and lets the run go on when it
+ * was the last. The call is the idempotency key: a result that stands is never overwritten, and a run
+ * that was asked to stop answers its calls itself.
+ */
+export const settleParkedCall: StoreCommand<Settling, Settled> = {
+  name: 'settleParkedCall',
+  run: settleCall,
+};
+
+/** The same, as part of a step that decides what the call waits for. */
+export async function settleCall(tx: Tx, input: Settling): Promise<Settled> {
+  const { runId, callId, isError, parts } = input;
+  const effects = noEffects();
+  const seen = await tx.db.selectFrom('runs').select('laneKey').where('id', '=', runId).executeTakeFirst();
+  const lane = seen && (await lockLane(tx, seen.laneKey));
+  if (!lane) return { settlement: 'unknown-call', laneKey: undefined, effects };
+  const call = await tx.db
+    .selectFrom('toolCalls')
+    .innerJoin('runs', 'runs.id', 'toolCalls.runId')
+    .select(['toolCalls.messageId', 'toolCalls.state', 'runs.cancelReason', 'runs.state as runState'])
+    .where('toolCalls.runId', '=', runId)
+    .where('toolCalls.callId', '=', callId)
+    .executeTakeFirst();
+  const refusal = refusalOf(call);
+  if (!call || refusal) return { settlement: refusal ?? 'unknown-call', laneKey: lane.key, effects };
+  await writeToolResults(tx, { messageId: call.messageId, results: [{ callId, isError, parts }] });
+  const mayGoOn = lane.runId === runId && isParked(lane) && !(await hasStartedCall(tx, runId));
+  if (mayGoOn) await unpark(tx, lane, effects);
+  return { settlement: 'settled', laneKey: lane.key, effects };
+}
+
+type FoundCall = {
+  readonly state: string;
+  readonly runState: string;
+  readonly cancelReason: string | null;
+};
+
+function refusalOf(call: FoundCall | undefined): Settlement | undefined {
+  if (!call) return 'unknown-call';
+  if (call.state === 'done') return 'settled-before';
+  if (call.state === 'pending') return 'not-started';
+  const isWanted = call.runState === 'active' && call.cancelReason === null;
+  return isWanted ? undefined : 'cancelled';
+}

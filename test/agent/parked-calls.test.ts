@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import type { Tool } from '#contracts/tool.ts';
+import { agentLoop } from '../../src/agent/loop.ts';
+import {
+  aConfig,
+  aContext,
+  aTool,
+  type ConfigChanges,
+  liveInbox,
+  type ToolChanges,
+  userSays,
+} from './support/builders.ts';
+import { grammarErrors } from './support/event-grammar.ts';
+import { endOf, only, play, resultsOf } from './support/run-loop.ts';
+import { callsTools, type ScriptedCall, says, scriptedModel } from './support/scripted-model.ts';
+
+const hello = userSays('p1', 'hello');
+
+async function playCalls(
+  tools: readonly Tool[],
+  calls: readonly ScriptedCall[],
+  changes: ConfigChanges & { readonly signal?: AbortSignal } = {},
+) {
+  const { signal = new AbortController().signal, ...rest } = changes;
+  const model = scriptedModel(callsTools(...calls), says('done'));
+  const played = await play(agentLoop([hello], aContext(tools), aConfig({ ...rest, model }), signal));
+  expect(grammarErrors(played.events)).toEqual([]);
+  return { ...played, model, results: resultsOf(played.messages) };
+}
+
+/** Waits for an answer from outside. */
+function asks(name: string, changes: ToolChanges = {}): Tool {
+  const execute = async () => ({ parked: { reason: `an answer to ${name}` } });
+  return aTool(name, { replay: 'durable', execute, ...changes });
+}
+
+const calls = (...names: readonly string[]) => names.map((name, index) => ({ id: `${index}`, name }));
+
+describe('a call that waits for an answer from outside', () => {
+  it('ends the run as parked, without a result and without a further model call', async () => {
+    const { events, model, results } = await playCalls([asks('ask')], calls('ask'));
+    expect(endOf(events).reason).toBe('parked');
+    expect(only(events, 'tool_execution_parked')).toEqual([
+      { type: 'tool_execution_parked', callId: '0', name: 'ask', reason: 'an answer to ask' },
+    ]);
+    expect(results).toEqual([]);
+    expect(only(events, 'turn_end')).toEqual([]);
+    expect(model.requests).toHaveLength(1);
+  });
+
+  it('keeps the calls behind it in a sequential batch from starting', async () => {
+    const ran: string[] = [];
+    const note = (name: string) => aTool(name, { execute: async () => ({ text: `${ran.push(name)}` }) });
+    const { events, results } = await playCalls(
+      [note('before'), asks('ask'), note('behind')],
+      calls('before', 'ask', 'behind'),
+    );
+    expect(ran).toEqual(['before']);
+    expect(results).toEqual(['0: 1']);
+    expect(only(events, 'tool_execution_end').map(({ callId }) => callId)).toEqual(['0']);
+  });
+
+  it('lets the others of a parallel batch end first, with their results', async () => {
+    let finish = () => {};
+    const slow = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const parked = asks('ask', {
+      parallelSafe: true,
+      execute: async () => {
+        setImmediate(finish);
+        return { parked: { reason: 'an answer' } };
+      },
+    });
+    const other = aTool('other', {
+      parallelSafe: true,
+      execute: async () => {
+        await slow;
+        return { text: 'other ran' };
+      },
+    });
+    const { events, results } = await playCalls([parked, other], calls('ask', 'other'));
+    expect(results).toEqual(['1: other ran']);
+    const types = events.map(({ type }) => type);
+    expect(types.indexOf('tool_execution_parked')).toBeGreaterThan(types.indexOf('tool_execution_end'));
+    expect(endOf(events).reason).toBe('parked');
+  });
+
+  it('tells of the messages that were taken in between the tools before it', async () => {
+    const inbox = liveInbox();
+    const steer = userSays('s1', 'and this');
+    const first = aTool('first', {
+      execute: async () => {
+        inbox.arrive(steer);
+        return { text: 'first ran' };
+      },
+    });
+    const changes = { getSteeringMessages: inbox.poll, steerTail: 'finish' as const };
+    const { messages } = await playCalls([first, asks('ask')], calls('first', 'ask'), changes);
+    expect(messages.map(({ id }) => id)).toContain('s1');
+  });
+
+  it('is answered like every other when the run was cut short meanwhile', async () => {
+    const stop = new AbortController();
+    const parked = asks('ask', {
+      execute: async () => {
+        stop.abort();
+        return { parked: { reason: 'an answer' } };
+      },
+    });
+    const { events, results } = await playCalls([parked], calls('ask'), { signal: stop.signal });
+    expect(endOf(events).reason).toBe('aborted');
+    expect(only(events, 'tool_execution_parked')).toEqual([]);
+    expect(results).toEqual(['0: cancelled by user']);
+  });
+
+  it('may come of a durable tool only', async () => {
+    const { events, results } = await playCalls([asks('ask', { replay: 'never' })], calls('ask'));
+    expect(endOf(events).reason).toBe('natural');
+    expect(results).toEqual([expect.stringContaining('only a durable tool')]);
+  });
+});

@@ -1,0 +1,322 @@
+import { expect, it } from 'vitest';
+import { hasCode } from '../../src/contracts/errors.ts';
+import type { MessagePart } from '../../src/contracts/message.ts';
+import { beginBoot } from '../../src/store/boots.ts';
+import type { Store, StoreQuery } from '../../src/store/command.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
+import { endRun } from '../../src/store/lanes/commit-answer.ts';
+import { commitToolTurn, markToolStarted, storeToolResults } from '../../src/store/lanes/commit-turn.ts';
+import { handOver, renewLeases } from '../../src/store/lanes/leases.ts';
+import { parkRun, settleParkedCall } from '../../src/store/lanes/park-run.ts';
+import { recoverRun } from '../../src/store/lanes/recover-run.ts';
+import { takeSteers } from '../../src/store/lanes/steer.ts';
+import { readSweep } from '../../src/store/lanes/sweep.ts';
+import { readHistory } from '../../src/store/transcript/read-transcript.ts';
+import { aCommand, aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
+import { describeEachDatabase } from './each-database.ts';
+import { readLane } from './lane-at-rest.ts';
+
+const held = ({ laneKey, epoch, runId }: ClaimedRun) => ({ laneKey, epoch, runId });
+
+/** A run that has started so many calls, and their message. */
+async function aRunWithCalls(
+  store: Store,
+  conversation: string,
+  over: {
+    readonly callIds?: readonly string[];
+    readonly started?: readonly string[];
+    readonly mode?: 'steer' | 'interrupt';
+  } = {},
+) {
+  const { callIds = ['1'], started = callIds, mode = 'steer' } = over;
+  const worker = aWorker(store);
+  const lane = aLane(conversation, { settings: { ...defaults, mode } });
+  await worker.accept(aMessage({ conversation, text: 'go', lane }));
+  const run = await worker.claimRun(lane.key);
+  const messageId = unique('message');
+  const calls = callIds.map((callId) => ({ callId, name: 'ask', input: '{}' }));
+  const parts: MessagePart[] = [
+    ...calls.map(
+      ({ callId, name, input }): MessagePart => ({
+        type: 'tool_call',
+        data: { id: callId, name, input, finished: true },
+      }),
+    ),
+    { type: 'finish', data: { reason: 'tool_use', time: 1 } },
+  ];
+  const message = { id: messageId, sessionId: run.sessionId, model: 'test', parts };
+  await store.write(commitToolTurn, { ...held(run), message, calls, modelCall: undefined });
+  for (const callId of started) await store.write(markToolStarted, { ...held(run), messageId, callId });
+  return { worker, lane, run, messageId };
+}
+
+const park = (store: Store, run: ClaimedRun, workedMs = 1_000) =>
+  store.write(parkRun, { ...held(run), reason: 'an approval', workedMs });
+
+function answerOf(
+  callId: string,
+  content = 'approved',
+): { callId: string; isError: boolean; parts: MessagePart[] } {
+  const data = { tool_call_id: callId, name: 'ask', content, is_error: false };
+  return { callId, isError: false, parts: [{ type: 'tool_result', data }] };
+}
+
+const settle = (store: Store, runId: string, callId = '1', content?: string) =>
+  store.write(settleParkedCall, { runId, ...answerOf(callId, content) });
+
+async function resultsIn(store: Store, { sessionId }: ClaimedRun): Promise<readonly string[]> {
+  const history = await store.read(readHistory, { sessionId });
+  return history.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === 'tool_result' ? [part.data.content] : [])),
+  );
+}
+
+const isStale = (error: unknown) => hasCode(error, 'stale_epoch');
+
+describeEachDatabase('a parked run', (open, beside) => {
+  it('keeps its lane without holder or lease, and no other run begins there', async () => {
+    const store = open();
+    const conversation = unique('c');
+    const { worker, lane, run } = await aRunWithCalls(store, conversation);
+    expect(await park(store, run)).toEqual({ kind: 'parked' });
+    await worker.accept(aMessage({ conversation, text: 'are you there?', lane }));
+    expect(await worker.claim(lane.key)).toEqual({ kind: 'parked' });
+    expect((await readLane(store, lane.key)).openRuns).toBe(1);
+    const renewed = await store.write(renewLeases, { holder, leaseMs: 10_000, runs: [held(run)] });
+    expect(renewed.lost).toEqual([run.runId]);
+  });
+
+  it('is written by nobody who has parked it', async () => {
+    const store = open();
+    const { run, worker } = await aRunWithCalls(store, unique('c'));
+    await park(store, run);
+    for (const late of [() => park(store, run), () => worker.answer(run, 'late')])
+      await expect(late()).rejects.toSatisfy(isStale);
+    await expect(store.write(handOver, held(run))).rejects.toSatisfy(isStale);
+  });
+
+  it('is not what the sweep looks for, nor does a dead process or its message wake it', async () => {
+    const store = open();
+    const conversation = unique('c');
+    const { worker, lane, run } = await aRunWithCalls(store, conversation);
+    await park(store, run);
+    const { effects } = await worker.accept(aMessage({ conversation, text: 'more', lane }));
+    expect(effects.wakes).toEqual([]);
+    await store.write(beginBoot, { id: unique('boot'), folder: 'f', ended: [holder] });
+    // A year on, too.
+    const now = Date.now() + 365 * 86_400_000;
+    const { lanes } = await store.read(readSweep, { now });
+    expect(lanes.filter(({ laneKey }) => laneKey === lane.key)).toEqual([]);
+    expect(await worker.claim(lane.key)).toEqual({ kind: 'parked' });
+  });
+
+  it('goes on when its call is settled: a new epoch, no failed try, and its clock where it stopped', async () => {
+    const store = open();
+    const conversation = unique('c');
+    const { worker, lane, run } = await aRunWithCalls(store, conversation);
+    await park(store, run, 42_000);
+    const settled = await settle(store, run.runId);
+    expect(settled).toMatchObject({ settlement: 'settled', laneKey: lane.key });
+    expect(settled.effects.wakes).toEqual([{ laneKey: lane.key, class: 'main', delayMs: 0 }]);
+    expect((await store.read(readSweep, {})).lanes.map(({ laneKey }) => laneKey)).toContain(lane.key);
+    const resumed = await worker.claimRun(lane.key);
+    expect(resumed).toMatchObject({ runId: run.runId, isResumed: true, wasParked: true, workedMs: 42_000 });
+    expect(resumed.epoch).toBeGreaterThan(run.epoch + 1);
+    expect(await store.write(recoverRun, held(resumed))).toEqual([]);
+    expect(await resultsIn(store, run)).toEqual(['approved']);
+    expect(await triesOf(store, run.runId)).toBe(1);
+  });
+
+  it('parks and goes on as often as it likes, and is not given up', async () => {
+    const store = open();
+    const callIds = ['1', '2', '3', '4', '5'];
+    const { worker, lane, run, messageId } = await aRunWithCalls(store, unique('c'), {
+      callIds,
+      started: [],
+    });
+    let current = run;
+    for (const callId of callIds) {
+      await store.write(markToolStarted, { ...held(current), messageId, callId });
+      await park(store, current);
+      expect((await settle(store, run.runId, callId)).settlement).toBe('settled');
+      current = await worker.claimRun(lane.key);
+    }
+    expect(await triesOf(store, run.runId)).toBe(1);
+  });
+
+  it('does not park when its call was settled before', async () => {
+    const store = open();
+    const { worker, lane, run } = await aRunWithCalls(store, unique('c'));
+    expect((await settle(store, run.runId)).settlement).toBe('settled');
+    expect(await park(store, run)).toEqual({ kind: 'given-back' });
+    const resumed = await worker.claimRun(lane.key);
+    expect(resumed).toMatchObject({ runId: run.runId, isResumed: true });
+    expect(await triesOf(store, run.runId)).toBe(1);
+  });
+
+  it('waits for the last of its calls, and starts none of those behind', async () => {
+    const store = open();
+    const { worker, lane, run } = await aRunWithCalls(store, unique('c'), {
+      callIds: ['1', '2', '3'],
+      started: ['1', '2'],
+    });
+    await park(store, run);
+    const first = await settle(store, run.runId, '2', 'second');
+    expect(first).toMatchObject({ settlement: 'settled', effects: { wakes: [] } });
+    expect(await worker.claim(lane.key)).toEqual({ kind: 'parked' });
+    expect((await settle(store, run.runId, '3')).settlement).toBe('not-started');
+    expect((await settle(store, run.runId, '1', 'first')).effects.wakes).toHaveLength(1);
+    const resumed = await worker.claimRun(lane.key);
+    const left = await store.write(recoverRun, held(resumed));
+    expect(left.map(({ callId, wasStarted }) => [callId, wasStarted])).toEqual([['3', false]]);
+    expect(await resultsIn(store, run)).toEqual(['first', 'second']);
+  });
+
+  it('is settled once, by its own call only', async () => {
+    const store = open();
+    const { run, worker, lane, messageId } = await aRunWithCalls(store, unique('c'));
+    await park(store, run);
+    expect((await settle(store, run.runId, 'other')).settlement).toBe('unknown-call');
+    expect((await settle(store, 'no run')).settlement).toBe('unknown-call');
+    expect((await settle(store, run.runId)).settlement).toBe('settled');
+    const again = await settle(store, run.runId, '1', 'denied');
+    expect(again).toMatchObject({ settlement: 'settled-before', effects: { wakes: [] } });
+    const resumed = await worker.claimRun(lane.key);
+    await store.write(storeToolResults, { ...held(resumed), messageId, results: [answerOf('1', 'late')] });
+    expect(await resultsIn(store, run)).toEqual(['approved']);
+    await worker.answer(resumed, 'done');
+    expect((await settle(store, run.runId)).settlement).toBe('settled-before');
+  });
+
+  it.each(['stop', 'new', 'interrupt'] as const)(
+    'is woken to end by %s, and then settled no more',
+    async (by) => {
+      const store = open();
+      const conversation = unique('c');
+      const mode = by === 'interrupt' ? 'interrupt' : 'steer';
+      const { worker, lane, run } = await aRunWithCalls(store, conversation, { mode });
+      await park(store, run);
+      const { effects } = await worker.accept(cancelling(by, conversation, lane));
+      expect(effects.wakes).toContainEqual({ laneKey: lane.key, class: 'main', delayMs: 0 });
+      expect((await settle(store, run.runId)).settlement).toBe('cancelled');
+      const reason = { stop: 'stop', new: 'reset', interrupt: 'interrupt' }[by];
+      const ending = await worker.claimRun(lane.key);
+      expect(ending).toMatchObject({ runId: run.runId, cancelReason: reason });
+      expect(await store.write(recoverRun, held(ending))).toHaveLength(1);
+      await end(store, ending, reason);
+      expect((await settle(store, run.runId)).settlement).not.toBe('settled');
+      await drain(worker, lane.key);
+      const { inbox, openRuns } = await readLane(store, lane.key);
+      expect(openRuns).toBe(0);
+      const ended = {
+        stop: ['cancelled'],
+        new: ['cancelled', 'answered'],
+        interrupt: ['cancelled', 'answered'],
+      };
+      expect(inbox.map(({ outcome }) => outcome)).toEqual(ended[by]);
+    },
+  );
+
+  it('does not park when it was asked to stop before', async () => {
+    const store = open();
+    const conversation = unique('c');
+    const { worker, lane, run } = await aRunWithCalls(store, conversation);
+    await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
+    expect(await park(store, run)).toEqual({ kind: 'given-back' });
+    expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId, cancelReason: 'stop' });
+  });
+
+  it('takes in what was sent meanwhile when it goes on', async () => {
+    const store = open();
+    const conversation = unique('c');
+    const { worker, lane, run } = await aRunWithCalls(store, conversation);
+    await park(store, run);
+    await worker.accept(aMessage({ conversation, text: 'and this', lane }));
+    await settle(store, run.runId);
+    const resumed = await worker.claimRun(lane.key);
+    const { steers } = await store.write(takeSteers, { ...resumed, framing, delivery: 'all' });
+    expect(steers).toHaveLength(1);
+  });
+
+  it('loses no settlement to the step that parks it, whichever comes first', async () => {
+    const store = open();
+    for (let round = 0; round < 20; round += 1) {
+      const { worker, lane, run } = await aRunWithCalls(store, unique('c'));
+      const [outcome, settled] = await Promise.all([park(store, run), settle(store, run.runId)]);
+      expect(settled.settlement).toBe('settled');
+      expect(settled.effects.wakes).toHaveLength(outcome.kind === 'parked' ? 1 : 0);
+      expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId });
+      expect(await resultsIn(store, run)).toEqual(['approved']);
+    }
+  });
+
+  it('stands in nobody’s way in the sweep, however many there are', async () => {
+    const store = open();
+    const { run, lane } = await aRunWithCalls(store, unique('c'));
+    await park(store, run);
+    await beside.sql(manyLikeIt(lane.key, 2_000));
+    await settle(store, run.runId);
+    const { lanes } = await store.read(readSweep, {});
+    expect(lanes.filter(({ laneKey }) => laneKey.startsWith('parked-'))).toEqual([]);
+    expect(lanes.map(({ laneKey }) => laneKey)).toContain(lane.key);
+  });
+});
+
+function cancelling(by: 'stop' | 'new' | 'interrupt', conversation: string, lane: ReturnType<typeof aLane>) {
+  if (by === 'stop') {
+    const stop = aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false });
+    if (stop.decision.kind !== 'command') throw new Error('no command');
+    return { ...stop, decision: { ...stop.decision, lane } };
+  }
+  const message = aMessage({ conversation, text: by === 'new' ? '/new' : 'no, this', lane });
+  if (by === 'interrupt' || message.decision.kind !== 'accept') return message;
+  const { item } = message.decision;
+  const content = { ...item.content, command: { name: 'new' as const, reply: 'New session.' } };
+  return {
+    ...message,
+    decision: { ...message.decision, item: { ...item, kind: 'command' as const, content } },
+  };
+}
+
+async function drain(worker: ReturnType<typeof aWorker>, laneKey: string): Promise<void> {
+  for (;;) {
+    const claimed = await worker.claim(laneKey);
+    if (claimed.kind === 'run') await worker.answer(claimed.run, 'ok');
+    else if (claimed.kind !== 'again') return;
+  }
+}
+
+function end(store: Store, run: ClaimedRun, reason: string) {
+  return store.write(endRun, {
+    ...held(run),
+    endReason: reason,
+    detail: undefined,
+    outcome: 'cancelled',
+    outcomeReason: reason,
+    message: undefined,
+    parts: [],
+    preview: undefined,
+    mayGoOn: true,
+  });
+}
+
+function triesOf(store: Store, runId: string): Promise<number> {
+  return store.read(tries, runId);
+}
+
+const tries: StoreQuery<string, number> = {
+  query: 'triesOf',
+  run: async (tx, id) =>
+    (await tx.db.selectFrom('runs').select('tries').where('id', '=', id).executeTakeFirstOrThrow()).tries,
+};
+
+/** Inserts so many lanes that are parked like this one. */
+function manyLikeIt(laneKey: string, count: number): string {
+  const same = ['class', 'agentId', 'chatKind', 'sessionId', 'epoch', 'leaseUntil', 'nextSeq', 'mode']
+    .concat(['debounceMs', 'quietMs', 'cap', 'drop', 'lastActivityAt'])
+    .map((column) => `"${column}"`)
+    .join(', ');
+  return `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count})
+    insert into lanes (key, "runId", ${same})
+    select 'parked-' || n, 'run-' || n, ${same} from lanes, numbers where key = '${laneKey}'`;
+}
