@@ -42,6 +42,8 @@ export type Installation = {
   logOf(name: string): string;
   /** The executions of the effect plugin's tools, oldest first. */
   effects(): readonly string[];
+  /** Messages that were said and have not ended. */
+  onTheWay(): Promise<number>;
   /** Waits until so many platform events are written down and everything accepted has ended. */
   untilAtRest(events: number, deadlineMs: number): Promise<void>;
   account(asked: readonly Asked[], isFollowup: (person: number) => boolean): Promise<Account>;
@@ -112,8 +114,13 @@ export async function openInstallation(
     });
   };
 
+  const onTheWay = async (): Promise<number> => {
+    const [row] = await read(`select count(*) as open from inbox where state <> 'ended'`);
+    return telegram.updates.pending.length + Number(row?.open);
+  };
+
   return {
-    ...{ telegram, model, redis, read, start, untilAtRest },
+    ...{ telegram, model, redis, read, start, untilAtRest, onTheWay },
     logOf: (name) => textIn(join(home, `${name}.log`)),
     effects: () => textIn(effectsFile).split('\n').slice(0, -1),
     account: (asked, isFollowup) => accountFor({ telegram, model, read, asked, isFollowup }),

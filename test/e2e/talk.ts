@@ -13,15 +13,20 @@ export type Talking = {
   readonly people: readonly number[];
   /** Messages at most. */
   readonly count: number;
-  /** Of all of them together. */
+  /** Of all of them together, at most. */
   readonly perSecond: number;
+  /** How many messages are on their way; with more than a few nothing more is said. Absent: whatever comes. */
+  readonly onTheWay?: () => Promise<number>;
   readonly random: () => number;
   readonly signal: AbortSignal;
 };
 
+/** So that a slow machine has more time and not a longer queue. */
+const mostOnTheWay = 60;
+
 export function startTalking(
   telegram: TelegramServer,
-  { people, count, perSecond, random, signal }: Talking,
+  { people, count, perSecond, onTheWay, random, signal }: Talking,
 ): Talk {
   const asked: Asked[] = [];
   const saidBy = new Map<number, number>();
@@ -34,11 +39,18 @@ export function startTalking(
     telegram.people.sends({ from: { id: person, is_bot: false, first_name: `P${person}` }, text: question });
   };
   const speak = async () => {
-    const began = performance.now();
+    let looked = performance.now();
+    let due = 0;
     while (asked.length < count && !signal.aborted) {
-      const due = Math.min(count, ((performance.now() - began) / 1000) * perSecond);
+      const now = performance.now();
+      due = Math.min(count, due + ((now - looked) / 1000) * perSecond);
+      looked = now;
       while (asked.length < due) say();
-      await pause(random() * 40);
+      await pause(50 + random() * 50);
+      while (onTheWay && !signal.aborted && (await onTheWay()) > mostOnTheWay) {
+        await pause(50);
+        looked = performance.now();
+      }
     }
   };
   return { asked, over: speak() };

@@ -1,0 +1,202 @@
+/**
+ * Several processes on one database while things go wrong: workers are killed, Redis is killed and
+ * emptied, and every process is restarted in turn. `PARLEY_LONG=1` plays 5,000 messages of 200 people
+ * (PROOF_MESSAGES: any number, PROOF_SEED: the same moments again).
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Account } from './account.ts';
+import { quoted } from './conservation.ts';
+import {
+  type Installation,
+  type InstallationOptions,
+  type Member,
+  openInstallation,
+  type Role,
+} from './installation.ts';
+import { databaseServer } from './own-database.ts';
+import { answerQuestion } from './questions.ts';
+import { createRandom } from './random.ts';
+import { flushAll } from './redis-faults.ts';
+import { startTalking, type Talk } from './talk.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const messages = Number(process.env.PROOF_MESSAGES ?? (isLong ? 5_000 : 500));
+const seed = Number(process.env.PROOF_SEED ?? (isLong ? Date.now() % 1e9 : 20_261_121));
+const sessions = isLong ? 200 : 40;
+const people = Array.from({ length: sessions }, (_, index) => 30_001 + index);
+const perSecond = 50;
+const front: Role = 'gateway';
+const back: Role = 'worker';
+const workers = ['worker-1', 'worker-2', 'worker-3'] as const;
+/** On every run one of each; both on both in the long ones. */
+const databases: readonly InstallationOptions['database'][] =
+  databaseServer === undefined ? ['sqlite'] : isLong ? ['postgres', 'sqlite'] : ['postgres'];
+const restarted: typeof databases = isLong ? databases : ['sqlite'];
+
+describe.each(databases)('one gateway and three workers on %s', (database) => {
+  it('keep order and answer once while a worker is killed every second, and Redis now and then', async () => {
+    const random = createRandom(seed);
+    const parleys = await anInstallation(database, random);
+    await parleys.start('gateway', { role: front });
+    const members = new Map<string, Member>();
+    for (const name of workers) members.set(name, await parleys.start(name, { role: back }));
+    const talk = talkIn(parleys, { count: messages, random });
+    const storm = new AbortController();
+    const trouble = troubleRedis(parleys, { random, signal: storm.signal });
+    let kills = 0;
+    const isTalking = watch(talk.over);
+    while (isTalking()) {
+      const name = workers[Math.floor(random() * workers.length)] ?? 'worker-1';
+      await Promise.all([members.get(name)?.kill(), pause(1000)]);
+      kills += 1;
+      members.set(name, await parleys.start(name, { role: back }));
+    }
+    storm.abort();
+    const redisFaults = await trouble;
+    await parleys.untilAtRest(talk.asked.length, 120_000);
+    const account = await accountOf(parleys, talk);
+    console.info(
+      `${database}, seed ${seed}: ${talk.asked.length} messages of ${sessions} people, ${kills} workers killed, ${redisFaults} times no Redis or an empty one, ${account.unknown} unknown, ${account.wrong.length} wrong`,
+    );
+    expect(account.wrong, `seed ${seed}`).toEqual([]);
+    expect(talk.asked).toHaveLength(messages);
+    expect(kills).toBeGreaterThan(3);
+    expect(redisFaults).toBeGreaterThan(0);
+  }, 900_000);
+});
+
+describe.each(restarted)('one gateway and two workers on %s', (database) => {
+  it('lose and double nothing while each of them is restarted in turn', async () => {
+    const random = createRandom(seed + 1);
+    const parleys = await anInstallation(database, random);
+    const roles = { gateway: front, 'worker-1': back, 'worker-2': back } as const;
+    const members = new Map<string, Member>();
+    for (const [name, role] of Object.entries(roles)) members.set(name, await parleys.start(name, { role }));
+    const quiet = new AbortController();
+    const talk = talkIn(parleys, { count: 1e6, random, signal: quiet.signal });
+    for (let turn = 0; turn < (isLong ? 10 : 1); turn++) {
+      for (const [name, role] of Object.entries(roles)) {
+        await pause(1000);
+        await members.get(name)?.stop();
+        members.set(name, await parleys.start(name, { role }));
+      }
+    }
+    await pause(1000);
+    quiet.abort();
+    await talk.over;
+    await parleys.untilAtRest(talk.asked.length, 120_000);
+    const { wrong, unknown } = await accountOf(parleys, talk);
+    const { longestGapMs, slowestMs } = pausesIn(parleys);
+    console.info(
+      `${database}: every process restarted under ${talk.asked.length} messages; longest pause between two answers ${longestGapMs} ms, slowest answer ${slowestMs} ms; ${unknown} unknown, ${wrong.length} wrong`,
+    );
+    expect(wrong, `seed ${seed + 1}`).toEqual([]);
+    expect(unknown, 'a planned restart cuts off no send').toBe(0);
+    expect(longestGapMs).toBeLessThan(30_000);
+  }, 600_000);
+});
+
+async function anInstallation(
+  database: InstallationOptions['database'],
+  random: () => number,
+): Promise<Installation> {
+  const parleys = await openInstallation({ config, database }, (end) => onTestFinished(end, 30_000));
+  parleys.model.script((body) => ({ ...answerQuestion(body), delayMs: 50 + Math.floor(random() * 400) }));
+  return parleys;
+}
+
+function talkIn(
+  { telegram, onTheWay }: Installation,
+  {
+    signal = new AbortController().signal,
+    ...talking
+  }: { count: number; random: () => number; signal?: AbortSignal },
+): Talk {
+  return startTalking(telegram, { people, perSecond, onTheWay, ...talking, signal });
+}
+
+function watch(over: Promise<void>): () => boolean {
+  let isOver = false;
+  void over.then(() => {
+    isOver = true;
+  });
+  return () => !isOver;
+}
+
+/** Every few seconds Redis is emptied, or killed and started again a moment later. */
+async function troubleRedis(
+  { redis }: Installation,
+  { random, signal }: { random: () => number; signal: AbortSignal },
+): Promise<number> {
+  let times = 0;
+  while (!signal.aborted) {
+    await pause(2000 + random() * 2000, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) break;
+    times += 1;
+    if (random() < 0.5) await flushAll(redis.socketPath);
+    else {
+      await redis.kill();
+      await pause(random() * 1000);
+      await redis.start();
+    }
+  }
+  return times;
+}
+
+/** A third takes each message as a run of its own. */
+function isFollowup(person: number): boolean {
+  return person % 3 === 0;
+}
+
+async function accountOf(parleys: Installation, { asked }: Talk): Promise<Account> {
+  const account = await parleys.account(asked, isFollowup);
+  const rows = await parleys.read(
+    quoted(`select sessionId, runId from transcript where runId is not null order by sessionId, position`),
+  );
+  return { ...account, wrong: [...account.wrong, ...entangled(rows)] };
+}
+
+/** Of each session what one run wrote stands together: no other run wrote in between. */
+function entangled(rows: readonly Readonly<Record<string, unknown>>[]): readonly string[] {
+  const over = new Set<unknown>();
+  return rows.flatMap(({ runId }, index) => {
+    const before = rows[index - 1]?.runId;
+    if (before !== undefined && before !== runId) over.add(before);
+    return over.has(runId) ? [`run ${runId} wrote beside another`] : [];
+  });
+}
+
+function pausesIn({ telegram }: Installation) {
+  const answeredAt: number[] = [];
+  let slowestMs = 0;
+  for (const person of people) {
+    const messages = telegram.messages(person);
+    const said = messages.filter(({ from }) => from?.id === person);
+    for (const answer of messages.filter(({ from }) => from?.id !== person)) {
+      answeredAt.push(answer.at);
+      const question = said.find(({ text }) => answer.text.includes(`${text}.`));
+      if (question) slowestMs = Math.max(slowestMs, answer.at - question.at);
+    }
+  }
+  answeredAt.sort((one, other) => one - other);
+  const gaps = answeredAt.map((at, index) => at - (answeredAt[index - 1] ?? at));
+  return { longestGapMs: Math.max(0, ...gaps), slowestMs };
+}
+
+const config = {
+  lanes: { leaseMs: 2_000, renewMs: 500 },
+  run: { maxTries: 20 },
+  rateLimit: { perSenderPerMinute: 10_000 },
+  queue: {
+    dm: { mode: 'steer', cap: 1000 },
+    conversations: Object.fromEntries(
+      people.map((person) => [
+        `telegram:${person}`,
+        { mode: isFollowup(person) ? 'followup' : person % 3 === 1 ? 'steer' : 'collect', quietMs: 0 },
+      ]),
+    ),
+  },
+  replies: { preview: false },
+  channels: { web: { enabled: false }, terminal: { enabled: false } },
+};
