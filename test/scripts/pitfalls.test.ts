@@ -1,0 +1,19 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+/** Those of the queue, and the two of its engines. */
+const numbers = [...Array.from({ length: 15 }, (_, index) => index + 1), 58, 59];
+
+it('names for each pitfall of the queue a test that exists', async () => {
+  const page = await readFile(join(root, 'docs/pitfalls.md'), 'utf8');
+  const rows = [...page.matchAll(/^\| (\d+) \| (.+) \| (\S+) \| (.+) \|$/gm)];
+  expect([...new Set(rows.map(([, number]) => Number(number)))]).toEqual(numbers);
+  const missing: string[] = [];
+  for (const [, number, , path = '', name = ''] of rows) {
+    const source = await readFile(join(root, path), 'utf8').catch(() => '');
+    if (!source.includes(name)) missing.push(`${number}: ${path} has no test "${name}"`);
+  }
+  expect(missing).toEqual([]);
+});

@@ -1,0 +1,21 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+const commits = 20;
+const canTrace = spawnSync('strace', ['-V']).status === 0;
+
+describe.skipIf(!canTrace)('a commit on SQLite', () => {
+  it('has reached the disk before it counts: one flush for each (pitfall 59)', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'parley-flush-'));
+    onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+    const program = [process.execPath, join(import.meta.dirname, 'commit-one-by-one.ts'), dataDir];
+    const traced = ['-f', '-e', 'trace=fdatasync,fsync', ...program, String(commits)];
+    const { status, stderr } = spawnSync('strace', traced, { encoding: 'utf8', timeout: 60_000 });
+    expect(status, stderr.slice(-2000)).toBe(0);
+    const between = stderr.split('COMMITS BEGIN')[1]?.split('COMMITS END')[0] ?? '';
+    expect(between.match(/f(?:data)?sync\(\d/g)?.length ?? 0).toBeGreaterThanOrEqual(commits);
+  }, 90_000);
+});
