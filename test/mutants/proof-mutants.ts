@@ -44,4 +44,47 @@ export const proofMutants: readonly Mutant[] = [
     ],
     test: endOfRun,
   },
+  {
+    name: 'a holder that stood still writes on',
+    invariant: 'every write of an earlier epoch is refused, by whichever process',
+    edits: [
+      {
+        file: 'src/store/lanes/lane-row.ts',
+        find: 'if (lane && lane.epoch === epoch) return lane;',
+        replace: 'if (lane) return lane;',
+      },
+    ],
+    test: {
+      file: 'test/e2e/lock-lost.test.ts',
+      name: 'answer everything once, whichever of them stands still',
+    },
+    needsPostgres: true,
+  },
+  {
+    name: 'what waits behind a run that failed is left',
+    invariant: 'the drain depends on what waits, not on how the last run ended',
+    edits: [
+      {
+        file: 'src/store/lanes/commit-answer.ts',
+        find: 'closeRun(tx, lane, closing, await readWaiting(tx, lane.key)), effects };',
+        replace: 'closeRun(tx, lane, closing, []), effects };',
+      },
+    ],
+    test: {
+      file: 'test/store/pitfalls.test.ts',
+      name: 'runs what waits behind a run, however that run ends',
+    },
+  },
+  {
+    name: 'a commit counts before it is flushed',
+    invariant: 'what was acknowledged survives a power cut',
+    edits: [
+      {
+        file: 'src/store/sqlite/writer-thread.ts',
+        find: "connection.pragma('synchronous = FULL');",
+        replace: "connection.pragma('synchronous = NORMAL');",
+      },
+    ],
+    test: { file: 'test/store/durability.test.ts', name: 'has reached the disk before it counts' },
+  },
 ];
