@@ -18,9 +18,15 @@ export async function startPostgres(over = {}) {
     const data = join(folder, 'data');
     initialise(data, account);
     const port = await freePort();
-    const server = await start({ data, folder, port, account, over });
+    const again = () => start({ data, folder, port, account, over });
+    let server = await again();
     return {
       url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+      // Gone from one moment to the next, as in a crash; its files stay.
+      crash: () => server.stop(),
+      restart: async () => {
+        server = await again();
+      },
       stop: async () => {
         await server.stop();
         rmSync(folder, { recursive: true, force: true });

@@ -8,12 +8,12 @@ import { type FolderLock, lockDataFolder } from './processes/folder-lock.ts';
 import { enterProcesses, type ProcessFiles } from './processes/process-files.ts';
 import { type RunningRedis, startRedis } from './redis/start-redis.ts';
 import { beginAmongSiblings, bootIdOf, type Siblings } from './siblings.ts';
-import type { Store } from './store/command.ts';
 import { openStore } from './store/open-store.ts';
+import { type WatchedStore, watchStore } from './store/watch-store.ts';
 
 export type Foundations = {
   readonly redis: RunningRedis;
-  readonly store: Store;
+  readonly store: WatchedStore;
   /** Names this process as the holder of leases. */
   readonly holder: string;
   readonly journal: SendJournal;
@@ -58,14 +58,15 @@ async function openRedisFor({ closers, ...ground }: Ground, folderId: string): P
 }
 
 async function openStoreFor(
-  { config, log, closers }: Ground,
+  { config, log, clock, closers }: Ground,
   { folderId }: FolderLock,
   files: ProcessFiles,
-): Promise<{ store: Store; siblings: Siblings }> {
+): Promise<{ store: WatchedStore; siblings: Siblings }> {
   const { databaseUrl, dataDir, role } = config;
-  const store = await openStore(
+  const opened = await openStore(
     databaseUrl ? { kind: 'postgres', url: databaseUrl.reveal() } : { kind: 'sqlite', dataDir },
   );
+  const store = watchStore(opened, clock.now);
   closers.add('store', store.close);
   const siblings = await beginAmongSiblings({ store, files, folderId, log }, role);
   return { store, siblings };

@@ -10,6 +10,7 @@ const statusSchema = z.object({
   startedAt: z.number(),
   model: z.object({ name: z.string(), isDemo: z.boolean() }),
   channels: z.array(z.object({ id: z.string(), state: z.string(), detail: z.string() })),
+  problems: z.array(z.object({ id: z.string(), text: z.string() })).default([]),
 });
 
 const noticesSchema = z.object({

@@ -10,10 +10,11 @@ export async function runStatus({ asJson }: { readonly asJson: boolean }): Promi
     process.stdout.write(`${JSON.stringify(status, undefined, 2)}\n`);
     return 0;
   }
-  const { version, model, startedAt, channels, notices = [] } = status;
+  const { version, model, startedAt, channels, problems, notices = [] } = status;
   const lines = [
     `Parley ${version} at ${url}, since ${new Date(startedAt).toISOString()}, model ${model.name}`,
     ...channels.map(({ id, state, detail }) => `  ${id.padEnd(10)} ${state} (${detail})`),
+    ...problems.map(({ text }) => `! ${text}`),
     ...notices.map(({ text, since }) => `! ${text} (since ${new Date(since).toISOString()})`),
   ];
   process.stdout.write(`${lines.map(stripText).join('\n')}\n`);

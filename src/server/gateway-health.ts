@@ -1,13 +1,15 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '#contracts/clock.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import type { Store } from '../store/command.ts';
 import { readSessions } from '../store/sessions/read-sessions.ts';
+import type { StoreTrouble, WatchedStore } from '../store/watch-store.ts';
 import { channelStatus } from './channel-status.ts';
-import type { GatewayStatus, Readiness } from './gateway-status.ts';
+import type { GatewayStatus, Readiness, StatusProblem } from './gateway-status.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 
 export type GatewayHealthDeps = {
-  readonly store: Store;
+  readonly store: WatchedStore;
   readonly clock: Clock;
   readonly version: string;
   readonly model: { readonly name: string; readonly isDemo: boolean };
@@ -23,33 +25,59 @@ export type GatewayHealth = Metrics & {
 
 /** How the gateway is: what it lacks, and what runs. Counts its life from this call. */
 export function gatewayHealth(deps: GatewayHealthDeps): GatewayHealth {
-  const { store, clock, version, channels } = deps;
+  const { clock, version, channels } = deps;
   const { name, isDemo } = deps.model;
   const startedAt = clock.now();
   return {
     ...createMetrics(deps),
-    readiness: async () => ({
-      missing: [
-        ...((await isReadable(store)) ? [] : ['store']),
-        ...(deps.isRedisReady() ? [] : ['redis']),
-        ...(deps.hasSpace() ? [] : ['disk space']),
-      ],
-    }),
+    readiness: async () => ({ missing: (await findProblems(deps)).map(({ id }) => id) }),
     status: async () => ({
       version,
       startedAt,
       model: { name, isDemo },
       channels: channels().map(channelStatus),
+      problems: await findProblems(deps),
     }),
   };
 }
 
-async function isReadable(store: Store): Promise<boolean> {
+async function findProblems(deps: GatewayHealthDeps): Promise<readonly StatusProblem[]> {
+  const trouble = await findTrouble(deps.store);
+  return [
+    ...(trouble === undefined ? [] : [{ id: 'store', text: wordsForStore(trouble) }]),
+    ...(deps.isRedisReady() ? [] : [{ id: 'redis', text: redisWords }]),
+    ...(deps.hasSpace() ? [] : [{ id: 'disk space', text: diskWords }]),
+  ];
+}
+
+const redisWords =
+  'Redis does not answer. Messages are taken in and answered all the same, some a little later.';
+const diskWords =
+  'Less than 200 MB are free on the disk of the data folder. Messages wait at their networks until there is more.';
+
+function wordsForStore({ reason }: Pick<StoreTrouble, 'reason'>): string {
+  return `The database cannot be used: ${reason} Messages wait at their networks until it is back.`;
+}
+
+/** A database that does not even refuse is away too. */
+const patienceMs = 3_000;
+
+/** It has to be readable now, and to have taken the last write. */
+async function findTrouble(store: WatchedStore): Promise<Pick<StoreTrouble, 'reason'> | undefined> {
+  const ended = new AbortController();
+  const silence = delay(patienceMs, { reason: `no answer within ${patienceMs / 1000} s.` }, ended);
+  try {
+    return (await Promise.race([readingTrouble(store), silence.catch(() => undefined)])) ?? store.trouble();
+  } finally {
+    ended.abort();
+  }
+}
+
+async function readingTrouble(store: Store): Promise<Pick<StoreTrouble, 'reason'> | undefined> {
   try {
     await store.read(readSessions, { limit: 1 });
-    return true;
-  } catch {
-    // The log has the reason, from whoever needed the store.
-    return false;
+    return undefined;
+  } catch (error) {
+    return { reason: error instanceof Error ? error.message : String(error) };
   }
 }

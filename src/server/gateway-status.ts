@@ -9,7 +9,11 @@ export type GatewayStatus = {
     readonly isDemo: boolean;
   };
   readonly channels: readonly ChannelStatus[];
+  /** What the gateway lacks now, as `/readyz` names it, in words for its owner; empty when it is ready. */
+  readonly problems?: readonly StatusProblem[];
 };
+
+export type StatusProblem = { readonly id: string; readonly text: string };
 
 export type ChannelStatus = {
   readonly id: string;

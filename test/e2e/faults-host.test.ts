@@ -151,7 +151,7 @@ describe.concurrent('a gateway whose SQLite file', () => {
     onTestFinished,
   }) => {
     const settings = { config: { ...forCrowd, ...config } };
-    const { telegram, model, dataDir } = await startTelegramGateway(settings, onTestFinished);
+    const { telegram, model, dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
     const crowd = gatherCrowd(telegram, 3);
     const gate = createGate();
     model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
@@ -161,12 +161,16 @@ describe.concurrent('a gateway whose SQLite file', () => {
     intruder.exec('BEGIN IMMEDIATE');
     gate.open();
     crowd.speaks();
-    // Longer than the five seconds that a write waits for.
-    await pause(7000);
+    const since = performance.now();
+    // It can be read all the while, but a write waits for five seconds in vain.
+    await until(async () => (await readiness(parley().url)).includes('store'), { what: 'the lack on show' });
+    await pause(Math.max(0, 7000 - (performance.now() - since)));
     expect(crowd.answered()).toBe(0);
+    expect(telegram.updates.pending).toHaveLength(3);
     intruder.close();
     await telegram.waitFor(() => crowd.answered() === 6);
     await untilAtRest(dataDir, 6);
+    expect(await readiness(parley().url)).toContain('"ready"');
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 });

@@ -163,7 +163,7 @@ it('are not even loaded before somebody asks for them', () => {
     await import('./src/server/gateway-health.ts');
     const { createMetrics } = await import('./src/server/metrics/metrics.ts');
     const loaded = () => Object.keys(createRequire(import.meta.url).cache).some((file) => file.includes('prom-client'));
-    const metrics = createMetrics({ store: { read: async () => { throw Object.assign(new Error(), { code: 'SQLITE_IOERR' }) } }, clock: { now: Date.now }, isRedisReady: () => true });
+    const metrics = createMetrics({ store: { read: async () => { throw new (await import('./src/contracts/errors.ts')).ParleyError('store_unavailable', 'away') } }, clock: { now: Date.now }, isRedisReady: () => true });
     metrics.delivered({ channel: 'test', result: 'sent', ageMs: 1 });
     const before = loaded();
     await metrics.metrics();

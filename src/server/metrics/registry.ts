@@ -93,8 +93,7 @@ async function unlessAway(counting: Promise<Counted>): Promise<Counted | undefin
 
 /** Whoever needed the store has logged why it is away. A statement that it refuses is a fault of ours. */
 function isAway(error: unknown): boolean {
-  if (hasCode(error, 'store_unavailable') || hasCode(error, 'store_full')) return true;
-  return error instanceof Error && 'code' in error && /^SQLITE_(?!ERROR)/.test(String(error.code));
+  return hasCode(error, 'store_unavailable') || hasCode(error, 'store_full');
 }
 
 const outcomes = ['answered', 'silent', 'merged', 'cancelled', 'refused', 'failed'];

@@ -16,7 +16,7 @@ export function ChatView({ conversation, status, notices, draft, editing, isAtEn
       <h1 class="brand">Parley</h1>
       <${StatusView} status=${status} connection=${conversation.connection} onSignOut=${actions.signOut} />
     </header>
-    <${NoticesView} notices=${notices} onDismiss=${actions.dismissNotice} />
+    <${NoticesView} problems=${status?.problems ?? []} notices=${notices} onDismiss=${actions.dismissNotice} />
     <div class="scroll" id="scroll" onScroll=${actions.scrolled}>
       <main class="messages" role="log" aria-live="polite">
         <${Messages} conversation=${conversation} actions=${actions} />

@@ -7,7 +7,8 @@ import { createOutbox } from '/page/outbox.js';
 import { randomId } from '/page/random-id.js';
 import { h, render } from '/vendor/preact.js';
 
-const statusEveryMs = 15_000;
+/** How soon the page shows that the database, say, is away or back. */
+const statusEveryMs = 5_000;
 /** After a run ended its last text may still be on its way; then the preview goes. */
 const settleMs = 1500;
 const nearEndPx = 80;

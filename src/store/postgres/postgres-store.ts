@@ -92,11 +92,7 @@ function faultOf(error: unknown): ParleyError {
       cause: error,
       retry: { kind: 'later' },
     });
-  const isConnection =
-    /^(08|57|53|28|3D)/.test(code) ||
-    /^E[A-Z]+$/.test(code) ||
-    /timeout|terminated|Connection/i.test(message);
-  if (isConnection) {
+  if (isAway(code, message)) {
     return new ParleyError(
       'store_unavailable',
       `PostgreSQL is not reachable (${code || message}). Start it, or correct DATABASE_URL.`,
@@ -107,4 +103,13 @@ function faultOf(error: unknown): ParleyError {
     );
   }
   return new ParleyError('internal', `A store command failed: ${message}`, { cause: error });
+}
+
+/**
+ * Of the surroundings, not of the statement: connections and resources, the server's end, a disk error, a
+ * standby that takes no writes yet (25006, in a fail-over), and rights that were taken away (42501).
+ */
+function isAway(code: string, message: string): boolean {
+  if (/^(08|57|58|53|28|3D)/.test(code) || code === '25006' || code === '42501') return true;
+  return /^E[A-Z]+$/.test(code) || /timeout|terminated|Connection/i.test(message);
 }

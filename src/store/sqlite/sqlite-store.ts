@@ -5,7 +5,8 @@ import BetterSqlite3 from 'better-sqlite3';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Store, StoreCommand } from '../command.ts';
 import { directDatabase } from './direct-database.ts';
-import type { WriterAnswer, WriterFault, WriterReport, WriterRequest } from './writer-messages.ts';
+import { errorOf, faultOf } from './fault-of.ts';
+import type { WriterAnswer, WriterReport, WriterRequest } from './writer-messages.ts';
 
 type Waiter = { resolve(output: unknown): void; reject(error: unknown): void };
 
@@ -38,9 +39,7 @@ export async function openSqliteStore(file: string): Promise<Store> {
     failAll(undefined);
   });
 
-  const reader = new BetterSqlite3(file, { readonly: true });
-  reader.pragma('cache_size = -4000');
-  const db = directDatabase(reader);
+  const reader = openReader(file);
   const post = createPostbox(worker);
   let lastId = 0;
   let isClosed = false;
@@ -61,7 +60,7 @@ export async function openSqliteStore(file: string): Promise<Store> {
     writeAlong: (command, input) => {
       if (!isClosed) post({ command: command.name, input });
     },
-    read: (query, input) => query.run({ db, now: Date.now(), dialect: 'sqlite' }, input),
+    read: reader.read,
     close: async () => {
       if (isClosed) return;
       isClosed = true;
@@ -70,6 +69,22 @@ export async function openSqliteStore(file: string): Promise<Store> {
       await exited;
       reader.close();
     },
+  };
+}
+
+function openReader(file: string): Pick<Store, 'read'> & { close(): void } {
+  const connection = new BetterSqlite3(file, { readonly: true });
+  connection.pragma('cache_size = -4000');
+  const db = directDatabase(connection);
+  return {
+    read: async (query, input) => {
+      try {
+        return await query.run({ db, now: Date.now(), dialect: 'sqlite' }, input);
+      } catch (error) {
+        throw errorOf(faultOf(error, file));
+      }
+    },
+    close: () => void connection.close(),
   };
 }
 
@@ -115,10 +130,6 @@ function ready(worker: Worker): Promise<void> {
       else resolve();
     });
   });
-}
-
-function errorOf(fault: WriterFault): ParleyError {
-  return new ParleyError(fault.code, fault.message, { retry: fault.retry, cause: fault.stack });
 }
 
 function lost(cause: unknown): ParleyError {

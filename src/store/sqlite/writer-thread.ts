@@ -14,7 +14,8 @@ import { migrate } from '../migrate.ts';
 import type { Tables } from '../tables.ts';
 import { cacheStatements } from './cached-database.ts';
 import { directDatabase } from './direct-database.ts';
-import type { WriterAnswer, WriterFault, WriterReport, WriterRequest } from './writer-messages.ts';
+import { faultOf } from './fault-of.ts';
+import type { WriterAnswer, WriterReport, WriterRequest } from './writer-messages.ts';
 
 const { file } = workerData as { readonly file: string };
 const port = requirePort();
@@ -29,7 +30,7 @@ open()
     flushCompileCache();
   })
   .catch((error: unknown) => {
-    port.postMessage({ kind: 'unusable', fault: faultOf(error) } satisfies WriterReport);
+    port.postMessage({ kind: 'unusable', fault: faultOf(error, file) } satisfies WriterReport);
     port.close();
   });
 
@@ -126,7 +127,7 @@ async function commitGroup(database: Database, group: readonly WriterRequest[]):
   } catch (error) {
     // The whole group is undone: the disk is full, or the file was lost.
     if (connection.inTransaction) control.rollback();
-    const fault = faultOf(error);
+    const fault = faultOf(error, file);
     return group.flatMap(({ id }) => (id === undefined ? [] : [{ id, kind: 'failed', fault } as const]));
   }
 }
@@ -150,45 +151,8 @@ async function runInSavepoint(
     if (!connection.inTransaction) throw error;
     control.undoStep();
     control.keepStep();
-    return id === undefined ? [] : [{ id, kind: 'failed', fault: faultOf(error) }];
+    return id === undefined ? [] : [{ id, kind: 'failed', fault: faultOf(error, file) }];
   }
-}
-
-function faultOf(error: unknown): WriterFault {
-  if (error instanceof ParleyError) {
-    return {
-      code: error.code,
-      message: error.message,
-      retry: error.retry,
-      ...(error.stack && { stack: error.stack }),
-    };
-  }
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const message = error instanceof Error ? error.message : String(error);
-  const stack = error instanceof Error && error.stack ? { stack: error.stack } : {};
-  if (code === 'SQLITE_FULL') {
-    return {
-      code: 'store_full',
-      message: `The disk that holds ${file} is full.`,
-      retry: { kind: 'later' },
-      ...stack,
-    };
-  }
-  if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT') {
-    return {
-      code: 'store_unavailable',
-      message: `${file} is damaged or not a database of Parley's (${message}). Restore it from a backup, or name another data folder (PARLEY_DATA_DIR).`,
-      retry: { kind: 'never' },
-      ...stack,
-    };
-  }
-  const isEnvironment = /^SQLITE_(IOERR|BUSY|CANTOPEN|READONLY)/.test(code);
-  return {
-    code: isEnvironment ? 'store_unavailable' : 'internal',
-    message: `${code === '' ? '' : `${code}: `}${message}`,
-    retry: isEnvironment ? { kind: 'later' } : { kind: 'never' },
-    ...stack,
-  };
 }
 
 function requirePort() {

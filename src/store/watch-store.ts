@@ -1,0 +1,40 @@
+import { ParleyError } from '#contracts/errors.ts';
+import type { Store } from './command.ts';
+
+export type StoreTrouble = {
+  /** One sentence with what to do. */
+  readonly reason: string;
+  /** Of the first step that failed, ms since the epoch. */
+  readonly since: number;
+};
+
+export type WatchedStore = Store & {
+  /** Why the last write was refused by the database or its disk; undefined when it succeeded. */
+  trouble(): StoreTrouble | undefined;
+};
+
+/**
+ * Remembers whether the database takes writes. Every process writes every few seconds, if only to renew its
+ * leases, so that the answer is fresh.
+ */
+export function watchStore(store: Store, now: () => number): WatchedStore {
+  let trouble: StoreTrouble | undefined;
+  return {
+    ...store,
+    trouble: () => trouble,
+    write: async (command, input) => {
+      try {
+        const output = await store.write(command, input);
+        trouble = undefined;
+        return output;
+      } catch (error) {
+        if (isAway(error)) trouble = { reason: error.message, since: trouble?.since ?? now() };
+        throw error;
+      }
+    },
+  };
+}
+
+function isAway(error: unknown): error is ParleyError {
+  return error instanceof ParleyError && (error.code === 'store_unavailable' || error.code === 'store_full');
+}
