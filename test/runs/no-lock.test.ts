@@ -25,7 +25,11 @@ describeEachDatabase('while the model thinks', (open, beside) => {
     const active = someActiveRuns(open(), holder);
     onTestFinished(active.close);
     const deps = runDeps(open(), { active, model, tools: [] });
-    await executeRun(deps, run, { signal: new AbortController().signal, mayGoOn: () => false });
+    await executeRun(deps, run, {
+      signal: new AbortController().signal,
+      mayGoOn: () => false,
+      claims: () => undefined,
+    });
     const [busy, beneath] = await Promise.all(
       [conversation, elsewhere].map((one) => readLane(open(), aLane(one).key)),
     );
