@@ -5,13 +5,12 @@ import type { Probe } from '#contracts/probe.ts';
 import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
 import type { Notices } from '../replies/notices.ts';
-import { newBoundary, wrapUntrusted } from '../replies/untrusted.ts';
 import type { Store } from '../store/command.ts';
 import type { Effects } from '../store/intake/proposal.ts';
-import { type Claim, type ClaimedRun, claimLane } from '../store/lanes/claim-lane.ts';
-import type { LaneNext } from '../store/lanes/close-run.ts';
-import { releaseLane } from '../store/lanes/leases.ts';
-import type { Framing } from '../store/lanes/take-rows.ts';
+import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../store/lanes/claim-lane.ts';
+import { letGoOf, releaseLane } from '../store/lanes/leases.ts';
+import type { RunLeft, RunOptions } from './execute-run.ts';
+import { newFraming } from './framing.ts';
 
 export type DriveLaneDeps = {
   readonly store: Store;
@@ -28,10 +27,7 @@ export type DriveLaneDeps = {
   readonly maxHoldMs: number;
   start(effects: Effects): void;
   /** Executes one run; undefined when it was handed over or lost. */
-  execute(
-    run: ClaimedRun,
-    options: { readonly signal: AbortSignal; mayGoOn(): boolean },
-  ): Promise<LaneNext | undefined>;
+  execute(run: ClaimedRun, options: RunOptions): Promise<RunLeft | undefined>;
 };
 
 /** Steps 4 to 7 in a row: claims the lane and works it until it rests, is armed, or gives way. */
@@ -43,11 +39,10 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
     maxTries: deps.maxTries,
     gaveUpText: deps.notices.restartGaveUp,
   });
-  const claim = (laneKey: string): Promise<Claim> =>
-    deps.store.write(claimLane, { ...terms(), laneKey, newRunId: crypto.randomUUID() });
+  const claimTerms = () => ({ ...terms(), newRunId: crypto.randomUUID() });
   return {
-    drive: (laneKey, signal) => work(deps, { laneKey, claim, signal }),
-    goOn: (run, signal) => work(deps, { laneKey: run.laneKey, claim, signal }, run),
+    drive: (laneKey, signal) => work(deps, { laneKey, claimTerms, signal }),
+    goOn: (run, signal) => work(deps, { laneKey: run.laneKey, claimTerms, signal }, run),
     termsFor: (count) => ({
       ...terms(),
       newRunIds: Array.from({ length: count }, () => crypto.randomUUID()),
@@ -57,14 +52,14 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
 
 type Working = {
   readonly laneKey: string;
-  claim(laneKey: string): Promise<Claim>;
+  claimTerms(): Omit<ClaimInput, 'laneKey'>;
   readonly signal: AbortSignal;
 };
 
 /** `begun`: the run that was claimed already, to go on from. */
 async function work(
   deps: DriveLaneDeps,
-  { laneKey, claim, signal }: Working,
+  { laneKey, claimTerms, signal }: Working,
   begun?: ClaimedRun,
 ): Promise<void> {
   const { store, holder, clock, wakes, probe } = deps;
@@ -73,10 +68,13 @@ async function work(
   let runs = 0;
   let next = begun;
   while (next !== undefined || !signal.aborted) {
-    const claimed: Claim = next ? { kind: 'run', run: next } : await claim(laneKey);
+    const claimed: Claim = next
+      ? { kind: 'run', run: next }
+      : await store.write(claimLane, { ...claimTerms(), laneKey });
     next = undefined;
     switch (claimed.kind) {
       case 'resting':
+      case 'parked':
         return;
       case 'busy':
       case 'armed':
@@ -92,35 +90,62 @@ async function work(
     probe.reach('claimed');
     runs += 1;
     const mayGoOn = () => !signal.aborted && runs < deps.maxRuns && clock.now() - since < deps.maxHoldMs;
-    const left = await execute(deps, claimed.run, { signal, mayGoOn });
+    const claims = () => (mayGoOn() ? claimTerms() : undefined);
+    const left = await execute(deps, claimed.run, { signal, mayGoOn, claims });
+    // Handed over: another worker takes it at once, and need not wait for a sweep.
+    if (left === undefined && signal.aborted)
+      return wakes.wake({ laneKey, class: claimed.run.class, delayMs: 0 });
     if (left?.kind === 'armed')
       return wakes.wake({ laneKey, class: claimed.run.class, delayMs: left.delayMs });
+    // Its calls were answered while it let go of them: it is claimed anew and goes on.
+    if (left?.kind === 'given-back') continue;
     if (left?.kind !== 'going-on') return;
+    next = left.nextRun;
   }
   // Asked to stop between two runs: the lane was kept to go on, and is free for the next holder.
   await store.write(releaseLane, { laneKey, holder });
 }
 
-/** A run that throws is left as it stands: its next holder resumes it. */
+/** A run that throws is left as it stands: its next holder resumes it, and that is a try. */
 async function execute(
-  { execute: run, log }: DriveLaneDeps,
+  deps: DriveLaneDeps,
   claimed: ClaimedRun,
-  options: Parameters<DriveLaneDeps['execute']>[1],
-): Promise<LaneNext | undefined> {
+  options: RunOptions,
+): Promise<RunLeft | undefined> {
+  const { execute: run, log } = deps;
   try {
     return await run(claimed, options);
   } catch (error) {
     const { laneKey, runId } = claimed;
-    log.warn({ laneKey, runId, error }, hasCode(error, 'stale_epoch') ? 'run.superseded' : 'run.interrupted');
+    const isSuperseded = hasCode(error, 'stale_epoch');
+    log.warn({ laneKey, runId, error }, isSuperseded ? 'run.superseded' : 'run.interrupted');
+    if (!isSuperseded) await letGo(deps, claimed, options.signal);
     return undefined;
   }
 }
 
-/** How what others said is framed for the model; the boundary is new for every take, so nobody can close it. */
-export function newFraming(): Framing {
-  const boundary = newBoundary();
-  const frame = (about: string) => wrapUntrusted('', about, boundary).split('\n');
-  const [contextIntro = ''] = frame('what was said and done here before, for context only');
-  const [overflowIntro = ''] = frame('older messages, shortened because too many were waiting');
-  return { contextIntro, overflowIntro, contextOutro: frame('').at(-1) ?? '' };
+/** So long between two tries, so that a fault of a moment does not use up all of them. */
+const pauseMs = 2_000;
+const retryMs = 250;
+
+/**
+ * Nothing here works on the run any more, so nobody has to wait for its lease to end: it is given up as
+ * soon as the store answers again. Past its end the sweep has found the lane by itself.
+ */
+async function letGo(
+  { store, clock, wakes, log, leaseMs }: DriveLaneDeps,
+  { laneKey, runId, epoch, class: name }: ClaimedRun,
+  signal: AbortSignal,
+): Promise<void> {
+  const since = clock.now();
+  do {
+    try {
+      await store.write(letGoOf, { laneKey, runId, epoch, pauseMs: Math.min(pauseMs, leaseMs) });
+      return wakes.wake({ laneKey, class: name, delayMs: pauseMs });
+    } catch (error) {
+      if (hasCode(error, 'stale_epoch')) return;
+      log.debug({ laneKey, runId, error }, 'run.not-let-go');
+    }
+    await clock.wait(retryMs, signal);
+  } while (!signal.aborted && clock.now() - since < leaseMs);
 }

@@ -22,7 +22,7 @@ import {
   sayNotice,
   storeToolResults,
 } from './lanes/commit-turn.ts';
-import { handOver, releaseLane, renewLeases } from './lanes/leases.ts';
+import { handOver, letGoOf, releaseLane, renewLeases } from './lanes/leases.ts';
 import { parkRun, settleParkedCall } from './lanes/park-run.ts';
 import { tellWaiting } from './lanes/receipts.ts';
 import { recoverRun } from './lanes/recover-run.ts';
@@ -52,6 +52,7 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   endRun,
   endToolTurn,
   handOver,
+  letGoOf,
   markToolStarted,
   parkRun,
   postParts,

@@ -61,6 +61,23 @@ export const handOver: StoreCommand<Held, void> = {
   },
 };
 
+/**
+ * Gives up the lease of a run that its holder has failed in and works on no more: after `pauseMs` the next
+ * claim resumes it, which counts as a try. Repeating it lengthens the pause.
+ */
+export const letGoOf: StoreCommand<Held & { readonly pauseMs: number }, void> = {
+  name: 'letGoOf',
+  run: async (tx, { laneKey, epoch, runId, pauseMs }) => {
+    await lockLaneAt(tx, laneKey, epoch);
+    await tx.db
+      .updateTable('lanes')
+      .set({ holder: null, leaseUntil: tx.now + pauseMs })
+      .where('key', '=', laneKey)
+      .where('runId', '=', runId)
+      .execute();
+  },
+};
+
 /** Gives back a lane that was kept to go on but has nothing to run. Repeating it changes nothing. */
 export const releaseLane: StoreCommand<{ readonly laneKey: string; readonly holder: string }, void> = {
   name: 'releaseLane',

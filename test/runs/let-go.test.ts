@@ -1,0 +1,129 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { systemClock } from '../../src/contracts/clock.ts';
+import { ParleyError } from '../../src/contracts/errors.ts';
+import { noProbe } from '../../src/contracts/probe.ts';
+import type { LaneDriver } from '../../src/queue/lane-workers.ts';
+import { noticesFor } from '../../src/replies/notices.ts';
+import { createLaneDriver } from '../../src/runs/drive-lane.ts';
+import type { Store } from '../../src/store/command.ts';
+import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
+import { letGoOf, renewLeases } from '../../src/store/lanes/leases.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { aLane, aMessage, aRoute, aWorker, holder, unique } from '../store/builders.ts';
+import { readOutcomes } from '../store/outcomes.ts';
+import { patienceMs } from '../support/patience.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+/** No test waits for a lease to end. */
+const leaseMs = 600_000;
+
+async function aStore(): Promise<Store> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-let-go-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  onTestFinished(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  return store;
+}
+
+type Executing = { readonly store: Store; execute(run: ClaimedRun): Promise<void> };
+
+/** A driver whose wakes come as they would from Redis. */
+function aDriver({ store, execute }: Executing): LaneDriver {
+  const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
+  const driver = createLaneDriver({
+    ...{ store, holder, clock: systemClock, log: silentLog, probe: noProbe, leaseMs },
+    ...{ notices: noticesFor('en'), maxTries: 3, maxRuns: 5, maxHoldMs: 60_000 },
+    wakes: {
+      wake: ({ laneKey, delayMs }) => {
+        const timer = setTimeout(
+          () => driver.drive(laneKey, stopping.signal).catch(() => undefined),
+          delayMs,
+        );
+        stopping.signal.addEventListener('abort', () => clearTimeout(timer));
+      },
+      close: async () => undefined,
+    },
+    start: () => undefined,
+    execute: async (run) => {
+      await execute(run);
+      return undefined;
+    },
+  });
+  return driver;
+}
+
+it('goes on with a run that a fault broke off as soon as the store answers, and counts it as a try', async () => {
+  const store = await aStore();
+  const conversation = unique('c');
+  await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));
+  let refusals = 2;
+  const away = () => new ParleyError('store_unavailable', 'The store is away.');
+  const flaky: Store = {
+    ...store,
+    read: store.read.bind(store),
+    write: (command, input) => {
+      if (command.name === letGoOf.name && refusals-- > 0) return Promise.reject(away());
+      return store.write(command, input);
+    },
+  };
+  const seen: ClaimedRun[] = [];
+  const driver = aDriver({
+    store: flaky,
+    execute: async (run) => {
+      seen.push(run);
+      if (seen.length === 1) throw away();
+    },
+  });
+  await driver.drive(aLane(conversation).key, new AbortController().signal);
+  await vi.waitUntil(() => seen.length === 2, { timeout: patienceMs });
+  const [first, second] = seen;
+  expect(second).toMatchObject({ runId: first?.runId, isResumed: true });
+  expect(second?.epoch).toBeGreaterThan(first?.epoch ?? Infinity);
+  expect(refusals).toBeLessThan(0);
+});
+
+it('gives up after three tries, not for ever', async () => {
+  const store = await aStore();
+  const conversation = unique('c');
+  await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));
+  let tries = 0;
+  const driver = aDriver({
+    store,
+    execute: async () => {
+      tries += 1;
+      throw new Error('always');
+    },
+  });
+  await driver.drive(aLane(conversation).key, new AbortController().signal);
+  const conversationKey = conversationKeyOf(aRoute(conversation));
+  const ended = async () => (await store.read(readOutcomes, { conversationKey }))[0] === 'failed';
+  await vi.waitUntil(ended, { timeout: patienceMs, interval: 100 });
+  expect(tries).toBe(3);
+});
+
+it('leaves the lane alone that another has claimed meanwhile', async () => {
+  const store = await aStore();
+  const conversation = unique('c');
+  const lane = aLane(conversation).key;
+  await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));
+  let other: ClaimedRun | undefined;
+  const driver = aDriver({
+    store,
+    execute: async (run) => {
+      await store.write(renewLeases, { holder, leaseMs: -1, runs: [run] });
+      other = await aWorker(store, 'other').claimRun(lane);
+      throw new Error('too late');
+    },
+  });
+  await driver.drive(lane, new AbortController().signal);
+  expect((await aWorker(store, 'third').claim(lane)).kind).toBe('busy');
+  if (!other) throw new Error('nobody claimed');
+  expect((await aWorker(store, 'other').answer(other, 'done')).next?.kind).toBe('resting');
+});
