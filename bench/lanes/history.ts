@@ -59,7 +59,7 @@ async function lengthen(ground: Ground, length: number): Promise<void> {
   if (pairs <= 0) return;
   await database.query(
     `insert into transcript (id, "sessionId", position, role, parts, model, "runId", "isFinished", "createdAt", "updatedAt")
-     select id || '-' || s.n, "sessionId", ${now} + 2 * (s.n - 1) + position, role, parts, model, "runId", "isFinished", "createdAt", "updatedAt"
+     select id || '-${now}-' || s.n, "sessionId", ${now} + 2 * (s.n - 1) + position, role, parts, model, "runId", "isFinished", "createdAt", "updatedAt"
      from transcript, ${database.numbers(1, pairs)} s where position <= 2`,
   );
   await database.query(`update sessions set "messageCount" = "messageCount" + ${2 * pairs}`);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../clock.ts';
 import { residentMb } from '../process-figures.ts';
 import { type Ground, type Parley, prepareGround, startProcess } from './farm.ts';
-import { seedLanes } from './seed.ts';
+import { readPattern, seedLanes } from './seed.ts';
 import { count, round, type Sheet } from './sheet.ts';
 import { offer } from './throughput.ts';
 
@@ -89,7 +89,9 @@ async function leaveWaiting(ground: Ground, rows: number): Promise<void> {
   await parley.next('ready');
   await offer(parley, { lanes: 1, isHot: false, durationMs: 1, inHand: 1, isOnlyStored: true });
   await parley.kill();
-  await seedLanes(ground.database, { from: 1, to: rows });
+  await seedLanes(ground.database, await readPattern(ground.database), { from: 1, to: rows });
+  const waiting = await countWaiting(ground);
+  if (waiting !== rows) throw new Error(`${waiting} rows wait instead of ${rows}`);
 }
 
 async function countWaiting({ database }: Ground): Promise<number> {

@@ -11,8 +11,7 @@ export type Seeding = { readonly from: number; readonly to: number };
  * Makes lanes out of lane 0, row by row in every table: what stands there came through the real stages,
  * and the copies look as if theirs had too. They differ in all their ids.
  */
-export async function seedLanes(database: Database, { from, to }: Seeding): Promise<void> {
-  const rows = await patternRows(database);
+export async function seedLanes(database: Database, rows: Pattern, { from, to }: Seeding): Promise<void> {
   for (let first = from; first < to; first += atOnce) {
     const series = database.numbers(first, Math.min(atOnce, to - first));
     await database.query('begin');
@@ -22,6 +21,9 @@ export async function seedLanes(database: Database, { from, to }: Seeding): Prom
   await database.settle();
 }
 
+/** What lane 0 looks like; to be read while it has its first message only. */
+export type Pattern = readonly Row[];
+
 type Row = { readonly table: string; readonly values: Readonly<Record<string, unknown>> };
 
 const pattern = conversationOf(0);
@@ -30,7 +32,7 @@ const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const others: ReadonlySet<string> = new Set(['boots', 'accounts']);
 
 /** Every row that names lane 0's conversation, or an id that such a row names. */
-async function patternRows(database: Database): Promise<readonly Row[]> {
+export async function readPattern(database: Database): Promise<Pattern> {
   const all: Row[] = [];
   for (const table of await database.tables()) {
     if (others.has(table)) continue;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Ground, type Parley, prepareGround, redisMb, usageOf } from './farm.ts';
-import { seedLanes } from './seed.ts';
+import { readPattern, seedLanes } from './seed.ts';
 import { count, round, type Sheet } from './sheet.ts';
 import { middleAndTail, offer, startAll, timesOf } from './throughput.ts';
 
@@ -23,7 +23,7 @@ export async function measureSustained(
   const processes: Parley[] = [];
   try {
     await startAll(ground, 1, processes);
-    await seedLanes(ground.database, { from: 1, to: lanes });
+    await seedLanes(ground.database, await readPattern(ground.database), { from: 1, to: lanes });
     const [parley] = processes;
     if (!parley) throw new Error('no process runs');
     const rows: (readonly string[])[] = [];

@@ -1,7 +1,7 @@
 import { type Ground, type Parley, prepareGround, startProcess, type Usage, usageOf } from './farm.ts';
 import { Histogram } from './histogram.ts';
 import type { Load, LoadResult } from './load.ts';
-import { seedLanes } from './seed.ts';
+import { readPattern, seedLanes } from './seed.ts';
 import { count, round, type Sheet } from './sheet.ts';
 
 export type ThroughputPace = {
@@ -25,9 +25,10 @@ export async function measureThroughput(
     const processes: Parley[] = [];
     try {
       await startAll(ground, workers, processes);
+      const pattern = await readPattern(ground.database);
       let seeded = 1;
       for (const lanes of lanesOf) {
-        if (lanes > seeded) await seedLanes(ground.database, { from: seeded, to: lanes });
+        if (lanes > seeded) await seedLanes(ground.database, pattern, { from: seeded, to: lanes });
         seeded = Math.max(seeded, lanes);
         rows.push(await measureCell({ ground, processes, lanes, pace }));
         console.log(rows.at(-1)?.join('  '));
