@@ -179,6 +179,14 @@ const outbox = z
     tries: count(3, 20),
     minBackoffMs: milliseconds(500),
     maxBackoffMs: milliseconds(30_000),
+    sendTimeoutMs: z
+      .int()
+      .min(500)
+      .max(120_000)
+      .default(30_000)
+      .describe(
+        'A call that takes longer is given up as unknown. Another process takes a delivery over after twice as long.',
+      ),
     resendUnknown: z
       .boolean()
       .default(false)

@@ -32,6 +32,8 @@ export type DelivererDeps = {
     readonly tries: number;
     readonly minBackoffMs: number;
     readonly maxBackoffMs: number;
+    /** A call that takes longer than this is given up as unknown. */
+    readonly sendTimeoutMs: number;
     readonly resendUnknown: boolean;
   };
   /** Called after each change of a part, for pages and clients. */
@@ -60,9 +62,10 @@ export interface Deliverer {
   stop(): Promise<void>;
 }
 
-const leaseMs = 60_000;
-/** A call that takes longer than this is given up as unknown. */
-const sendTimeoutMs = 30_000;
+/** Of a delivery: it holds for a call that takes as long as it may, and for the commit behind it. */
+function leaseOf({ sendTimeoutMs }: DelivererDeps['settings']): number {
+  return 2 * sendTimeoutMs;
+}
 
 /** Step 10: one delivery at a time per conversation, in order; an ambiguous send is never repeated blindly. */
 export function createDeliverer(deps: DelivererDeps): Deliverer {
@@ -146,6 +149,7 @@ function policyOf(
 ): DeliveryPolicy {
   const { repeatSafeMs } = definition.capabilities;
   const canLookUp = adapter.lookup !== undefined;
+  const leaseMs = leaseOf(settings);
   return { holder, leaseMs, repeatSafeMs, canLookUp, resendUnknown: settings.resendUnknown };
 }
 
@@ -184,10 +188,12 @@ async function carryOut(
   { part, tries, step, mayStandSince }: ClaimedPart,
 ): Promise<Settled> {
   if (step === 'look-up') {
-    return { kind: 'looked-up', found: await lookUp(channel, { part, since: mayStandSince ?? 0, log }) };
+    const { sendTimeoutMs } = settings;
+    const found = await lookUp(channel, { part, since: mayStandSince ?? 0, log, sendTimeoutMs });
+    return { kind: 'looked-up', found };
   }
   probe.reach('sending');
-  const result = await send(channel, part, log);
+  const result = await send(channel, part, { log, ...settings });
   probe.reach('sent-not-marked');
   return settledOf(result, tries, settings);
 }
@@ -199,11 +205,11 @@ const settleAgainMs = 500;
  * that is away is asked again for as long as the lease surely holds.
  */
 async function settle(
-  { store, clock }: DelivererDeps,
+  { store, clock, settings }: DelivererDeps,
   settling: Settling,
   stopping: AbortSignal,
 ): Promise<Delivery> {
-  const until = clock.now() + leaseMs - sendTimeoutMs;
+  const until = clock.now() + leaseOf(settings) - settings.sendTimeoutMs;
   for (;;) {
     try {
       return await store.write(settleDelivery, settling);
@@ -215,7 +221,13 @@ async function settle(
   }
 }
 
-async function send({ adapter }: HostedChannel, part: Outbound, log: Log): Promise<SendResult> {
+type Calling = { readonly log: Log; readonly sendTimeoutMs: number };
+
+async function send(
+  { adapter }: HostedChannel,
+  part: Outbound,
+  { log, sendTimeoutMs }: Calling,
+): Promise<SendResult> {
   try {
     return await adapter.send(part, AbortSignal.timeout(sendTimeoutMs));
   } catch (error) {
@@ -227,7 +239,7 @@ async function send({ adapter }: HostedChannel, part: Outbound, log: Log): Promi
 
 async function lookUp(
   { adapter }: HostedChannel,
-  { part, since, log }: { readonly part: Outbound; readonly since: number; readonly log: Log },
+  { part, since, log, sendTimeoutMs }: Calling & { readonly part: Outbound; readonly since: number },
 ): Promise<Found> {
   try {
     const found = await adapter.lookup?.find(part, since, AbortSignal.timeout(sendTimeoutMs));

@@ -61,7 +61,13 @@ describe('with neither file nor environment', () => {
         renewMs: 2000,
         concurrency: { main: 64, 'sub-5': 8, schedule: 4, background: 2 },
       },
-      outbox: { tries: 3, minBackoffMs: 500, maxBackoffMs: 30_000, resendUnknown: false },
+      outbox: {
+        tries: 3,
+        minBackoffMs: 500,
+        maxBackoffMs: 30_000,
+        sendTimeoutMs: 30_000,
+        resendUnknown: false,
+      },
       channels: {
         telegram: { enabled: false },
         discord: { enabled: false },
