@@ -1,5 +1,5 @@
 // Makes a fresh machine ready, and is done in milliseconds when it is: dependencies, a Node.js that
-// can run TypeScript, redis-server; with --test also PostgreSQL and Chromium.
+// can run TypeScript, redis-server; with --test also PostgreSQL, Chromium, and spin with a C compiler.
 // Plain JavaScript without dependencies, for any Node.js from 18 on.
 // package.json calls it in front of each command, and not as a "pre" script: npm skips those where
 // ignore-scripts is set, as .npmrc does. `env node` behind it finds the Node.js that it may have brought.
@@ -27,6 +27,16 @@ const requirements = {
     isThere: () => browserNames.some((name) => findOnPath(name) !== undefined),
     packages: { 'apt-get': ['chromium'], dnf: ['chromium'], apk: ['chromium'], brew: ['--cask', 'chromium'] },
   },
+  spin: {
+    isThere: () => findOnPath('spin') !== undefined,
+    packages: { 'apt-get': ['spin'], dnf: ['spin'], apk: ['spin'], brew: ['spin'] },
+  },
+  gcc: {
+    // Without the C library's headers it compiles nothing; elsewhere than on Linux it brings its own.
+    isThere: () =>
+      findOnPath('gcc') !== undefined && (process.platform !== 'linux' || existsSync('/usr/include/stdio.h')),
+    packages: { 'apt-get': ['gcc', 'libc6-dev'], dnf: ['gcc'], apk: ['gcc', 'musl-dev'], brew: ['gcc'] },
+  },
 };
 
 const browserNames = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -40,7 +50,7 @@ export function bootstrap({ root, isForTests, environment = process.env }) {
 
 function neededPrograms(isForTests, environment) {
   const needed = isForTests || !environment.REDIS_URL ? ['redis'] : [];
-  return isForTests ? [...needed, 'postgresql', 'chromium'] : needed;
+  return isForTests ? [...needed, 'postgresql', 'chromium', 'spin', 'gcc'] : needed;
 }
 
 /** The platforms for which a Node.js comes with the dependencies (package.json, optionalDependencies). */

@@ -1,0 +1,759 @@
+/*
+ * The lane protocol: one lane, its messages, the slots that work it, and everything that may go wrong.
+ * README.md beside this file says which step stands for which source file, and what is left out.
+ *
+ * One transaction of the store is one d_step or atomic here. Between two of them anything may happen,
+ * in any order and any number of times, until the world is calm: processes are killed, steps throw,
+ * holders sleep past their lease, wakes are lost or come from nowhere, timers are lost.
+ */
+
+#ifndef MESSAGES
+#define MESSAGES 3              /* events that the platform has for this lane: 2, 3 or 4 */
+#endif
+#ifndef SLOTS
+#define SLOTS 2                 /* how many can work a lane at once: 2 or 3 */
+#endif
+#ifndef TRIES
+#define TRIES 2                 /* a run that is found unfinished again after this many is given up */
+#endif
+#ifdef ONE_PROCESS
+#define PROCESS(s) 1            /* what one slot of a process keeps, another of its slots may claim */
+#else
+#define PROCESS(s) (s + 1)
+#endif
+#define NOBODY 0
+#define DEAD 9                  /* a boot that is gone; its lease runs on */
+
+/* ---- The store --------------------------------------------------------------------------------- */
+
+#define NONE 0
+#define WAITING 1
+#define TAKEN 2
+#define ENDED 3                 /* answered exactly if `said`, else cancelled or failed */
+byte accepted;                  /* rows 1..accepted, numbered in the order of their acceptance */
+byte state[MESSAGES + 1];
+byte takenBy[MESSAGES + 1];     /* the run of a taken row */
+bit due[MESSAGES + 1];          /* the time of a waiting row has come */
+
+byte epoch;                     /* compared for equality only, so a number that nobody holds may come again */
+byte holder;                    /* the process that has the lease */
+bit lease;                      /* it has not run out */
+byte openRun;                   /* the unfinished run; like the epoch, a number nobody knows may come again */
+byte tries;
+bit cancel;                     /* the run was asked to stop */
+bit handedOver;                 /* the run was left on purpose: going on with it is no further try */
+bit parked;                     /* it waits for its call, without holder, with a lease that never ends */
+
+#define PENDING 1
+#define STARTED 2
+#define DONE 3
+byte call;                      /* the one tool call of this world; it must not be repeated */
+byte callOf;                    /* its run, until it is done */
+bit callWaits;                  /* somebody outside is to settle it */
+
+byte last;                      /* the last message of the transcript */
+byte readFrom;                  /* the last one in front of what the open run has still to answer */
+byte decided;                   /* the last one that the open run began with, or has read and decided on */
+
+/* ---- Beside the store --------------------------------------------------------------------------- */
+
+#ifdef FAULTLESS
+bit calm = 1;
+#else
+bit calm;                       /* nothing goes wrong from here on */
+#endif
+bit wake;                       /* a wake job in Redis: one per lane however often it is woken */
+bit timer;                      /* a delayed wake in the memory of a process */
+/* Before it is calm any wake may be lost, and a slot may look at any time: then neither is worth a state. */
+#define set(it) it = calm
+
+#define IDLE 0
+#define WOKEN 1                 /* claims (again) */
+#define RECOVERS 2              /* has claimed a run that was begun before */
+#define REDOES 3                /* about to run a call that had not started */
+#define REDONE 4                /* it has run, its result is not stored */
+#define READS 5                 /* about to read the history */
+#define BOUNDARY 6              /* in front of the first model call */
+#define THINKS 7                /* the model writes */
+#define CALLS 8                 /* its call is on record */
+#define ACTS 9                  /* the call is marked as started */
+#define ACTED 10                /* it has had its effect, its result is not stored */
+#define STOPS 11                /* knows that it was asked to stop */
+#define GRABS 12                /* only in broken variants: between two halves of a step */
+byte at[SLOTS];
+byte held[SLOTS];               /* the epoch it has claimed */
+byte mine[SLOTS];               /* the run it works on */
+byte from[SLOTS];               /* its context: what is answered, */
+byte upTo[SLOTS];               /* and what is read */
+
+/* What a step may decide either way; 0 between steps. */
+byte pick;                      /* rows that the mode, the routes and the rights let it take */
+bit goOn;                       /* mayGoOn: the holder has not had enough yet */
+bit kept;                       /* steer-backlog: what was steered in and not read goes back */
+bit later;                      /* the new row waits for its file, its bundle, the quiet window */
+bit quiet;                      /* and the quiet window begins anew for all that wait */
+bit interrupts;                 /* the new row aborts what runs */
+
+/* ---- What is watched ----------------------------------------------------------------------------- */
+
+#ifdef WITHOUT_LEDGER
+byte event[MESSAGES + 1];       /* what the platform delivers again gets a row again */
+bit again;
+#define EVENT(m) event[m]
+#else
+#define EVENT(m) m
+#endif
+bit said[MESSAGES + 1];         /* an answer to it was committed */
+bit gone[MESSAGES + 1];         /* in the transcript, or ended without */
+bit acted;                      /* the tool call has had its effect */
+byte owner;                     /* the slot that claimed last, plus one: only it may write */
+#ifdef JUDGE_BY_HARM            /* for variants that must do harm beyond a write out of turn */
+#define in_turn(s) true
+#else
+#define in_turn(s) (owner == s + 1)
+#endif
+
+/* ---- Guards --------------------------------------------------------------------------------------- */
+
+hidden byte i, j;               /* only inside a d_step */
+
+#ifdef WITHOUT_EPOCH
+#define may_write(s) true
+#else
+#define may_write(s) (held[s] == epoch)
+#endif
+
+#ifdef LEASE_IGNORED
+#define may_claim(s) true
+#else
+#define may_claim(s) (!lease || (holder == PROCESS(s) && openRun == 0))
+#endif
+
+#define waits(m) (state[m] == WAITING)
+#define is_due(m) (waits(m) && due[m])
+#define is_ended(m) (state[m] == ENDED)
+#if MESSAGES == 2
+#define SOME(is) (is(1) || is(2))
+#define ALL(is) (is(1) && is(2))
+#define head_is_due (is_due(1) || (!waits(1) && is_due(2)))
+#elif MESSAGES == 3
+#define SOME(is) (is(1) || is(2) || is(3))
+#define ALL(is) (is(1) && is(2) && is(3))
+#define head_is_due (is_due(1) || (!waits(1) && (is_due(2) || (!waits(2) && is_due(3)))))
+#else
+#define SOME(is) (is(1) || is(2) || is(3) || is(4))
+#define ALL(is) (is(1) && is(2) && is(3) && is(4))
+#define head_is_due (is_due(1) || (!waits(1) && (is_due(2) || (!waits(2) && (is_due(3) || (!waits(3) && is_due(4)))))))
+#endif
+#if SLOTS == 2
+#define ANY(is, x) (is(0, x) || is(1, x))
+#else
+#define ANY(is, x) (is(0, x) || is(1, x) || is(2, x))
+#endif
+#define holds(s, e) (at[s] != IDLE && held[s] == (e))
+#define knows(s, r) (at[s] != IDLE && mine[s] == (r))
+
+/* Every message has its outcome, and the lane is free. */
+#define settled (accepted == MESSAGES && ALL(is_ended) && openRun == 0 && !lease)
+
+/* ---- Parts of transactions ------------------------------------------------------------------------- */
+
+inline rest(s) {
+  at[s] = IDLE; held[s] = 0; mine[s] = 0; from[s] = 0; upTo[s] = 0
+}
+
+inline append(m) {
+  assert(!gone[EVENT(m)]);                               /* taken once */
+  assert(m > last);                               /* in the order of arrival */
+  gone[EVENT(m)] = 1; last = m
+}
+
+/* takeRows: the first rows that wait, at most `count`, as far as they are due. Leaves in j how many. */
+inline take(count, r) {
+  i = 1; j = 0;
+  do
+#ifdef OVERTAKES
+  :: i <= MESSAGES && j < count ->
+     if
+     :: is_due(i) ->
+#else
+  :: i <= MESSAGES && j < count && !(waits(i) && !due[i]) ->
+     if
+     :: waits(i) ->
+#endif
+        state[i] = TAKEN; due[i] = 0; takenBy[i] = r; append(i); j++
+     :: else
+     fi;
+     i++
+  :: else -> break
+  od;
+  i = 0
+}
+
+#ifdef TAKE_APART
+byte marked[SLOTS];
+
+inline mark_next(s) {
+  i = 1;
+  do
+  :: i < MESSAGES && !waits(i) -> i++
+  :: else -> break
+  od;
+  if
+  :: is_due(i) -> state[i] = TAKEN; due[i] = 0; takenBy[i] = mine[s]; marked[s] = i
+  :: else -> marked[s] = 0
+  fi;
+  i = 0
+}
+#endif
+
+/* The outcome of what run `r` has taken and not answered before. */
+inline end_taken(r, answered) {
+  i = 1;
+  do
+  :: i <= MESSAGES ->
+     if
+     :: state[i] == TAKEN && takenBy[i] == r ->
+        assert(said[EVENT(i)] == answered);              /* the outcome is true */
+        state[i] = ENDED; takenBy[i] = 0
+     :: else
+     fi;
+     i++
+  :: else -> break
+  od;
+  i = 0
+}
+
+inline free_lane() {
+  holder = NOBODY; lease = 0
+}
+
+inline forget_run(r) {
+  if
+  :: callOf == r -> call = (call == NONE -> NONE : DONE); callOf = 0; callWaits = 0
+  :: else
+  fi;
+  openRun = 0; tries = 0; cancel = 0; handedOver = 0; parked = 0; decided = 0; readFrom = 0
+}
+
+/* returnKept: back into the queue, to their old places, and out of the transcript. */
+inline return_kept(r) {
+  i = decided + 1;
+  do
+  :: kept && i <= MESSAGES ->
+     if
+     :: state[i] == TAKEN && takenBy[i] == r ->
+        state[i] = WAITING; due[i] = 1; takenBy[i] = 0;
+#ifndef KEPT_IN_TRANSCRIPT
+        gone[EVENT(i)] = 0
+#endif
+     :: else
+     fi;
+     i++
+  :: else -> break
+  od;
+  i = 0;
+  last = (kept -> decided : last);
+  kept = 0
+}
+
+/* cancelRun: a parked run is claimed once more, to end. */
+inline cancel_run() {
+  cancel = 1;
+#ifndef PARKED_STAYS
+  if
+  :: parked -> parked = 0; lease = 0; set(wake)
+  :: else
+  fi
+#endif
+}
+
+inline settle_call() {
+  call = DONE; callOf = 0; callWaits = 0;
+  if
+  :: parked -> parked = 0; lease = 0; set(wake)
+  :: else
+  fi
+}
+
+/* closeRun: the lane is left going on, armed, or resting. */
+inline close_run(s) {
+  forget_run(mine[s]);
+  if
+  :: SOME(waits) && head_is_due && goOn -> at[s] = WOKEN; mine[s] = 0; from[s] = 0; upTo[s] = 0
+  :: else ->
+     if
+     :: SOME(waits) && head_is_due -> set(wake)
+     :: SOME(waits) && !head_is_due -> set(timer)
+     :: else
+     fi;
+     free_lane();
+     rest(s)
+  fi
+}
+
+#ifdef DRAIN_BY_END
+#define close_cut(s) forget_run(mine[s]); free_lane(); rest(s)
+#else
+#define close_cut(s) close_run(s)
+#endif
+
+inline raise_epoch() {
+  i = 1;
+  do
+  :: ANY(holds, i) -> i++
+  :: else -> break
+  od;
+  epoch = i; i = 0
+}
+
+inline new_run() {
+  i = 1;
+  do
+  :: ANY(knows, i) -> i++
+  :: else -> break
+  od;
+  openRun = i; i = 0
+}
+
+/* All that an overtaken slot does is to be refused, so what it knows is worth no state: only its epoch is. */
+inline overtake(t) {
+#ifndef WITHOUT_EPOCH
+  if
+  :: at[t] != IDLE && held[t] != epoch -> mine[t] = 0; from[t] = 0; upTo[t] = 0
+  :: else
+  fi
+#endif
+  skip
+}
+
+inline hold(s) {
+  overtake(0); overtake(1);
+#if SLOTS == 3
+  overtake(2);
+#endif
+  holder = PROCESS(s); lease = 1; held[s] = epoch; mine[s] = openRun; owner = s + 1
+}
+
+/* claimLane: claim and take are one transaction. */
+inline claim(s) {
+  if
+  :: parked -> rest(s)
+  :: !parked && !may_claim(s) -> set(timer); rest(s)                                         /* busy */
+  :: else ->
+     held[s] = 0;
+     if
+     :: openRun != 0 ->
+        tries = (handedOver -> tries : tries + 1);
+        handedOver = 0;
+#ifndef EPOCH_KEPT
+        raise_epoch();
+#endif
+        if
+        :: tries > TRIES ->
+#ifdef FAULTLESS
+           assert(false);
+#endif
+           return_kept(openRun);
+           end_taken(openRun, false);                                                        /* given up */
+           forget_run(openRun);
+           free_lane();
+           rest(s);
+           at[s] = WOKEN                                                                     /* again */
+        :: else ->
+           hold(s);
+           at[s] = (cancel -> STOPS : RECOVERS)
+        fi
+     :: openRun == 0 && SOME(waits) && head_is_due ->
+#ifdef CLAIM_UNLOCKED
+        at[s] = GRABS
+#else
+        new_run();
+        tries = 1;
+        raise_epoch();
+        hold(s);
+        readFrom = last;
+        take(pick + 1, openRun);
+        decided = last;
+        at[s] = READS
+#endif
+     :: else ->
+        if
+        :: SOME(waits) -> set(timer)                                                         /* armed */
+        :: else                                                                              /* resting */
+        fi;
+        free_lane();
+        rest(s)
+     fi
+  fi;
+  pick = 0; kept = 0
+}
+
+/* What of the context has no answer yet is answered now. */
+inline say(s) {
+  assert(!cancel);                                /* what a person has stopped is not said */
+  i = from[s] + 1;
+  do
+  :: i <= upTo[s] ->
+     assert(!said[EVENT(i)]);                            /* answered once */
+     said[EVENT(i)] = (takenBy[i] == mine[s]);
+     i++
+  :: else -> break
+  od;
+  i = 0;
+  readFrom = upTo[s]; decided = upTo[s]
+}
+
+/* The mode may change between any two steps, so each step may take as many as any mode would. */
+inline choose_rows() {
+  if
+  :: pick = 0
+  :: pick = 1
+  :: pick = MESSAGES
+  fi
+}
+
+inline choose_to_go_on() {
+  if
+  :: goOn = 0
+  :: goOn = 1
+  fi
+}
+
+inline choose_to_keep() {
+  if
+  :: kept = 0
+  :: kept = 1
+  fi
+}
+
+/* parkRun: the call may have been settled, or the run cancelled, before this step. */
+inline park(s) {
+  assert(in_turn(s));
+  handedOver = 1; holder = NOBODY;
+#ifdef PARK_UNSEEN
+  parked = 1; lease = 1;
+#else
+  parked = (call == STARTED && callOf == mine[s] && !cancel); lease = parked;
+#endif
+  rest(s);
+  raise_epoch();
+  at[s] = (parked -> IDLE : WOKEN)                /* parked, or given back and looked at again */
+}
+
+/* ---- A slot ------------------------------------------------------------------------------------------ */
+
+active [SLOTS] proctype Slot() {
+  byte s = _pid;
+end:
+  do
+  :: atomic { (at[s] == IDLE && (wake || !calm)) || at[s] == WOKEN -> choose_rows(); choose_to_keep();
+       d_step { wake = (at[s] == IDLE -> 0 : wake); claim(s) } }
+
+  /* recoverRun: a call that never started runs, every other open call is told as unknown. */
+  :: d_step { at[s] == RECOVERS && !may_write(s) -> rest(s) }
+  :: d_step { at[s] == RECOVERS && may_write(s) ->
+       assert(in_turn(s));
+       if
+       :: callOf == mine[s] && call == PENDING -> call = STARTED; at[s] = REDOES
+#ifdef CALL_REPEATED
+       :: callOf == mine[s] && call == STARTED -> at[s] = REDOES
+#else
+       :: callOf == mine[s] && call == STARTED -> call = DONE; callOf = 0; callWaits = 0; at[s] = READS
+#endif
+       :: else -> at[s] = READS
+       fi }
+  :: d_step { at[s] == REDOES -> assert(!acted); acted = 1; at[s] = REDONE }
+  :: d_step { at[s] == REDONE && !may_write(s) -> rest(s) }
+  :: d_step { at[s] == REDONE && may_write(s) && !callWaits -> assert(in_turn(s)); call = DONE; callOf = 0; at[s] = READS }
+  :: d_step { at[s] == REDONE && may_write(s) && callWaits -> park(s) }
+
+  /* readHistory: no read asks for the epoch. */
+  :: d_step { at[s] == READS -> from[s] = readFrom; upTo[s] = last; at[s] = BOUNDARY }
+
+  /* takeSteers */
+  :: d_step { at[s] == BOUNDARY && !may_write(s) -> rest(s) }
+  :: atomic { at[s] == BOUNDARY && may_write(s) -> choose_rows();
+       d_step {
+         assert(in_turn(s));
+         if
+         :: cancel -> at[s] = STOPS
+#ifdef TAKE_APART
+         :: else -> mark_next(s); at[s] = GRABS
+#else
+         :: else -> take(pick, mine[s]); upTo[s] = last; at[s] = THINKS
+#endif
+         fi;
+         pick = 0 } }
+
+  /* commitToolTurn, markToolStarted, the tool itself, endToolTurn or parkRun */
+#ifndef WITHOUT_CALL
+  :: atomic { at[s] == THINKS && call == NONE && may_write(s) ->
+       if
+       :: callWaits = 0
+       :: callWaits = 1
+       fi;
+       d_step { assert(in_turn(s)); call = PENDING; callOf = mine[s]; decided = upTo[s]; at[s] = CALLS } }
+#endif
+  :: d_step { at[s] == CALLS && !may_write(s) -> rest(s) }
+  :: d_step { at[s] == CALLS && may_write(s) -> assert(in_turn(s)); call = STARTED; at[s] = ACTS }
+  :: d_step { at[s] == ACTS -> assert(!acted); acted = 1; at[s] = ACTED }
+  :: d_step { at[s] == ACTED && !may_write(s) -> rest(s) }
+  :: d_step { at[s] == ACTED && may_write(s) && callWaits -> park(s) }
+  :: atomic { at[s] == ACTED && may_write(s) && !callWaits -> choose_rows();
+       d_step {
+         assert(in_turn(s));
+         call = DONE; callOf = 0;
+         if
+         :: cancel -> at[s] = STOPS
+         :: else -> take(pick, mine[s]); upTo[s] = last; at[s] = THINKS
+         fi;
+         pick = 0 } }
+
+  /* commitAnswer: the answer, and either the steers that extend the run or its end. */
+  :: d_step { at[s] == THINKS && !may_write(s) -> rest(s) }
+  :: atomic { at[s] == THINKS && may_write(s) -> choose_rows(); choose_to_go_on();
+       d_step {
+         assert(in_turn(s));
+         if
+#ifndef CANCEL_UNREAD
+         :: cancel -> at[s] = STOPS
+#endif
+         :: else ->
+            say(s);
+            end_taken(mine[s], true);
+            take(pick, mine[s]);
+            if
+#ifdef CLOSE_IN_TWO
+            :: j == 0 && !SOME(waits) -> at[s] = GRABS
+#endif
+            :: j > 0 -> tries = 1; from[s] = upTo[s]; upTo[s] = last
+            :: else -> close_run(s)
+            fi
+         fi;
+         pick = 0; goOn = 0 } }
+
+  /* endRun: the model failed, or the run has heard that it was asked to stop. */
+  :: atomic { at[s] == THINKS && may_write(s) -> choose_to_go_on(); choose_to_keep();
+       d_step { assert(in_turn(s)); return_kept(mine[s]); end_taken(mine[s], false); close_cut(s); goOn = 0 } }
+  :: d_step { at[s] == THINKS && cancel && mine[s] == openRun -> at[s] = STOPS }
+  :: d_step { at[s] == STOPS && !may_write(s) -> rest(s) }
+  :: atomic { at[s] == STOPS && may_write(s) -> choose_to_go_on(); choose_to_keep();
+       d_step { assert(in_turn(s)); return_kept(mine[s]); end_taken(mine[s], false); close_cut(s); goOn = 0 } }
+
+#ifdef CLAIM_UNLOCKED
+  /* What was read as free and waiting is claimed and taken a moment later. */
+  :: d_step { at[s] == GRABS ->
+       new_run();
+       raise_epoch();
+       hold(s);
+       readFrom = last;
+       i = 1;
+       do
+       :: i < MESSAGES && is_ended(i) -> i++
+       :: else -> break
+       od;
+       state[i] = TAKEN; due[i] = 0; takenBy[i] = openRun;
+       append(i);
+       i = 0; tries = 1; decided = last; at[s] = READS }
+#endif
+#ifdef TAKE_APART
+  :: d_step { at[s] == GRABS && !may_write(s) -> rest(s) }
+  :: d_step { at[s] == GRABS && may_write(s) ->
+       i = marked[s]; marked[s] = 0;
+       if
+       :: i != 0 -> append(i)
+       :: else
+       fi;
+       i = 0; upTo[s] = last; at[s] = THINKS }
+#endif
+#ifdef CLOSE_IN_TWO
+  /* It saw that nothing waits; what it does now is what that calls for. */
+  :: d_step { at[s] == GRABS -> forget_run(mine[s]); free_lane(); rest(s) }
+#endif
+
+  /* renewLeases: a lease that has run out is renewed as long as nobody else has claimed. */
+  :: d_step { at[s] > WOKEN && !lease && holder == PROCESS(s) && held[s] == epoch && mine[s] == openRun -> lease = 1 }
+
+  /* The process is to stop: handOver of a run, releaseLane between two of them. */
+  :: d_step { at[s] > WOKEN && !calm && may_write(s) ->
+       assert(in_turn(s)); free_lane(); handedOver = 1; rest(s) }
+  :: d_step { at[s] == WOKEN && !calm ->
+       if
+       :: holder == PROCESS(s) && openRun == 0 -> free_lane()
+       :: else
+       fi;
+       rest(s) }
+  od
+}
+
+/* ---- What people send ---------------------------------------------------------------------------------- */
+
+inline store_row() {
+  accepted++;
+  i = 1;
+  do
+  :: quiet && i < accepted -> due[i] = 0; i++
+  :: else -> break
+  od;
+  i = 0;
+#ifdef WITHOUT_LEDGER
+  event[accepted] = (again && accepted > 1 -> event[accepted - 1] : event[accepted - 1] + 1);
+  again = 0;
+#endif
+  state[accepted] = WAITING; due[accepted] = !later;
+  if
+  :: openRun != 0 && interrupts -> cancel_run()
+  :: else
+  fi;
+  later = 0; quiet = 0; interrupts = 0
+}
+
+/* Who works on the lane looks at what waits before it closes; if it is gone, the sweep does. */
+#define nobody_looks (openRun == 0 || !lease)
+
+/* acceptItem, and a wake that nobody waits for. */
+inline accept() {
+  if
+  :: nobody_looks && later -> set(timer)
+  :: nobody_looks && !later -> set(wake)
+  :: else
+  fi;
+  store_row()
+}
+
+/* With a slot free, claimDue takes the lane in the transaction that accepts. */
+inline accept_and_claim(s) {
+  if
+  :: nobody_looks ->
+     store_row();
+     claim(s);
+     if
+     :: at[s] == WOKEN || at[s] == IDLE -> rest(s); set(wake)
+     :: else
+     fi
+  :: else -> store_row()
+  fi;
+  pick = 0; kept = 0
+}
+
+/* /stop */
+inline cancel_waiting() {
+  i = 1;
+  do
+  :: i <= MESSAGES ->
+     if
+     :: waits(i) -> state[i] = ENDED; due[i] = 0; gone[EVENT(i)] = 1
+     :: else
+     fi;
+     i++
+  :: else -> break
+  od;
+  i = 0
+}
+
+#define may_stop (!calm || accepted < MESSAGES)
+
+active proctype People() {
+end:
+  do
+  :: atomic { accepted < MESSAGES ->
+       if
+       :: later = 1; quiet = 1
+       :: later = 1
+       :: skip
+       fi;
+       if
+       :: interrupts = 1
+       :: skip
+       fi;
+#ifdef WITHOUT_LEDGER
+       if
+       :: again = 1
+       :: skip
+       fi;
+#endif
+       if
+       :: d_step { accept() }
+       :: at[0] == IDLE && !later -> choose_rows(); choose_to_keep(); d_step { accept_and_claim(0) }
+       :: at[1] == IDLE && !later -> choose_rows(); choose_to_keep(); d_step { accept_and_claim(1) }
+#if SLOTS == 3
+       :: at[2] == IDLE && !later -> choose_rows(); choose_to_keep(); d_step { accept_and_claim(2) }
+#endif
+       fi }
+  /*
+   * /stop. One may have a right to stop the run, or to take back what waits, or both. Nobody does so in
+   * the end: what is stuck must not be freed by that.
+   */
+  :: d_step { may_stop && SOME(waits) -> cancel_waiting() }
+  :: d_step { may_stop && openRun != 0 && !cancel -> cancel_run() }
+  :: d_step { may_stop && SOME(waits) && openRun != 0 && !cancel -> cancel_waiting(); cancel_run() }
+  od
+}
+
+/* ---- Time ------------------------------------------------------------------------------------------------ */
+
+active proctype Clock() {
+end:
+  do
+  :: d_step { waits(1) && !due[1] -> due[1] = 1 }
+  :: d_step { waits(2) && !due[2] -> due[2] = 1 }
+#if MESSAGES > 2
+  :: d_step { waits(3) && !due[3] -> due[3] = 1 }
+#endif
+#if MESSAGES > 3
+  :: d_step { waits(4) && !due[4] -> due[4] = 1 }
+#endif
+#ifndef LEASE_FOR_EVER
+  :: d_step { lease && !parked && (!calm || !ANY(holds, epoch)) -> lease = 0 }
+#endif
+  :: d_step { callWaits && call == STARTED && !cancel -> settle_call() }
+  /* Earlier it would only be set again: `busy` says when the lease ends, `armed` when the head is due. */
+  :: d_step { timer && !lease && (openRun != 0 || !SOME(waits) || head_is_due) -> timer = 0; wake = 1 }
+  :: timeout -> assert(settled); break            /* nothing moves any more: nothing may be left */
+  od
+}
+
+/*
+ * readSweep, once it is calm: before, a slot looks at any time anyway. The real one also finds a lane
+ * where something is due behind a head that is not; the claim then says `armed`, and nothing has changed.
+ */
+#ifndef WITHOUT_SWEEP
+active proctype Sweeper() {
+end:
+  do
+  :: d_step { calm && !wake && !lease && (openRun != 0 || head_is_due) -> wake = 1 }
+  od
+}
+#endif
+
+/* ---- What goes wrong --------------------------------------------------------------------------------------- */
+
+/* A step that throws leaves everything as it stands; a kill does so in the whole process. */
+inline kill(s) {
+  rest(s);
+  holder = (holder == PROCESS(s) -> DEAD : holder)
+}
+
+active proctype Faults() {
+end:
+  do
+  :: !calm -> calm = 1
+  :: d_step { !calm && at[0] != IDLE -> rest(0) }
+  :: d_step { !calm && at[1] != IDLE -> rest(1) }
+#if SLOTS == 3
+  :: d_step { !calm && at[2] != IDLE -> rest(2) }
+#endif
+#ifdef ONE_PROCESS
+  :: d_step { !calm && (at[0] != IDLE || at[1] != IDLE || holder == 1) -> kill(0); kill(1) }
+#else
+  :: d_step { !calm && (at[0] != IDLE || holder == PROCESS(0)) -> kill(0) }
+  :: d_step { !calm && (at[1] != IDLE || holder == PROCESS(1)) -> kill(1) }
+#if SLOTS == 3
+  :: d_step { !calm && (at[2] != IDLE || holder == PROCESS(2)) -> kill(2) }
+#endif
+#endif
+  od
+}
+
+ltl settles { (<> calm) -> (<> [] settled) }

@@ -1,0 +1,266 @@
+// Checks the model of the lane protocol (proof/lane-protocol/lane.pml) with spin: that it holds, and that
+// each broken variant is refuted, for the reason it should be. One line per check; the exit code is 1
+// when a proof fails, a broken variant is not refuted, or a program is missing.
+//   --small          the sizes that the tests run, some seconds each
+//   --only <text>    only checks whose line contains the text
+//   --model <file>   another model
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { findOnPath } from './bootstrap.mjs';
+
+const model = fileURLToPath(new URL('../proof/lane-protocol/lane.pml', import.meta.url));
+
+/** `settles` looks at every endless run too; without it only at every state. */
+const proofs = [
+  { size: 'small', title: '2 messages', defines: ['MESSAGES=2'] },
+  {
+    size: 'small',
+    title: 'everything settles, 2 messages, no tool',
+    defines: ['MESSAGES=2', 'WITHOUT_CALL'],
+    settles: true,
+  },
+  {
+    size: 'small',
+    title: 'without faults wakes alone suffice, 3 messages',
+    defines: ['MESSAGES=3', 'FAULTLESS', 'WITHOUT_SWEEP'],
+    settles: true,
+  },
+  { title: '3 messages', defines: ['MESSAGES=3'] },
+  { title: '3 messages, both slots in one process', defines: ['MESSAGES=3', 'ONE_PROCESS'] },
+  { title: '2 messages, 3 slots', defines: ['MESSAGES=2', 'SLOTS=3'] },
+  { title: '4 messages, no tool', defines: ['MESSAGES=4', 'WITHOUT_CALL'] },
+  { title: 'everything settles, 2 messages', defines: ['MESSAGES=2'], settles: true },
+  {
+    size: 'full',
+    title: 'everything settles, 3 messages, no tool',
+    defines: ['MESSAGES=3', 'WITHOUT_CALL'],
+    settles: true,
+  },
+  {
+    size: 'full',
+    title: 'without faults wakes alone suffice, 4 messages, both slots in one process',
+    defines: ['MESSAGES=4', 'FAULTLESS', 'WITHOUT_SWEEP', 'ONE_PROCESS'],
+    settles: true,
+  },
+];
+
+/** What is stuck at the end, and what no fault has made necessary. */
+const alone = ['FAULTLESS', 'WITHOUT_SWEEP'];
+const stuck = /accepted==/;
+const saidTwice = /!\(said|!\(acted\)/;
+const takenTwice = /gone|>last/;
+
+const broken = [
+  { title: 'a write is not asked for its epoch', defines: ['WITHOUT_EPOCH'], refutedBy: /owner/ },
+  {
+    size: 'small',
+    title: 'the same, judged by what people see',
+    defines: ['WITHOUT_EPOCH', 'JUDGE_BY_HARM'],
+    refutedBy: saidTwice,
+  },
+  {
+    title: 'a claim does not raise the epoch',
+    defines: ['EPOCH_KEPT', 'JUDGE_BY_HARM'],
+    refutedBy: saidTwice,
+  },
+  {
+    title: 'a claim does not heed the lease: two leases at once',
+    defines: ['LEASE_IGNORED', 'TRIES=1', ...alone],
+    // The assertion behind "given up though nothing went wrong".
+    refutedBy: /violated 0/,
+  },
+  {
+    size: 'small',
+    title: 'a claim reads without the lock on the lane',
+    defines: ['CLAIM_UNLOCKED'],
+    refutedBy: takenTwice,
+  },
+  {
+    size: 'small',
+    title: 'take and transcript are two transactions',
+    defines: ['TAKE_APART'],
+    refutedBy: /said/,
+  },
+  {
+    size: 'small',
+    title: 'looking and closing are two transactions',
+    defines: ['CLOSE_IN_TWO', ...alone],
+    refutedBy: stuck,
+  },
+  {
+    title: 'a run that was cut closes without looking',
+    defines: ['DRAIN_BY_END', ...alone],
+    refutedBy: stuck,
+  },
+  {
+    size: 'small',
+    title: 'wakes may be lost and nothing sweeps',
+    defines: ['WITHOUT_SWEEP'],
+    refutedBy: stuck,
+  },
+  { title: 'a lease never ends', defines: ['LEASE_FOR_EVER'], refutedBy: stuck },
+  { title: 'an answer does not look for the cancel flag', defines: ['CANCEL_UNREAD'], refutedBy: /cancel/ },
+  {
+    size: 'small',
+    title: 'recovery repeats a call that had started',
+    defines: ['CALL_REPEATED'],
+    refutedBy: /acted/,
+  },
+  {
+    title: 'a steer overtakes a message that is not due',
+    defines: ['OVERTAKES', 'MESSAGES=3'],
+    refutedBy: />last/,
+  },
+  { title: 'the ledger has no unique key', defines: ['WITHOUT_LEDGER'], refutedBy: takenTwice },
+  {
+    title: 'a steer that goes back stays in the transcript',
+    defines: ['KEPT_IN_TRANSCRIPT'],
+    refutedBy: takenTwice,
+  },
+  {
+    size: 'small',
+    title: 'parking does not look whether its call was settled',
+    defines: ['PARK_UNSEEN'],
+    refutedBy: stuck,
+  },
+  { title: 'cancelling does not wake a parked run', defines: ['PARKED_STAYS'], refutedBy: stuck },
+];
+
+function chooseChecks({ isSmall, only }) {
+  const all = [
+    ...proofs.map((check) => ({ ...check, line: `holds: ${check.title}` })),
+    ...broken.map((check) => ({ ...check, line: `broken: ${check.title}` })),
+  ];
+  return all.filter(({ line, size }) => (size === 'small' || !isSmall) && line.includes(only));
+}
+
+/** Runs a program to its end; resolves with its exit code and what it printed. */
+function run(program, args, cwd) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += chunk));
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, text }));
+  });
+}
+
+async function mustRun(program, args, cwd) {
+  const { code, text } = await run(program, args, cwd);
+  if (code !== 0) throw new Error(`"${[program, ...args].join(' ')}" failed:\n${text}`);
+}
+
+/** The commands of one check; README.md beside the model shows them written out. */
+export function commandsOf({ defines, settles = false, refutedBy }, file) {
+  const sized = defines.some((define) => define.startsWith('MESSAGES='))
+    ? defines
+    : [...defines, 'MESSAGES=2'];
+  // Nearly every step touches the lane: partial order reduction finds nothing to leave out.
+  const kind = settles ? [] : ['-DSAFETY', '-DNOCLAIM'];
+  // A broken variant is refuted within thousands of states: there compiling is what takes time.
+  const effort = refutedBy === undefined ? '-O1' : '-O0';
+  return [
+    ['spin', '-a', ...sized.map((define) => `-D${define}`), file],
+    ['gcc', effort, '-w', '-DNOREDUCE', '-DMEMLIM=8000', ...kind, '-o', 'pan', 'pan.c'],
+    ['./pan', '-m1000000', ...(refutedBy === undefined ? [] : ['-w18']), ...(settles ? ['-a'] : [])],
+  ];
+}
+
+async function carryOut(check, file) {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-protocol-'));
+  try {
+    const began = performance.now();
+    const [spin, gcc, pan] = commandsOf(check, file);
+    await mustRun(spin[0], spin.slice(1), folder);
+    await mustRun(gcc[0], gcc.slice(1), folder);
+    const { text } = await run(join(folder, 'pan'), pan.slice(1), folder);
+    const result = readResult(text);
+    const isRight = isAsExpected(check, result);
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    const trail = isRight || !result.violation ? '' : await explain(check, { file, folder });
+    return { isRight, line: describe(check, { ...result, isRight, seconds }) + trail };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function readResult(text) {
+  const states = Number(/(\S+) states, stored/.exec(text)?.[1] ?? Number.NaN);
+  const isWhole =
+    /errors: 0/.test(text) && !/Search not completed|max search depth|out of memory/i.test(text);
+  const violation = /^pan:\d+: (.*?)(?: \(at depth \d+\))?$/m.exec(text)?.[1];
+  return { states, isWhole, violation, text };
+}
+
+function isAsExpected({ refutedBy }, { isWhole, violation }) {
+  return refutedBy === undefined ? isWhole : violation !== undefined && refutedBy.test(violation);
+}
+
+function describe({ line, refutedBy }, { states, violation, isRight, seconds, text }) {
+  const mark = isRight ? '✓' : '✗';
+  const count = Number.isNaN(states) ? 'no' : states.toLocaleString('en-US');
+  const verdict = () => {
+    if (refutedBy === undefined)
+      return isRight ? 'no error' : (violation ?? `not finished\n${text.slice(-1500)}`);
+    if (isRight) return `refuted by ${violation}`;
+    return violation === undefined ? 'NOT refuted' : `refuted by something else: ${violation}`;
+  };
+  return `${mark} ${line}: ${count} states, ${verdict()} (${seconds} s)`;
+}
+
+/** The steps that lead to the error, as spin plays them again. */
+async function explain(check, { file, folder }) {
+  const [spin] = commandsOf(check, file);
+  const defines = spin.filter((word) => word.startsWith('-D'));
+  const { text } = await run(
+    'spin',
+    ['-t', '-p', '-k', `${file.split('/').at(-1)}.trail`, ...defines, file],
+    folder,
+  );
+  const steps = text
+    .split('\n')
+    .filter((line) => /proc /.test(line) && !/IF\]|DO\]|goto|sub-sequence/.test(line));
+  return `\n${steps.slice(-80).join('\n')}`;
+}
+
+function findMissing() {
+  const missing = ['spin', 'gcc'].filter((name) => findOnPath(name) === undefined);
+  if (missing.length === 0) return undefined;
+  return `Missing: ${missing.join(', ')}. Install with: apt-get install -y spin gcc`;
+}
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      small: { type: 'boolean', default: false },
+      only: { type: 'string', default: '' },
+      model: { type: 'string', default: model },
+    },
+  });
+  const missing = findMissing();
+  if (missing !== undefined) {
+    console.error(missing);
+    return 1;
+  }
+  const checks = chooseChecks({ isSmall: values.small, only: values.only });
+  const left = [...checks];
+  let wrong = 0;
+  const work = async () => {
+    for (let check = left.shift(); check !== undefined; check = left.shift()) {
+      const { isRight, line } = await carryOut(check, resolve(values.model));
+      console.log(line);
+      if (!isRight) wrong += 1;
+    }
+  };
+  // Memory is what the large ones need: no more at once than the smallest machine has cores.
+  await Promise.all([work(), work()]);
+  console.log(`${checks.length} checks, ${wrong} wrong`);
+  return wrong === 0 && checks.length > 0 ? 0 : 1;
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href)
+  process.exitCode = await main();

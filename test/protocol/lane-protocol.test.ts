@@ -1,0 +1,75 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const isLong = process.env.PARLEY_LONG === '1';
+/** The full sizes take half an hour on a machine with two busy cores. */
+const patienceMs = isLong ? 3_600_000 : 300_000;
+
+function check(args: readonly string[], path = process.env.PATH) {
+  const result = spawnSync(process.execPath, ['scripts/check-protocol.mjs', ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, PATH: path },
+  });
+  return { code: result.status, text: result.stdout + result.stderr };
+}
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'parley-model-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The model with one thing changed. */
+function changedModel(name: string, from: string, to: string): string {
+  const text = readFileSync('proof/lane-protocol/lane.pml', 'utf8');
+  expect(text).toContain(from);
+  const path = join(folder, name);
+  writeFileSync(path, text.replace(from, to));
+  return path;
+}
+
+describe('the model of the lane protocol', () => {
+  it(
+    'holds in every state and every endless run, and each broken variant is refuted',
+    () => {
+      const { code, text } = check(isLong ? [] : ['--small']);
+      expect(text).toMatch(/^✓ holds: .* states, no error/m);
+      expect(text).toMatch(/^✓ broken: .* states, refuted by/m);
+      expect(text).toMatch(/checks, 0 wrong\n$/);
+      expect(code).toBe(0);
+    },
+    patienceMs,
+  );
+});
+
+describe('the check of the model', () => {
+  it('fails when the model does not hold, and shows the steps that lead there', () => {
+    const model = changedModel(
+      'open.pml',
+      '#define may_write(s) (held[s] == epoch)',
+      '#define may_write(s) true',
+    );
+    const { code, text } = check(['--small', '--only', 'holds: 2 messages', '--model', model]);
+    expect(text).toMatch(
+      /✗ holds: 2 messages: .*assertion violated[\s\S]*proc {2}\d \(Slot:1\)[\s\S]*1 wrong/,
+    );
+    expect(code).toBe(1);
+  });
+
+  it('fails when a broken variant is not refuted', () => {
+    const model = changedModel('deaf.pml', '#ifdef PARK_UNSEEN', '#ifdef NOTHING');
+    const { code, text } = check(['--only', 'parking does not look', '--model', model]);
+    expect(text).toMatch(/✗ broken: parking does not look .*NOT refuted[\s\S]*1 wrong/);
+    expect(code).toBe(1);
+  });
+
+  it('says what to install when spin or gcc is missing', () => {
+    expect(check([], '/nowhere')).toEqual({
+      code: 1,
+      text: 'Missing: spin, gcc. Install with: apt-get install -y spin gcc\n',
+    });
+  });
+});
