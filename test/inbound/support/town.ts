@@ -49,6 +49,7 @@ export type Scene = {
   readonly group?: string;
   readonly thread?: string;
   readonly mentionsBot?: boolean;
+  readonly isAdmin?: boolean;
   readonly eventKey?: string;
 };
 
@@ -135,7 +136,7 @@ export function anEnvelope(
   scene: Partial<Scene> = {},
 ): InboundEnvelope {
   const { channel, peer, bot = 'bot' } = from;
-  const { group, thread, mentionsBot = false } = scene;
+  const { group, thread, mentionsBot = false, isAdmin } = scene;
   const id = messageId(crypto.randomUUID());
   const message = {
     kind: 'message',
@@ -154,7 +155,13 @@ export function anEnvelope(
       ...(thread !== undefined && { thread: threadId(thread) }),
     },
     chat: { kind: group === undefined ? 'dm' : 'group' },
-    sender: { id: peerId(peer), name: `Person ${peer}`, isBot: false, isSelf: false },
+    sender: {
+      id: peerId(peer),
+      name: `Person ${peer}`,
+      isBot: false,
+      isSelf: false,
+      ...(isAdmin && { isAdmin }),
+    },
     event: typeof event === 'string' ? { ...message, text: event } : event,
   };
 }
