@@ -30,7 +30,7 @@ import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createLiveEvents, type LiveEvents, noLiveEvents } from './queue/live-events.ts';
 import { createMotion } from './queue/motion.ts';
 import { createReceipts, type Receipts } from './queue/receipts.ts';
-import { startSweeper } from './queue/sweeper.ts';
+import { type Sweeper, startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
 import { noticesFor } from './replies/notices.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
@@ -122,20 +122,22 @@ async function joinStages(base: Base): Promise<Gateway> {
     ? await joinRuns(base, { host, post, active, wakes, outbox: deliverer })
     : undefined;
   const workers = joined?.workers;
-  joinMotion(base, { active, wakes, deliverer, fetcher, host, workers });
   const sweeper = startSweeper({
     ...base,
     onAlarm: (laneKey, waitedMs) => front?.owner.onAlarm(laneKey, waitedMs),
     onAlarmOver: (laneKey) => front?.owner.onAlarmOver(laneKey),
     wakes,
     contextLimit: config.groups.contextLimit,
-    bury: base.siblings.bury,
+    bury: async () => {
+      if (await base.siblings.bury()) base.live.publish({ kind: 'freed' });
+    },
     drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
     deliver: deliverer.deliver,
     fetch: fetcher.fetch,
     ...(front && { tellWaiting: joinReceipts(base, host).look }),
   });
   closers.add('sweeper', sweeper.stop);
+  joinMotion(base, { active, wakes, deliverer, fetcher, host, workers, sweeper });
   closers.add('intake', host.stopReceiving);
 
   const page = server && { url: (await server.listen()).url, signInLink: server.signInLink };
@@ -158,11 +160,12 @@ type Moved = {
   readonly fetcher: Fetcher;
   readonly host: ChannelHost;
   readonly workers: LaneWorkers | undefined;
+  readonly sweeper: Sweeper;
 };
 
 /** What is due is set in motion here, or where it can be: the other processes are told. */
-function joinMotion({ motion, live, timelines }: Base, moved: Moved): void {
-  const { active, wakes, deliverer, fetcher, host, workers } = moved;
+function joinMotion({ motion, live, timelines, log }: Base, moved: Moved): void {
+  const { active, wakes, deliverer, fetcher, host, workers, sweeper } = moved;
   motion.connect({
     cancel: (runId, reason) => {
       if (!active.cancel(runId, reason)) live.publish({ kind: 'cancel', runId });
@@ -173,12 +176,15 @@ function joinMotion({ motion, live, timelines }: Base, moved: Moved): void {
     },
     fetch: fetcher.fetch,
     changed: (laneKey) => timelines.publish(laneKey, { kind: 'changed' }),
+    overflowed: (overflow) => log.info(overflow, 'queue.overflow'),
     reserve: (most) => workers?.reserve('main', most),
   });
   live.listen((event) => {
     switch (event.kind) {
       case 'cancel':
         return active.look(event.runId);
+      case 'freed':
+        return sweeper.look();
       case 'deliver':
         return void deliverer.deliver(event.conversationKey);
       case 'timeline':

@@ -1,4 +1,4 @@
-import { Worker } from 'bullmq';
+import { WaitingError, Worker } from 'bullmq';
 import { z } from 'zod';
 import type { Log } from '#contracts/log.ts';
 import type { RedisConnections } from '../redis/connection.ts';
@@ -64,7 +64,10 @@ export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
     openWorker(deps, { name, count }, async (laneKey, signal) => {
       await slots.take();
       const signals = signal ? [signal, stopping.signal] : [stopping.signal];
-      await track(driver.drive(laneKey, AbortSignal.any(signals))).finally(() => slots.release());
+      const isStopping = stopping.signal.aborted;
+      const driving = isStopping ? Promise.resolve() : driver.drive(laneKey, AbortSignal.any(signals));
+      await track(driving).finally(() => slots.release());
+      return !isStopping;
     }),
   );
   return {
@@ -107,15 +110,19 @@ export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
 function openWorker(
   { redis, keys, log }: LaneWorkersDeps,
   { name, count }: { readonly name: string; readonly count: number },
-  work: (laneKey: string, signal: AbortSignal | undefined) => Promise<void>,
+  /** False when this process takes no more lanes. */
+  work: (laneKey: string, signal: AbortSignal | undefined) => Promise<boolean>,
 ): Worker {
   const worker = new Worker(
     name,
     // Three parameters: BullMQ passes the signal only to a processor that declares it.
-    async (job, _token, signal) => {
+    async (job, token, signal) => {
       const wake = wakeSchema.safeParse(job.data);
       if (!wake.success) return log.warn({ queue: name }, 'wake.malformed');
-      await work(wake.data.laneKey, signal);
+      if (await work(wake.data.laneKey, signal)) return;
+      // Another worker has it at once.
+      await job.moveToWait(token);
+      throw new WaitingError();
     },
     {
       connection: redis.blocking,

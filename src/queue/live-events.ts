@@ -14,6 +14,8 @@ import type { RedisKeys } from '../redis/keys.ts';
 export type LiveEvent =
   /** The run has a cancel flag: whoever works it reads it now. */
   | { readonly kind: 'cancel'; readonly runId: string }
+  /** A process has died, and what it held is free. */
+  | { readonly kind: 'freed' }
   /** Something waits in a conversation that the sender does not serve. */
   | { readonly kind: 'deliver'; readonly conversationKey: string }
   | { readonly kind: 'timeline'; readonly laneKey: string; readonly event: TimelineEvent }
@@ -50,6 +52,7 @@ const route = z.object({
 });
 const liveEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('cancel'), runId: id }),
+  z.object({ kind: z.literal('freed') }),
   z.object({ kind: z.literal('deliver'), conversationKey: id }),
   z.object({ kind: z.literal('timeline'), laneKey: id, event: timelineEvent }),
   z.object({

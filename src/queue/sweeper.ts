@@ -12,8 +12,8 @@ export type SweeperDeps = {
   readonly contextLimit: number;
   /** Looks at a lane in a free slot of this process; false when there is none. */
   drive?(lane: Sweep['lanes'][number]): boolean;
-  /** Frees what dead processes of this folder held; true when there were any. */
-  bury(): Promise<boolean>;
+  /** Frees what dead processes of this folder held, and tells the others that it is free. */
+  bury(): Promise<void>;
   deliver(conversationKey: string): void;
   fetch(inboxId: string): void;
   /** Tells people whose messages wait for long; absent where nobody is told. */
@@ -24,6 +24,8 @@ export type SweeperDeps = {
 };
 
 export interface Sweeper {
+  /** Looks now and not at its next time. */
+  look(): void;
   stop(): Promise<void>;
 }
 
@@ -43,6 +45,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   const stopping = new AbortController();
   const watch: Watch = { seen: new Map(), found: new Set(), alarmed: new Set() };
   let after: SweepPlace | undefined;
+  let asked = new AbortController();
   let failures = 0;
   let sweeps = 0;
   const loop = async () => {
@@ -62,11 +65,16 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
         failures += 1;
         after = undefined;
       }
-      await clock.wait(after === undefined ? intervalMs : pageMs, stopping.signal);
+      asked = new AbortController();
+      await clock.wait(
+        after === undefined ? intervalMs : pageMs,
+        AbortSignal.any([stopping.signal, asked.signal]),
+      );
     }
   };
   const running = loop();
   return {
+    look: () => asked.abort(),
     stop: () => {
       stopping.abort();
       return running;
@@ -88,7 +96,7 @@ type Watch = {
 function setInMotion(deps: SweeperDeps, sweep: Sweep, watch: Watch): void {
   const { store, wakes, log, contextLimit } = deps;
   for (const lane of sweep.lanes) {
-    const isLate = sweep.now - lane.waitingSince > wakeMs;
+    const isLate = lane.isAbandoned || sweep.now - lane.waitingSince > wakeMs;
     if (!(isLate && deps.drive?.(lane))) wakes.wake({ ...lane, delayMs: 0 });
   }
   for (const conversationKey of sweep.conversations) deps.deliver(conversationKey);

@@ -13,6 +13,8 @@ export type Sweep = {
     readonly laneKey: string;
     readonly class: string;
     readonly waitingSince: number;
+    /** Nobody works its run any more. */
+    readonly isAbandoned: boolean;
   }[];
   readonly conversations: readonly string[];
   readonly expiredBundles: readonly string[];
@@ -57,8 +59,14 @@ export const readSweep: StoreQuery<
           laneKey: row.laneKey,
           class: row.class,
           waitingSince: row.dueAt,
+          isAbandoned: false,
         })),
-        ...unfinished.map((row) => ({ laneKey: row.key, class: row.class, waitingSince: row.leaseUntil })),
+        ...unfinished.map((row) => ({
+          laneKey: row.key,
+          class: row.class,
+          waitingSince: row.leaseUntil,
+          isAbandoned: true,
+        })),
       ],
       conversations: open.filter((row) => Number(row.isDue) === 1).map((row) => row.conversationKey),
       expiredBundles: [...new Set(expired)],
