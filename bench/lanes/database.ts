@@ -17,6 +17,8 @@ export type Database = {
   settle(): Promise<void>;
   /** All that it takes on the disk, bytes: tables and indexes. */
   sizeBytes(): Promise<number>;
+  /** Each table with its indexes. */
+  bytesByTable(): Promise<ReadonlyMap<string, number>>;
   /** Of what is not yet in the main file, bytes; PostgreSQL keeps that for the whole cluster. */
   walBytes(): Promise<number | undefined>;
   drop(): Promise<void>;
@@ -58,6 +60,12 @@ export function besideSqlite(dataDir: string): Database {
       open().pragma('wal_checkpoint(PASSIVE)');
       return sizeOf(file);
     },
+    bytesByTable: async () => {
+      const rows = await query(
+        'select m.tbl_name as name, sum(s.pgsize) as bytes from dbstat s join sqlite_master m on m.name = s.name group by 1',
+      );
+      return new Map(rows.map(({ name, bytes }) => [String(name), Number(bytes)]));
+    },
     walBytes: () => sizeOf(`${file}-wal`),
     drop: async () => void opened.connection?.close(),
   };
@@ -85,6 +93,12 @@ export async function createPostgres(admin: string): Promise<Database> {
     settle: async () => void (await query('vacuum analyze')),
     sizeBytes: async () =>
       Number((await query('select pg_database_size(current_database()) as size'))[0]?.size),
+    bytesByTable: async () => {
+      const rows = await query(
+        "select relname as name, pg_total_relation_size(oid) as bytes from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace",
+      );
+      return new Map(rows.map(({ name, bytes }) => [String(name), Number(bytes)]));
+    },
     walBytes: async () => undefined,
     drop: async () => {
       await client.end();

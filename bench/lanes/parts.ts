@@ -5,6 +5,7 @@ import type { Ground } from './farm.ts';
 import { measureHistory } from './history.ts';
 import { measureRestart } from './restart.ts';
 import type { Sheet } from './sheet.ts';
+import { measureSizes } from './sizes.ts';
 import { measureSteps } from './steps.ts';
 import { measureSustained } from './sustained.ts';
 import { measureThroughput } from './throughput.ts';
@@ -31,6 +32,8 @@ export const laneParts: Readonly<Record<string, (pace: Pace) => Promise<readonly
       await cluster?.stop();
     }
   },
+  sizes: ({ isQuick }) =>
+    onEach(async (kind, postgres) => [await measureSizes(kind, postgres, isQuick ? 2_000 : 20_000)]),
   restart: ({ isQuick }) =>
     onEach(async (kind, postgres) => {
       const waiting = isQuick ? [1_000, 10_000] : [10_000, 100_000];
