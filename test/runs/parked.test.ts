@@ -1,0 +1,229 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/contracts/clock.ts';
+import { ParleyError } from '../../src/contracts/errors.ts';
+import type { CallRef, SettleCall, Tool } from '../../src/contracts/tool.ts';
+import { noticesFor } from '../../src/replies/notices.ts';
+import { createLaneDriver } from '../../src/runs/drive-lane.ts';
+import { executeRun } from '../../src/runs/execute-run.ts';
+import { createSettleCall } from '../../src/runs/settle-call.ts';
+import type { Store } from '../../src/store/command.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { aTool } from '../agent/support/builders.ts';
+import { manualClock } from '../agent/support/manual-clock.ts';
+import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
+import { until } from '../e2e/until.ts';
+import { aCommand, aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { readLane } from '../store/lane-at-rest.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { runDeps, someActiveRuns } from './run-builders.ts';
+
+describe('a run whose call waits for an answer from outside', () => {
+  let dataDir = '';
+  let opened: Store | undefined;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-parked-'));
+    opened = await openStore({ kind: 'sqlite', dataDir });
+  });
+  afterAll(async () => {
+    await opened?.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const store = () => {
+    if (!opened) throw new Error('the store is not open');
+    return opened;
+  };
+
+  /** One lane with one message, a process that works it, and a tool `ask` that waits. */
+  const open = async (
+    plays: readonly Play[],
+    { clock = systemClock, before = async (_: CallRef) => {}, faulty = false } = {},
+  ) => {
+    const conversation = unique('c');
+    const laneKey = aLane(conversation).key;
+    const holder = unique('boot');
+    const asked: CallRef[] = [];
+    const ran: string[] = [];
+    const events: string[] = [];
+    const ask = aTool('ask', {
+      replay: 'durable',
+      execute: async (_, { callId, run: { runId } }) => {
+        asked.push({ runId, callId });
+        await before({ runId, callId });
+        return { parked: { reason: 'an approval' } };
+      },
+    });
+    const act = aTool('act', { execute: async () => ({ text: `acted ${ran.push('act')}` }) });
+    const tools: readonly Tool[] = [ask, act];
+    const model = scriptedModel(...plays);
+    const active = someActiveRuns(store(), holder);
+    const deps = {
+      ...runDeps(faulty ? failsOnceToPark(store()) : store(), { active, model, tools }),
+      clock,
+      publish: (_: string, event: { kind: string; state?: string }) =>
+        void events.push(event.state ?? event.kind),
+    };
+    const driver = createLaneDriver({
+      ...deps,
+      holder,
+      wakes: { wake: () => undefined, close: async () => undefined },
+      notices: noticesFor('en'),
+      leaseMs: faulty ? 100 : 10_000,
+      maxTries: 3,
+      maxRuns: 5,
+      maxHoldMs: 60_000,
+      execute: (run, options) => executeRun(deps, run, options),
+    });
+    const worker = aWorker(store());
+    await worker.accept(aMessage({ conversation, text: 'go' }));
+    const settle = createSettleCall({ ...deps, log: silentLog });
+    return {
+      conversation,
+      worker,
+      asked,
+      ran,
+      events,
+      model,
+      settle,
+      drive: () => driver.drive(laneKey, new AbortController().signal),
+      answer: (text: string) => settle(asked[0] ?? { runId: '' as never, callId: '' }, { text }),
+      outcomes: async () => (await readLane(store(), laneKey)).inbox.map(({ outcome }) => outcome),
+      shown: () => JSON.stringify(model.requests.at(-1)?.messages),
+      close: () => active.close(),
+    };
+  };
+
+  const askAndAct = callsTools({ id: '1', name: 'ask' }, { id: '2', name: 'act' });
+
+  it('lets go of the lane, and answers once the call is settled; what stood behind it runs then', async () => {
+    const run = await open([askAndAct, says('done')]);
+    await run.drive();
+    expect(run.events).toEqual(['started', 'started', 'parked', 'changed']);
+    expect([run.ran, await run.outcomes()]).toEqual([[], [null]]);
+    await run.drive();
+    expect(run.model.requests).toHaveLength(1);
+
+    expect(await run.answer('approved by Ada')).toBe('settled');
+    expect(await run.answer('approved twice')).toBe('settled-before');
+    await run.drive();
+    expect(run.asked).toHaveLength(1);
+    expect(run.ran).toEqual(['act']);
+    expect(run.shown()).toContain('approved by Ada');
+    expect(run.shown()).toContain('acted 1');
+    expect(await run.outcomes()).toEqual(['answered']);
+    await run.close();
+  });
+
+  it('skips what stood behind it when a message came meanwhile, and reads that', async () => {
+    const run = await open([askAndAct, says('done')]);
+    await run.drive();
+    await run.worker.accept(aMessage({ conversation: run.conversation, text: 'never mind' }));
+    await run.answer('approved');
+    await run.drive();
+    expect(run.ran).toEqual([]);
+    expect(run.shown()).toContain('never mind');
+    expect(run.shown()).toContain('skipped: a new message arrived');
+    expect(await run.outcomes()).toEqual(['answered', 'answered']);
+    await run.close();
+  });
+
+  it('goes on at once when the answer came before it was parked', async () => {
+    let settle: SettleCall | undefined;
+    const before = async (call: CallRef) => void (await settle?.(call, { text: 'approved early' }));
+    const run = await open([askAndAct, says('done')], { before });
+    settle = run.settle;
+    await run.drive();
+    expect([run.asked.length, run.ran]).toEqual([1, ['act']]);
+    expect(run.shown()).toContain('approved early');
+    expect(await run.outcomes()).toEqual(['answered']);
+    await run.close();
+  });
+
+  it('answers its open calls "cancelled by user" when it is stopped, without asking the model', async () => {
+    const run = await open([askAndAct, says('done')]);
+    await run.drive();
+    const stop = { kind: 'stop', isPrivileged: true, isAll: false } as const;
+    await run.worker.accept(aCommand(run.conversation, stop));
+    expect(await run.answer('approved')).toBe('cancelled');
+    await run.drive();
+    expect([run.ran, run.model.requests.length]).toEqual([[], 1]);
+    expect(await run.outcomes()).toEqual(['cancelled']);
+    expect(await resultsOf(store(), run.asked[0]?.runId ?? '')).toEqual([
+      'cancelled by user',
+      'cancelled by user',
+    ]);
+    await run.close();
+  });
+
+  it('asks again under the same call after a crash, and waits again', async () => {
+    const run = await open([callsTools({ id: '1', name: 'ask' }), says('done')], { faulty: true });
+    await run.drive();
+    expect(run.events).not.toContain('parked');
+    await until(
+      async () => {
+        await run.drive();
+        return run.events.includes('parked');
+      },
+      { what: 'it is parked' },
+    );
+    expect(run.asked[1]).toEqual(run.asked[0]);
+    await run.answer('approved');
+    await run.drive();
+    expect(run.asked).toHaveLength(2);
+    expect(run.shown()).toContain('approved');
+    expect(await run.outcomes()).toEqual(['answered']);
+    await run.close();
+  });
+
+  it.each([
+    ['waited for an hour', 0, 'answered'],
+    ['worked up to its limit', 4_000, 'failed'],
+  ])('counts its working time only: %s', async (_, worksMs, outcome) => {
+    const clock = manualClock();
+    const goesOn: Play = async function* () {
+      clock.advance(worksMs);
+      yield* says('done');
+    };
+    // The limit is 10 s, for both attempts together.
+    const before = async () => clock.advance(7_000);
+    const run = await open([callsTools({ id: '1', name: 'ask' }), goesOn], { clock, before });
+    await run.drive();
+    clock.advance(3_600_000);
+    await run.answer('approved');
+    await run.drive();
+    expect(await run.outcomes()).toEqual([outcome]);
+    await run.close();
+  });
+});
+
+/** As if the process had died between the tool and the step that parks its run. */
+function failsOnceToPark(store: Store): Store {
+  let isFirst = true;
+  return {
+    ...store,
+    write: async (command, input) => {
+      if (command.name !== 'parkRun' || !isFirst) return store.write(command, input);
+      isFirst = false;
+      throw new ParleyError('store_unavailable', 'it is gone');
+    },
+  };
+}
+
+async function resultsOf(store: Store, id: string): Promise<readonly string[]> {
+  const rows = await store.read(
+    {
+      query: 'resultsOf',
+      run: (tx, runId: string) =>
+        tx.db
+          .selectFrom('toolCalls')
+          .select('result')
+          .where('runId', '=', runId)
+          .orderBy('ordinal')
+          .execute(),
+    },
+    id,
+  );
+  return rows.map(({ result }) => JSON.parse(result ?? '[]')[0]?.data.content);
+}
