@@ -40,7 +40,8 @@ export async function playPauseRound(
   const members = [await parleys.start('a'), await parleys.start('b')] as const;
   const redisPid = await untilServing(parleys.redis.socketPath);
   const quiet = new AbortController();
-  const talking = { people, count: 1e6, perSecond: 15, random, signal: quiet.signal };
+  const { onTheWay } = parleys;
+  const talking = { people, count: 1e6, perSecond: 15, onTheWay, random, signal: quiet.signal };
   const talk = startTalking(parleys.telegram, talking);
   for (let nth = 0; nth < pauses; nth++) {
     // Every tenth pause is Redis'; the first of these is the third of a round.
@@ -54,7 +55,7 @@ export async function playPauseRound(
   }
   quiet.abort();
   await talk.over;
-  await parleys.untilAtRest(talk.asked.length, 60_000);
+  await parleys.untilAtRest(talk.asked.length, 120_000);
   const takeovers = await countTakeovers(parleys);
   const refused = ['a', 'b'].flatMap(
     (name) => parleys.logOf(name).match(/run\.superseded|"stop":"lost"/g) ?? [],
