@@ -17,6 +17,8 @@ export type Movers = {
   deliver(conversationKey: string): void;
   fetch(inboxId: string): void;
   changed(laneKey: string): void;
+  /** For whoever counts it: the sender has been told, and the message's outcome says so. */
+  overflowed(overflow: Effects['overflows'][number]): void;
   reserve(most: number): Reservation | undefined;
 };
 
@@ -34,6 +36,7 @@ export function createMotion(): Motion {
       for (const wake of effects.wakes) movers.wake(wake);
       for (const conversationKey of effects.deliveries) movers.deliver(conversationKey);
       for (const inboxId of effects.fetches) movers.fetch(inboxId);
+      for (const overflow of effects.overflows) movers.overflowed(overflow);
       const lanes = new Set([...effects.wakes.map((wake) => wake.laneKey), ...effects.arrivals]);
       for (const laneKey of lanes) movers.changed(laneKey);
     },

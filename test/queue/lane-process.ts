@@ -61,6 +61,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
     deliver: () => undefined,
     fetch: () => undefined,
     changed: () => undefined,
+    overflowed: () => undefined,
     reserve: (most) => workers?.reserve('main', most),
   });
   const accounts = await Promise.all(Array.from({ length: 16 }, () => holdAccount(store, holder)));

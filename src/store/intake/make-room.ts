@@ -1,3 +1,5 @@
+import type { DropPolicy } from '#contracts/queue-settings.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
 import type { Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { type InboxContent, json, type Summary } from '../json.ts';
@@ -27,37 +29,45 @@ export async function makeRoom(
   const waiting = open.filter((row) => row.kind === 'message').toSorted((a, b) => a.seq - b.seq);
   if (waiting.length < lane.cap) return 'room';
   const { proposal, input, effects } = accepting;
-  const tell = async (text: string) => {
+  effects.overflows.push({ laneKey: lane.key, drop: lane.drop as DropPolicy });
+  const tell = async (text: string, route: ReplyRoute) => {
     // One line per event: a second overflow by the same redelivered event changes nothing.
     const key = `${input.account}:${proposal.eventKey}:overflow`;
     const content = { kind: 'text', text: { text, spans: [] } } as const;
-    effects.deliveries.push(await insertPart(tx, { key, route: item.route, content, purpose: 'notice' }));
+    effects.deliveries.push(await insertPart(tx, { key, route, content, purpose: 'notice' }));
   };
   if (lane.drop === 'new') {
-    await tell(item.overflow.refused);
+    await tell(item.overflow.refused, item.route);
     return 'refused';
   }
   const [first] = waiting;
   if (!first) return 'room';
-  const oldest = { ...first, content: await contentOf(tx, first.id) };
+  const oldest = { ...first, ...(await readSaid(tx, first.id)) };
   if (lane.drop === 'old') {
     await end(tx, oldest.id, { outcome: 'refused', outcomeReason: 'queue-full' });
     const excerpt = oneLine(oldest.content.text);
-    await tell(item.overflow.dropped.replace('{excerpt}', () => excerpt));
+    await tell(
+      item.overflow.dropped.replace('{excerpt}', () => excerpt),
+      oldest.route,
+    );
     return 'room';
   }
   await summarize(tx, lane, oldest);
-  await tell(item.overflow.summarized);
+  await tell(item.overflow.summarized, oldest.route);
   return 'room';
 }
 
-async function contentOf(tx: Tx, id: string): Promise<InboxContent> {
+/** Whoever sent what gives way is told where they sent it from. */
+async function readSaid(
+  tx: Tx,
+  id: string,
+): Promise<{ readonly content: InboxContent; readonly route: ReplyRoute }> {
   const row = await tx.db
     .selectFrom('inbox')
-    .select('content')
+    .select(['content', 'route'])
     .where('id', '=', id)
     .executeTakeFirstOrThrow();
-  return json.content(row.content);
+  return { content: json.content(row.content), route: json.route(row.route) };
 }
 
 /** The row becomes one line in front of the next run and ends merged into it. */

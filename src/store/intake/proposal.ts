@@ -1,6 +1,6 @@
 import type { Acceptance, IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
 import type { Authority } from '#contracts/outcome.ts';
-import type { QueueSettings } from '#contracts/queue-settings.ts';
+import type { DropPolicy, QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Approval } from '../access/approve-pairing.ts';
 import type { PairingRequest } from '../access/request-pairing.ts';
@@ -175,10 +175,12 @@ export type Effects = {
   readonly deliveries: string[];
   /** Rows whose attachments are to be fetched. */
   readonly fetches: string[];
+  /** The cap was reached, and this is what gave way. */
+  readonly overflows: { readonly laneKey: string; readonly drop: DropPolicy }[];
 };
 
 export type AcceptOutput = { readonly acceptances: readonly Acceptance[]; readonly effects: Effects };
 
 export function noEffects(): Effects {
-  return { wakes: [], arrivals: [], cancels: [], deliveries: [], fetches: [] };
+  return { wakes: [], arrivals: [], cancels: [], deliveries: [], fetches: [], overflows: [] };
 }
