@@ -77,8 +77,9 @@ function connect(target: RedisTarget, options: LossOptions): Redis {
   const all = {
     ...options,
     connectTimeout: 5000,
-    // Quick at first, for a private server that restarts in tens of milliseconds.
-    retryStrategy: (attempt: number) => Math.min(10 * 2 ** Math.min(attempt, 8), 2000),
+    // Quick at first, for a private server that restarts in tens of milliseconds; never so slow that wakes
+    // would come later than two seconds after a long absence.
+    retryStrategy: (attempt: number) => Math.min(10 * 2 ** Math.min(attempt, 6), 500),
     enableReadyCheck: true,
   };
   return target.kind === 'socket'

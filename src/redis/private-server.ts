@@ -43,8 +43,7 @@ const successionMs = 300;
 export async function startPrivateServer(options: PrivateServerOptions): Promise<PrivateServer> {
   const { log, clock } = options;
   const folder = join(options.dataDir, 'redis');
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  chmodSync(folder, 0o700);
+  makeFolder(folder);
   const socketPath = chooseSocketPath(folder);
   const start = async () => {
     await endOrphan(socketPath, log);
@@ -56,7 +55,8 @@ export async function startPrivateServer(options: PrivateServerOptions): Promise
   const place = join(folder, 'owner.lock');
   const state = await firstServer({ place, socketPath, start, clock });
   if (state.server) log.debug({ pid: state.server.pid, version: state.server.version }, 'redis.started');
-  const supervision = supervise({ state, place, start, signal: stopping.signal, log, clock });
+  const paths = { folder, place, socketPath };
+  const supervision = supervise({ state, paths, start, signal: stopping.signal, log, clock });
   return {
     socketPath,
     pid: () => state.server?.pid,
@@ -69,6 +69,11 @@ export async function startPrivateServer(options: PrivateServerOptions): Promise
       state.ownership?.release();
     },
   };
+}
+
+function makeFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  chmodSync(folder, 0o700);
 }
 
 type State = { ownership: FileLock | undefined; server: ServerProcess | undefined };
@@ -126,9 +131,11 @@ async function endOrphan(socketPath: string, log: Log): Promise<void> {
   await sendInline(socketPath, 'SHUTDOWN NOSAVE', 2000).catch(() => undefined);
 }
 
+type Paths = { readonly folder: string; readonly place: string; readonly socketPath: string };
+
 type Supervision = {
   readonly state: State;
-  readonly place: string;
+  readonly paths: Paths;
   readonly start: () => Promise<ServerProcess>;
   readonly signal: AbortSignal;
   readonly log: Log;
@@ -136,17 +143,18 @@ type Supervision = {
 };
 
 /** Takes the owner's place when it is free, and starts the server again whenever it ends. Never rejects. */
-async function supervise({ state, place, start, signal, log, clock }: Supervision): Promise<void> {
+async function supervise({ state, paths, start, signal, log, clock }: Supervision): Promise<void> {
   let backoffMs = firstBackoffMs;
-  while (!state.ownership && !signal.aborted) {
-    await clock.wait(successionMs, signal);
-    if (!signal.aborted) state.ownership = takePlace(place);
-    if (state.ownership) log.warn({}, 'redis.owner-gone');
-  }
   while (!signal.aborted) {
+    if (!state.ownership) {
+      await clock.wait(successionMs, signal);
+      if (!signal.aborted) state.ownership = takePlace(paths.place);
+      if (!state.ownership) continue;
+      log.warn({}, 'redis.owner-gone');
+    }
     if (state.server !== undefined) {
       const since = clock.now();
-      const reason = await state.server.ended;
+      const reason = await endOf(state.server, { paths, signal, clock });
       state.server = undefined;
       if (signal.aborted) return;
       log.error({ reason }, 'redis.died');
@@ -155,16 +163,59 @@ async function supervise({ state, place, start, signal, log, clock }: Supervisio
     await clock.wait(backoffMs, signal);
     backoffMs = Math.min(backoffMs * 2, longestBackoffMs);
     if (signal.aborted) return;
+    state.ownership = ownershipOf(state.ownership, paths);
+    if (!state.ownership) continue;
     state.server = await startAgain(start, log);
     if (signal.aborted) await state.server?.end();
   }
+}
+
+/** How soon it is seen that the folder was deleted under the server, ms. */
+const watchMs = 500;
+
+/**
+ * Why the server has ended. One whose socket was deleted serves only those that are connected, so it is
+ * ended: there is nothing in it to save.
+ */
+async function endOf(
+  server: ServerProcess,
+  { paths, signal, clock }: Pick<Supervision, 'paths' | 'signal' | 'clock'>,
+): Promise<string> {
+  let reason: string | undefined;
+  const ended = server.ended.then((why) => {
+    reason = why;
+  });
+  while (reason === undefined && !signal.aborted) {
+    await Promise.race([ended, clock.wait(watchMs, signal)]);
+    if (reason !== undefined || signal.aborted || isWhole(paths)) continue;
+    await server.end();
+    return 'its folder was deleted';
+  }
+  return reason ?? 'stopped';
+}
+
+function isWhole({ place, socketPath }: Paths): boolean {
+  return existsSync(place) && existsSync(socketPath);
+}
+
+/** A lock on a deleted file keeps nobody away: the folder is made anew, and its owner is whoever comes first. */
+function ownershipOf(ownership: FileLock, { folder, place }: Paths): FileLock | undefined {
+  if (existsSync(place)) return ownership;
+  try {
+    makeFolder(folder);
+  } catch {
+    // The data folder itself is gone or full: the start says so, and is tried again.
+    return ownership;
+  }
+  ownership.release();
+  return takePlace(place);
 }
 
 function takePlace(place: string): FileLock | undefined {
   try {
     return tryLockFile(place);
   } catch {
-    // Its folder was deleted: the server goes on for those that are connected.
+    // Its folder was deleted: the owner makes it anew.
     return undefined;
   }
 }

@@ -131,6 +131,25 @@ describe('the private Redis server', () => {
     expect((await askServer(server.socketPath, 1000)).pid).toBe(server.pid());
   });
 
+  it('comes back with a folder of its own after that was deleted under it, and clients with it', async () => {
+    const server = await start();
+    const redis = openRedis({ kind: 'socket', path: server.socketPath }, log);
+    cleanups.push(() => redis.close());
+    await redis.ready(AbortSignal.timeout(10_000));
+    rmSync(join(folder, 'redis'), { recursive: true });
+    const since = performance.now();
+    await vi.waitFor(() => expect(existsSync(server.socketPath)).toBe(true), {
+      timeout: 10_000,
+      interval: 10,
+    });
+    await vi.waitFor(async () => expect(await redis.producer.ping()).toBe('PONG'), { timeout: 10_000 });
+    await askServer(server.socketPath, 1000);
+    expect(performance.now() - since).toBeLessThan(5_000);
+    expect(statSync(join(folder, 'redis')).mode & 0o777).toBe(0o700);
+    await server.stop();
+    await expect(askServer(server.socketPath, 500)).rejects.toThrow();
+  });
+
   it('is gone after stop, also when stop is called twice or right after its death', async () => {
     const server = await start();
     const pid = server.pid() ?? 0;
