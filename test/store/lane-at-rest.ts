@@ -5,6 +5,7 @@ import { json } from '../../src/store/json.ts';
 /** What became of everything that entered one lane. */
 export type LaneFacts = {
   readonly inbox: readonly {
+    readonly seq: number;
     readonly messageId: string | null;
     readonly state: string;
     readonly outcome: string | null;
@@ -21,7 +22,7 @@ const facts: StoreQuery<{ readonly laneKey: string }, LaneFacts> = {
   run: async (tx, { laneKey }) => {
     const inbox = await tx.db
       .selectFrom('inbox')
-      .select(['messageId', 'state', 'outcome', 'outcomeReason as reason', 'transcriptId'])
+      .select(['seq', 'messageId', 'state', 'outcome', 'outcomeReason as reason', 'transcriptId'])
       .where('laneKey', '=', laneKey)
       .orderBy('seq')
       .execute();

@@ -5,6 +5,9 @@ import { type AgentMessage, type FinishReason, textOf } from '../../src/contract
 import { dropPolicies, type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
 import type { Store } from '../../src/store/command.ts';
 import type { Proposal } from '../../src/store/intake/proposal.ts';
+import { cancelItem } from '../../src/store/items/cancel-item.ts';
+import { editItem } from '../../src/store/items/edit-item.ts';
+import { promoteItem } from '../../src/store/items/promote-item.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn } from '../../src/store/lanes/commit-turn.ts';
@@ -19,6 +22,8 @@ const isLong = process.env.PARLEY_LONG === '1';
 
 type Worker = 'boot-a' | 'boot-b';
 
+const boss = { ref: 'test:boss', people: [], mayChangeAny: true, mayPromoteOwn: true };
+
 const who = fc.constantFrom<Who>('ann', 'bob');
 const nth = fc.nat({ max: 30 });
 const delivery = fc.constantFrom('one-at-a-time' as const, 'all' as const, 'none' as const);
@@ -28,6 +33,13 @@ const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('arrive' as const), who }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('edit' as const), nth }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), nth }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('cancel-item' as const, 'promote-item' as const, 'edit-item' as const),
+      nth,
+    }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('mode' as const), mode: fc.constantFrom(...queueModes) }),
@@ -129,6 +141,35 @@ function createPair(
     );
   };
 
+  /** By the number that people are shown, whatever it is: a message, a correction, a command. */
+  const changeItem = async (kind: 'cancel-item' | 'promote-item' | 'edit-item', index: number) => {
+    const item = model.items[index % model.items.length];
+    if (!item) return;
+    const number = (await readLane(store, lane.key)).inbox[model.items.indexOf(item)]?.seq ?? 0;
+    const asked = { laneKey: lane.key, number, actor: boss };
+    const text = `text ${++count}`;
+    const newWords = { text, prompt: text, newId: crypto.randomUUID() };
+    if (kind === 'edit-item' && item.kind === 'correction' && item.state !== 'waiting') return;
+    const expected = expectChange(kind, item, text);
+    const { changed } = await (kind === 'cancel-item'
+      ? store.write(cancelItem, { ...asked, told: '' })
+      : kind === 'promote-item'
+        ? store.write(promoteItem, asked)
+        : store.write(editItem, { ...asked, ...newWords }));
+    expect([kind, changed.kind]).toEqual([kind, expected]);
+  };
+
+  const expectChange = (kind: 'cancel-item' | 'promote-item' | 'edit-item', item: Item, text: string) => {
+    if (kind === 'promote-item') return model.promote(item);
+    if (kind === 'edit-item') {
+      if (item.kind === 'command') return 'kept';
+      const effect = model.edit(item, text);
+      return effect === 'replaced' ? 'done' : effect === 'steered' ? 'steered' : 'ended';
+    }
+    const effect = model.remove(item, `by ${boss.ref}`);
+    return item.state === 'taken' ? 'working' : effect === 'cancelled' ? 'done' : 'ended';
+  };
+
   const command = async (proposal: Proposal) => {
     if (proposal.decision.kind !== 'command') return;
     await accept({ ...proposal, decision: { ...proposal.decision, lane } });
@@ -208,6 +249,10 @@ function createPair(
       case 'edit':
       case 'delete':
         return change(one.kind, one.nth);
+      case 'cancel-item':
+      case 'promote-item':
+      case 'edit-item':
+        return changeItem(one.kind, one.nth);
       case 'mode':
         model.mode = one.mode;
         return command(aCommand(conversation, { kind: 'queue', change: { mode: one.mode } }));

@@ -14,6 +14,8 @@ export type Item = {
   state: 'waiting' | 'taken' | 'ended';
   outcome: string | null;
   reason: string | null;
+  /** Below 0 when somebody, or an interruption, has put it ahead: the lower, the later that was. */
+  rank: number;
   /** Steered in by `steer-backlog`, and nothing was decided since. */
   isKept: boolean;
   /** Its sender knows that it waits. */
@@ -38,6 +40,7 @@ export class QueueModel {
   run: Run | undefined;
   #lease: { by: string; isLive: boolean; isHandedOver?: boolean } | undefined;
   #summaries: Item[] = [];
+  #ahead = 0;
 
   constructor(settings: { readonly mode: QueueMode; readonly cap: number; readonly drop: DropPolicy }) {
     this.mode = settings.mode;
@@ -46,20 +49,42 @@ export class QueueModel {
   }
 
   get waiting(): readonly Item[] {
-    return this.items.filter((item) => item.state === 'waiting');
+    return this.items.filter((item) => item.state === 'waiting').sort((a, b) => a.rank - b.rank);
   }
 
   /** The item, or undefined when it was refused at the door. */
   arrive(who: Who, text: string): Item | undefined {
-    const messages = this.waiting.filter((item) => item.kind !== 'command');
+    const messages = this.items.filter((item) => item.state === 'waiting' && item.kind !== 'command');
     const [oldest] = messages;
     if (oldest && messages.length >= this.cap) {
       if (this.drop === 'new') return undefined;
       if (this.drop === 'summarize') this.#summaries.push(oldest);
       end(oldest, this.drop === 'old' ? ['refused', 'queue-full'] : ['merged', 'summarized']);
     }
-    if (this.mode === 'interrupt') this.#cancelRun('interrupt');
-    return this.#add('message', who, text);
+    const item = this.#add('message', who, text);
+    if (this.mode !== 'interrupt' || !this.run) return item;
+    this.#cancelRun('interrupt');
+    const together = this.waiting.filter((one) => one.who === who);
+    if (!this.waiting.some((one) => one.kind === 'command')) this.#putAhead(together);
+    return item;
+  }
+
+  promote(item: Item): string {
+    if (item.kind === 'command') return 'kept';
+    if (item.state !== 'waiting') return item.state === 'taken' ? 'working' : 'ended';
+    if (this.waiting.some((one) => one.kind === 'command' && this.#isOlder(one, item))) return 'behind';
+    this.#putAhead([item]);
+    return 'done';
+  }
+
+  #putAhead(items: readonly Item[]): void {
+    if (this.waiting.slice(0, items.length).every((item) => items.includes(item))) return;
+    this.#ahead -= 1;
+    for (const item of items) item.rank = this.#ahead;
+  }
+
+  #isOlder(item: Item, than: Item): boolean {
+    return this.items.indexOf(item) < this.items.indexOf(than);
   }
 
   /** The conversation is a direct one: everybody in it is one person to `/new`. */
@@ -79,11 +104,11 @@ export class QueueModel {
     return 'steered';
   }
 
-  remove(item: Item): string {
+  remove(item: Item, reason = 'deleted'): string {
     const isSummary = this.#summaries.includes(item);
     const isRead = this.#isRead(item);
     if (item.state === 'ended' && !isSummary && !isRead) return 'after-run';
-    for (const one of isRead ? this.#corrections(item) : [item]) end(one, ['cancelled', 'deleted']);
+    for (const one of isRead ? this.#corrections(item) : [item]) end(one, ['cancelled', reason]);
     item.isKept = false;
     this.#summaries = this.#summaries.filter((summary) => summary !== item);
     return isRead ? 'stop-offered' : 'cancelled';
@@ -192,7 +217,7 @@ export class QueueModel {
   /** What the cap summarised before the command goes with the old session; what came after stays. */
   #beginSession(command: Item): void {
     end(command, ['answered', 'command']);
-    const isOlder = (item: Item) => this.items.indexOf(item) < this.items.indexOf(command);
+    const isOlder = (item: Item) => this.#isOlder(item, command);
     for (const item of this.#summaries.filter(isOlder)) end(item, ['cancelled', 'reset']);
     this.#summaries = this.#summaries.filter((item) => !isOlder(item));
   }
@@ -231,7 +256,7 @@ export class QueueModel {
   }
 
   #add(kind: Item['kind'], who: Who, text: string, corrects?: Item): Item {
-    const fresh = { outcome: null, reason: null, isKept: false, hasReceipt: false } as const;
+    const fresh = { outcome: null, reason: null, rank: 0, isKept: false, hasReceipt: false };
     const item: Item = { kind, who, text, state: 'waiting', ...fresh, corrects };
     this.items.push(item);
     return item;

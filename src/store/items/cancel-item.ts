@@ -1,6 +1,6 @@
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { changeSummary, takeBack } from '../intake/corrections.ts';
+import { changeSummary, isInActiveRun, takeBack } from '../intake/corrections.ts';
 import { type Effects, noEffects } from '../intake/proposal.ts';
 import { json } from '../json.ts';
 import { type Lane, lockLane } from '../lanes/lane-row.ts';
@@ -50,7 +50,7 @@ export async function cancel(
     await settle(tx, lane, { row, actor, told, effects });
     return { kind: 'done', excerpt: excerptOf(row) };
   }
-  if (found.row.state === 'taken') await takeBack(tx, found, ending(actor).outcomeReason);
+  if (isInActiveRun(found)) await takeBack(tx, found, ending(actor).outcomeReason);
   return lateFor(found.row);
 }
 

@@ -30,11 +30,12 @@ export async function promote(
   if (!actor.mayChangeAny && !(actor.mayPromoteOwn && isOwn(actor, row))) return { kind: 'not-permitted' };
   if (row.kind === 'command') return { kind: 'kept' };
   const open = await readOpenItems(tx, lane.key);
+  if (!open.some(({ id }) => id === row.id)) return lateFor(row);
   if (isBehindCommand(open, row)) return { kind: 'behind' };
   const ids = partsOf(open, row);
   const isFirst = open.slice(0, ids.length).every(({ id }) => ids.includes(id));
-  if (ids.length > 0 && isFirst) return { kind: 'done', excerpt: excerptOf(row) };
-  if (ids.length === 0 || (await putAhead(tx, lane, ids)) === 0) return lateFor(row);
+  if (isFirst) return { kind: 'done', excerpt: excerptOf(row) };
+  if ((await putAhead(tx, lane, ids)) === 0) return lateFor((await findItem(tx, lane, number)) ?? row);
   for (const inboxId of ids)
     await recordChange(tx, { laneKey: lane.key, inboxId, kind: 'promote', by: actor.ref });
   wakeAtRest(tx, lane, effects);
@@ -47,7 +48,6 @@ function isBehindCommand(open: readonly OpenItem[], { seq }: { readonly seq: num
 }
 
 function partsOf(open: readonly OpenItem[], row: ItemRow): readonly string[] {
-  if (!open.some(({ id }) => id === row.id)) return [];
   const isPart = (item: OpenItem) =>
     item.id === row.id || (row.bundle !== null && item.bundle === row.bundle);
   return open.filter((item) => isPart(item) && !isBehindCommand(open, item)).map(({ id }) => id);
