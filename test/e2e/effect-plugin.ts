@@ -3,6 +3,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { PluginDefinition } from '../../src/contracts/plugin.ts';
 import { defineTool, type Tool } from '../../src/contracts/tool.ts';
+import { askingTool, keepAnswering } from './asking-tool.ts';
 import { killTree } from './process-tree.ts';
 
 /** `dies`: the process is killed inside the tool until the file has more lines than this. */
@@ -11,10 +12,16 @@ const inputSchema = z.object({ dies: z.int().default(0) });
 export const plugin: PluginDefinition<Record<string, never>> = {
   id: 'effects',
   configSchema: z.object({}),
-  setup: ({ tools }) => {
+  setup: ({ tools, settle, log }) => {
+    const file = process.env.EFFECTS_FILE ?? '';
     tools.register('once', () => effect('once', 'never'));
     tools.register('again', () => effect('again', 'safe'));
-    return () => undefined;
+    tools.register('ask', () => askingTool(file, settle));
+    const over = new AbortController();
+    const answering = keepAnswering(file, settle, over.signal);
+    // A store that is gone at the end of a test is none of its business.
+    answering.catch((error: unknown) => log.debug({ error }, 'effects.answering-ended'));
+    return () => over.abort();
   },
 };
 

@@ -6,6 +6,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { type Scenario, scenarios } from './kill-scenarios.ts';
 import { isReported, type MatrixRow, writeMatrix } from './matrix-report.ts';
+import { parkedScenarios } from './parked-scenarios.ts';
 import { playScenario } from './play-scenario.ts';
 import type { ChannelName } from './stage.ts';
 
@@ -13,7 +14,7 @@ const isLong = process.env.PARLEY_LONG === '1';
 const withinMs = 10_000;
 const rows: MatrixRow[] = [];
 
-const cases = scenarios.flatMap((scenario) =>
+const cases = [...scenarios, ...parkedScenarios].flatMap((scenario) =>
   [...scenario.channels, ...(isLong ? (scenario.longChannels ?? []) : [])].map((channel) => ({
     scenario,
     channel,

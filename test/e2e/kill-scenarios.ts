@@ -67,7 +67,7 @@ const paced: Play = {
 };
 
 /** First the calls, then the answer. */
-function callsFirst(...toolCalls: readonly ScriptedCall[]): Play {
+export function callsFirst(...toolCalls: readonly ScriptedCall[]): Play {
   const hasResult = (body: WireBody) =>
     body.messages.flatMap(blocksOf).some((block) => block.type === 'tool_result');
   return { ...asks, reply: (body) => (hasResult(body) ? answerQuestion(body) : { toolCalls }) };

@@ -1,0 +1,61 @@
+/**
+ * A tool whose answer comes from outside: what it asks stands in a file, once per call, and a test answers
+ * by writing another. Every process reads both for as long as it lives, so a question outlives its process.
+ */
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import { type CallRef, defineTool, type SettleCall, type Tool } from '../../src/contracts/tool.ts';
+
+/** `early`: the answer is there before the tool says that it waits for one. */
+const inputSchema = z.object({ early: z.boolean().default(false) });
+
+/** Beside the file of effects: the answer to all that is asked, and what became of each settlement. */
+export const answersFile = (effects: string) => `${effects}.answer`;
+export const settlementsFile = (effects: string) => `${effects}.settled`;
+const askedFile = (effects: string) => `${effects}.asked`;
+
+/** Answers everything that is asked, from now on. */
+export function answerAll(effects: string, text: string): void {
+  writeFileSync(answersFile(effects), text);
+}
+
+export function askingTool(effects: string, settle: SettleCall): Tool {
+  return defineTool<z.infer<typeof inputSchema>>({
+    name: 'ask',
+    description: 'Asks somebody, and waits for the answer.',
+    inputSchema,
+    parallelSafe: false,
+    replay: 'durable',
+    authority: 'guest',
+    execute: async ({ early }, { callId, run: { runId } }) => {
+      if (!askedIn(effects).some((call) => call.callId === callId && call.runId === runId)) {
+        appendFileSync(effects, `ask ${callId}\n`);
+        appendFileSync(askedFile(effects), `${JSON.stringify({ runId, callId })}\n`);
+      }
+      if (early) await settle({ runId, callId }, { text: 'approved early' });
+      return { parked: { reason: 'an approval' } };
+    },
+  });
+}
+
+/** Settles what is asked, and what was asked before this process, until the signal aborts. */
+export async function keepAnswering(effects: string, settle: SettleCall, signal: AbortSignal): Promise<void> {
+  const answered = new Set<string>();
+  while (!signal.aborted) {
+    const open = existsSync(answersFile(effects)) ? askedIn(effects) : [];
+    for (const call of open.filter(({ callId }) => !answered.has(callId))) {
+      const settlement = await settle(call, { text: readFileSync(answersFile(effects), 'utf8') });
+      if (settlement !== 'not-started') answered.add(call.callId);
+      appendFileSync(settlementsFile(effects), `${call.callId} ${settlement}\n`);
+    }
+    await pause(20);
+  }
+}
+
+function askedIn(effects: string): readonly CallRef[] {
+  if (!existsSync(askedFile(effects))) return [];
+  const lines = readFileSync(askedFile(effects), 'utf8').trim().split('\n');
+  // Written by this file only.
+  return lines.map((line) => JSON.parse(line) as CallRef);
+}
