@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { accessMutants } from './access-mutants.ts';
 import { discordMutants } from './discord-mutants.ts';
+import { itemMutants } from './item-mutants.ts';
 import { linkMutants } from './link-mutants.ts';
 import { mutants as coreMutants, type Mutant } from './mutants.ts';
 import { proofMutants } from './proof-mutants.ts';
@@ -15,6 +16,7 @@ const mutants = [
   ...coreMutants,
   ...accessMutants,
   ...linkMutants,
+  ...itemMutants,
   ...discordMutants,
   ...signalMutants,
   ...proofMutants,

@@ -5,6 +5,10 @@ import type { Store } from '../../src/store/command.ts';
 import { readOpenCounts } from '../../src/store/counts/read-open-counts.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { readArrivalFacts } from '../../src/store/intake/arrival-facts.ts';
+import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
+import { editItem } from '../../src/store/items/edit-item.ts';
+import { promoteItem } from '../../src/store/items/promote-item.ts';
+import { readWaitingItems } from '../../src/store/items/read-waiting-items.ts';
 import { readUntold } from '../../src/store/lanes/receipts.ts';
 import { readNews } from '../../src/store/lanes/steer.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
@@ -54,7 +58,8 @@ it('reads what is open without reading what is over', async () => {
   const openRows = plans.filter(({ sql }) => /^select[^;]*"state" in \('(?:held|pending)'/.test(sql));
   const ofOpenRows = openRows.filter(({ detail }) => /(?:SCAN|SEARCH) (?:inbox|outbox)\b/.test(detail));
   expect(ofOpenRows.length).toBeGreaterThan(5);
-  for (const { detail } of ofOpenRows) expect(detail).toMatch(/INDEX (?:inbox(?:Open|Due|Fetching)|outboxOpen)/);
+  for (const { detail } of ofOpenRows)
+    expect(detail).toMatch(/INDEX (?:inbox(?:Open|Due|Fetching)|outboxOpen)/);
 });
 
 it('hides the values from the planner, or SQLite would prepare the statements anew for each', async () => {
@@ -88,6 +93,25 @@ it('counts what is in motion without reading what is over', async () => {
   const isWhole =
     /^SCAN (?!waiting|.*USING (?:COVERING )?INDEX (?:inboxOpen|inboxDue|outboxOpen|lanesUnfinished))/;
   expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
+});
+
+it('lists and changes what waits without reading the history', async () => {
+  await sayAndAnswer('dora');
+  const worker = aWorker(store);
+  const laneKey = aLane('dora').key;
+  for (const text of ['one', 'two']) await worker.accept(aMessage({ conversation: 'dora', text }));
+  asked.clear();
+  const [first, second] = await store.read(readWaitingItems, { laneKey });
+  const actor = { ref: 'console', people: [], mayChangeAny: true, mayPromoteOwn: true };
+  const change = (number = 0) => ({ laneKey, number, actor });
+  const words = { text: 'three', prompt: 'three', newId: crypto.randomUUID() };
+  await store.write(promoteItem, change(second?.number));
+  await store.write(editItem, { ...change(second?.number), ...words });
+  await store.write(cancelItem, { ...change(first?.number), told: '' });
+  await store.write(cancelItems, { laneKey, actor, told: '' });
+  const plans = [...asked].filter((sql) => /^(?:select|update)/.test(sql)).flatMap(planOf);
+  expect(plans.length).toBeGreaterThan(5);
+  expect(plans.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);
 });
 
 function planOf(sql: string): readonly string[] {

@@ -1,0 +1,106 @@
+/** Broken variants of what people do to messages that wait, and of settings by level. */
+import type { Mutant } from './mutants.ts';
+
+const items = 'test/store/items.test.ts';
+const settings = 'test/inbound/queue-command.test.ts';
+
+export const itemMutants: readonly Mutant[] = [
+  {
+    name: 'cancel of a message that was taken',
+    invariant: 'a message is cancelled only while it waits',
+    edits: [
+      {
+        file: 'src/store/items/cancel-item.ts',
+        find: 'await rows.where(isOpenItem()).executeTakeFirst();',
+        replace: 'await rows.executeTakeFirst();',
+      },
+    ],
+    test: { file: items, name: 'is left to the run that has taken it' },
+    isSample: true,
+  },
+  {
+    name: 'edit of a message that was taken',
+    invariant: 'other words for what the run has read reach it as a correction',
+    edits: [
+      {
+        file: 'src/store/items/edit-item.ts',
+        find: 'await rows.where(isOpenItem()).executeTakeFirst();',
+        replace: 'await rows.executeTakeFirst();',
+      },
+    ],
+    test: { file: items, name: 'is left to the run that has taken it' },
+  },
+  {
+    name: 'rank ignored by what chooses the next run',
+    invariant: 'what was promoted comes next',
+    edits: [
+      {
+        file: 'src/store/lanes/waiting-rows.ts',
+        find: "    .orderBy('rank')\n",
+        replace: '',
+      },
+    ],
+    test: { file: items, name: 'comes next when it is promoted' },
+  },
+  {
+    name: 'promoted across a /new',
+    invariant: 'nothing passes a /new that waits',
+    edits: [
+      {
+        file: 'src/store/items/promote-item.ts',
+        find: "if (isBehindCommand(open, row)) return { kind: 'behind' };",
+        replace: '',
+      },
+    ],
+    test: { file: items, name: 'passes no /new that waits, whoever asks' },
+  },
+  {
+    name: 'an interruption that keeps the order',
+    invariant: 'the newest message runs next in the mode interrupt',
+    edits: [
+      {
+        file: 'src/store/intake/accept-item.ts',
+        find: 'await putNewestAhead(tx, lane, { id: item.id, by });',
+        replace: 'void by;',
+      },
+    ],
+    test: { file: items, name: 'lets the newest run next' },
+  },
+  {
+    name: 'everybody changes everything that waits',
+    invariant: 'one changes what is one’s own, owners and administrators any',
+    edits: [
+      {
+        file: 'src/store/items/item-change.ts',
+        find: 'return actor.mayChangeAny || isOwn(actor, row);',
+        replace: 'return isOwn(actor, row) || true;',
+      },
+    ],
+    test: { file: items, name: 'is changed by its sender and by who may change any' },
+  },
+  {
+    name: 'a second /queue forgets the first',
+    invariant: 'what /queue has named holds until it is named anew or reset',
+    edits: [
+      {
+        file: 'src/store/lanes/lane-settings.ts',
+        find: '{ ...json.queueSettings(lane.overrides), ...change }',
+        replace: '{ ...change }',
+      },
+    ],
+    test: { file: settings, name: 'are each that of the first level that names it' },
+  },
+  {
+    name: 'one /queue freezes all settings',
+    invariant: 'what /queue has not named follows the configuration',
+    edits: [
+      {
+        file: 'src/store/lanes/lane-settings.ts',
+        find: '  const settings = { ...configured, ...json.queueSettings(lane.overrides) };',
+        replace: `  if (lane.overrides !== null) return lane;
+  const settings = { ...configured };`,
+      },
+    ],
+    test: { file: settings, name: 'follow the configuration in everything' },
+  },
+];
