@@ -1,0 +1,93 @@
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Capabilities } from '#contracts/capabilities.ts';
+import type { ChannelDefinition, HostedChannel } from '#contracts/channel.ts';
+import { plainText } from '#contracts/formatted-text.ts';
+import { accountId, channelId, conversationId } from '#contracts/ids.ts';
+import { createRoster } from '../../src/channel-host/roster.ts';
+import type { LiveEvent } from '../../src/queue/live-events.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+const capabilities: Capabilities = {
+  text: { maxLength: 1000 },
+  canEdit: false,
+  canDelete: false,
+  canReact: false,
+  preview: { dm: 'draft', group: 'none' },
+  previewIntervalMs: { dm: 60, group: 60 },
+  isSessionBound: false,
+  repeatSafeMs: 0,
+  whileAway: '',
+};
+
+/** A roster with one connection. */
+function aRoster({ isSessionBound }: { readonly isSessionBound: boolean }) {
+  const published: LiveEvent[] = [];
+  const shown: string[] = [];
+  const roster = createRoster({ log: silentLog, live: { publish: (event) => void published.push(event) } });
+  const definition: ChannelDefinition = {
+    id: channelId('net'),
+    capabilities: { ...capabilities, isSessionBound },
+    configSchema: z.unknown(),
+    create: () => channel.adapter,
+  };
+  const channel: HostedChannel = {
+    definition,
+    account: { id: accountId('bot'), name: 'bot' },
+    adapter: {
+      identify: async () => channel.account,
+      start: async () => undefined,
+      stop: async () => undefined,
+      send: async () => ({ kind: 'sent', receipts: [] }),
+      preview: { draft: async (_route, _id, { text }) => void shown.push(text) },
+    },
+  };
+  const route = {
+    channel: definition.id,
+    account: channel.account.id,
+    conversation: conversationId('c'),
+  } as const;
+  roster.define(definition);
+  return { roster, channel, route, published, shown };
+}
+
+const signal = AbortSignal.timeout(60_000);
+
+it('serves a network with any connection to it, whoever receives', () => {
+  const { roster, channel, route } = aRoster({ isSessionBound: false });
+  expect(roster.find(route)).toBeUndefined();
+  roster.enter('net', channel);
+  expect(roster.serving(route)).toBe(channel);
+  expect(roster.find(route)).toBe(channel);
+  expect(roster.holding(route)).toBeUndefined();
+  roster.hold('net/bot');
+  expect(roster.holding(route)).toBe(channel);
+});
+
+it('serves a channel whose clients are connected to one process only there', () => {
+  const { roster, channel, route } = aRoster({ isSessionBound: true });
+  roster.enter('net', channel);
+  expect(roster.serving(route)).toBeUndefined();
+  roster.hold('net/bot');
+  expect(roster.serving(route)).toBe(channel);
+  roster.letGo('net/bot');
+  expect(roster.serving(route)).toBeUndefined();
+});
+
+it('shapes an answer for such a channel elsewhere too, and sends its draft to those who show it', async () => {
+  const { roster, channel, route, published, shown } = aRoster({ isSessionBound: true });
+  const standIn = roster.find(route);
+  expect(standIn?.definition.capabilities.isSessionBound).toBe(true);
+  const text = plainText('so far');
+  await standIn?.adapter.preview?.draft(route, 7, text, signal);
+  expect(published).toEqual([{ kind: 'draft', route, draftId: 7, text }]);
+
+  // What another process writes is shown where the clients are, and nowhere else.
+  const draft = { kind: 'draft', route, draftId: 7, text } as const;
+  roster.enter('net', channel);
+  roster.showDraft(draft);
+  expect(shown).toEqual([]);
+  roster.hold('net/bot');
+  roster.showDraft(draft);
+  expect(shown).toEqual(['so far']);
+});

@@ -1,0 +1,51 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type FolderLock, type FolderUse, lockDataFolder } from '../../src/processes/folder-lock.ts';
+import { enterProcesses } from '../../src/processes/process-files.ts';
+
+let folder: string;
+const held: { release(): void }[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'parley-folder-'));
+});
+afterEach(async () => {
+  for (const lock of held.splice(0)) lock.release();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const lock = async (use: FolderUse): Promise<FolderLock> => {
+  const taken = await lockDataFolder(folder, use);
+  held.push(taken);
+  return taken;
+};
+
+it('lets those in side by side who are content with it, also when they come at once to a new folder', async () => {
+  const locks = await Promise.all([lock('beside'), lock('beside'), lock('beside')]);
+  expect(new Set(locks.map(({ folderId }) => folderId)).size).toBe(1);
+});
+
+it('refuses one who wants it alone while others have it, and names them', async () => {
+  await lock('beside');
+  held.push(enterProcesses(folder));
+  await expect(lock('alone')).rejects.toMatchObject({
+    code: 'data_folder_locked',
+    message: expect.stringContaining(`in use by process ${process.pid}.`),
+  });
+});
+
+it('refuses everybody while one has it alone', async () => {
+  await lock('alone');
+  for (const use of ['alone', 'beside'] as const)
+    await expect(lock(use)).rejects.toMatchObject({ code: 'data_folder_locked' });
+});
+
+it('is the same folder for whoever comes later, alone or not', async () => {
+  const ids: string[] = [];
+  for (const use of ['alone', 'beside', 'alone'] as const) {
+    ids.push((await lock(use)).folderId);
+    held.pop()?.release();
+  }
+  expect(new Set(ids).size).toBe(1);
+});
