@@ -11,6 +11,7 @@ import type { PluginEntry } from './plugin-host/plugin-host.ts';
 import type { LiveEvents } from './queue/live-events.ts';
 import type { Motion } from './queue/motion.ts';
 import type { Notices } from './replies/notices.ts';
+import type { Metrics } from './server/metrics/metrics.ts';
 
 export type GatewayOptions = {
   readonly config: Config;
@@ -40,5 +41,6 @@ export type Base = GatewayOptions &
     readonly notices: Notices;
     readonly motion: Motion;
     readonly timelines: Timelines;
+    readonly meters: Metrics;
     readonly model: ConfiguredModel;
   };

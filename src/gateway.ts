@@ -39,6 +39,7 @@ import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { runSettingsFrom } from './runs/run-settings.ts';
 import { createSettleCall } from './runs/settle-call.ts';
+import { createMetrics } from './server/metrics/metrics.ts';
 import { noEffects } from './store/intake/proposal.ts';
 import { corePlugin } from './tools/core-tools.ts';
 
@@ -78,6 +79,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       notices: noticesFor(config.language, config.texts),
       motion: createMotion(),
       timelines: createTimelines({ store: foundations.store, log, live }),
+      meters: createMetrics({
+        store: foundations.store,
+        clock,
+        isRedisReady: foundations.redis.connections.isReady,
+      }),
       model: options.model ?? configuredModel(config.model, clock),
     };
     return await joinStages(base);
@@ -230,7 +236,7 @@ function joinIntake(base: Base, { gate, space, owner }: IntakeParts): ChannelHos
 
 /** Step 9: what was stored is delivered. */
 function joinOutbox(base: Base, host: ChannelHost): { readonly deliverer: Deliverer; readonly post: Post } {
-  const { config, closers, timelines } = base;
+  const { config, closers, meters, timelines } = base;
   const deliver = (conversationKey: string) =>
     base.motion.start({ ...noEffects(), deliveries: [conversationKey] });
   const post = createPost({ ...base, deliver });
@@ -238,8 +244,9 @@ function joinOutbox(base: Base, host: ChannelHost): { readonly deliverer: Delive
     ...base,
     settings: config.outbox,
     adapterFor: host.serving,
-    onSettled: ({ laneKey }) => {
+    onSettled: ({ part, laneKey, result, ageMs }) => {
       post.settled();
+      meters.delivered({ channel: part.route.channel, result, ageMs });
       if (laneKey !== undefined) timelines.publish(laneKey, { kind: 'changed' });
     },
   });

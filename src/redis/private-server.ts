@@ -179,7 +179,7 @@ const watchMs = 500;
  */
 async function endOf(
   server: ServerProcess,
-  { paths, signal, clock }: Pick<Supervision, 'paths' | 'signal' | 'clock'>,
+  { paths, signal, clock }: Omit<Supervision, 'state' | 'start' | 'log'>,
 ): Promise<string> {
   let reason: string | undefined;
   const ended = server.ended.then((why) => {

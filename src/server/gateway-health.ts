@@ -6,7 +6,7 @@ import { readSessions } from '../store/sessions/read-sessions.ts';
 import type { StoreTrouble, WatchedStore } from '../store/watch-store.ts';
 import { channelStatus } from './channel-status.ts';
 import type { GatewayStatus, Readiness, StatusProblem } from './gateway-status.ts';
-import { createMetrics, type Metrics } from './metrics/metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 
 export type GatewayHealthDeps = {
   readonly store: WatchedStore;
@@ -14,11 +14,12 @@ export type GatewayHealthDeps = {
   readonly version: string;
   readonly model: { readonly name: string; readonly isDemo: boolean };
   readonly channels: ChannelHost['states'];
+  readonly meters: Metrics;
   isRedisReady(): boolean;
   hasSpace(): boolean;
 };
 
-export type GatewayHealth = Metrics & {
+export type GatewayHealth = Pick<Metrics, 'metrics'> & {
   readiness(): Promise<Readiness>;
   status(): Promise<GatewayStatus>;
 };
@@ -29,7 +30,7 @@ export function gatewayHealth(deps: GatewayHealthDeps): GatewayHealth {
   const { name, isDemo } = deps.model;
   const startedAt = clock.now();
   return {
-    ...createMetrics(deps),
+    metrics: deps.meters.metrics,
     readiness: async () => ({ missing: (await findProblems(deps)).map(({ id }) => id) }),
     status: async () => ({
       version,
