@@ -10,8 +10,9 @@ import { editItem } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
-import { commitToolTurn } from '../../src/store/lanes/commit-turn.ts';
+import { commitToolTurn, markToolStarted } from '../../src/store/lanes/commit-turn.ts';
 import { handOver, renewLeases } from '../../src/store/lanes/leases.ts';
+import { parkRun, settleParkedCall } from '../../src/store/lanes/park-run.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
@@ -63,6 +64,8 @@ const step = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('expire' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('hand-over' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('park' as const), isAnswered: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('answer-call' as const) }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -109,6 +112,7 @@ function createPair(
   const said: { readonly message: Proposal; readonly item: Item | undefined }[] = [];
   const runIds: string[] = [];
   let run: (ClaimedRun & { readonly holder: Worker }) | undefined;
+  let asked: { runId: string; callId: string; by: QueueModel['run']; isAnswered: boolean } | undefined;
   let count = 0;
 
   const accept = async (proposal: Proposal) => (await intake.accept(proposal)).acceptances[0];
@@ -189,8 +193,8 @@ function createPair(
     const expected = model.claim(holder);
     const claimed = await workers[holder].claim(lane.key);
     expect(claimed.kind).toBe(expected);
-    if (stale && expected !== 'busy') await isRefused(stale);
-    if (expected === 'busy') return;
+    if (expected === 'busy' || expected === 'parked') return;
+    if (stale) await isRefused(stale);
     run = claimed.kind === 'run' ? { ...claimed.run, holder } : undefined;
     if (run && !run.isResumed) runIds.push(run.runId);
   };
@@ -214,6 +218,34 @@ function createPair(
     if (typeof expected !== 'string')
       return expect(textsOf(steers)).toEqual(expected.map((item) => item.text));
     expect(next?.kind).toBe(expected);
+    run = undefined;
+  };
+
+  /** Answers the last call that waited for somebody outside. */
+  const answerCall = async () => {
+    if (asked === undefined) return;
+    const expected = model.run === asked.by && model.run?.cancel === undefined ? 'settled' : 'cancelled';
+    const settled = await store.write(settleParkedCall, { ...asked, isError: false, parts: [] });
+    expect(settled.settlement).toBe(asked.isAnswered ? 'settled-before' : expected);
+    if (settled.settlement !== 'settled') return;
+    asked.isAnswered = true;
+    if (model.isParked) expect(settled.effects.wakes).toHaveLength(1);
+    model.unpark();
+  };
+
+  const park = async (isAnswered: boolean) => {
+    if (!run) return;
+    const message = aTurn(run, 'tool_use');
+    const [messageId, callId] = [message.id, unique('call')];
+    const calls = [{ callId, name: 'ask', input: '{}' }];
+    await store.write(commitToolTurn, { ...run, message, calls, modelCall: undefined });
+    await store.write(markToolStarted, { ...run, messageId, callId });
+    asked = { runId: run.runId, callId, by: model.run, isAnswered: false };
+    if (isAnswered) await answerCall();
+    const expected = model.park(isAnswered);
+    const parked = await store.write(parkRun, { ...run, reason: 'an answer', workedMs: 1 });
+    expect(parked.kind).toBe(expected);
+    await isRefused(run);
     run = undefined;
   };
 
@@ -282,6 +314,10 @@ function createPair(
       case 'cap':
         Object.assign(model, { cap: one.cap, drop: one.drop });
         return command(aCommand(conversation, { kind: 'queue', change: { cap: one.cap, drop: one.drop } }));
+      case 'park':
+        return park(one.isAnswered);
+      case 'answer-call':
+        return answerCall();
       case 'hand-over':
         model.handOver();
         return run && store.write(handOver, run);
@@ -296,7 +332,8 @@ function createPair(
 
   /** Lets the lane come to rest and compares what became of everything. */
   const settle = async () => {
-    while (run || model.waiting.length > 0) {
+    while (run || model.run || model.waiting.length > 0) {
+      if (model.isParked) await answerCall();
       if (run)
         await (model.run?.cancel === undefined ? answer('one-at-a-time', false) : abort('error', false));
       else await claim('boot-a');

@@ -38,7 +38,7 @@ export class QueueModel {
   /** What stands in the transcripts: messages, and the summaries put before a run. */
   told: { readonly text: string; readonly item?: Item }[] = [];
   run: Run | undefined;
-  #lease: { by: string; isLive: boolean; isHandedOver?: boolean } | undefined;
+  #lease: { by: string; isLive: boolean; isHandedOver?: boolean; isParked?: boolean } | undefined;
   #summaries: Item[] = [];
   #ahead = 0;
 
@@ -133,14 +133,30 @@ export class QueueModel {
   }
 
   expire(): void {
-    if (this.#lease && this.run) this.#lease.isLive = false;
+    if (this.#lease && this.run && !this.isParked) this.#lease.isLive = false;
   }
 
-  handOver(): void {
-    if (this.run) this.#lease = { by: '', isLive: false, isHandedOver: true };
+  handOver(isParked = false): void {
+    if (this.run && !this.isParked) this.#lease = { by: '', isLive: false, isHandedOver: true, isParked };
   }
 
-  claim(by: string): 'busy' | 'resting' | 'again' | 'run' {
+  get isParked(): boolean {
+    return this.#lease?.isParked ?? false;
+  }
+
+  /** The run calls a tool and waits for its answer, unless that has come already, or it is to stop. */
+  park(isAnswered: boolean): 'parked' | 'given-back' {
+    this.toolTurn();
+    this.handOver(!isAnswered && this.run?.cancel === undefined);
+    return this.isParked ? 'parked' : 'given-back';
+  }
+
+  unpark(): void {
+    if (this.#lease) this.#lease.isParked = false;
+  }
+
+  claim(by: string): 'busy' | 'parked' | 'resting' | 'again' | 'run' {
+    if (this.isParked) return 'parked';
     const isKept = this.#lease?.by === by && this.run === undefined;
     if (this.#lease?.isLive && !isKept) return 'busy';
     if (this.run) return this.#resume(by, this.run);
@@ -264,6 +280,7 @@ export class QueueModel {
 
   #cancelRun(reason: string): void {
     if (this.run) this.run.cancel ??= reason;
+    this.unpark();
   }
 }
 
