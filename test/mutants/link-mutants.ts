@@ -146,9 +146,9 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'an account that is configured twice is received for once',
     edits: [
       {
-        file: 'src/channel-host/channel-host.ts',
-        find: 'if (other !== undefined && other.line !== line) {',
-        replace: "if (other !== undefined && other.line === '') {",
+        file: 'src/channel-host/roster.ts',
+        find: 'if (other === undefined || other === line) return;',
+        replace: "if (other !== '') return;",
       },
     ],
     test: { file: 'test/channel-host/accounts.test.ts', name: 'configured twice (pitfall 54)' },

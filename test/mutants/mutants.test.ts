@@ -8,7 +8,9 @@ import { discordMutants } from './discord-mutants.ts';
 import { itemMutants } from './item-mutants.ts';
 import { linkMutants } from './link-mutants.ts';
 import { mutants as coreMutants, type Mutant } from './mutants.ts';
+import { parkedMutants } from './parked-mutants.ts';
 import { proofMutants } from './proof-mutants.ts';
+import { roleMutants } from './role-mutants.ts';
 import { signalMutants } from './signal-mutants.ts';
 import { copyWorkTree, findStale } from './work-tree.ts';
 
@@ -17,7 +19,9 @@ const mutants = [
   ...accessMutants,
   ...linkMutants,
   ...itemMutants,
+  ...parkedMutants,
   ...discordMutants,
+  ...roleMutants,
   ...signalMutants,
   ...proofMutants,
 ];

@@ -302,7 +302,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a part is sent again after a kill only if its call had certainly not begun',
     edits: [
       {
-        file: 'src/store/accounts.ts',
+        file: 'src/store/boots.ts',
         find: '.filter((key) => !known.has(key))',
         replace: '',
       },

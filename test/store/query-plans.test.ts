@@ -1,6 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { endBoots } from '../../src/store/boots.ts';
 import type { Store } from '../../src/store/command.ts';
 import { readOpenCounts } from '../../src/store/counts/read-open-counts.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
@@ -112,6 +113,18 @@ it('lists and changes what waits without reading the history', async () => {
   const plans = [...asked].filter((sql) => /^(?:select|update)/.test(sql)).flatMap(planOf);
   expect(plans.length).toBeGreaterThan(5);
   expect(plans.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);
+});
+
+it('frees what a dead process held without reading every lane', async () => {
+  await sayAndAnswer('ezra');
+  asked.clear();
+  const sends = [{ holder: 'dead', begun: ['part'] }];
+  await store.write(endBoots, { ids: ['dead'], sends });
+  const plans = [...asked].flatMap(planOf);
+  expect(plans.length).toBeGreaterThan(5);
+  // Of lanes only those that are held, of parts only the open ones; accounts are few.
+  const isWhole = /^SCAN (?!accounts$|.*USING (?:COVERING )?INDEX (?:outboxOpen|lanesUnfinished))/;
+  expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
 });
 
 function planOf(sql: string): readonly string[] {

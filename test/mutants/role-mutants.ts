@@ -1,0 +1,60 @@
+import type { Mutant } from './mutants.ts';
+
+const siblings = 'test/processes/siblings.test.ts';
+const roster = 'test/channel-host/roster.test.ts';
+
+/** Broken variants of several processes that share a folder or a database. */
+export const roleMutants: readonly Mutant[] = [
+  {
+    name: 'the living are buried',
+    invariant: 'only the leases of a process that has ended are void before their time',
+    edits: [
+      {
+        file: 'src/siblings.ts',
+        find: 'return boots.filter((id) => !files.isAlive(nameOf(id)));',
+        replace: 'return boots.filter((id) => nameOf(id) !== files.name);',
+      },
+    ],
+    test: { file: siblings, name: 'are buried when they have died, and left alone while they live' },
+    isSample: true,
+  },
+  {
+    name: 'the journals of the dead unread',
+    invariant: 'after a kill only what had begun is unknown',
+    edits: [
+      {
+        file: 'src/siblings.ts',
+        find: 'await store.write(endBoots, { ids, sends: sendsOf(deps, ids.map(nameOf)) });',
+        replace: 'await store.write(endBoots, { ids, sends: [] });',
+      },
+    ],
+    test: { file: siblings, name: 'sends what had not begun' },
+  },
+  {
+    name: 'the page delivered to by anybody',
+    invariant: 'a session-bound channel is delivered to where its clients are',
+    edits: [
+      {
+        file: 'src/channel-host/roster.ts',
+        find: '(isHeld(route) || !channel.definition.capabilities.isSessionBound)',
+        replace: 'channel.adapter',
+      },
+    ],
+    test: { file: roster, name: 'serves a channel whose clients are connected to one process only there' },
+  },
+  {
+    name: 'a folder shared with one who has it alone',
+    invariant: 'an `all` process has its folder alone',
+    edits: [
+      {
+        file: 'src/foundations.ts',
+        find: "config.role === 'all' ? 'alone' : 'beside'",
+        replace: "config.role === 'all' ? 'beside' : 'beside'",
+      },
+    ],
+    test: {
+      file: 'test/e2e/roles.test.ts',
+      name: 'is refused to a process that wants it alone, naming those who have it',
+    },
+  },
+];

@@ -1,0 +1,95 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { openSendJournal } from '../../src/outbox/send-journal.ts';
+import type { ProcessFiles } from '../../src/processes/process-files.ts';
+import { beginAmongSiblings, bootIdOf } from '../../src/siblings.ts';
+import { claimAccount } from '../../src/store/accounts.ts';
+import { readBoots } from '../../src/store/boots.ts';
+import { claimDelivery } from '../../src/store/delivery/deliver.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
+
+/** A folder whose processes live and die as the test says. */
+async function aFolder() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-siblings-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  onTestFinished(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const living = new Set<string>();
+  const removed: string[] = [];
+  const journalOf = (name: string) => join(dataDir, `${name}.sends`);
+  const enter = async (role: 'all' | 'worker') => {
+    const name = unique('1');
+    living.add(name);
+    const holder = bootIdOf('folder', name);
+    const journal = openSendJournal({ path: journalOf(name), holder, log: silentLog });
+    onTestFinished(() => journal.close());
+    const others = () => removedFrom([...everybody].filter((one) => one !== name));
+    const removedFrom = (names: readonly string[]) => names.filter((one) => !removed.includes(one));
+    everybody.add(name);
+    const files: ProcessFiles = {
+      name,
+      journalOf,
+      isAlive: (one) => living.has(one),
+      others,
+      ended: () => others().filter((one) => !living.has(one)),
+      remove: (names) => void removed.push(...names),
+      release: () => undefined,
+    };
+    const siblings = await beginAmongSiblings({ store, files, folderId: 'folder', log: silentLog }, role);
+    return { name, holder, journal, siblings, dies: () => living.delete(name) };
+  };
+  const everybody = new Set<string>();
+  const boots = () => store.read(readBoots, { folder: 'folder' });
+  return { store, enter, boots, removed };
+}
+
+it('are buried when they have died, and left alone while they live', async () => {
+  const { store, enter, boots, removed } = await aFolder();
+  const [one, other, doomed] = [await enter('worker'), await enter('worker'), await enter('worker')];
+  const claim = (account: string, { holder }: { readonly holder: string }) =>
+    store.write(claimAccount, { account, holder, leaseMs: 60_000 });
+  await claim('net/living', one);
+  await claim('net/dying', doomed);
+  expect(await other.siblings.bury()).toBe(false);
+  doomed.dies();
+  expect(await other.siblings.bury()).toBe(true);
+  expect((await claim('net/dying', other)).kind).toBe('held');
+  expect((await claim('net/living', other)).kind).toBe('busy');
+  expect([...(await boots())].sort()).toEqual([one.holder, other.holder].sort());
+  expect(removed).toEqual([doomed.name]);
+  expect(await one.siblings.bury()).toBe(false);
+});
+
+it.each([
+  { begun: false, becomes: 'part', tells: 'sends what had not begun' },
+  { begun: true, becomes: 'empty', tells: 'sends nothing that had begun' },
+])('are read for what they were sending: the next one $tells', async ({ begun, becomes }) => {
+  const { store, enter } = await aFolder();
+  const [doomed, next] = [await enter('worker'), await enter('worker')];
+  const conversation = unique('c');
+  const worker = aWorker(store, doomed.holder);
+  await worker.accept(aMessage({ conversation, text: 'hi' }));
+  const run = await worker.claimRun(aLane(conversation).key);
+  await worker.answer(run, 'hello', { sender: { ...policy, holder: doomed.holder } });
+  if (begun) doomed.journal.begin(`${run.runId}:1`);
+  doomed.dies();
+  await next.siblings.bury();
+  const claim = { ...policy, holder: next.holder, conversationKey: `test/bot/${conversation}` };
+  expect((await store.write(claimDelivery, claim)).kind).toBe(becomes);
+});
+
+it('are all dead for a process that has the folder alone', async () => {
+  const { enter, boots, removed } = await aFolder();
+  const [one, other] = [await enter('worker'), await enter('worker')];
+  const { holder } = await enter('all');
+  expect(await boots()).toEqual([holder]);
+  expect(removed.toSorted()).toEqual([one.name, other.name].toSorted());
+});
