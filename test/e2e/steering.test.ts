@@ -1,0 +1,59 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { until } from './until.ts';
+
+/** The last message that the model was shown, block by block. */
+function lastShown(body: WireBody | undefined): readonly string[] {
+  const last = body?.messages.at(-1);
+  return last === undefined ? [] : blocksOf(last).map((block) => JSON.stringify(block));
+}
+
+describe.concurrent('a message that is sent while a tool works', () => {
+  test.for([
+    { steerTail: 'skip', ran: 1, second: 'skipped: a new message arrived' },
+    { steerTail: 'finish', ran: 2, second: 'done' },
+  ])(
+    'is told of as waiting, read before the next step, and the batch is left as $steerTail says',
+    async ({ steerTail, ran, second }, { expect, onTestFinished }) => {
+      const folder = await mkdtemp(join(tmpdir(), 'parley-steering-'));
+      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      const [EFFECTS_FILE, GO_FILE] = [join(folder, 'effects'), join(folder, 'go')];
+      const env = { TEST_PLUGIN: join(import.meta.dirname, 'slow-tool.ts'), EFFECTS_FILE, GO_FILE };
+      const settings = { env, config: { run: { steerTail } } };
+      const { telegram, model, dataDir } = await startTelegramGateway(settings, onTestFinished);
+      const slow = { name: 'slow', input: {} };
+      model.script([{ toolCalls: [slow, slow] }, { text: 'I go left.' }]);
+      telegram.userSends({ from: ada, text: 'Go right' });
+      await until(() => existsSync(EFFECTS_FILE), { what: 'the first tool works' });
+      telegram.userSends({ from: ada, text: 'No, left' });
+      const asked = () => telegram.messages(ada.id).find(({ text }) => text === 'No, left');
+      // Longer than 2 s: a reaction says that the message is there.
+      await telegram.waitFor(() => asked()?.botReaction === '👀');
+      writeFileSync(GO_FILE, '');
+      await untilSaid(telegram, { chat: ada.id, text: 'I go left.' });
+      await untilAtRest(dataDir, 2);
+
+      expect(readFileSync(EFFECTS_FILE, 'utf8').trim().split('\n')).toHaveLength(ran);
+      const shown = lastShown(model.requests[1]?.body);
+      expect(shown).toHaveLength(3);
+      expect(shown[0]).toContain('done');
+      expect(shown[1]).toContain(second);
+      expect(shown[2]).toContain('No, left');
+      expect(model.requests).toHaveLength(2);
+      expect(said(telegram, ada.id)).toEqual(['I go left.']);
+      expect(telegram.calls.filter(({ method }) => method === 'setMessageReaction')).toHaveLength(1);
+      const outcomes = readStore(dataDir, 'select outcome, "receiptAt" > 0 as told from inbox order by seq');
+      expect(outcomes).toEqual([
+        { outcome: 'answered', told: null },
+        { outcome: 'answered', told: 1 },
+      ]);
+      expect(findBreaches(dataDir)).toEqual([]);
+    },
+  );
+});

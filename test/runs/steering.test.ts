@@ -1,0 +1,161 @@
+/** Where a run takes in what was sent meanwhile: every boundary, with the real store under it. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ModelRequest } from '../../src/contracts/model.ts';
+import { executeRun } from '../../src/runs/execute-run.ts';
+import type { Store } from '../../src/store/command.ts';
+import type { NewItem } from '../../src/store/intake/proposal.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { aTool } from '../agent/support/builders.ts';
+import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
+import { aLane, aMessage, aRoute, aWorker, unique } from '../store/builders.ts';
+import { runDeps, someActiveRuns } from './run-builders.ts';
+
+type Sending = { send(text: string, item?: Partial<NewItem>): Promise<void> };
+
+type Playing = {
+  /** The model's turns, by what happens while it writes them. */
+  turns(sending: Sending): readonly Play[];
+  /** Sent between the claim and the first request. */
+  readonly before?: readonly string[];
+  readonly during?: (sending: Sending, tool: string) => Promise<void>;
+  readonly delivery?: 'one-at-a-time' | 'all';
+  readonly steerTail?: 'skip' | 'finish';
+  readonly isParallel?: boolean;
+};
+
+/** A model turn during which something is sent. */
+function meanwhile(happen: () => Promise<void>, text: string): Play {
+  return async function* () {
+    await happen();
+    yield* says(text);
+  };
+}
+
+/** What of the people’s messages each request showed last, behind what the one before had shown. */
+function newIn(requests: readonly ModelRequest[]): readonly (readonly string[])[] {
+  const said = requests.map(({ messages }) =>
+    messages.flatMap(({ role, content }) =>
+      role === 'user' ? content.flatMap((block) => (block.type === 'text' ? [block.text] : [])) : [],
+    ),
+  );
+  return said.map((texts, index) => texts.slice(said[index - 1]?.length ?? 0));
+}
+
+describe('a run takes in what was sent', () => {
+  let dataDir = '';
+  let opened: Store | undefined;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-steering-'));
+    opened = await openStore({ kind: 'sqlite', dataDir });
+  });
+  afterAll(async () => {
+    await opened?.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  async function play(playing: Playing) {
+    if (!opened) throw new Error('the store is not open');
+    const store = opened;
+    const conversation = unique('c');
+    const lane = aLane(conversation);
+    const worker = aWorker(store);
+    const sending: Sending = {
+      send: async (text, item = {}) => {
+        await worker.accept(aMessage({ conversation, text, lane, item }));
+      },
+    };
+    await sending.send('begin');
+    const run = await worker.claimRun(lane.key);
+    for (const text of playing.before ?? []) await sending.send(text);
+    const ran: string[] = [];
+    const tools = ['a', 'b', 'c'].map((name) =>
+      aTool(name, {
+        parallelSafe: playing.isParallel ?? false,
+        execute: async () => {
+          ran.push(name);
+          await playing.during?.(sending, name);
+          return { text: name };
+        },
+      }),
+    );
+    const model = scriptedModel(...playing.turns(sending));
+    const active = someActiveRuns(store, 'boot-1');
+    const deps = runDeps(store, { active, model, tools });
+    const { delivery = 'one-at-a-time', steerTail = 'skip' } = playing;
+    const settings = { ...deps.settings, steerDelivery: delivery, steerTail };
+    const options = { signal: new AbortController().signal, mayGoOn: () => false, claims: () => undefined };
+    const left = await executeRun({ ...deps, settings }, run, options);
+    await active.close();
+    return { ran, shown: newIn(model.requests), left };
+  }
+
+  const threeCalls = callsTools({ id: '1', name: 'a' }, { id: '2', name: 'b' }, { id: '3', name: 'c' });
+  const onA = async ({ send }: Sending, tool: string) => (tool === 'a' ? send('x') : undefined);
+
+  it('before the first model call', async () => {
+    const { shown } = await play({ before: ['x'], turns: () => [says('ok')] });
+    expect(shown).toEqual([['begin', 'x']]);
+  });
+
+  it('one at a time, each with a model call of its own', async () => {
+    const { shown } = await play({ before: ['x', 'y'], turns: () => [says('ok'), says('ok')] });
+    expect(shown).toEqual([['begin', 'x'], ['y']]);
+  });
+
+  it('all at once where that is set', async () => {
+    const { shown } = await play({ before: ['x', 'y'], delivery: 'all', turns: () => [says('ok')] });
+    expect(shown).toEqual([['begin', 'x', 'y']]);
+  });
+
+  it('between the tools of a sequential batch, whose rest is skipped', async () => {
+    const { ran, shown } = await play({ during: onA, turns: () => [threeCalls, says('ok')] });
+    expect(ran).toEqual(['a']);
+    expect(shown).toEqual([['begin'], ['x']]);
+  });
+
+  it('between the tools of a sequential batch, whose rest runs where that is set', async () => {
+    const { ran, shown } = await play({
+      during: onA,
+      steerTail: 'finish',
+      turns: () => [threeCalls, says('ok')],
+    });
+    expect(ran).toEqual(['a', 'b', 'c']);
+    expect(shown).toEqual([['begin'], ['x']]);
+  });
+
+  it('behind a parallel batch, which is never partly recalled', async () => {
+    const { ran, shown } = await play({
+      during: onA,
+      isParallel: true,
+      turns: () => [threeCalls, says('ok')],
+    });
+    expect(ran.toSorted()).toEqual(['a', 'b', 'c']);
+    expect(shown).toEqual([['begin'], ['x']]);
+  });
+
+  it('after the last tool of a turn', async () => {
+    const during = async ({ send }: Sending, tool: string) => (tool === 'c' ? send('x') : undefined);
+    const { ran, shown } = await play({ during, turns: () => [threeCalls, says('ok')] });
+    expect(ran).toEqual(['a', 'b', 'c']);
+    expect(shown).toEqual([['begin'], ['x']]);
+  });
+
+  it('while the final text is written, by one more turn', async () => {
+    const turns = ({ send }: Sending) => [meanwhile(() => send('x'), 'ok'), says('ok')];
+    const { shown, left } = await play({ turns });
+    expect(shown).toEqual([['begin'], ['x']]);
+    expect(left).toMatchObject({ kind: 'resting' });
+  });
+
+  it('but not what comes from another route or with other rights', async () => {
+    for (const item of [{ authority: 'guest' }, { route: aRoute('elsewhere') }] as const) {
+      const turns = ({ send }: Sending) => [meanwhile(() => send('x', item), 'ok')];
+      const { shown, left } = await play({ turns });
+      expect(shown).toEqual([['begin']]);
+      expect(left).toMatchObject({ kind: 'armed', delayMs: 0 });
+    }
+  });
+});
