@@ -52,6 +52,23 @@ describeEachDatabase('the settings of a lane', (open) => {
     );
   });
 
+  it('that /queue has not named follow the configuration, those that it has named stay', async () => {
+    const ann = anAccount('alpha');
+    const before = createTown(open(), {
+      config: { queue: levels({ conversation: { cap: 7, quietMs: 5 } }, ann) },
+    });
+    await before.send(ann, '/queue collect');
+    await before.send(ann, '/queue quiet:2s');
+    const after = createTown(open(), {
+      config: { queue: levels({ conversation: { cap: 9, quietMs: 6 } }, ann) },
+    });
+    const laneKey = after.laneOf(await after.send(ann, 'hello'));
+    const status = await open().read(readLaneStatus, { laneKey });
+    expect(status).toMatchObject({ mode: 'collect', quietMs: 2000, cap: 9, drop: 'summarize' });
+    expect(status?.overrides).toEqual({ mode: 'collect', quietMs: 2000 });
+    await after.worker.answer(await after.worker.claimRun(laneKey), 'ok');
+  });
+
   it('follow the configuration in everything that /queue has not named, from the next message on', async () => {
     const names: fc.Arbitrary<Names> = fc.record(
       {

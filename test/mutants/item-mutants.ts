@@ -101,6 +101,6 @@ export const itemMutants: readonly Mutant[] = [
   const settings = { ...configured };`,
       },
     ],
-    test: { file: settings, name: 'follow the configuration in everything' },
+    test: { file: settings, name: 'that /queue has not named follow the configuration' },
   },
 ];

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { textOf } from '../../src/contracts/message.ts';
 import type { QueueMode } from '../../src/contracts/queue-settings.ts';
 import type { Store, StoreQuery } from '../../src/store/command.ts';
+import { conversationKeyOf } from '../../src/store/conversation-key.ts';
 import type { Actor } from '../../src/store/items/actor.ts';
 import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
 import { editItem, readAuthor } from '../../src/store/items/edit-item.ts';
@@ -10,7 +11,7 @@ import { promoteItem } from '../../src/store/items/promote-item.ts';
 import { readWaitingItems } from '../../src/store/items/read-waiting-items.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import { aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from './builders.ts';
+import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 
@@ -208,6 +209,34 @@ describeEachDatabase('what waits', (open) => {
   });
 });
 
+describeEachDatabase('a message that is held for its siblings', (open) => {
+  it.each(['cancelled', 'deleted', 'stopped', 'unreachable'] as const)(
+    'has one outcome when it is %s, and its event is accepted',
+    async (end) => {
+      const { say, numbers, change, worker, store, facts, lane, conversation } = await aQueue(open());
+      const bundle = { name: 'album:7', windowMs: 60_000 };
+      const messageId = unique('m');
+      await say('part', { messageId, item: { bundle, isGated: false } });
+      const [part = 0] = await numbers();
+      const [event] = await store.read(eventsOf, { conversation });
+      expect(event).toBe('held');
+      const about = { ...aMessage({ conversation, text: '', messageId }), eventKey: unique('event') };
+      const offer = { route: aRoute(conversation), text: 'stop?' };
+      if (end === 'cancelled') await change('cancel', part);
+      if (end === 'deleted') await worker.accept({ ...about, decision: { kind: 'delete', note: '', offer } });
+      if (end === 'unreachable')
+        await worker.accept({ ...about, decision: { kind: 'membership', isMember: false } });
+      const stop = aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false });
+      if (end === 'stopped') await worker.accept(stop);
+      const outcomes = await facts();
+      expect(outcomes).toHaveLength(1);
+      expect(outcomes[0]).toMatch(/^(?:cancelled|failed) /);
+      expect((await store.read(eventsOf, { conversation }))[0]).toBe('accepted');
+      expect((await readLane(store, lane.key)).openRuns).toBe(0);
+    },
+  );
+});
+
 describeEachDatabase('an interruption', (open) => {
   it('lets the newest run next with what waited for the same place, in the order of arrival', async () => {
     const queue = await aQueue(open(), { mode: 'interrupt' });
@@ -262,7 +291,7 @@ const actor = (id: string): Actor => ({
 });
 
 type Settings = { readonly mode?: QueueMode; readonly cap?: number; readonly drop?: 'summarize' | 'old' };
-type Over = Pick<Parameters<typeof aMessage>[0], 'sender' | 'item'>;
+type Over = Pick<Parameters<typeof aMessage>[0], 'sender' | 'item' | 'messageId'>;
 type Change = { readonly text?: string; readonly who?: Actor };
 
 /** A lane of its own, and what is done to it in a few words. */
@@ -328,7 +357,7 @@ async function aQueue(store: Store, { mode = 'followup', cap = 20, drop = 'summa
   };
   const changed = (number?: number) =>
     store.read(changesOf, { laneKey: lane.key, ...(number !== undefined && { number }) });
-  return { say, numbers, change, drain, facts, abort, changed, store, lane, worker };
+  return { say, numbers, change, drain, facts, abort, changed, store, lane, conversation, worker };
 }
 
 const laneRow: StoreQuery<{ readonly laneKey: string }, { readonly overflow: string | null }> = {
@@ -349,5 +378,19 @@ const changesOf: StoreQuery<{ readonly laneKey: string; readonly number?: number
     return rows
       .filter(({ seq }) => number === undefined || seq === number)
       .map(({ kind, by }) => `${kind} by ${by}`);
+  },
+};
+
+/** What the ledger says of the events of a conversation, oldest first. */
+const eventsOf: StoreQuery<{ readonly conversation: string }, readonly string[]> = {
+  query: 'eventsOf',
+  run: async (tx, { conversation }) => {
+    const rows = await tx.db
+      .selectFrom('ledger')
+      .select('outcome')
+      .where('conversationKey', '=', conversationKeyOf(aRoute(conversation)))
+      .where('eventKey', 'like', 'message:%')
+      .execute();
+    return rows.map(({ outcome }) => outcome);
   },
 };

@@ -15,6 +15,7 @@ import { isOpenItem } from '../open-rows.ts';
 import type { Accepting } from './accepting.ts';
 import { makeRoom } from './make-room.ts';
 import { type OpenItem, readOpenItems } from './open-items.ts';
+import { openLedger } from './open-ledger.ts';
 import type { Bundle, NewItem } from './proposal.ts';
 import { rememberContext } from './remember-context.ts';
 
@@ -118,26 +119,6 @@ function debounceOf(lane: Lane, { item, senderId }: { item: NewItem; senderId: s
   if (!isDebounced) return undefined;
   const windowMs = item.content.attachments.length > 0 ? 0 : lane.debounceMs;
   return { name: `say:${senderId}`, windowMs };
-}
-
-/** Held rows that were opened by a sibling count as accepted in the ledger too. */
-export async function openLedger(tx: Tx, { ids }: { ids: readonly string[] }): Promise<void> {
-  if (ids.length === 0) return;
-  const rows = await tx.db
-    .selectFrom('inbox')
-    .select(['id', 'account', 'laneKey', 'conversationKey', 'messageId'])
-    .where('id', 'in', ids)
-    .execute();
-  for (const row of rows) {
-    await tx.db
-      .updateTable('ledger')
-      .set({ outcome: 'accepted', inboxId: row.id, laneKey: row.laneKey })
-      .where('account', '=', row.account)
-      .where('conversationKey', '=', row.conversationKey)
-      .where('messageId', '=', row.messageId)
-      .where('outcome', '=', 'held')
-      .execute();
-  }
 }
 
 /**

@@ -13,6 +13,7 @@ import { appendNote } from '../transcript/append.ts';
 import type { Accepting } from './accepting.ts';
 import { behindLead, changeSummary, correct, type Found, isInActiveRun, takeBack } from './corrections.ts';
 import { oneLine } from './make-room.ts';
+import { openLedger } from './open-ledger.ts';
 import type { Decision } from './proposal.ts';
 import { rememberContext } from './remember-context.ts';
 
@@ -55,6 +56,7 @@ export async function applyDelete(
   if (!found) return deleteContext(tx, accepting);
   const { row, lane } = found;
   if (row.state === 'held' || row.state === 'waiting' || (await changeSummary(tx, found, undefined))) {
+    if (row.state === 'held') await openLedger(tx, { ids: [row.id] });
     await tx.db
       .updateTable('inbox')
       .set({ state: 'ended', outcome: 'cancelled', outcomeReason: 'deleted' })

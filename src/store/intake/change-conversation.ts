@@ -8,6 +8,7 @@ import { endTrouble, noteTrouble } from '../notices/note-trouble.ts';
 import { isOpenItem, isOpenPart } from '../open-rows.ts';
 import { prepared, type Slots } from '../prepared.ts';
 import type { Accepting } from './accepting.ts';
+import { openLedger } from './open-ledger.ts';
 import type { Decision } from './proposal.ts';
 
 type Migration = Extract<Decision, { kind: 'migrate' }>;
@@ -123,6 +124,9 @@ export async function markUnreachable(tx: Tx, key: string): Promise<void> {
   await lockLanesOf(tx, key);
   await tx.db.updateTable('conversations').set({ unreachableAt: tx.now }).where('key', '=', key).execute();
   await noteTrouble(tx, { kind: 'conversation-unreachable', subject: key });
+  const held = tx.db.selectFrom('inbox').select('id').where('conversationKey', '=', key).where(isOpenItem());
+  const ids = (await held.where('state', '=', 'held').execute()).map(({ id }) => id);
+  await openLedger(tx, { ids });
   await tx.db
     .updateTable('inbox')
     .set({ state: 'ended', outcome: 'failed', outcomeReason: 'unreachable' })

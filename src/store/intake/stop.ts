@@ -5,6 +5,7 @@ import { type Lane, lockLane } from '../lanes/lane-row.ts';
 import { cancelRun } from '../lanes/parked.ts';
 import { isOpenItem } from '../open-rows.ts';
 import type { Accepting } from './accepting.ts';
+import { openLedger } from './open-ledger.ts';
 import type { CommandEffect } from './proposal.ts';
 
 type Stop = Extract<CommandEffect, { kind: 'stop' }>;
@@ -53,12 +54,14 @@ function senderOf({ input, proposal }: Accepting, effect: Stop): IsTheirs {
 async function cancelWaiting(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<number> {
   const waiting = await tx.db
     .selectFrom('inbox')
-    .select(['id', 'account', 'senderId'])
+    .select(['id', 'account', 'senderId', 'state'])
     .where('laneKey', '=', lane.key)
     .where(isOpenItem())
     .where('kind', '=', 'message')
     .execute();
-  return cancel(tx, waiting.filter(isTheirs));
+  const theirs = waiting.filter(isTheirs);
+  await openLedger(tx, { ids: theirs.filter(({ state }) => state === 'held').map(({ id }) => id) });
+  return cancel(tx, theirs);
 }
 
 /** What the cap made into one line and no run has been shown waits like any other message. */

@@ -1,6 +1,7 @@
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { changeSummary, isInActiveRun, takeBack } from '../intake/corrections.ts';
+import { openLedger } from '../intake/open-ledger.ts';
 import { type Effects, noEffects } from '../intake/proposal.ts';
 import { json } from '../json.ts';
 import { type Lane, lockLane } from '../lanes/lane-row.ts';
@@ -109,6 +110,7 @@ type Settling = Cancelling & InTransaction & { readonly row: ItemRow };
 /** On record; told to a sender who did not ask for it and cannot see it; and what waited behind it may be due. */
 async function settle(tx: Tx, lane: Lane, { row, actor, told, effects }: Settling): Promise<void> {
   await recordChange(tx, { laneKey: lane.key, inboxId: row.id, kind: 'cancel', by: actor.ref });
+  if (row.state === 'held') await openLedger(tx, { ids: [row.id] });
   wakeAtRest(tx, lane, effects);
   if (isOwn(actor, row) || row.conversationKey === actor.conversationKey) return;
   const text = told.replaceAll('{excerpt}', () => excerptOf(row));
