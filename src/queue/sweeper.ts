@@ -70,6 +70,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
         after === undefined ? intervalMs : pageMs,
         AbortSignal.any([stopping.signal, asked.signal]),
       );
+      if (asked.signal.aborted) after = undefined;
     }
   };
   const running = loop();
@@ -87,8 +88,8 @@ type Watch = {
    * Since when each lane was found waiting, sweep after sweep, by this process's own clock: what waited
    * while no process was there is this one's business from its start on.
    */
-  readonly seen: Map<string, number>;
-  /** Found since the sweep last began at the beginning. */
+  readonly seen: Map<string, { readonly since: number; readonly waitingSince: number }>;
+  /** Found since the sweep last came to the end of what waits. */
   readonly found: Set<string>;
   readonly alarmed: Set<string>;
 };
@@ -113,10 +114,14 @@ function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): void {
   const { log, clock, onAlarm } = deps;
   const { seen, found, alarmed } = watch;
   const now = clock.now();
-  for (const { laneKey } of sweep.lanes) {
+  for (const { laneKey, waitingSince } of sweep.lanes) {
+    // Its first row is the one that counts; others may stand on a later page.
+    if (found.has(laneKey)) continue;
     found.add(laneKey);
-    const since = seen.get(laneKey) ?? now;
-    seen.set(laneKey, since);
+    const known = seen.get(laneKey);
+    // Another row is first now: somebody has worked on the lane.
+    const since = known?.waitingSince === waitingSince ? known.since : now;
+    seen.set(laneKey, { since, waitingSince });
     const waitedMs = now - since;
     if (waitedMs <= alarmAfterMs || alarmed.has(laneKey) || alarmed.size >= maxAlarms) continue;
     alarmed.add(laneKey);

@@ -11,14 +11,16 @@ import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 /** A sweeper that starts an hour after a message came that nobody has looked at. */
-async function anHourLater() {
+async function anHourLater(
+  untilNext: Clock['wait'] = (ms, signal) => systemClock.wait(Math.min(ms, 5), signal),
+) {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-sweeper-'));
   const store = await openStore({ kind: 'sqlite', dataDir });
   await aWorker(store).accept(aMessage({ conversation: 'c', text: 'hi' }));
   const time = { aheadMs: 3_600_000 };
   const clock: Clock = {
     now: () => Date.now() + time.aheadMs,
-    wait: (ms, signal) => systemClock.wait(Math.min(ms, 5), signal),
+    wait: untilNext,
   };
   const alarms: unknown[] = [];
   const woken: string[] = [];
@@ -65,4 +67,29 @@ it('raises one alarm for a lane that nobody works on for 10 s', async () => {
   await aWorker(store).claimRun(key, 2 * 3_600_000);
   await vi.waitUntil(() => told.length > 1, { timeout: patienceMs });
   expect(told).toEqual([`${key} waits true`, `${key} goes on`]);
+});
+
+it('raises no alarm for a lane that was worked on between two looks', async () => {
+  const looks: (() => void)[] = [];
+  const { store, time, alarms } = await anHourLater((_, signal) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    signal?.addEventListener('abort', () => resolve());
+    looks.push(resolve);
+    return promise;
+  });
+  const lookAgain = async () => {
+    const before = looks.length;
+    looks.at(-1)?.();
+    await vi.waitUntil(() => looks.length > before, { timeout: patienceMs });
+  };
+  await vi.waitUntil(() => looks.length > 0, { timeout: patienceMs });
+  const worker = aWorker(store);
+  await worker.answer(await worker.claimRun(aLane('c').key), 'hello', { mayGoOn: false });
+  await worker.accept(aMessage({ conversation: 'c', text: 'and now?' }));
+  time.aheadMs += 10_001;
+  await lookAgain();
+  expect(alarms).toEqual([]);
+  time.aheadMs += 10_001;
+  await lookAgain();
+  expect(alarms).toHaveLength(1);
 });
