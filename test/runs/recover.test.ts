@@ -62,7 +62,11 @@ describe('a run that a crash left unfinished', () => {
     const active = someActiveRuns(store(), boot);
     const run = await aWorker(store(), boot).claimRun(aLane(conversation).key);
     const deps = runDeps(store(), { active, model: scriptedModel(says('done')), tools: [act] });
-    await executeRun(deps, run, { signal: new AbortController().signal, mayGoOn: () => false });
+    await executeRun(deps, run, {
+      signal: new AbortController().signal,
+      mayGoOn: () => false,
+      claims: () => undefined,
+    });
     await active.close();
     return ran;
   };

@@ -28,7 +28,11 @@ it('says nothing of an answer that was stopped, by another process, before it wa
   const active = someActiveRuns(store, 'boot-a');
   const run = await aWorker(store, 'boot-a').claimRun(aLane(conversation).key);
   const deps = runDeps(store, { active, model, tools: [] });
-  const next = await executeRun(deps, run, { signal: new AbortController().signal, mayGoOn: () => false });
+  const next = await executeRun(deps, run, {
+    signal: new AbortController().signal,
+    mayGoOn: () => false,
+    claims: () => undefined,
+  });
   await active.close();
 
   expect(next).toEqual({ kind: 'resting' });

@@ -4,7 +4,7 @@ import { claimDelivery } from '../../src/store/delivery/deliver.ts';
 import { readParts } from '../../src/store/delivery/post-part.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { ClaimTerms } from '../../src/store/lanes/claim-due.ts';
-import { account, aLane, aMessage, aWorker, framing, holder, unique } from './builders.ts';
+import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
 const terms = (slots: number): ClaimTerms => ({
@@ -69,6 +69,22 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     const second = await worker.answer(await worker.claimRun(key), 'second', { sender: policy });
     expect(second.claimed).toBeUndefined();
     expect(second.effects.deliveries).toEqual([`test/bot/${conversation}`]);
+  });
+
+  it("claims the lane's next run with the end of the last one, its messages taken", async () => {
+    const conversation = unique('c');
+    const lane = aLane(conversation, { settings: { ...defaults, mode: 'followup' } });
+    const worker = aWorker(open());
+    for (const text of ['one', 'two', 'three']) await worker.accept(aMessage({ conversation, text, lane }));
+    const first = await worker.claimRun(lane.key);
+    const { newRunIds, class: _, ...claims } = terms(1);
+    const [newRunId = ''] = newRunIds;
+    const ended = await worker.answer(first, 'first', { claims: { ...claims, newRunId } });
+    expect(ended.nextRun).toMatchObject({ runId: newRunId, epoch: first.epoch + 1, isResumed: false });
+    await expect(worker.answer(first, 'late')).rejects.toThrow('another worker holds it');
+    const second = await worker.answer(ended.nextRun ?? expect.fail('no run'), 'second');
+    expect([second.next, second.nextRun]).toEqual([{ kind: 'going-on' }, undefined]);
+    expect(await worker.claimRun(lane.key)).toMatchObject({ epoch: first.epoch + 2 });
   });
 
   it.each([
