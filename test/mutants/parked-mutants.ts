@@ -1,0 +1,94 @@
+import type { Mutant } from './mutants.ts';
+
+const store = 'test/store/parked.test.ts';
+const runs = 'test/runs/parked.test.ts';
+
+/** Of runs that wait for an answer from outside. */
+export const parkedMutants: readonly Mutant[] = [
+  {
+    name: 'slot kept while parked',
+    invariant: 'a run that waits for an answer from outside takes no slot',
+    edits: [
+      {
+        file: 'src/runs/park.ts',
+        find: "  probe.reach('parked');",
+        replace: "  probe.reach('parked');\n  await clock.wait(600_000);",
+      },
+    ],
+    test: { file: runs, name: 'lets go of the lane' },
+    isSample: true,
+  },
+  {
+    name: 'answer lost that came before its run was parked',
+    invariant: 'the step that parks a run finds the answer that has come',
+    edits: [
+      {
+        file: 'src/store/lanes/park-run.ts',
+        find: 'run.cancelReason === null && (await hasStartedCall(tx, runId))',
+        replace: 'run.cancelReason === null',
+      },
+    ],
+    test: { file: store, name: 'does not park when its call was settled before' },
+    isSample: true,
+  },
+  {
+    name: 'cancel flag unread by the step that parks',
+    invariant: 'a run that was asked to stop is not parked',
+    edits: [
+      {
+        file: 'src/store/lanes/park-run.ts',
+        find: 'run.cancelReason === null && (await hasStartedCall(tx, runId))',
+        replace: 'await hasStartedCall(tx, runId)',
+      },
+    ],
+    test: { file: store, name: 'does not park when it was asked to stop before' },
+  },
+  {
+    name: 'parked run swept',
+    invariant: 'nobody works on a parked run until its call is answered',
+    edits: [
+      {
+        file: 'src/store/lanes/park-run.ts',
+        find: 'leaseUntil: waits ? parkedUntil : tx.now',
+        replace: 'leaseUntil: tx.now',
+      },
+    ],
+    test: { file: store, name: 'is not what the sweep looks for' },
+  },
+  {
+    name: 'stopped run left parked',
+    invariant: 'a parked run that is asked to stop ends at once',
+    edits: [
+      {
+        file: 'src/store/lanes/parked.ts',
+        find: 'if (isParked(lane)) await unpark(tx, lane, effects);',
+        replace: '',
+      },
+    ],
+    test: { file: store, name: 'is woken to end by' },
+  },
+  {
+    name: 'run parked under an epoch that still counts',
+    invariant: 'who has parked a run writes nothing of it any more',
+    edits: [
+      {
+        file: 'src/store/lanes/park-run.ts',
+        find: 'epoch: epoch + 1,',
+        replace: 'epoch,',
+      },
+    ],
+    test: { file: store, name: 'is written by nobody who has parked it' },
+  },
+  {
+    name: 'clock of a parked run begins anew',
+    invariant: 'the time limit of a run counts its working time, all of it',
+    edits: [
+      {
+        file: 'src/runs/execute-run.ts',
+        find: 'limits.runTimeoutMs - run.workedMs',
+        replace: 'limits.runTimeoutMs',
+      },
+    ],
+    test: { file: runs, name: 'counts its working time only' },
+  },
+];
