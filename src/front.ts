@@ -11,6 +11,7 @@ import { revealSettings } from './config/secret.ts';
 import { type FreeSpace, watchFreeSpace } from './inbound/free-space.ts';
 import type { Gate } from './inbound/gate.ts';
 import { accessToken } from './server/access-token.ts';
+import { removeAddress, writeAddress } from './server/address-file.ts';
 import { gatewayHealth } from './server/gateway-health.ts';
 import { createHttpServer, type HttpServer } from './server/http-server.ts';
 import { sessionKeyOf } from './sessions/session-key-of.ts';
@@ -61,7 +62,13 @@ export async function openServer(
     notices: owner,
   });
   closers.add('http server', server.close);
-  return server;
+  const listen = async () => {
+    const { url } = await server.listen();
+    await writeAddress(config.dataDir, url);
+    closers.add('page address', () => removeAddress(config.dataDir));
+    return { url };
+  };
+  return { ...server, listen };
 }
 
 type ChannelParts = {

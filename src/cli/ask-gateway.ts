@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
+import { readAddress } from '../server/address-file.ts';
 import { pageAddress } from '../server/page-address.ts';
 
 const statusSchema = z.object({
@@ -26,10 +27,23 @@ export type GatewayAnswer =
   /** Another program, or the gateway of another data folder. `httpStatus` is 0 when it speaks no HTTP. */
   | { readonly kind: 'foreign'; readonly url: string; readonly httpStatus: number };
 
-/** Asks the gateway that runs on this data folder how it is. Never throws for what it finds. */
+/**
+ * Asks the gateway that runs on this data folder how it is: where the configuration says, then where the
+ * folder says that it was served last. Never throws for what it finds.
+ */
 export async function askGateway(config: Config): Promise<GatewayAnswer> {
-  const url = pageAddress(config.host, config.port);
   const token = await tokenOf(config);
+  const served = await readAddress(config.dataDir);
+  const configured = pageAddress(config.host, config.port);
+  // Port 0 is any free one: it names no place to ask.
+  const answer: GatewayAnswer =
+    config.port === 0 ? { kind: 'away', url: configured } : await askAt(configured, token);
+  if (answer.kind === 'running' || served === undefined || served === configured) return answer;
+  const other = await askAt(served, token);
+  return other.kind === 'running' ? other : answer;
+}
+
+async function askAt(url: string, token: string): Promise<GatewayAnswer> {
   const status = await ask(`${url}/api/status`, token);
   if (status.kind !== 'answer') return { kind: status.kind, url, httpStatus: 0 };
   const parsed = statusSchema.safeParse(status.body).data;

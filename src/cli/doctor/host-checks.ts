@@ -121,7 +121,11 @@ export function judgeSpace(freeBytes: number, dataDir: string): DoctorCheck {
 export async function checkPort(config: Config): Promise<DoctorCheck> {
   const { host, port, dataDir } = config;
   const name = 'page';
-  if (port === 0) return ok(name, 'any free port');
+  if (port === 0) {
+    const answer = await askGateway(config);
+    const running = answer.kind === 'running' ? `; Parley runs at ${answer.url}` : '';
+    return ok(name, `any free port${running}`);
+  }
   const problem = await tryToListen(host, port);
   if (problem === undefined) return ok(name, `${host}:${port} is free; Parley does not run there`);
   if (problem !== 'EADDRINUSE')
