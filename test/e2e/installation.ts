@@ -9,6 +9,7 @@ import { startTelegramServer, type TelegramServer } from '../platforms/telegram/
 import type { Account, Asked } from './account.ts';
 import { accountFor } from './account.ts';
 import { findBreachesIn, quoted, type Read, readStore } from './conservation.ts';
+import { type DiscordSide, openDiscordSide } from './discord-side.ts';
 import { makeDatabase } from './own-database.ts';
 import { type ParleyProcess, startParley } from './parley-process.ts';
 import { type OwnRedis, startOwnRedis } from './redis-faults.ts';
@@ -32,6 +33,8 @@ export type Member = ParleyProcess & {
 };
 
 export type Installation = {
+  /** There when it was opened with it. */
+  readonly discord: DiscordSide | undefined;
   readonly telegram: TelegramServer;
   readonly model: AnthropicServer;
   readonly redis: OwnRedis;
@@ -53,19 +56,22 @@ export type InstallationOptions = {
   readonly config: Readonly<Record<string, unknown>>;
   /** On PostgreSQL each process has a data folder of its own, as on a host of its own. */
   readonly database: 'postgres' | 'sqlite';
+  readonly withDiscord?: boolean;
 };
 
 type AtEnd = (end: () => Promise<void>) => void;
 
 /** `atEnd`: vitest's `onTestFinished`; everything ends there, what was opened last first. */
 export async function openInstallation(
-  { config, database }: InstallationOptions,
+  { config, database, withDiscord = false }: InstallationOptions,
   atEnd: AtEnd,
 ): Promise<Installation> {
   const home = await mkdtemp(join(tmpdir(), 'parley-processes-'));
   atEnd(() => rm(home, { recursive: true, force: true, maxRetries: 5 }));
   const [telegram, model] = await Promise.all([startTelegramServer(), startAnthropicServer()]);
   atEnd(async () => void (await Promise.all([telegram.close(), model.close()])));
+  const discord = withDiscord ? await openDiscordSide(home) : undefined;
+  atEnd(async () => discord?.close());
   const redis = await startOwnRedis(atEnd);
   const { read, env: databaseEnv } =
     database === 'postgres' ? await openPostgres(atEnd) : { read: readerOf(home), env: {} };
@@ -84,6 +90,7 @@ export async function openInstallation(
       logFile: join(home, `${name}.log`),
       env: {
         ...databaseEnv,
+        ...discord?.environment,
         ...(stopAt !== undefined && { STOP_AT: stopAt }),
         REDIS_URL: redis.socketPath,
         TELEGRAM_BOT_TOKEN: telegram.token,
@@ -120,7 +127,7 @@ export async function openInstallation(
   };
 
   return {
-    ...{ telegram, model, redis, read, start, untilAtRest, onTheWay },
+    ...{ telegram, discord, model, redis, read, start, untilAtRest, onTheWay },
     logOf: (name) => textIn(join(home, `${name}.log`)),
     effects: () => textIn(effectsFile).split('\n').slice(0, -1),
     account: (asked, isFollowup) => accountFor({ telegram, model, read, asked, isFollowup }),

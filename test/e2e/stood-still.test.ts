@@ -1,0 +1,155 @@
+/**
+ * A process stands still at a named point (SIGSTOP), another takes over what it held, and then it goes on
+ * where it stood: what it still wants to write is refused, and nothing stands twice. One point of each kind
+ * on every run, all of them with `PARLEY_LONG=1`.
+ */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { KillPoint } from '../../src/contracts/probe.ts';
+import type { Reply } from '../platforms/anthropic/turn.ts';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { quoted } from './conservation.ts';
+import { type Installation, type Member, openInstallation } from './installation.ts';
+import { databaseServer } from './own-database.ts';
+import { answerTo, questionOf, shownTwice } from './questions.ts';
+import { until } from './until.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const question = 'question-501-001';
+const next = 'question-501-002';
+
+/** In a worker. Behind the last of them the run is over, and there is nothing to take over. */
+const inARun: readonly KillPoint[] = isLong
+  ? ['claimed', 'taken', 'model-called', 'streaming', 'turn-committed', 'tool-started', 'tool-finished']
+  : ['tool-finished'];
+
+describe.skipIf(databaseServer === undefined)('a worker that stands still', () => {
+  it.each(inARun)(
+    'at %s is overtaken, and answers nothing a second time',
+    async (point) => {
+      const parleys = await anInstallation({});
+      await parleys.start('gateway', { role: 'gateway' });
+      const still = await parleys.start('still', { role: 'worker', stopAt: `${point}:1` });
+      says(parleys, question);
+      await untilPaused(still);
+      await parleys.start('other', { role: 'worker' });
+      await untilSaid(parleys, answerTo(question));
+      still.goOn();
+      says(parleys, next);
+      await untilSaid(parleys, answerTo(next));
+      await parleys.untilAtRest(2, 60_000);
+      await until(() => /run\.superseded|"stop":"lost"/.test(parleys.logOf('still')), {
+        what: 'it notices that it was overtaken',
+      });
+
+      expect(said(parleys)).toEqual([answerTo(question), answerTo(next)]);
+      const effects = parleys.effects();
+      expect(new Set(effects).size, 'each call had its effect once').toBe(effects.length);
+      await expectLawful(parleys);
+    },
+    120_000,
+  );
+});
+
+type Sending = {
+  readonly network: 'Telegram' | 'Discord';
+  readonly point: KillPoint;
+  /** How often the answer stands when all is over; Telegram has no way to recognise a repeated send. */
+  readonly stands: number;
+  readonly state: 'sent' | 'unknown';
+};
+
+const allSendings: readonly Sending[] = [
+  // It sends after all, when it goes on: by then the part is said to be unknown.
+  { network: 'Telegram', point: 'sending', stands: 1, state: 'unknown' },
+  { network: 'Telegram', point: 'sent-not-marked', stands: 1, state: 'unknown' },
+  { network: 'Discord', point: 'sending', stands: 1, state: 'sent' },
+  { network: 'Discord', point: 'sent-not-marked', stands: 1, state: 'sent' },
+];
+const sendings = isLong ? allSendings : allSendings.slice(1, 2);
+
+describe.skipIf(databaseServer === undefined)('a process that stands still while it sends', () => {
+  it.each(sendings)(
+    'at $point on $network has sent no part twice when it goes on',
+    async (sending) => {
+      const parleys = await anInstallation({ withDiscord: sending.network === 'Discord' });
+      await parleys.start('gateway', { role: 'gateway' });
+      const still = await parleys.start('still', { role: 'worker', stopAt: `${sending.point}:1` });
+      const person = parleys.discord?.person(501);
+      const standing = () => person?.standing() ?? said(parleys);
+      const say = (text: string) => (person ? person.says(text) : says(parleys, text));
+      say(question);
+      await untilPaused(still);
+      await parleys.start('other', { role: 'worker' });
+      await untilState(parleys, sending.state);
+      still.goOn();
+      say(next);
+      await until(() => standing().includes(answerTo(next)), { what: 'the next answer stands' });
+      await parleys.untilAtRest(2, 60_000);
+      await until(() => parleys.logOf('still').includes('delivery.lease-lost'), {
+        what: 'it notices that its delivery is another’s',
+      });
+
+      expect(standing().filter((text) => text === answerTo(question))).toHaveLength(sending.stands);
+      expect(standing().filter((text) => text === answerTo(next))).toHaveLength(1);
+      if (!person) expect(callsToSend(parleys, answerTo(question))).toBe(1);
+      await expectLawful(parleys);
+    },
+    120_000,
+  );
+});
+
+async function anInstallation({ withDiscord = false }): Promise<Installation> {
+  const options = { config, database: 'postgres', withDiscord } as const;
+  const parleys = await openInstallation(options, (end) => onTestFinished(end, 30_000));
+  parleys.model.script(reply);
+  return parleys;
+}
+
+const config = {
+  lanes: { leaseMs: 1_000, renewMs: 300 },
+  outbox: { sendTimeoutMs: 2_000 },
+  queue: { dm: { mode: 'followup' } },
+  replies: { preview: false },
+  channels: { web: { enabled: false }, terminal: { enabled: false } },
+};
+
+/** The first question needs a tool that must not run twice; words come in pieces. */
+function reply(body: WireBody): Reply {
+  const asked = questionOf(body);
+  const hasResult = blocksOf(body.messages.at(-1) ?? { role: 'user', content: '' }).some(
+    ({ type }) => type === 'tool_result',
+  );
+  if (asked === question && !hasResult) return { toolCalls: [{ name: 'once' }] };
+  return { chunks: answerTo(asked).match(/.{1,4}/g) ?? [] };
+}
+
+function says({ telegram }: Installation, text: string): void {
+  telegram.people.sends({ from: { id: 501, is_bot: false, first_name: 'Ada' }, text });
+}
+
+function said({ telegram }: Installation): readonly string[] {
+  return telegram.botMessages(501).map(({ text }) => text);
+}
+
+function callsToSend({ telegram }: Installation, text: string): number {
+  return telegram.sent.filter(({ params }) => params.text === text).length;
+}
+
+async function untilPaused(member: Member): Promise<void> {
+  await until(member.isPaused, { what: `${member.name} stands still`, deadlineMs: 60_000 });
+}
+
+async function untilSaid(parleys: Installation, text: string): Promise<void> {
+  await until(() => said(parleys).includes(text), { what: text, deadlineMs: 60_000 });
+}
+
+async function untilState({ read }: Installation, state: string): Promise<void> {
+  const find = quoted(`select key from outbox where purpose = 'reply' and state = '${state}'`);
+  await until(async () => (await read(find)).length > 0, { what: `a part is ${state}`, deadlineMs: 60_000 });
+}
+
+async function expectLawful(parleys: Installation): Promise<void> {
+  const { wrong } = await parleys.account([], () => true);
+  expect(wrong).toEqual([]);
+  expect(shownTwice(parleys.model)).toEqual([]);
+}
