@@ -168,13 +168,18 @@ async function endOf(file: string): Promise<string> {
 export type Usage = { readonly parley: number; readonly redis: number; readonly database: number };
 
 export async function usageOf(ground: Ground, processes: readonly Parley[]): Promise<Usage> {
-  const backends = await backendsOf(ground);
+  const known = backendTimes.get(ground) ?? new Map<number, number>();
+  backendTimes.set(ground, known);
+  for (const pid of await backendsOf(ground)) known.set(pid, cpuMs(pid));
   return {
     parley: sum(processes.map(({ pid }) => cpuMs(pid))),
     redis: cpuMs(ground.redis.pid),
-    database: sum(backends.map(cpuMs)),
+    database: sum([...known.values()]),
   };
 }
+
+/** Connections that were closed since have taken their time all the same. */
+const backendTimes = new WeakMap<Ground, Map<number, number>>();
 
 /** PostgreSQL's processes for this database's connections; they must be on this machine. */
 async function backendsOf({ kind, database }: Ground): Promise<readonly number[]> {
