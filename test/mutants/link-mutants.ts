@@ -110,7 +110,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'only the newest wording of a correction is read',
     edits: [
       {
-        file: 'src/store/intake/apply-change.ts',
+        file: 'src/store/intake/corrections.ts',
         find: '  if (unread) {',
         replace: '  if (unread && false) {',
       },
@@ -122,7 +122,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'a message that was taken back is shown to nobody',
     edits: [
       {
-        file: 'src/store/intake/apply-change.ts',
+        file: 'src/store/intake/corrections.ts',
         find: 'return line === undefined ? [] : [{ ...summary, line }];',
         replace: 'return line === undefined ? [summary] : [{ ...summary, line }];',
       },

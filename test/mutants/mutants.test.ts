@@ -7,6 +7,7 @@ import { accessMutants } from './access-mutants.ts';
 import { discordMutants } from './discord-mutants.ts';
 import { itemMutants } from './item-mutants.ts';
 import { linkMutants } from './link-mutants.ts';
+import { modeMutants } from './mode-mutants.ts';
 import { mutants as coreMutants, type Mutant } from './mutants.ts';
 import { parkedMutants } from './parked-mutants.ts';
 import { proofMutants } from './proof-mutants.ts';
@@ -19,6 +20,7 @@ const mutants = [
   ...accessMutants,
   ...linkMutants,
   ...itemMutants,
+  ...modeMutants,
   ...parkedMutants,
   ...discordMutants,
   ...roleMutants,

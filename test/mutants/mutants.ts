@@ -50,8 +50,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/intake/accept-batch.ts',
-        find: 'if (row?.epoch === input.epoch && row.holder === input.holder) return;',
-        replace: 'if (row) return;',
+        find: '  if (isHeld) return;',
+        replace: '  if (isHeld || lease) return;',
       },
     ],
     test: { file: 'test/store/accounts.test.ts', name: 'refuses what a process stores' },
@@ -252,7 +252,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/intake/make-room.ts',
-        find: 'await tell(item.overflow.summarized);',
+        find: 'await tell(item.overflow.summarized, oldest.route);',
         replace: '',
       },
     ],

@@ -1,0 +1,121 @@
+/** Broken variants of steer-backlog, receipts, outcomes and of runs that a fault broke off. */
+import type { Mutant } from './mutants.ts';
+
+const kept = 'test/store/kept-steers.test.ts';
+const table = 'test/store/outcome-table.test.ts';
+const receipts = 'test/store/receipts.test.ts';
+
+export const modeMutants: readonly Mutant[] = [
+  {
+    name: 'steer consumed by an answer that nobody was told',
+    invariant: 'what is cut off at the end of a run consumes nothing',
+    edits: [
+      {
+        file: 'src/store/lanes/commit-answer.ts',
+        find: `    await returnKept(tx, { id: runId, laneKey: lane.key });
+    if (message) await writeAssistant(tx, { message, runId, isFinished: true });`,
+        replace: `    if (message) await writeAssistant(tx, { message, runId, isFinished: true });
+    await returnKept(tx, { id: runId, laneKey: lane.key });`,
+      },
+    ],
+    test: { file: kept, name: 'is not consumed by an answer that was finished and never said' },
+    isSample: true,
+  },
+  {
+    name: 'steer given back and left in the transcript',
+    invariant: 'a message stands in the transcript once, however often it is taken',
+    edits: [
+      {
+        file: 'src/store/lanes/kept-steers.ts',
+        find: 'unread.map(({ transcriptId }) => transcriptId),',
+        replace: "[''],",
+      },
+    ],
+    test: { file: kept, name: 'starts the next run in its old place' },
+  },
+  {
+    name: 'steer given back to whoever took it back',
+    invariant: '/stop cancels what its sender has steered in',
+    edits: [
+      {
+        file: 'src/store/intake/stop.ts',
+        find: '  await forgoKept(tx, lane.runId, isTheirs);\n',
+        replace: '',
+      },
+    ],
+    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
+  },
+  {
+    name: 'summary outlives /stop',
+    invariant: '/stop cancels what the cap has summarised too',
+    edits: [
+      {
+        file: 'src/store/intake/stop.ts',
+        find: 'waiting + (await cancelSummaries(tx, lane, isTheirs)) > 0',
+        replace: 'waiting > 0',
+      },
+    ],
+    test: { file: table, name: 'is cancelled by /stop, with all that its sender has waiting' },
+  },
+  {
+    name: 'overflow told to somebody else',
+    invariant: 'whoever sent what gives way is told',
+    edits: [
+      {
+        file: 'src/store/intake/make-room.ts',
+        find: '      oldest.route,\n',
+        replace: '      item.route,\n',
+      },
+    ],
+    test: { file: table, name: 'that gives way under drop:old is refused' },
+  },
+  {
+    name: 'receipt for what was answered',
+    invariant: 'nobody is told that a message waits which waits no more',
+    edits: [
+      {
+        file: 'src/store/delivery/deliver.ts',
+        find: 'if (await isWorthless(tx, part.key)) {',
+        replace: 'if (part.key === "") {',
+      },
+    ],
+    test: { file: receipts, name: 'is dropped when its message was answered' },
+    isSample: true,
+  },
+  {
+    name: 'receipt in the way of an answer',
+    invariant: 'a receipt has one try',
+    edits: [
+      {
+        file: 'src/store/delivery/settle-part.ts',
+        find: "  if (result.kind !== 'sent' && isReceipt(partKey)) return dropReceipt(tx, partKey);\n",
+        replace: '',
+      },
+    ],
+    test: { file: receipts, name: 'never holds up an answer' },
+  },
+  {
+    name: 'one steer at a time whatever is set',
+    invariant: 'run.steerDelivery says how many a boundary takes in',
+    edits: [
+      {
+        file: 'src/runs/recorder.ts',
+        find: 'this.#deps.steerDelivery;',
+        replace: "'one-at-a-time';",
+      },
+    ],
+    test: { file: 'test/runs/steering.test.ts', name: 'all at once where that is set' },
+  },
+  {
+    name: 'lane of a broken run kept until its lease ends',
+    invariant: 'a run that a fault broke off goes on when the store answers',
+    edits: [
+      {
+        file: 'src/runs/drive-lane.ts',
+        find: '    if (!isSuperseded) await letGo(deps, claimed, options.signal);\n',
+        replace: '',
+      },
+    ],
+    test: { file: 'test/runs/let-go.test.ts', name: 'goes on with a run that a fault broke off' },
+  },
+];
