@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { startPostgres } from '../../scripts/test-postgres.mjs';
 import { launchChromium } from '../browser/chromium.ts';
+import { runParley } from '../cli/run-parley.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
 import { forCrowd, gatherCrowd } from './crowd.ts';
@@ -39,7 +40,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
       config: { ...config, channels: { web: { enabled: true } } },
       env: { DATABASE_URL: cluster.url },
     };
-    const { telegram, model, parley } = await startTelegramGateway(settings, onTestFinished);
+    const { telegram, model, dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
     const { url, signInLink } = parley();
     const browser = await launchChromium();
     onTestFinished(() => browser.close());
@@ -65,6 +66,9 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     await banner.waitFor();
     expect(await figure(url, 'parley_store_up')).toBe(0);
     expect(await figure(url, 'parley_messages_accepted')).toBeUndefined();
+    // By the address that the gateway has left in its folder: it took any free port.
+    const env = { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0', PARLEY_TOKEN: pageToken };
+    expect((await runParley(['status'], env)).stdout).toContain('! The database cannot be used');
     // How long it is away is the fault itself.
     await pause(3000);
     expect(crowd.answered()).toBe(0);
