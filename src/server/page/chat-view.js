@@ -106,9 +106,11 @@ function Activity({ conversation, working }) {
   return html`<section class="activity" aria-live="off">
     ${run?.tools.map((tool, i) => html`<${ToolLine} key=${i} tool=${tool} />`)}
     ${run?.wasSteered && html`<div class="steered">your message changed its course</div>`}
+    ${run?.waitsFor && html`<div class="waits" role="status">waiting for ${run.waitsFor}</div>`}
     ${
       preview === undefined
-        ? html`<div class="thinking" role="status" aria-label="working"><i></i><i></i><i></i></div>`
+        ? !run?.waitsFor &&
+          html`<div class="thinking" role="status" aria-label="working"><i></i><i></i><i></i></div>`
         : html`<article class="agent preview"><${RichText} text=${preview.text} spans=${preview.spans} /></article>`
     }
   </section>`;

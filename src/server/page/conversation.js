@@ -134,6 +134,8 @@ function onEvent(state, event) {
       return { ...state, run: withTool(runOf(state, event.runId), event) };
     case 'run':
       return onRun(state, event);
+    case 'parked':
+      return { ...state, run: { ...runOf(state, event.runId), waitsFor: event.reason } };
     default:
       return state;
   }
@@ -142,7 +144,8 @@ function onEvent(state, event) {
 function onRun(state, event) {
   if (event.state === 'ended') return { ...state, run: undefined };
   const run = runOf(state, event.runId);
-  return { ...state, run: event.state === 'steered' ? { ...run, wasSteered: true } : run };
+  const wasSteered = run.wasSteered || event.state === 'steered';
+  return { ...state, run: { ...run, wasSteered, waitsFor: undefined } };
 }
 
 function runOf(state, id) {

@@ -3,7 +3,11 @@ import { describe, expect, it } from 'vitest';
 import type { ServerFrame } from '#contracts/client-frames.ts';
 import { pageModule } from './page-module.ts';
 
-type State = { readonly preview: unknown; readonly messages: ReadonlyMap<string, unknown> };
+type State = {
+  readonly preview: unknown;
+  readonly messages: ReadonlyMap<string, unknown>;
+  readonly run?: { readonly waitsFor?: string };
+};
 type Shown = { readonly id: string; readonly text: string; readonly state: string };
 const { emptyConversation, reduce, messagesInOrder, isWorking } = await pageModule<{
   emptyConversation: State;
@@ -120,6 +124,16 @@ describe('the conversation of the page', () => {
     const ended: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'ended' } };
     const state = after({ type: 'preview', text: 'NO', spans: [] }, ended);
     expect(reduce(state, { kind: 'preview-settled' }).preview).toBeUndefined();
+  });
+
+  it('says what a run waits for, until it goes on', () => {
+    const parked: ServerFrame = {
+      type: 'event',
+      event: { kind: 'parked', runId: 'r', reason: 'an approval' },
+    };
+    const started: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'started' } };
+    expect(after(started, parked).run?.waitsFor).toBe('an approval');
+    expect(after(started, parked, started).run?.waitsFor).toBeUndefined();
   });
 
   it('prefers the formatted preview to the plain one', () => {
