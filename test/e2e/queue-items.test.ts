@@ -1,0 +1,72 @@
+/** What waits, listed and changed from a chat by a person, while the agent works. */
+import { test } from 'vitest';
+import { createGate } from '../platforms/anthropic/gate.ts';
+import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { ada, bob, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+
+test('waiting messages are listed, promoted, edited and cancelled on Telegram while a run is busy', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
+  const gate = createGate();
+  model.script([
+    { chunks: ['I am ', 'done.'], hold: { gate, afterChunks: 1 } },
+    ...['Hello to you.', 'One.', 'Two.'].map((text) => ({ chunks: [text] })),
+  ]);
+  const told = () => said(telegram, ada.id);
+  const ask = async (text: string) => {
+    const before = told().length;
+    telegram.userSends({ from: ada, text });
+    await telegram.waitFor(() => told().length > before);
+    return told().at(-1) ?? '';
+  };
+  await ask('/queue followup');
+  telegram.userSends({ from: ada, text: 'Begin.' });
+  await telegram.waitFor(() => model.requests.length === 1);
+  for (const text of ['Buy milk.', 'Buy bread.', 'Call mum.']) telegram.userSends({ from: ada, text });
+  // Bob's conversation is another one, and its numbers say nothing here.
+  telegram.userSends({ from: bob, text: 'Hello.' });
+  await untilSaid(telegram, { chat: bob.id, text: 'Hello to you.' });
+  await telegram.waitFor(
+    () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length === 3,
+  );
+
+  const list = await ask('/queue list');
+  expect(list).toMatch(/^3 waiting, in this order:\n#\d+ Ada, \d+ s: “Buy milk\.”\n#\d+ Ada, .*\n#\d+ Ada, /);
+  const [milk, , mum] = [...list.matchAll(/^#(\d+)/gm)].map(([, number]) => number);
+  expect(await ask(`/queue promote ${mum}`)).toBe(`#${mum} comes next: “Call mum.”`);
+  expect(await ask(`/queue edit ${mum} Call Mum, please.`)).toBe(`#${mum} now reads: “Call Mum, please.”`);
+  expect(await ask(`/queue cancel #${milk}`)).toBe(`Cancelled #${milk}: “Buy milk.”`);
+  expect(await ask('/queue')).toMatch(/^Queue: followup .*\nSet here with \/queue: mode\. .*\n2 waiting;/);
+  gate.open();
+  await untilSaid(telegram, { chat: ada.id, text: 'Two.' });
+  await untilAtRest(dataDir, 11);
+
+  expect(told().slice(-3)).toEqual(['I am done.', 'One.', 'Two.']);
+  const asked = readStore(
+    dataDir,
+    `select parts from transcript where role = 'user' order by createdAt, position`,
+  );
+  expect(asked.map(({ parts }) => /"text":"([^"]*)"/.exec(String(parts))?.[1])).toEqual([
+    'Begin.',
+    'Hello.',
+    'Call Mum, please.',
+    'Buy bread.',
+  ]);
+  expect(countTold(dataDir, ['Buy milk.', 'Call mum.', 'Call Mum, please.', 'Buy bread.'])).toEqual([
+    0, 0, 1, 1,
+  ]);
+  expect(await ask(`/queue cancel ${mum}`)).toBe(`#${mum} does not wait any more: answered.`);
+  await untilAtRest(dataDir, 12);
+  const changes = readStore(dataDir, 'select kind, "by" from itemChanges order by "at"');
+  expect(changes.map(({ kind, by }) => `${kind} by ${by}`)).toEqual([
+    `promote by telegram:${ada.id}`,
+    `edit by telegram:${ada.id}`,
+    `cancel by telegram:${ada.id}`,
+  ]);
+  expect(telegram.platform.commands.find(({ command }) => command === 'queue')?.description).toContain(
+    'waits',
+  );
+  expect(findBreaches(dataDir)).toEqual([]);
+});
