@@ -43,7 +43,7 @@ export const modeMutants: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
+    test: { file: kept, name: 'is cancelled by its own sender’s /stop' },
   },
   {
     name: 'summary outlives /stop',

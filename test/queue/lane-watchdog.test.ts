@@ -1,0 +1,64 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { type Clock, systemClock } from '../../src/contracts/clock.ts';
+import { startSweeper } from '../../src/queue/sweeper.ts';
+import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { aLane, aMessage, aRoute, aWorker } from '../store/builders.ts';
+import { readOutcomes } from '../store/outcomes.ts';
+import { patienceMs } from '../support/patience.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+it('brings a lane that nobody has worked on for 10 s to the first slot that is free, without any wake', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-watchdog-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  const worker = aWorker(store);
+  const { key } = aLane('c');
+  await worker.accept(aMessage({ conversation: 'c', text: 'hi' }));
+
+  const time = { aheadMs: 0 };
+  const clock: Clock = {
+    now: () => Date.now() + time.aheadMs,
+    wait: (ms, signal) => systemClock.wait(Math.min(ms, 5), signal),
+  };
+  let isFree = false;
+  let looks = 0;
+  const told: string[] = [];
+  const sweeper = startSweeper({
+    store,
+    clock,
+    log: silentLog,
+    contextLimit: 50,
+    // Redis is gone: no wake ever reaches anybody.
+    wakes: { wake: () => undefined, close: async () => undefined },
+    deliver: () => undefined,
+    fetch: () => undefined,
+    bury: async () => undefined,
+    drive: ({ laneKey }) => {
+      looks += 1;
+      if (!isFree) return false;
+      isFree = false;
+      worker.claimRun(laneKey).then((run) => worker.answer(run, 'hello'));
+      return true;
+    },
+    onAlarm: (laneKey) => void told.push(`${laneKey} waits`),
+    onAlarmOver: (laneKey) => void told.push(`${laneKey} goes on`),
+  });
+  onTestFinished(async () => {
+    await sweeper.stop();
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  await vi.waitUntil(() => looks > 2, { timeout: patienceMs });
+  expect(told).toEqual([]);
+  time.aheadMs = 10_001;
+  await vi.waitUntil(() => told.length > 0, { timeout: patienceMs });
+  isFree = true;
+  await vi.waitUntil(() => told.length > 1, { timeout: patienceMs });
+  expect(told).toEqual([`${key} waits`, `${key} goes on`]);
+  const conversationKey = conversationKeyOf(aRoute('c'));
+  await vi.waitUntil(async () => (await store.read(readOutcomes, { conversationKey }))[0] === 'answered');
+});
