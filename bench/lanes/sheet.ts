@@ -39,7 +39,7 @@ export async function writeSheets(part: string, sheets: readonly Sheet[], comman
     known.match(new RegExp(`^([\\s\\S]*?)${begin}[\\s\\S]*?${end}\\n?([\\s\\S]*)$`)) ?? [];
   const text =
     before === undefined
-      ? `${known === '' ? opening.join('\n') : `${known.trimEnd()}\n\n`}${section}\n`
+      ? `${known === '' ? `${opening.join('\n')}\n` : `${known.trimEnd()}\n\n`}${section}\n`
       : `${before}${section}\n${after ?? ''}`;
   await writeFile(file, text);
 }
