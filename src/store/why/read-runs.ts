@@ -21,7 +21,7 @@ async function factsOf(tx: Tx, row: Selectable<RunsTable>): Promise<RunFacts> {
     authority,
     state,
     tries,
-    isHandedOver: row.isHandedOver === 1,
+    isHandedOver: row.isHandedOver === 1 && row.parkedAt === null,
     cancelReason: row.cancelReason ?? undefined,
     endReason: row.endReason ?? undefined,
     detail: row.detail ?? undefined,
