@@ -31,6 +31,8 @@ type Ground = {
 /** Throws ParleyError: `data_folder_locked`, `config_invalid`, `redis_unavailable`, `store_unavailable`. */
 export async function openFoundations(ground: Ground): Promise<Foundations> {
   const { config, log, closers } = ground;
+  if (config.role !== 'all' && config.databaseUrl && !config.redisUrl)
+    log.warn({}, 'redis.of-this-folder-only');
   const lock = await lockDataFolder(config.dataDir, config.role === 'all' ? 'alone' : 'beside');
   closers.add('folder lock', async () => lock.release());
   const files = enterProcesses(config.dataDir);
@@ -69,5 +71,6 @@ async function openStoreFor(
   const store = watchStore(opened, clock.now);
   closers.add('store', store.close);
   const siblings = await beginAmongSiblings({ store, files, folderId, log }, role);
+  closers.add('process', siblings.leave);
   return { store, siblings };
 }

@@ -11,6 +11,8 @@ export interface Siblings {
    * end. True when there were any. Throws what the store throws.
    */
   bury(): Promise<boolean>;
+  /** Takes this process out of the folder, the last thing before its store closes: nobody has to bury it. */
+  leave(): Promise<void>;
 }
 
 export type SiblingsDeps = {
@@ -29,12 +31,18 @@ export function bootIdOf(folderId: string, processName: string): string {
 export async function beginAmongSiblings(deps: SiblingsDeps, role: Role): Promise<Siblings> {
   const { store, files, folderId, log } = deps;
   const id = bootIdOf(folderId, files.name);
+  const end = async (ids: readonly string[]) => {
+    const names = ids.map(nameOf);
+    await store.write(endBoots, { ids, sends: sendsOf(deps, names) });
+    files.remove(names);
+  };
+  const leave = () => end([id]);
   if (role === 'all') {
     // It has the folder alone: whoever was here before it is dead.
     const left = files.others();
     await store.write(beginBoot, { id, folder: folderId, role, sends: sendsOf(deps, left) });
     files.remove(left);
-    return { bury: async () => false };
+    return { bury: async () => false, leave };
   }
   const left = files.ended();
   const ended = await deadBoots(deps);
@@ -47,11 +55,11 @@ export async function beginAmongSiblings(deps: SiblingsDeps, role: Role): Promis
   });
   files.remove([...left, ...ended.map(nameOf)]);
   return {
+    leave,
     bury: async () => {
       const ids = await deadBoots(deps);
       if (ids.length === 0) return false;
-      await store.write(endBoots, { ids, sends: sendsOf(deps, ids.map(nameOf)) });
-      files.remove(ids.map(nameOf));
+      await end(ids);
       log.warn({ processes: ids.map(nameOf) }, 'processes.buried');
       return true;
     },

@@ -24,7 +24,7 @@ export const roleMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/siblings.ts',
-        find: 'await store.write(endBoots, { ids, sends: sendsOf(deps, ids.map(nameOf)) });',
+        find: 'await store.write(endBoots, { ids, sends: sendsOf(deps, names) });',
         replace: 'await store.write(endBoots, { ids, sends: [] });',
       },
     ],

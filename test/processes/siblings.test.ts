@@ -68,6 +68,15 @@ it('are buried when they have died, and left alone while they live', async () =>
   expect(await one.siblings.bury()).toBe(false);
 });
 
+it('need not be buried when they leave', async () => {
+  const { enter, boots, removed } = await aFolder();
+  const [one, other] = [await enter('worker'), await enter('worker')];
+  await one.siblings.leave();
+  expect(await boots()).toEqual([other.holder]);
+  expect(removed).toEqual([one.name]);
+  expect(await other.siblings.bury()).toBe(false);
+});
+
 it.each([
   { begun: false, becomes: 'part', tells: 'sends what had not begun' },
   { begun: true, becomes: 'empty', tells: 'sends nothing that had begun' },

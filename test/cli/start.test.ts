@@ -1,0 +1,40 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { runCommandLine } from '../../src/cli/command-line.ts';
+import { renderStatusTable } from '../../src/cli/status-table.ts';
+
+afterEach(() => vi.restoreAllMocks());
+
+/** What `parley start` with these arguments asks for. */
+async function started(...args: readonly string[]) {
+  const roles: (string | undefined)[] = [];
+  const code = await runCommandLine(['start', ...args], {
+    start: async (role) => {
+      roles.push(role);
+      return 0;
+    },
+    chatSocket: '',
+    parts: { channels: [], plugins: [] },
+  });
+  return { roles, code };
+}
+
+it('starts in the role that it is told, else in that of the configuration', async () => {
+  expect(await started()).toEqual({ roles: [undefined], code: 0 });
+  expect(await started('--role', 'worker')).toEqual({ roles: ['worker'], code: 0 });
+});
+
+it('says which roles there are', async () => {
+  const said: string[] = [];
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+  const { roles, code } = await started('--role', 'boss');
+  expect(roles).toEqual([]);
+  expect(code).not.toBe(0);
+  expect(said.join('')).toContain('all, gateway, worker');
+});
+
+it('names no page and no way to sign in where there is none', () => {
+  const model = { name: 'm', isDemo: false };
+  const worker = renderStatusTable({ model, channels: () => [], plugins: [] }, undefined);
+  expect(worker).toContain('none: this process works for the others');
+  expect(worker).not.toContain('sign in');
+});
