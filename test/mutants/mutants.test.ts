@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { accessMutants } from './access-mutants.ts';
+import { accountMutants } from './account-mutants.ts';
 import { discordMutants } from './discord-mutants.ts';
 import { itemMutants } from './item-mutants.ts';
 import { linkMutants } from './link-mutants.ts';
@@ -18,6 +19,7 @@ import { copyWorkTree, findStale } from './work-tree.ts';
 const mutants = [
   ...coreMutants,
   ...accessMutants,
+  ...accountMutants,
   ...linkMutants,
   ...itemMutants,
   ...modeMutants,
