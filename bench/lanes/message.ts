@@ -17,11 +17,17 @@ export function answerTo(question: string): string {
   return `Re q${lane}:${number}:${at.toFixed(2)} ${answerFiller}`;
 }
 
-/** Of a question or an answer. Throws for any other text. */
-export function markOf(text: string): Marked {
+/** Of a question or an answer; undefined for what Parley says by itself: that a message has to wait. */
+export function findMark(text: string): Marked | undefined {
   const [, lane, number, at] = /\bq(\d+):(\d+):([\d.]+) /.exec(text) ?? [];
-  if (at === undefined) throw new Error(`no mark in: ${text.slice(0, 200)}`);
-  return { lane: Number(lane), number: Number(number), at: Number(at) };
+  return at === undefined ? undefined : { lane: Number(lane), number: Number(number), at: Number(at) };
+}
+
+/** Throws when there is none. */
+export function markOf(text: string): Marked {
+  const mark = findMark(text);
+  if (!mark) throw new Error(`no mark in: ${text.slice(0, 200)}`);
+  return mark;
 }
 
 /** The platform's id of the conversation that is lane number so. All are equally long. */

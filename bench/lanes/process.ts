@@ -17,7 +17,7 @@ const [{ startGateway }, { loadConfig }, { createLogger }, channels, load, { ins
     import('./provider.ts'),
   ]);
 const { Histogram } = await import('./histogram.ts');
-const { markOf } = await import('./message.ts');
+const { findMark } = await import('./message.ts');
 
 import type { Intake } from '../../src/contracts/channel.ts';
 import type { Order, Report, Sent } from './orders.ts';
@@ -33,7 +33,9 @@ const state: { intake: Intake | undefined; sent: Sent[] } = { intake: undefined,
 
 /** Who offers the messages hears of each answer at once; everybody else collects them for a moment. */
 function onSent(text: string): void {
-  const one = { marked: markOf(text), at: now() };
+  const marked = findMark(text);
+  if (!marked) return;
+  const one = { marked, at: now() };
   if (state.intake) {
     generator.sent(one.marked, one.at);
     return;
