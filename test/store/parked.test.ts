@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { hasCode } from '../../src/contracts/errors.ts';
 import type { MessagePart } from '../../src/contracts/message.ts';
+import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
 import { beginBoot } from '../../src/store/boots.ts';
 import type { Store, StoreQuery } from '../../src/store/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
@@ -12,7 +13,17 @@ import { recoverRun } from '../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { readHistory } from '../../src/store/transcript/read-transcript.ts';
-import { aCommand, aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
+import {
+  aCommand,
+  account,
+  aLane,
+  aMessage,
+  aWorker,
+  defaults,
+  framing,
+  holder,
+  unique,
+} from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 
@@ -26,12 +37,13 @@ async function aRunWithCalls(
     readonly callIds?: readonly string[];
     readonly started?: readonly string[];
     readonly mode?: 'steer' | 'interrupt';
+    readonly sender?: string;
   } = {},
 ) {
-  const { callIds = ['1'], started = callIds, mode = 'steer' } = over;
+  const { callIds = ['1'], started = callIds, mode = 'steer', sender = 'ann' } = over;
   const worker = aWorker(store);
   const lane = aLane(conversation, { settings: { ...defaults, mode } });
-  await worker.accept(aMessage({ conversation, text: 'go', lane }));
+  await worker.accept(aMessage({ conversation, text: 'go', lane, sender }));
   const run = await worker.claimRun(lane.key);
   const messageId = unique('message');
   const calls = callIds.map((callId) => ({ callId, name: 'ask', input: '{}' }));
@@ -247,6 +259,31 @@ describeEachDatabase('a parked run', (open, beside) => {
       expect(settled.effects.wakes).toHaveLength(outcome.kind === 'parked' ? 1 : 0);
       expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId });
       expect(await resultsIn(store, run)).toEqual(['approved']);
+    }
+  });
+
+  it('is woken to end when its person may not write any more', async () => {
+    const store = open();
+    const conversation = unique('c');
+    const [sender, ref] = [unique('guest'), unique('test:guest')];
+    await beside.sql(`insert into people (account, "peerId", ref, name, role, "approvedAt", "approvedBy")
+      values ('${account}', '${sender}', '${ref}', 'Guest', 'user', 1, 'console')`);
+    const { worker, lane, run } = await aRunWithCalls(store, conversation, { sender });
+    await park(store, run);
+    const { cancels, wakes } = await store.write(revokeOnConsole, { ref });
+    expect(cancels).toEqual([{ runId: run.runId, reason: 'stop' }]);
+    expect(wakes).toEqual([{ laneKey: lane.key, class: 'main', delayMs: 0 }]);
+    expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId, cancelReason: 'stop' });
+  });
+
+  it('loses no /stop to the step that parks it, whichever comes first', async () => {
+    const store = open();
+    for (let round = 0; round < 20; round += 1) {
+      const conversation = unique('c');
+      const { worker, lane, run } = await aRunWithCalls(store, conversation);
+      const stop = aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false });
+      await Promise.all([park(store, run), worker.accept(stop)]);
+      expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId, cancelReason: 'stop' });
     }
   });
 
