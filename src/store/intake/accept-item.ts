@@ -76,10 +76,13 @@ async function joinBundle(
   lane: Lane,
   { item, accepting, open }: Arrived & { readonly accepting: Accepting },
 ): Promise<Joined | undefined> {
-  if (item.kind === 'command') return undefined;
   const { senderId, conversationKey } = accepting.proposal;
   // A lane may serve several conversations, and ids of people are alike on several networks.
   const within = ({ name, windowMs }: Bundle) => ({ name: `${name} ${conversationKey}`, windowMs });
+  if (item.kind === 'command') {
+    await flush(tx, open, within({ name: debounceName(senderId), windowMs: 0 }));
+    return undefined;
+  }
   const rest = within({ name: splitTextName(senderId), windowMs: 0 });
   const debounced = debounceOf(lane, { item, senderId });
   const bundle =
@@ -118,7 +121,19 @@ function debounceOf(lane: Lane, { item, senderId }: { item: NewItem; senderId: s
   const isDebounced = lane.debounceMs > 0 && lane.runId === null && item.isGated;
   if (!isDebounced) return undefined;
   const windowMs = item.content.attachments.length > 0 ? 0 : lane.debounceMs;
-  return { name: `say:${senderId}`, windowMs };
+  return { name: debounceName(senderId), windowMs };
+}
+
+function debounceName(senderId: string): string {
+  return `say:${senderId}`;
+}
+
+/** Nobody waits for more of what a command stands behind. */
+async function flush(tx: Tx, open: readonly OpenItem[], { name }: Bundle): Promise<void> {
+  const ids = open.filter((row) => row.bundle === name && row.dueAt > tx.now).map((row) => row.id);
+  if (ids.length === 0) return;
+  const rows = tx.db.updateTable('inbox').set({ dueAt: tx.now }).where('id', 'in', ids);
+  await rows.where('isFetching', '=', 0).execute();
 }
 
 /**
