@@ -11,7 +11,7 @@ import { startSignalServer } from '../platforms/signal/server.ts';
 import { aServer } from '../server/a-server.ts';
 import { runParley } from './run-parley.ts';
 
-const slow = 60_000;
+const slow = 120_000;
 
 async function aFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-channels-'));
