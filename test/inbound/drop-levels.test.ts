@@ -1,0 +1,57 @@
+/** What gives way when the cap is reached, set at each level: never in silence, and on record. */
+import { expect, it } from 'vitest';
+import { type DropPolicy, dropPolicies, type QueueSettings } from '../../src/contracts/queue-settings.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { readLane } from '../store/lane-at-rest.ts';
+import { anAccount, createTown } from './support/town.ts';
+
+type Level = 'session' | 'conversation' | 'channel' | 'global';
+const levels: readonly Level[] = ['session', 'conversation', 'channel', 'global'];
+
+/** The level says `drop`, the ones below it say something else. */
+function queueWith(level: Level, drop: DropPolicy, { channel, peer }: ReturnType<typeof anAccount>) {
+  const other = dropPolicies.find((policy) => policy !== drop) ?? drop;
+  const below = levels.slice(levels.indexOf(level) + 1);
+  const at = (one: Level): Partial<QueueSettings> =>
+    one === level ? { drop } : below.includes(one) ? { drop: other } : {};
+  const base = { mode: 'followup', debounceMs: 0, quietMs: 0, cap: 1, drop: other } as const;
+  return {
+    dm: { ...base, ...at('global') },
+    group: base,
+    channels: { [channel]: at('channel') },
+    conversations: { [`${channel}:${peer}`]: at('conversation') },
+  };
+}
+
+const expected = {
+  summarize: {
+    kind: 'accepted',
+    outcomes: ['null null', 'merged summarized', 'null null'],
+    notice: /^Many messages are waiting/,
+  },
+  old: {
+    kind: 'accepted',
+    outcomes: ['null null', 'refused queue-full', 'null null'],
+    notice: /^Too many messages are waiting, so I left out the oldest: “two”/,
+  },
+  new: { kind: 'refused', outcomes: ['null null', 'null null'], notice: /so I did not take this one/ },
+} as const;
+
+describeEachDatabase('a full lane', (open) => {
+  it.each(levels.flatMap((level) => dropPolicies.map((drop) => ({ level, drop }))))(
+    'drops by “$drop” as its $level says',
+    async ({ level, drop }) => {
+      const ann = anAccount('alpha');
+      const town = createTown(open(), { config: { queue: queueWith(level, drop, ann) } });
+      const laneKey = town.laneOf(await town.send(ann, 'one'));
+      await town.worker.claimRun(laneKey);
+      if (level === 'session') await town.send(ann, `/queue drop:${drop}`);
+      await town.send(ann, 'two');
+      const { kind, outcomes, notice } = expected[drop];
+      expect((await town.send(ann, 'three')).kind).toBe(kind);
+      const { inbox } = await readLane(open(), laneKey);
+      expect(inbox.map(({ outcome, reason }) => `${outcome} ${reason}`)).toEqual(outcomes);
+      expect((await town.said(ann)).at(-1)).toMatch(notice);
+    },
+  );
+});
