@@ -186,6 +186,23 @@ describeEachDatabase('what waits', (open) => {
     expect(await changed(red)).toEqual(Array.from({ length: 3 }, () => 'edit by test:ann'));
   });
 
+  it('is either cancelled or taken when both come at once', async () => {
+    const { say, change, numbers, worker, lane, facts } = await aQueue(open());
+    for (let round = 0; round < 15; round++) {
+      await say('now or never');
+      const [number = 0] = await numbers();
+      const [{ changed: cancelled }, claim] = await Promise.all([
+        change('cancel', number),
+        worker.claim(lane.key),
+      ]);
+      expect([cancelled.kind, claim.kind]).toEqual(
+        claim.kind === 'run' ? ['working', 'run'] : ['done', 'resting'],
+      );
+      if (claim.kind === 'run') await worker.answer(claim.run, 'ok');
+      expect((await facts()).at(-1)).toBe(claim.kind === 'run' ? 'answered null' : 'cancelled by test:ann');
+    }
+  });
+
   it('is cancelled or reworded also as the line that the cap made of it', async () => {
     const { say, change, numbers, drain } = await aQueue(open(), { cap: 1 });
     await say('a');
