@@ -21,7 +21,7 @@ export type FolderUse = 'alone' | 'beside';
  */
 export async function lockDataFolder(dataDir: string, use: FolderUse = 'alone'): Promise<FolderLock> {
   const pidFile = join(dataDir, 'parley.pid');
-  const db = await openLockFile(dataDir);
+  const db = await openLockFile(dataDir, use === 'alone' ? 0 : namingMs);
   try {
     const folderId = use === 'alone' ? lockAlone(db) : lockBeside(db);
     await writeFile(pidFile, String(process.pid));
@@ -43,7 +43,7 @@ function lockAlone(db: BetterSqlite3.Database): string {
   return id;
 }
 
-/** How long one waits for another that is naming the folder, ms. */
+/** How long one who shares waits for another that is naming the folder, ms. */
 const namingMs = 2_000;
 
 /** An open read transaction holds the shared lock, which admits others of its kind and nobody alone. */
@@ -51,7 +51,6 @@ function lockBeside(db: BetterSqlite3.Database): string {
   const named = readShared(db);
   if (named !== undefined) return named;
   db.exec('COMMIT');
-  db.pragma(`busy_timeout = ${namingMs}`);
   db.exec('BEGIN IMMEDIATE');
   nameFolder(db);
   db.exec('COMMIT');
@@ -82,10 +81,10 @@ async function folderInUse(dataDir: string, pidFile: string): Promise<ParleyErro
   );
 }
 
-async function openLockFile(dataDir: string): Promise<BetterSqlite3.Database> {
+async function openLockFile(dataDir: string, waitMs: number): Promise<BetterSqlite3.Database> {
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    return new BetterSqlite3(join(dataDir, 'parley.lock'), { timeout: 0 });
+    return new BetterSqlite3(join(dataDir, 'parley.lock'), { timeout: waitMs });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new ParleyError(

@@ -204,6 +204,14 @@ describe.concurrent('of a gateway and workers on one folder', () => {
 });
 
 describe.concurrent('a data folder', () => {
+  test('that is new may be entered by several at once', async ({ expect, onTestFinished }) => {
+    const { telegram, dataDir, start } = await startFleet({}, onTestFinished);
+    await Promise.all([start('worker'), start('gateway'), start('worker')]);
+    telegram.userSends({ from: ada, text: 'one' });
+    await untilSaid(telegram, { chat: ada.id, text: 'You said: one' });
+    expect(readStore(dataDir, 'select count(*) as boots from boots')).toEqual([{ boots: 3 }]);
+  });
+
   test('is refused to a process that wants it alone, naming those who have it', async ({
     expect,
     onTestFinished,
@@ -238,6 +246,16 @@ describe.concurrent('a data folder', () => {
 });
 
 describe.skipIf(databaseServer === undefined)('on one PostgreSQL, in folders of their own', () => {
+  test('several may begin at once on a new database', async ({ expect, onTestFinished }) => {
+    const { url, read } = await makeDatabase(onTestFinished);
+    const { telegram, start } = await startFleet({ env: { DATABASE_URL: url } }, onTestFinished);
+    const begin = (role: 'gateway' | 'worker', folder: string) => start(role, { folder });
+    await Promise.all([begin('gateway', 'one'), begin('worker', 'two'), begin('worker', 'three')]);
+    telegram.userSends({ from: ada, text: 'one' });
+    await untilSaid(telegram, { chat: ada.id, text: 'You said: one' });
+    expect(await read('select id from boots')).toHaveLength(3);
+  });
+
   test('a gateway is killed, and the other receives within 15 s', async ({ expect, onTestFinished }) => {
     const { url, read } = await makeDatabase(onTestFinished);
     const { telegram, start } = await startFleet({ env: { DATABASE_URL: url } }, onTestFinished);
