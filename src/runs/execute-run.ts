@@ -115,7 +115,7 @@ export async function executeRun(
     const waitsFor = await runLoop(deps, run, { recorder, stopping });
     if (waitsFor.length > 0) left = await park(deps, run, { reasons: waitsFor, startedAt, live });
     else left = recorder.left;
-    if (stopping.reason() === 'handover' && left === undefined) {
+    if ((stopping.reason() === 'handover' || recorder.hasUnread) && left === undefined) {
       await store.write(handOver, held);
       deps.probe.reach('handing-over');
     }

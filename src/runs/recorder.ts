@@ -87,14 +87,16 @@ const imageIntervalMs = 250;
 const busyNoticeMs = 15_000;
 
 type ToolTurn = { readonly messageId: string; readonly calls: ReadonlyMap<string, ToolCallData> };
-type ToolEnd = Extract<AgentEvent, { type: 'tool_execution_end' }>;
-type TurnEnd = Extract<AgentEvent, { type: 'turn_end' }>;
-type AgentEnd = Extract<AgentEvent, { type: 'agent_end' }>;
+type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>;
 
 /** How the lane was left. `nextRun`: claimed for this holder in the step that ended the run. */
 export type LaneLeft = LaneNext & { readonly nextRun?: ClaimedRun };
 
 export class RunRecorder {
+  /** How the lane was left; undefined when the run was handed over or lost, or goes on. */
+  left: LaneLeft | undefined;
+  /** It has taken in what it has no time left to read: another attempt goes on with that. */
+  hasUnread = false;
   readonly #run: ClaimedRun;
   readonly #deps: RecorderDeps;
   readonly #held: Held;
@@ -107,7 +109,6 @@ export class RunRecorder {
   #boundary: Boundary | undefined;
   #receipts: readonly SendReceipt[] = [];
   #toolFailure: { readonly tool: string } | undefined;
-  #left: LaneLeft | undefined;
   #failure: ModelFailure | undefined;
   #isOver = false;
 
@@ -116,11 +117,6 @@ export class RunRecorder {
     this.#deps = deps;
     this.#held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
     this.#turnStartedAt = deps.clock.now();
-  }
-
-  /** How the lane was left; undefined when the run was handed over or lost. */
-  get left(): LaneLeft | undefined {
-    return this.#left;
   }
 
   /** What an earlier holder of this run has sent and the next answer need not repeat. */
@@ -223,7 +219,7 @@ export class RunRecorder {
     probe.reach('tool-started');
   }
 
-  async #toolEnd({ callId, name, result, isError }: ToolEnd): Promise<void> {
+  async #toolEnd({ callId, name, result, isError }: EventOf<'tool_execution_end'>): Promise<void> {
     const { clock, store, probe, onTool, isLeaving } = this.#deps;
     const turn = this.#toolTurn;
     const call = turn?.calls.get(callId);
@@ -244,7 +240,7 @@ export class RunRecorder {
     probe.reach('tool-finished');
   }
 
-  async #toolTurnEnd({ message, toolResults }: TurnEnd): Promise<void> {
+  async #toolTurnEnd({ message, toolResults }: EventOf<'turn_end'>): Promise<void> {
     const turn = this.#toolTurn;
     if (!turn) return;
     this.#toolTurn = undefined;
@@ -258,7 +254,7 @@ export class RunRecorder {
     this.#reach(await this.#deps.store.write(endToolTurn, ended));
   }
 
-  async #answerEnd({ message }: TurnEnd): Promise<void> {
+  async #answerEnd({ message }: EventOf<'turn_end'>): Promise<void> {
     const finish = finishReasonOf(message.parts);
     // A broken turn ends the run; `agent_end` writes it down with its reason.
     if (finish !== 'end_turn' && finish !== 'max_tokens') return;
@@ -311,12 +307,14 @@ export class RunRecorder {
     });
   }
 
-  async #agentEnd(event: AgentEnd): Promise<void> {
+  async #agentEnd(event: EventOf<'agent_end'>): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
     const { live, store, log, start, mayGoOn, stopReason } = this.#deps;
     const reason = stopReason();
-    if (reason === 'handover' || reason === 'lost') return;
+    // The loop ends like this when its time was over as its last answer was stored.
+    this.hasUnread = event.reason === 'natural' && (this.#boundary?.steers.length ?? 0) > 0;
+    if (reason === 'handover' || reason === 'lost' || this.hasUnread) return;
     const cut = { runId: this.#run.runId, end: event.reason, stop: reason, detail: event.detail };
     log[reason === undefined ? 'warn' : 'info'](cut, 'run.cut');
     const standing = await live.settle();
@@ -338,7 +336,7 @@ export class RunRecorder {
 
   /** What a person stopped is cancelled without a word; every other end is told. */
   #ending(
-    event: AgentEnd,
+    event: EventOf<'agent_end'>,
     reason: StopReason | undefined,
   ): { outcome: Outcome; outcomeReason: string; parts: readonly ReplyPart[] } {
     if (reason !== undefined) return { outcome: 'cancelled', outcomeReason: reason, parts: [] };
@@ -360,7 +358,7 @@ export class RunRecorder {
   }
 
   #end(next: LaneNext, nextRun?: ClaimedRun): void {
-    this.#left = nextRun ? { ...next, nextRun } : next;
+    this.left = nextRun ? { ...next, nextRun } : next;
     this.#isOver = true;
     this.#deps.probe.reach('finished');
   }
