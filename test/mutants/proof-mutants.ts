@@ -87,4 +87,16 @@ export const proofMutants: readonly Mutant[] = [
     ],
     test: { file: 'test/store/durability.test.ts', name: 'has reached the disk before it counts' },
   },
+  {
+    name: 'a run ends although it has just taken a message in',
+    invariant: 'what was taken is answered or its end is told',
+    edits: [
+      {
+        file: 'src/runs/recorder.ts',
+        find: "if (reason === 'handover' || reason === 'lost' || this.hasUnread) return;",
+        replace: "if (reason === 'handover' || reason === 'lost') return;",
+      },
+    ],
+    test: { file: 'test/runs/time-over.test.ts', name: 'is gone on with, and that message is answered' },
+  },
 ];

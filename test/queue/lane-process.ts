@@ -78,7 +78,10 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
         yield completes('end_turn');
       },
     };
-    const deps = { ...runDeps(store, { active, model, tools: [] }), start: motion.start };
+    const some = runDeps(store, { active, model, tools: [] });
+    // A run that is steered on and on takes its time on a loaded machine, and no end of it is to cut it short.
+    const limits = { ...some.settings.limits, runTimeoutMs: 3_600_000, turns: 10_000 };
+    const deps = { ...some, settings: { ...some.settings, limits }, start: motion.start };
     const driver = createLaneDriver({
       ...{ store, holder, clock: systemClock, log: silentLog, probe: noProbe, wakes },
       ...{ notices: noticesFor('en'), leaseMs, maxTries: 3, maxRuns: 5, maxHoldMs: 60_000 },
