@@ -163,7 +163,7 @@ inline rest(s) {
 }
 
 inline append(m) {
-  assert(!gone[EVENT(m)]);                               /* taken once */
+  assert(!gone[EVENT(m)]);                        /* taken once */
   assert(m > last);                               /* in the order of arrival */
   gone[EVENT(m)] = 1; last = m
 }
@@ -214,7 +214,7 @@ inline end_taken(r, answered) {
   :: i <= MESSAGES ->
      if
      :: state[i] == TAKEN && takenBy[i] == r ->
-        assert(said[EVENT(i)] == answered);              /* the outcome is true */
+        assert(said[EVENT(i)] == answered);       /* the outcome is true */
         state[i] = ENDED; takenBy[i] = 0
      :: else
      fi;
@@ -339,7 +339,7 @@ inline hold(s) {
 inline claim(s) {
   if
   :: parked -> rest(s)
-  :: !parked && !may_claim(s) -> set(timer); rest(s)                                         /* busy */
+  :: !parked && !may_claim(s) -> set(timer); rest(s)     /* busy */
   :: else ->
      held[s] = 0;
      if
@@ -355,11 +355,11 @@ inline claim(s) {
            assert(false);
 #endif
            return_kept(openRun);
-           end_taken(openRun, false);                                                        /* given up */
+           end_taken(openRun, false);             /* given up */
            forget_run(openRun);
            free_lane();
            rest(s);
-           at[s] = WOKEN                                                                     /* again */
+           at[s] = WOKEN                          /* again */
         :: else ->
            hold(s);
            at[s] = (cancel -> STOPS : RECOVERS)
@@ -379,8 +379,8 @@ inline claim(s) {
 #endif
      :: else ->
         if
-        :: SOME(waits) -> set(timer)                                                         /* armed */
-        :: else                                                                              /* resting */
+        :: SOME(waits) -> set(timer)              /* armed */
+        :: else                                   /* resting */
         fi;
         free_lane();
         rest(s)
@@ -395,7 +395,7 @@ inline say(s) {
   i = from[s] + 1;
   do
   :: i <= upTo[s] ->
-     assert(!said[EVENT(i)]);                            /* answered once */
+     assert(!said[EVENT(i)]);                     /* answered once */
      said[EVENT(i)] = (takenBy[i] == mine[s]);
      i++
   :: else -> break
@@ -463,9 +463,12 @@ end:
 #endif
        :: else -> at[s] = READS
        fi }
+  /* One that waits for somebody may be asked for again, if that does no harm. */
+  :: d_step { at[s] == RECOVERS && may_write(s) && callOf == mine[s] && call == STARTED && callWaits -> at[s] = REDONE }
   :: d_step { at[s] == REDOES -> assert(!acted); acted = 1; at[s] = REDONE }
   :: d_step { at[s] == REDONE && !may_write(s) -> rest(s) }
-  :: d_step { at[s] == REDONE && may_write(s) && !callWaits -> assert(in_turn(s)); call = DONE; callOf = 0; at[s] = READS }
+  :: d_step { at[s] == REDONE && may_write(s) && !callWaits ->
+       assert(in_turn(s)); call = DONE; callOf = 0; at[s] = READS }
   :: d_step { at[s] == REDONE && may_write(s) && callWaits -> park(s) }
 
   /* readHistory: no read asks for the epoch. */

@@ -152,6 +152,7 @@ function documentsOf(root: string): readonly string[] {
     ...inFolder('channels'),
     ...inFolder('plugins'),
     ...inFolder('bench'),
+    ...inFolder('proof'),
   ];
 }
 
