@@ -11,6 +11,7 @@ import { editItem } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
 import { readWaitingItems } from '../../src/store/items/read-waiting-items.ts';
 import { readUntold } from '../../src/store/lanes/receipts.ts';
+import { recoverRun } from '../../src/store/lanes/recover-run.ts';
 import { readNews } from '../../src/store/lanes/steer.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { migrate } from '../../src/store/migrate.ts';
@@ -125,6 +126,17 @@ it('frees what a dead process held without reading every lane', async () => {
   // Of lanes only those that are held, of parts only the open ones; accounts are few.
   const isWhole = /^SCAN (?!accounts$|.*USING (?:COVERING )?INDEX (?:outboxOpen|lanesUnfinished))/;
   expect(plans.filter((detail) => isWhole.test(detail))).toEqual([]);
+});
+
+it('recovers a run without reading what other sessions have said', async () => {
+  const worker = aWorker(store);
+  await worker.accept(aMessage({ conversation: 'emil', text: 'hello' }));
+  const run = await worker.claimRun(aLane('emil').key);
+  asked.clear();
+  await store.write(recoverRun, run);
+  const plans = [...asked].filter((sql) => sql.startsWith('select')).flatMap(planOf);
+  expect(plans.length).toBeGreaterThan(2);
+  expect(plans.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);
 });
 
 function planOf(sql: string): readonly string[] {

@@ -33,6 +33,8 @@ export async function takeStock(tx: Tx, runId: string): Promise<readonly OpenCal
   const unfinished = await tx.db
     .selectFrom('transcript')
     .select(['id', 'parts'])
+    // The transcript is ordered by session: without it all that was ever said would be read.
+    .where('sessionId', '=', (eb) => eb.selectFrom('runs').select('sessionId').where('runs.id', '=', runId))
     .where('runId', '=', runId)
     .where('role', '=', 'assistant')
     .where('isFinished', '=', 0)
