@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from './database.ts';
 import { conversationOf } from './message.ts';
 
 /** So few at once, so that the processes that write to the same file meanwhile do not wait long. */
 const atOnce = 5_000;
+const patienceMs = 30_000;
 
 /** Lanes that are there already (at least lane 0, the pattern), and how many there are to be. */
 export type Seeding = { readonly from: number; readonly to: number };
@@ -33,6 +35,7 @@ const others: ReadonlySet<string> = new Set(['boots', 'accounts']);
 
 /** Every row that names lane 0's conversation, or an id that such a row names. */
 export async function readPattern(database: Database): Promise<Pattern> {
+  await untilAtRest(database);
   const all: Row[] = [];
   for (const table of await database.tables()) {
     if (others.has(table)) continue;
@@ -44,6 +47,18 @@ export async function readPattern(database: Database): Promise<Pattern> {
     throw new Error('the pattern is not one lane');
   const ids = new Set(own.flatMap((row) => textOf(row).match(uuid) ?? []));
   return all.filter((row) => own.includes(row) || (textOf(row).match(uuid) ?? []).some((id) => ids.has(id)));
+}
+
+/** An answer arrives a moment before the store knows it; until then its delivery is held. */
+async function untilAtRest(database: Database): Promise<void> {
+  for (const until = Date.now() + patienceMs; ; await sleep(50)) {
+    const [row] = await database.query(
+      `select (select count(*) from outbox where state in ('pending', 'sending'))
+         + (select count(*) from lanes where "runId" is not null) as busy`,
+    );
+    if (Number(row?.busy) === 0) return;
+    if (Date.now() > until) throw new Error('lane 0 does not come to rest');
+  }
 }
 
 function copyOf(database: Database, { table, values }: Row): string {
