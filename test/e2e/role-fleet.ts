@@ -36,9 +36,11 @@ export async function startFleet(
   const configPath = join(home, 'parley.config.json');
   const channels = { telegram: { pollSeconds: 5 }, web: { enabled: false }, terminal: { enabled: false } };
   await writeFile(configPath, JSON.stringify({ access: { dmPolicy: 'open' }, channels, ...config }));
-  const processes: ParleyProcess[] = [];
+  const processes: Promise<ParleyProcess>[] = [];
   atEnd(async () => {
-    await Promise.all(processes.map((one) => one.kill()));
+    // One that is only just starting is waited for, or it would outlive the test.
+    const begun = await Promise.allSettled(processes);
+    await Promise.all(begun.map((one) => (one.status === 'fulfilled' ? one.value.kill() : undefined)));
     await telegram.close();
     await model.close();
     await rm(home, { recursive: true, force: true, maxRetries: 5 });
@@ -50,7 +52,7 @@ export async function startFleet(
     start: async (role, { folder = 'data', ...options } = {}) => {
       const dataDir = join(home, folder);
       await mkdir(dataDir, { recursive: true });
-      const started = await startParley({
+      const starting = startParley({
         ...options,
         ...(role !== 'all' && { role }),
         dataDir,
@@ -64,8 +66,8 @@ export async function startFleet(
           ...env,
         },
       });
-      processes.push(started);
-      return started;
+      processes.push(starting);
+      return starting;
     },
   };
 }
