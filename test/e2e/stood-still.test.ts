@@ -37,7 +37,7 @@ describe.skipIf(databaseServer === undefined)('a worker that stands still', () =
       says(parleys, next);
       await untilSaid(parleys, answerTo(next));
       await parleys.untilAtRest(2, 60_000);
-      await until(() => /run\.superseded|"stop":"lost"/.test(parleys.logOf('still')), {
+      await until(() => /run\.(superseded|interrupted)|"stop":"lost"/.test(parleys.logOf('still')), {
         what: 'it notices that it was overtaken',
       });
 
