@@ -46,6 +46,18 @@ export const modeMutants: readonly Mutant[] = [
     test: { file: kept, name: 'is cancelled by its own sender’s /stop' },
   },
   {
+    name: 'steer given back to somebody whose access ended',
+    invariant: 'what somebody has steered in ends with their access',
+    edits: [
+      {
+        file: 'src/store/access/revoke-access.ts',
+        find: '    await forgoKept(tx, lane.runId, (row) => row.account === account && row.senderId === peerId);\n',
+        replace: '',
+      },
+    ],
+    test: { file: 'test/store/access.test.ts', name: 'does not let a message wait again that was steered' },
+  },
+  {
     name: 'summary outlives /stop',
     invariant: '/stop cancels what the cap has summarised too',
     edits: [

@@ -1,8 +1,10 @@
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { hasCode } from '../../src/contracts/errors.ts';
 import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
+import { endRun } from '../../src/store/lanes/commit-answer.ts';
+import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { aBot, anApproval, approve, readAccessRows } from './access-builders.ts';
-import { aWorker, unique } from './builders.ts';
+import { aWorker, framing, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 
@@ -175,7 +177,32 @@ describeEachDatabase('a revocation', (open, beside) => {
     }
     const { cancels } = await revoke(eve);
     expect(cancels).toEqual([{ runId: runs.get(eve), reason: 'stop' }]);
-    expect(await revoke(eve)).toEqual({ people: 0, requests: 0, cancels: [] });
+    expect(await revoke(eve)).toEqual({ people: 0, requests: 0, cancels: [], wakes: [] });
+  });
+
+  it('does not let a message wait again that was steered into a run under steer-backlog', async () => {
+    const peer = unique('eve');
+    const bot = await letIn(peer);
+    await bot.says(peer, 'user');
+    const { key } = bot.laneOf(peer);
+    const overrides = '{"mode":"steer-backlog"}';
+    await beside.sql(
+      `update lanes set mode = 'steer-backlog', overrides = '${overrides}' where key = '${key}'`,
+    );
+    const run = await aWorker(open()).claimRun(key, 60_000);
+    await bot.says(peer, 'user');
+    await open().write(takeSteers, { ...run, framing, delivery: 'all' });
+    await revoke(peer);
+    const ending = {
+      endReason: 'stop',
+      detail: undefined,
+      message: undefined,
+      parts: [],
+      preview: undefined,
+    };
+    const outcome = { outcome: 'cancelled', outcomeReason: 'stop' } as const;
+    await open().write(endRun, { ...run, ...ending, ...outcome, mayGoOn: false });
+    expect(await outcomes(key)).toEqual(['ended cancelled stop', 'ended cancelled stop']);
   });
 
   it('that meets a message leaves it refused, or not taken in at all', { timeout: 120_000 }, async () => {
