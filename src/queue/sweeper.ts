@@ -2,6 +2,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/command.ts';
 import { closeBundles, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
+import { readHeadDue } from '../store/lanes/waiting-rows.ts';
 import type { Wakes } from './wakes.ts';
 
 export type SweeperDeps = {
@@ -53,7 +54,8 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
       try {
         await deps.bury();
         const sweep = await deps.store.read(readSweep, { after });
-        setInMotion(deps, sweep, watch);
+        setInMotion(deps, sweep);
+        await raiseAlarms(deps, sweep, watch);
         after = sweep.next;
         // What waited while no process was there is about to be taken.
         if (sweeps > 0) await deps.tellWaiting?.();
@@ -94,7 +96,7 @@ type Watch = {
   readonly alarmed: Set<string>;
 };
 
-function setInMotion(deps: SweeperDeps, sweep: Sweep, watch: Watch): void {
+function setInMotion(deps: SweeperDeps, sweep: Sweep): void {
   const { store, wakes, log, contextLimit } = deps;
   for (const lane of sweep.lanes) {
     const isLate = lane.isAbandoned || sweep.now - lane.waitingSince > wakeMs;
@@ -107,14 +109,14 @@ function setInMotion(deps: SweeperDeps, sweep: Sweep, watch: Watch): void {
       .write(closeBundles, { laneKeys: sweep.expiredBundles, limit: contextLimit })
       .catch((error: unknown) => log.warn({ error }, 'sweep.bundles-failed'));
   }
-  raiseAlarms(deps, sweep, watch);
 }
 
-function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): void {
+async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promise<void> {
   const { log, clock, onAlarm } = deps;
   const { seen, found, alarmed } = watch;
   const now = clock.now();
-  for (const { laneKey, waitingSince } of sweep.lanes) {
+  for (const lane of sweep.lanes) {
+    const { laneKey, waitingSince } = lane;
     // Its first row is the one that counts; others may stand on a later page.
     if (found.has(laneKey)) continue;
     found.add(laneKey);
@@ -124,12 +126,24 @@ function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): void {
     seen.set(laneKey, { since, waitingSince });
     const waitedMs = now - since;
     if (waitedMs <= alarmAfterMs || alarmed.has(laneKey) || alarmed.size >= maxAlarms) continue;
+    if (await isBehindLater(deps, sweep, lane)) continue;
     alarmed.add(laneKey);
     log.error({ laneKey, waitedMs }, 'lane.alarm');
     onAlarm(laneKey, waitedMs);
   }
   // Only at the end of all pages is it known which lanes wait no more.
   if (sweep.next === undefined) forgetOthers(deps, watch);
+}
+
+/** A message is due and waits all the same: for the files of the one in front of it, which has until then. */
+async function isBehindLater(
+  { store }: SweeperDeps,
+  { now }: Sweep,
+  { laneKey, isAbandoned }: Sweep['lanes'][number],
+): Promise<boolean> {
+  if (isAbandoned) return false;
+  const headDueAt = await store.read(readHeadDue, { laneKey });
+  return headDueAt !== undefined && headDueAt > now;
 }
 
 function forgetOthers({ onAlarmOver }: SweeperDeps, { seen, found, alarmed }: Watch): void {

@@ -69,6 +69,24 @@ it('raises one alarm for a lane that nobody works on for 10 s', async () => {
   expect(told).toEqual([`${key} waits true`, `${key} goes on`]);
 });
 
+it('raises no alarm for a lane whose head waits for its files', async () => {
+  const { store, time, alarms, woken } = await anHourLater();
+  const conversation = 'files';
+  const content = { text: 'see', prompt: 'see', sender: { id: 'ann', name: 'ann' }, sentAt: 1 };
+  const photo = { kind: 'image', ref: 'photo' } as const;
+  const worker = aWorker(store);
+  const item = { content: { ...content, attachments: [photo] } };
+  await worker.accept(aMessage({ conversation, text: 'see', item }));
+  await worker.accept(aMessage({ conversation, text: 'and?' }));
+  const { key } = aLane(conversation);
+  await vi.waitUntil(() => woken.includes(key), { timeout: patienceMs });
+  time.aheadMs += 10_001;
+  await vi.waitUntil(() => alarms.length > 0, { timeout: patienceMs });
+  const seen = woken.length;
+  await vi.waitUntil(() => woken.length > seen + 6, { timeout: patienceMs });
+  expect(alarms).toEqual([{ laneKey: aLane('c').key, waitedMs: expect.any(Number) }]);
+});
+
 it('raises no alarm for a lane that was worked on between two looks', async () => {
   const looks: (() => void)[] = [];
   const { store, time, alarms } = await anHourLater((_, signal) => {

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import type { Tx } from '../command.ts';
+import type { StoreQuery, Tx } from '../command.ts';
 import { type InboxContent, json } from '../json.ts';
 import { isOpenItem } from '../open-rows.ts';
 import { prepared, type Slots } from '../prepared.ts';
@@ -25,6 +25,12 @@ export async function readWaiting(tx: Tx, laneKey: string): Promise<readonly Wai
     if (bundle !== null) dueAt.set(bundle, Math.max(own, dueAt.get(bundle) ?? 0));
   return rows.map((row) => waitingRow({ ...row, dueAt: dueAt.get(row.bundle ?? '') ?? row.dueAt }));
 }
+
+/** When the lane's head may be taken, by the database's clock; undefined when nothing waits. What stands behind it may be due before it. */
+export const readHeadDue: StoreQuery<{ readonly laneKey: string }, number | undefined> = {
+  query: 'readHeadDue',
+  run: async (tx, { laneKey }) => (await readWaiting(tx, laneKey))[0]?.dueAt,
+};
 
 const columns = [
   'id',
