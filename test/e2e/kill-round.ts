@@ -37,7 +37,7 @@ const points: readonly KillPoint[] = [
 /** Of one person; so that no request grows long. */
 const perPerson = 20;
 /** Said and not answered yet, at most. */
-const inFlight = 150;
+const inFlight = 50;
 
 export async function playKillRound({ kills, messages, seed }: KillRound): Promise<KillReport> {
   const random = createRandom(seed);
