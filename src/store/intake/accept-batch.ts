@@ -7,6 +7,7 @@ import { insertPart } from '../delivery/insert-part.ts';
 import { insertRow } from '../insert-row.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
+import { lockLanes } from '../lanes/lane-row.ts';
 import { changeLinks } from '../links/change-links.ts';
 import { proveLinks } from '../links/read-links.ts';
 import { prepared, type Slots } from '../prepared.ts';
@@ -41,6 +42,7 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
     await moveCursorAt(tx, input);
     await proveStandings(tx, input);
     if (input.links) await proveLinks(tx, input.links);
+    await lockLanes(tx, lanesOf(input));
     const effects = noEffects();
     const acceptances: Acceptance[] = [];
     for (const proposal of input.proposals)
@@ -50,6 +52,14 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
     return { acceptances, effects, runs };
   },
 };
+
+function lanesOf({ proposals }: AcceptInput): readonly string[] {
+  const keys = proposals.flatMap(({ decision }) => {
+    if (decision.kind === 'accept') return [decision.item.lane.key];
+    return decision.kind === 'command' ? [decision.lane.key] : [];
+  });
+  return [...new Set(keys)];
+}
 
 /** Locks the account under the caller's lease; its cursor moves at once, and counts with the commit. */
 async function moveCursorAt(tx: Tx, { account, epoch, holder, cursor }: AcceptInput): Promise<void> {

@@ -14,6 +14,13 @@ export async function lockLane(tx: Tx, key: string): Promise<Lane | undefined> {
   return lockedLane.first(tx, { key });
 }
 
+/** Several lanes are locked in key order, so that two steps never wait for each other. One writer has no order to keep. */
+export async function lockLanes(tx: Tx, keys: readonly string[]): Promise<void> {
+  if (tx.dialect !== 'postgres' || keys.length < 2) return;
+  const lanes = tx.db.selectFrom('lanes').select('key').where('key', 'in', keys);
+  await lanes.orderBy('key').forUpdate().execute();
+}
+
 const lockedLane = prepared((db, of: Slots<{ key: string }>, dialect) => {
   const query = db.selectFrom('lanes').selectAll().where('key', '=', of.key);
   return dialect === 'postgres' ? query.forUpdate() : query;
