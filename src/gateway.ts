@@ -170,7 +170,7 @@ type Moved = {
 };
 
 /** What is due is set in motion here, or where it can be: the other processes are told. */
-function joinMotion({ motion, live, timelines, log }: Base, moved: Moved): void {
+function joinMotion({ motion, live, timelines, log, meters }: Base, moved: Moved): void {
   const { active, wakes, deliverer, fetcher, host, workers, sweeper } = moved;
   motion.connect({
     cancel: (runId, reason) => {
@@ -182,7 +182,10 @@ function joinMotion({ motion, live, timelines, log }: Base, moved: Moved): void 
     },
     fetch: fetcher.fetch,
     changed: (laneKey) => timelines.publish(laneKey, { kind: 'changed' }),
-    overflowed: (overflow) => log.info(overflow, 'queue.overflow'),
+    overflowed: (overflow) => {
+      log.info(overflow, 'queue.overflow');
+      meters.overflowed(overflow.drop);
+    },
     reserve: (most) => workers?.reserve('main', most),
   });
   live.listen((event) => {

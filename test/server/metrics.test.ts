@@ -145,6 +145,17 @@ it('do not hide a fault of their own as an outage', async () => {
   await expect(metrics.metrics()).rejects.toThrow('no such column');
 });
 
+it('count what came to a full lane, from the first request on', async () => {
+  const away = { read: () => Promise.reject(new ParleyError('store_unavailable', 'away')) };
+  const metrics = createMetrics({ store: away as never, clock: systemClock, isRedisReady: () => true });
+  metrics.overflowed('summarize');
+  await metrics.metrics();
+  metrics.overflowed('new');
+  const figures = await read(metrics);
+  expect(figures.get('parley_queue_overflows_total{drop="new"}')).toBe(1);
+  expect(figures.has('parley_queue_overflows_total{drop="summarize"}')).toBe(false);
+});
+
 it('count deliveries and their latency from the first request on', async () => {
   const away = { read: () => Promise.reject(new ParleyError('store_unavailable', 'away')) };
   const metrics = createMetrics({ store: away as never, clock: systemClock, isRedisReady: () => true });

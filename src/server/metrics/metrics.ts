@@ -5,6 +5,8 @@ export interface Metrics {
   metrics(): Promise<string>;
   /** Costs nothing until somebody has asked for the metrics once. */
   delivered(part: DeliveredPart): void;
+  /** A lane was full and something gave way; costs as little. */
+  overflowed(drop: string): void;
 }
 
 /** Nothing is loaded, counted or kept before the first call of `metrics`: a process nobody asks stays as small. */
@@ -22,5 +24,6 @@ export function createMetrics(deps: MetricsDeps): Metrics {
       return (await loading).text();
     },
     delivered: (part) => registry?.delivered(part),
+    overflowed: (drop) => registry?.overflowed(drop),
   };
 }

@@ -25,6 +25,7 @@ export type DeliveredPart = {
 export interface Registry {
   text(): Promise<string>;
   delivered(part: DeliveredPart): void;
+  overflowed(drop: string): void;
 }
 
 /** A database that does not even refuse is away. */
@@ -47,6 +48,12 @@ export function createRegistry(deps: MetricsDeps): Registry {
     labelNames: ['channel', 'result'],
     registers: [registry],
   });
+  const overflows = new Counter({
+    name: 'parley_queue_overflows_total',
+    help: 'Messages that came to a full lane, by what then gave way.',
+    labelNames: ['drop'],
+    registers: [registry],
+  });
   const tallies = createTallies(deps);
   const count = async (): Promise<Counted> => ({
     open: await deps.store.read(readOpenCounts, {}),
@@ -67,6 +74,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
       tries.inc({ channel, result });
       if (result === 'sent') deliveries.observe({ channel }, ageMs / 1000);
     },
+    overflowed: (drop) => overflows.inc({ drop }),
   };
 }
 
