@@ -13,6 +13,15 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .where(sql.ref('state'), '=', sql.lit('waiting'))
     .where(sql.ref('receiptAt'), 'is', null)
     .execute();
+  // Nobody looks for what no run has taken, and nobody for the runs of a lane: fewer pages for each message.
+  await db.schema.dropIndex('inboxRun').execute();
+  await db.schema
+    .createIndex('inboxRun')
+    .on('inbox')
+    .column('runId')
+    .where(sql.ref('runId'), 'is not', null)
+    .execute();
+  await db.schema.dropIndex('runsLane').ifExists().execute();
   // By due time and lane, so that a page of it can be told from the next one.
   await db.schema.dropIndex('inboxDue').execute();
   await db.schema
