@@ -64,7 +64,6 @@ export const accountMutants: readonly Mutant[] = [
       },
     ],
     test: { file: 'test/store/why.test.ts', name: 'leads back from what was sent' },
-    isSample: true,
   },
   {
     name: 'a database that is full or read-only called ready',

@@ -79,7 +79,6 @@ export const discordMutants: readonly Mutant[] = [
       },
     ],
     test: { file: sending, name: 'whose answer was lost is repeated under its nonce' },
-    isSample: true,
   },
   {
     name: 'the library repeats by itself',

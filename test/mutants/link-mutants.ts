@@ -57,7 +57,6 @@ export const linkMutants: readonly Mutant[] = [
       },
     ],
     test: { file: shared, name: 'is what the least trusted of them may' },
-    isSample: true,
   },
   {
     name: 'links not proved again',

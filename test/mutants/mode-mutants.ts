@@ -19,7 +19,6 @@ export const modeMutants: readonly Mutant[] = [
       },
     ],
     test: { file: kept, name: 'is not consumed by an answer that was finished and never said' },
-    isSample: true,
   },
   {
     name: 'steer given back and left in the transcript',

@@ -295,7 +295,6 @@ export const mutants: readonly Mutant[] = [
       },
     ],
     test: { file: lanes, name: 'calls a part that was found in sending unknown' },
-    isSample: true,
   },
   {
     name: 'calls that had begun taken for calls that had not',
@@ -347,7 +346,6 @@ export const mutants: readonly Mutant[] = [
       file: 'test/replies/stream-guard.test.ts',
       name: 'shows only beginnings of what is sent in the end',
     },
-    isSample: true,
   },
   {
     name: 'access by user name',
@@ -361,7 +359,6 @@ export const mutants: readonly Mutant[] = [
       },
     ],
     test: { file: 'test/inbound/authorise.test.ts', name: 'cannot even see a name' },
-    isSample: true,
   },
   {
     name: 'results in completion order',

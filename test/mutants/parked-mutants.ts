@@ -29,7 +29,6 @@ export const parkedMutants: readonly Mutant[] = [
       },
     ],
     test: { file: store, name: 'does not park when its call was settled before' },
-    isSample: true,
   },
   {
     name: 'cancel flag unread by the step that parks',

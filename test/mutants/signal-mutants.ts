@@ -16,7 +16,6 @@ export const signalMutants: readonly Mutant[] = [
       },
     ],
     test: { file: receiving, name: 'says that a message is lost when neither store nor disk can take it' },
-    isSample: true,
   },
   {
     name: 'newer messages pass those in the spool',

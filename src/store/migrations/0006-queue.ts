@@ -2,6 +2,13 @@ import { type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 
 /** What the queue keeps of each waiting message, of parked runs, and of the processes that share the store. */
 export async function up(db: Kysely<unknown>): Promise<void> {
+  await extendInbox(db);
+  await extendRuns(db);
+  await createItemChanges(db);
+  await indexEvents(db);
+}
+
+async function extendInbox(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('inbox').addColumn('receiptAt', 'bigint').execute();
   await db.schema.alterTable('inbox').addColumn('answer', 'text').execute();
   await db.schema.alterTable('inbox').addColumn('isKept', 'integer', fromZero).execute();
@@ -13,7 +20,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .where(sql.ref('state'), '=', sql.lit('waiting'))
     .where(sql.ref('receiptAt'), 'is', null)
     .execute();
-  // Nobody looks for what no run has taken, and nobody for the runs of a lane: fewer pages for each message.
+  // Nobody looks for what no run has taken: one page less to write for each message.
   await db.schema.dropIndex('inboxRun').execute();
   await db.schema
     .createIndex('inboxRun')
@@ -21,7 +28,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .column('runId')
     .where(sql.ref('runId'), 'is not', null)
     .execute();
-  await db.schema.dropIndex('runsLane').ifExists().execute();
   // By due time and lane, so that a page of it can be told from the next one.
   await db.schema.dropIndex('inboxDue').execute();
   await db.schema
@@ -37,6 +43,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .where(sql.ref('state'), 'in', [sql.lit('held'), sql.lit('waiting')])
     .where(sql.ref('isFetching'), '=', sql.lit(1))
     .execute();
+}
+
+async function extendRuns(db: Kysely<unknown>): Promise<void> {
+  // Nobody asks for the runs of a lane.
+  await db.schema.dropIndex('runsLane').ifExists().execute();
   await db.schema.alterTable('runs').addColumn('parkedAt', 'bigint').execute();
   await db.schema.alterTable('runs').addColumn('parkReason', 'text').execute();
   await db.schema.alterTable('runs').addColumn('workedMs', 'bigint', fromZero).execute();
@@ -44,6 +55,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .alterTable('boots')
     .addColumn('role', 'text', (column) => column.notNull().defaultTo('all'))
     .execute();
+}
+
+async function createItemChanges(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('itemChanges')
     .addColumn('id', 'text', (column) => column.primaryKey())
@@ -54,6 +68,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('at', 'bigint', required)
     .execute();
   await db.schema.createIndex('itemChangesOf').on('itemChanges').column('inboxId').execute();
+}
+
+async function indexEvents(db: Kysely<unknown>): Promise<void> {
   // The events of a message: what an edit of an unknown message and `parley why` look for.
   await db.schema
     .createIndex('ledgerMessage')
