@@ -5,9 +5,13 @@ type Starter = {
   startPostgres(over: Readonly<Record<string, string>>): Promise<{ url: string; stop(): Promise<void> }>;
 };
 
-/** That of BENCH_DATABASE_URL, or one of its own that flushes every commit; undefined when there is no server program. */
+/**
+ * That of BENCH_DATABASE_URL, or one of its own that flushes every commit; undefined when the variable says
+ * `off`, or there is no server program.
+ */
 export async function findPostgres(): Promise<Cluster | undefined> {
   const { BENCH_DATABASE_URL: url } = process.env;
+  if (url === 'off') return undefined;
   if (url) return { url, stop: async () => undefined };
   // The tests' cluster, whose speed lies in what is switched off there.
   const path = new URL('../../scripts/test-postgres.mjs', import.meta.url).href;
