@@ -1,30 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/contracts/clock.ts';
 import { createActiveRuns, type StopReason } from '../../src/runs/active-runs.ts';
-import type { Store } from '../../src/store/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { openOwnStore } from './own-store.ts';
 
 describe('the runs of a process', () => {
-  let dataDir = '';
-  let opened: Store | undefined;
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-active-'));
-    opened = await openStore({ kind: 'sqlite', dataDir });
-  });
-  afterAll(async () => {
-    await opened?.close();
-    await rm(dataDir, { recursive: true, force: true });
-  });
-  const store = () => {
-    if (!opened) throw new Error('the store is not open');
-    return opened;
-  };
+  const store = openOwnStore();
 
   const activeRuns = () =>
     createActiveRuns({

@@ -1,31 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { executeRun } from '../../src/runs/execute-run.ts';
-import type { Store } from '../../src/store/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { readHistory } from '../../src/store/transcript/read-transcript.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { openOwnStore } from './own-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
 describe('a run that is handed over while its tools work', () => {
-  let dataDir = '';
-  let opened: Store | undefined;
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-handover-'));
-    opened = await openStore({ kind: 'sqlite', dataDir });
-  });
-  afterAll(async () => {
-    await opened?.close();
-    await rm(dataDir, { recursive: true, force: true });
-  });
-  const store = () => {
-    if (!opened) throw new Error('the store is not open');
-    return opened;
-  };
+  const store = openOwnStore();
 
   /** Runs the lane's next or unfinished run in a process that is asked to stop while the tool `slow` works. */
   const play = async (

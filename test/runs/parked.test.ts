@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/contracts/clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import type { CallRef, SettleCall, Tool } from '../../src/contracts/tool.ts';
@@ -10,7 +7,6 @@ import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { createSettleCall } from '../../src/runs/settle-call.ts';
 import type { Store } from '../../src/store/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
@@ -18,23 +14,11 @@ import { until } from '../e2e/until.ts';
 import { aCommand, aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { openOwnStore } from './own-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
 describe('a run whose call waits for an answer from outside', () => {
-  let dataDir = '';
-  let opened: Store | undefined;
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-parked-'));
-    opened = await openStore({ kind: 'sqlite', dataDir });
-  });
-  afterAll(async () => {
-    await opened?.close();
-    await rm(dataDir, { recursive: true, force: true });
-  });
-  const store = () => {
-    if (!opened) throw new Error('the store is not open');
-    return opened;
-  };
+  const store = openOwnStore();
 
   /** One lane with one message, a process that works it, and a tool `ask` that waits. */
   const open = async (

@@ -1,35 +1,18 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { FinishReason, MessagePart } from '../../src/contracts/message.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
-import type { Store } from '../../src/store/command.ts';
 import { postParts } from '../../src/store/delivery/post-part.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn } from '../../src/store/lanes/commit-turn.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
+import { openOwnStore } from './own-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
 describe('a run that a crash left unfinished', () => {
-  let dataDir = '';
-  let opened: Store | undefined;
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-recover-'));
-    opened = await openStore({ kind: 'sqlite', dataDir });
-  });
-  afterAll(async () => {
-    await opened?.close();
-    await rm(dataDir, { recursive: true, force: true });
-  });
-  const store = () => {
-    if (!opened) throw new Error('the store is not open');
-    return opened;
-  };
+  const store = openOwnStore();
 
   /** Claims a run, writes its first tool turn, and is gone. */
   const crashBehindCalls = async (conversation: string, finish: FinishReason): Promise<void> => {

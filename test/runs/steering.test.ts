@@ -1,16 +1,12 @@
 /** Where a run takes in what was sent meanwhile: every boundary, with the real store under it. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ModelRequest } from '../../src/contracts/model.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
-import type { Store } from '../../src/store/command.ts';
 import type { NewItem } from '../../src/store/intake/proposal.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aLane, aMessage, aRoute, aWorker, unique } from '../store/builders.ts';
+import { openOwnStore } from './own-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
 type Sending = { send(text: string, item?: Partial<NewItem>): Promise<void> };
@@ -45,20 +41,10 @@ function newIn(requests: readonly ModelRequest[]): readonly (readonly string[])[
 }
 
 describe('a run takes in what was sent', () => {
-  let dataDir = '';
-  let opened: Store | undefined;
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-steering-'));
-    opened = await openStore({ kind: 'sqlite', dataDir });
-  });
-  afterAll(async () => {
-    await opened?.close();
-    await rm(dataDir, { recursive: true, force: true });
-  });
+  const ownStore = openOwnStore();
 
   async function play(playing: Playing) {
-    if (!opened) throw new Error('the store is not open');
-    const store = opened;
+    const store = ownStore();
     const conversation = unique('c');
     const lane = aLane(conversation);
     const worker = aWorker(store);
