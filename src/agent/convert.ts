@@ -16,19 +16,34 @@ export type LoadImage = (
 export function createConverter({ loadImage }: { readonly loadImage: LoadImage }) {
   return async (messages: readonly AgentMessage[]): Promise<readonly LlmMessage[]> => {
     const pairs = pairCalls(messages);
+    // All that has to be waited for, first: a long history is otherwise a wait for each of its messages.
+    const files = await loadFiles(messages, loadImage);
     const history = new History();
     for (const [index, message] of messages.entries()) {
       if (!isCounted(message) || message.role === 'tool') continue;
       if (message.role === 'assistant') {
         const calls = pairs[index] ?? [];
         history.assistant(assistantBlocks(message, calls));
-        history.user(await resultBlocks(calls, loadImage));
+        history.user(resultBlocks(calls, files));
       } else {
-        history.user(await userBlocks(message, loadImage));
+        history.user(userBlocks(message, files));
       }
     }
     return history.messages();
   };
+}
+
+/** What stands for each `binary` part. */
+type Files = ReadonlyMap<MessagePart, UserBlock>;
+
+async function loadFiles(messages: readonly AgentMessage[], loadImage: LoadImage): Promise<Files> {
+  const loading: Promise<readonly [MessagePart, UserBlock]>[] = [];
+  for (const { parts } of messages) {
+    for (const part of parts)
+      if (part.type === 'binary')
+        loading.push(binaryBlock(part.data, loadImage).then((block) => [part, block]));
+  }
+  return new Map(await Promise.all(loading));
 }
 
 /** Merges neighbours of one role and leaves out what is empty. */
@@ -94,7 +109,7 @@ function inputOf(json: string): object {
   }
 }
 
-async function resultBlocks(calls: readonly PairedCall[], loadImage: LoadImage): Promise<UserBlock[]> {
+function resultBlocks(calls: readonly PairedCall[], files: Files): UserBlock[] {
   const results = calls.map(
     ({ wireId, content, isError }): UserBlock => ({
       type: 'tool_result',
@@ -103,28 +118,26 @@ async function resultBlocks(calls: readonly PairedCall[], loadImage: LoadImage):
       isError,
     }),
   );
-  const images = await Promise.all(
-    calls.flatMap((call) => call.images.map((part) => blocksOf(part, loadImage))),
+  const images = calls.flatMap((call) => call.images.flatMap((part) => blocksOf(part, files)));
+  return [...results, ...images];
+}
+
+function userBlocks(message: AgentMessage, files: Files): readonly UserBlock[] {
+  const blocks = message.parts.flatMap((part) => blocksOf(part, files));
+  if (message.role === 'user') return blocks;
+  return blocks.map((block) =>
+    block.type === 'text' ? { ...block, text: `[Note from the gateway] ${block.text}` } : block,
   );
-  return [...results, ...images.flat()];
 }
 
-async function userBlocks(message: AgentMessage, loadImage: LoadImage): Promise<readonly UserBlock[]> {
-  const blocks = await Promise.all(message.parts.map((part) => blocksOf(part, loadImage)));
-  if (message.role === 'user') return blocks.flat();
-  return blocks
-    .flat()
-    .map((block) =>
-      block.type === 'text' ? { ...block, text: `[Note from the gateway] ${block.text}` } : block,
-    );
-}
-
-async function blocksOf(part: MessagePart, loadImage: LoadImage): Promise<readonly UserBlock[]> {
+function blocksOf(part: MessagePart, files: Files): readonly UserBlock[] {
   switch (part.type) {
     case 'text':
       return textBlocks(part.data.text);
-    case 'binary':
-      return [await binaryBlock(part.data, loadImage)];
+    case 'binary': {
+      const block = files.get(part);
+      return block ? [block] : [];
+    }
     case 'image_url':
       return [imageUrlBlock(part.data.url)];
     default:

@@ -3,7 +3,7 @@
  * are left out of the request, never out of the store, and a call is never parted from its results.
  */
 import { transcriptId } from '#contracts/ids.ts';
-import type { AgentMessage } from '#contracts/message.ts';
+import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 
 /** UTF-16 units per token, on the low side for the languages people write in, so that it errs to the safe side. */
 const unitsPerToken = 3;
@@ -41,7 +41,14 @@ function tokensOf(message: AgentMessage | undefined): number {
   let tokens = 4;
   for (const part of message?.parts ?? []) {
     const isImage = part.type === 'binary' || part.type === 'image_url';
-    tokens += isImage ? imageTokens : Math.ceil(JSON.stringify(part.data).length / unitsPerToken);
+    tokens += isImage ? imageTokens : Math.ceil(unitsOf(part) / unitsPerToken);
   }
   return tokens;
+}
+
+/** The length of what it says; writing it out to measure it took as long as reading the whole history. */
+function unitsOf({ data }: MessagePart): number {
+  let units = 0;
+  for (const value of Object.values(data)) units += typeof value === 'string' ? value.length : 1;
+  return units;
 }
