@@ -60,7 +60,7 @@ async function createConversations(db: Kysely<unknown>): Promise<void> {
 }
 
 async function createLedger(db: Kysely<unknown>): Promise<void> {
-  const table = db.schema
+  await db.schema
     .createTable('ledger')
     .addColumn('account', 'text', required)
     .addColumn('eventKey', 'text', required)
@@ -73,8 +73,8 @@ async function createLedger(db: Kysely<unknown>): Promise<void> {
     .addColumn('messageId', 'text')
     .addColumn('raw', 'text')
     .addColumn('at', 'bigint', required)
-    .addPrimaryKeyConstraint('ledgerKey', ['account', 'eventKey']);
-  await underKey(db, table).execute();
+    .addPrimaryKeyConstraint('ledgerKey', ['account', 'eventKey'])
+    .execute();
 }
 
 async function createLanes(db: Kysely<unknown>): Promise<void> {
@@ -207,7 +207,7 @@ async function createTranscript(db: Kysely<unknown>): Promise<void> {
 }
 
 async function createRuns(db: Kysely<unknown>): Promise<void> {
-  const table = db.schema
+  await db.schema
     .createTable('runs')
     .addColumn('id', 'text', primary)
     .addColumn('laneKey', 'text', required)
@@ -223,8 +223,8 @@ async function createRuns(db: Kysely<unknown>): Promise<void> {
     .addColumn('endReason', 'text')
     .addColumn('detail', 'text')
     .addColumn('startedAt', 'bigint', required)
-    .addColumn('endedAt', 'bigint');
-  await underKey(db, table).execute();
+    .addColumn('endedAt', 'bigint')
+    .execute();
 }
 
 async function createToolCalls(db: Kysely<unknown>): Promise<void> {
