@@ -13,6 +13,7 @@ import {
   type ItemAsked,
   type ItemRow,
   isOwn,
+  itemStep,
   lateFor,
   mayChange,
   recordChange,
@@ -125,18 +126,7 @@ async function settle(tx: Tx, lane: Lane, { row, actor, told, effects }: Settlin
 }
 
 /** Safe to repeat: a message is cancelled once. */
-export const cancelItem: StoreCommand<
-  ItemAsked & Cancelling & { readonly laneKey: string },
-  { readonly changed: Changed; readonly effects: Effects }
-> = {
-  name: 'cancelItem',
-  run: async (tx, { laneKey, ...asked }) => {
-    const effects = noEffects();
-    const lane = await lockLane(tx, laneKey);
-    const changed: Changed = lane ? await cancel(tx, lane, { ...asked, effects }) : { kind: 'unknown' };
-    return { changed, effects };
-  },
-};
+export const cancelItem = itemStep<ItemAsked & Cancelling>('cancelItem', cancel);
 
 /** Safe to repeat: what is cancelled waits no more. */
 export const cancelItems: StoreCommand<

@@ -1,16 +1,17 @@
 import type { Authority } from '#contracts/outcome.ts';
-import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
+import type { StoreQuery, Tx } from '../command.ts';
 import { behindLead, changeSummary, correct, isInActiveRun, markCorrection } from '../intake/corrections.ts';
 import { oneLine } from '../intake/make-room.ts';
-import { type Effects, noEffects } from '../intake/proposal.ts';
+import type { Effects } from '../intake/proposal.ts';
 import { json } from '../json.ts';
-import { type Lane, lockLane } from '../lanes/lane-row.ts';
+import type { Lane } from '../lanes/lane-row.ts';
 import { isOpenItem } from '../open-rows.ts';
 import {
   type Changed,
   findItem,
   type ItemAsked,
   type ItemRow,
+  itemStep,
   lateFor,
   mayChange,
   recordChange,
@@ -70,18 +71,7 @@ async function reword(tx: Tx, lane: Lane, { row, words, effects }: Reworded): Pr
 }
 
 /** Safe to repeat: the same words change nothing more. */
-export const editItem: StoreCommand<
-  ItemAsked & Rewording & { readonly laneKey: string },
-  { readonly changed: Changed; readonly effects: Effects }
-> = {
-  name: 'editItem',
-  run: async (tx, { laneKey, ...asked }) => {
-    const effects = noEffects();
-    const lane = await lockLane(tx, laneKey);
-    const changed: Changed = lane ? await edit(tx, lane, { ...asked, effects }) : { kind: 'unknown' };
-    return { changed, effects };
-  },
-};
+export const editItem = itemStep<ItemAsked & Rewording>('editItem', edit);
 
 /** What never changes of a message: as whose the model reads its words. */
 export type Author = {

@@ -5,10 +5,10 @@
  * line use the same steps. Every change of a message is on record in `itemChanges`.
  */
 import type { Selectable } from 'kysely';
-import type { Tx } from '../command.ts';
+import type { StoreCommand, Tx } from '../command.ts';
 import { insertRow } from '../insert-row.ts';
-import type { Effects } from '../intake/proposal.ts';
-import type { Lane } from '../lanes/lane-row.ts';
+import { type Effects, noEffects } from '../intake/proposal.ts';
+import { type Lane, lockLane } from '../lanes/lane-row.ts';
 import type { InboxTable, ItemChangesTable } from '../tables.ts';
 import type { Actor } from './actor.ts';
 
@@ -30,6 +30,27 @@ export type Changed =
   | { readonly kind: 'behind' }
   | { readonly kind: 'not-permitted' }
   | { readonly kind: 'unknown' };
+
+export type ItemStep<Asked> = StoreCommand<
+  Asked & { readonly laneKey: string },
+  { readonly changed: Changed; readonly effects: Effects }
+>;
+
+/** The step of its own for what `act` does within one, under the lane's lock. */
+export function itemStep<Asked>(
+  name: string,
+  act: (tx: Tx, lane: Lane, asked: Asked & { readonly effects: Effects }) => Promise<Changed>,
+): ItemStep<Asked> {
+  return {
+    name,
+    run: async (tx, asked) => {
+      const effects = noEffects();
+      const lane = await lockLane(tx, asked.laneKey);
+      const changed: Changed = lane ? await act(tx, lane, { ...asked, effects }) : { kind: 'unknown' };
+      return { changed, effects };
+    },
+  };
+}
 
 export function findItem(tx: Tx, lane: Lane, number: number): Promise<ItemRow | undefined> {
   return tx.db

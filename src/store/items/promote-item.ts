@@ -1,13 +1,14 @@
-import type { StoreCommand, Tx } from '../command.ts';
+import type { Tx } from '../command.ts';
 import { type OpenItem, readOpenItems } from '../intake/open-items.ts';
-import { type Effects, noEffects } from '../intake/proposal.ts';
-import { type Lane, lockLane } from '../lanes/lane-row.ts';
+import type { Effects } from '../intake/proposal.ts';
+import type { Lane } from '../lanes/lane-row.ts';
 import {
   type Changed,
   findItem,
   type ItemAsked,
   type ItemRow,
   isOwn,
+  itemStep,
   lateFor,
   recordChange,
   wakeAtRest,
@@ -54,15 +55,4 @@ function partsOf(open: readonly OpenItem[], row: ItemRow): readonly string[] {
 }
 
 /** Safe to repeat: what stands first is left there. */
-export const promoteItem: StoreCommand<
-  ItemAsked & { readonly laneKey: string },
-  { readonly changed: Changed; readonly effects: Effects }
-> = {
-  name: 'promoteItem',
-  run: async (tx, { laneKey, ...asked }) => {
-    const effects = noEffects();
-    const lane = await lockLane(tx, laneKey);
-    const changed: Changed = lane ? await promote(tx, lane, { ...asked, effects }) : { kind: 'unknown' };
-    return { changed, effects };
-  },
-};
+export const promoteItem = itemStep<ItemAsked>('promoteItem', promote);
