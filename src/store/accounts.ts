@@ -1,4 +1,6 @@
 import type { StoreCommand, StoreQuery } from './command.ts';
+import { locking } from './locking.ts';
+import type { Slots } from './prepared.ts';
 
 export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };
 
@@ -15,8 +17,7 @@ export const claimAccount: StoreCommand<AccountClaim, AccountLease> = {
       .values({ key: account, epoch: 0, leaseUntil: 0 })
       .onConflict((c) => c.doNothing())
       .execute();
-    const query = tx.db.selectFrom('accounts').selectAll().where('key', '=', account);
-    const row = await (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
+    const row = await lockedAccount.one(tx, { account });
     if (row.leaseUntil > tx.now && row.holder !== holder)
       return { kind: 'busy', delayMs: row.leaseUntil - tx.now };
     const epoch = row.holder === holder ? row.epoch : row.epoch + 1;
@@ -28,6 +29,10 @@ export const claimAccount: StoreCommand<AccountClaim, AccountLease> = {
     return { kind: 'held', epoch, cursor: row.cursor ?? undefined };
   },
 };
+
+const lockedAccount = locking((db, of: Slots<{ account: string }>) =>
+  db.selectFrom('accounts').selectAll().where('key', '=', of.account),
+);
 
 export const releaseAccount: StoreCommand<{ readonly account: string; readonly holder: string }, void> = {
   name: 'releaseAccount',

@@ -4,9 +4,14 @@ import type { Tables } from './tables.ts';
 /** What a step of the protocol works with: one open transaction. */
 export type Tx = {
   readonly db: Kysely<Tables>;
-  /** The database's clock when the transaction began, ms since the epoch. What decides is decided by it. */
+  /**
+   * The database's clock when the transaction began or last locked a row, ms since the epoch. What
+   * decides is decided by it.
+   */
   readonly now: number;
   readonly dialect: 'sqlite' | 'postgres';
+  /** Moves `now` on after a wait for a row; absent where nothing waits for rows. */
+  readonly waitedUntil?: (now: number) => void;
 };
 
 /**

@@ -128,14 +128,30 @@ export const mutants: readonly Mutant[] = [
     invariant: 'the steps of one lane happen one after the other',
     edits: [
       {
-        file: 'src/store/lanes/lane-row.ts',
-        find: "return dialect === 'postgres' ? query.forUpdate() : query;",
-        replace: 'return query;',
+        file: 'src/store/locking.ts',
+        find: 'query.forUpdate().compile()',
+        replace: 'query.compile()',
       },
     ],
     test: { file: 'test/store/lane-races.test.ts', name: 'gives the lane to one of them at a time' },
     needsPostgres: true,
     isSample: true,
+  },
+  {
+    name: 'a lease by the time before the wait',
+    invariant: 'one active run per session in the whole system',
+    edits: [
+      {
+        file: 'src/store/locking.ts',
+        find: 'tx.waitedUntil?.(lockedAt);',
+        replace: '',
+      },
+    ],
+    test: {
+      file: 'test/store/stuck-transaction.test.ts',
+      name: 'leaves the lane to one of those who waited for it, and one try is counted',
+    },
+    needsPostgres: true,
   },
   {
     name: 'lease ignored by a claim',

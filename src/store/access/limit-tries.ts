@@ -1,4 +1,5 @@
 import type { Tx } from '../command.ts';
+import { lockRows } from '../locking.ts';
 
 /** Codes that are looked at within any 60 s, whoever tries and in whatever process. */
 export const triesPerMinute = 10;
@@ -26,8 +27,11 @@ export async function takeTry(tx: Tx): Promise<'taken' | 'limited'> {
 }
 
 async function lockTries(tx: Tx): Promise<{ readonly recent: string } | undefined> {
-  const query = tx.db.selectFrom('pairingTries').select('recent').where('name', '=', name);
-  return (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
+  const [row] = await lockRows(
+    tx,
+    tx.db.selectFrom('pairingTries').select('recent').where('name', '=', name),
+  );
+  return row;
 }
 
 /** The first try of all; another process may have made the row meanwhile. */

@@ -1,6 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery, Tx } from '../command.ts';
 import { elementsOf } from '../elements-of.ts';
+import { lockRows } from '../locking.ts';
 import { prepared, type Slots } from '../prepared.ts';
 
 /** What an approval made of a person. */
@@ -63,5 +64,5 @@ export async function proveStandings(
 /** Whoever changes access to an account takes its row first, as whoever receives for it does. */
 export async function lockAccount(tx: Tx, key: string): Promise<void> {
   if (tx.dialect !== 'postgres') return;
-  await tx.db.selectFrom('accounts').select('key').where('key', '=', key).forUpdate().execute();
+  await lockRows(tx, tx.db.selectFrom('accounts').select('key').where('key', '=', key));
 }

@@ -3,6 +3,7 @@ import type { PartKey } from '#contracts/ids.ts';
 import type { Outbound } from '#contracts/outbound.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { json } from '../json.ts';
+import { locking } from '../locking.ts';
 import { isOpenPart } from '../open-rows.ts';
 import { prepared, type Slots } from '../prepared.ts';
 import { endPart } from './end-part.ts';
@@ -90,13 +91,12 @@ export const settleDelivery: StoreCommand<Settling, Delivery> = {
   },
 };
 
-const lockedConversation = prepared((db, of: Slots<{ conversationKey: string }>, dialect) => {
-  const query = db
+const lockedConversation = locking((db, of: Slots<{ conversationKey: string }>) =>
+  db
     .selectFrom('conversations')
     .select(['deliveryEpoch', 'deliveryUntil'])
-    .where('key', '=', of.conversationKey);
-  return dialect === 'postgres' ? query.forUpdate() : query;
-});
+    .where('key', '=', of.conversationKey),
+);
 
 type Head = DeliveryPolicy & { readonly conversationKey: string; readonly epoch: number };
 

@@ -2,6 +2,7 @@ import type { PartKey } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Tx } from '../command.ts';
 import { conversationKeyOf } from '../conversation-key.ts';
+import { locking } from '../locking.ts';
 import { prepared, type Slots } from '../prepared.ts';
 import { type ClaimedDelivery, claimDelivery, type DeliveryPolicy, headPart } from './deliver.ts';
 import { ensureConversation, maxMoves, type NewPart, writePart } from './insert-part.ts';
@@ -87,13 +88,12 @@ async function findConversation(tx: Tx, route: ReplyRoute, moves = 0) {
   );
 }
 
-const lockedConversation = prepared((db, of: Slots<{ conversationKey: string }>, dialect) => {
-  const query = db
+const lockedConversation = locking((db, of: Slots<{ conversationKey: string }>) =>
+  db
     .selectFrom('conversations')
     .select(['nextPart', 'movedTo', 'unreachableAt', 'deliveryEpoch', 'deliveryUntil'])
-    .where('key', '=', of.conversationKey);
-  return dialect === 'postgres' ? query.forUpdate() : query;
-});
+    .where('key', '=', of.conversationKey),
+);
 
 const takePlaces = prepared((db, of: Slots<{ conversationKey: string; nextPart: number }>) =>
   db.updateTable('conversations').set({ nextPart: of.nextPart }).where('key', '=', of.conversationKey),

@@ -1,4 +1,5 @@
 import type { Tx } from '../command.ts';
+import { lockRows } from '../locking.ts';
 import { prepared, type Slots } from '../prepared.ts';
 
 export const deliveryFailed = 'delivery failed';
@@ -54,5 +55,5 @@ export async function reviseOutcome(tx: Tx, answer: AnswerOf): Promise<void> {
 /** Two parts of one answer may end at once: whoever comes second sees the other's row. */
 async function lockRun(tx: Tx, runId: string): Promise<void> {
   if (tx.dialect !== 'postgres') return;
-  await tx.db.selectFrom('runs').select('id').where('id', '=', runId).forUpdate().execute();
+  await lockRows(tx, tx.db.selectFrom('runs').select('id').where('id', '=', runId));
 }

@@ -10,6 +10,7 @@ import type { ClaimedRun } from '../lanes/claim-lane.ts';
 import { lockLanes } from '../lanes/lane-row.ts';
 import { changeLinks } from '../links/change-links.ts';
 import { proveLinks } from '../links/read-links.ts';
+import { locking } from '../locking.ts';
 import { prepared, type Slots } from '../prepared.ts';
 import { acceptItem } from './accept-item.ts';
 import type { Accepting } from './accepting.ts';
@@ -42,7 +43,9 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
     await moveCursorAt(tx, input);
     await proveStandings(tx, input);
     if (input.links) await proveLinks(tx, input.links);
-    await lockLanes(tx, lanesOf(input));
+    const lanes = lanesOf(input);
+    // A single one is locked by the step that needs it.
+    if (lanes.length > 1) await lockLanes(tx, lanes);
     const effects = noEffects();
     const acceptances: Acceptance[] = [];
     for (const proposal of input.proposals)
@@ -83,15 +86,14 @@ const moveCursor = prepared((db, of: Slots<Lease & { cursor: string }>) =>
     .where('holder', '=', of.holder),
 );
 
-const lockedAccount = prepared((db, of: Slots<Lease>, dialect) => {
-  const query = db
+const lockedAccount = locking((db, of: Slots<Lease>) =>
+  db
     .selectFrom('accounts')
     .select('key')
     .where('key', '=', of.account)
     .where('epoch', '=', of.epoch)
-    .where('holder', '=', of.holder);
-  return dialect === 'postgres' ? query.forUpdate() : query;
-});
+    .where('holder', '=', of.holder),
+);
 
 async function acceptOnce(tx: Tx, accepting: Accepting): Promise<Acceptance> {
   const { input, proposal } = accepting;

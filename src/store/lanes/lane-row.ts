@@ -3,6 +3,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from '../command.ts';
 import { insertNewRow, insertRow } from '../insert-row.ts';
 import type { LaneSpec } from '../intake/proposal.ts';
+import { locking, lockRows } from '../locking.ts';
 import { prepared, type Slots } from '../prepared.ts';
 import type { LanesTable } from '../tables.ts';
 import { followConfiguration } from './lane-settings.ts';
@@ -16,15 +17,13 @@ export async function lockLane(tx: Tx, key: string): Promise<Lane | undefined> {
 
 /** Several lanes are locked in key order, so that two steps never wait for each other. One writer has no order to keep. */
 export async function lockLanes(tx: Tx, keys: readonly string[]): Promise<void> {
-  if (tx.dialect !== 'postgres' || keys.length < 2) return;
-  const lanes = tx.db.selectFrom('lanes').select('key').where('key', 'in', keys);
-  await lanes.orderBy('key').forUpdate().execute();
+  if (tx.dialect !== 'postgres' || keys.length === 0) return;
+  await lockRows(tx, tx.db.selectFrom('lanes').select('key').where('key', 'in', keys).orderBy('key'));
 }
 
-const lockedLane = prepared((db, of: Slots<{ key: string }>, dialect) => {
-  const query = db.selectFrom('lanes').selectAll().where('key', '=', of.key);
-  return dialect === 'postgres' ? query.forUpdate() : query;
-});
+const lockedLane = locking((db, of: Slots<{ key: string }>) =>
+  db.selectFrom('lanes').selectAll().where('key', '=', of.key),
+);
 
 /**
  * Locks the lane and proves that the caller still holds it. Throws `stale_epoch`: another worker has

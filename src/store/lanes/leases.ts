@@ -1,5 +1,5 @@
 import type { StoreCommand } from '../command.ts';
-import { lockLaneAt } from './lane-row.ts';
+import { lockLaneAt, lockLanes } from './lane-row.ts';
 import type { Held } from './steer.ts';
 
 export type Renewal = {
@@ -19,7 +19,9 @@ export const renewLeases: StoreCommand<Renewal, Renewed> = {
   name: 'renewLeases',
   run: async (tx, input) => {
     const lost: string[] = [];
-    for (const run of [...input.runs].sort((a, b) => (a.laneKey < b.laneKey ? -1 : 1))) {
+    const lanes = input.runs.map(({ laneKey }) => laneKey);
+    await lockLanes(tx, lanes);
+    for (const run of input.runs) {
       const renewed = await tx.db
         .updateTable('lanes')
         .set({ leaseUntil: tx.now + input.leaseMs })

@@ -1,4 +1,6 @@
 import type { Tx } from '../command.ts';
+import { locking } from '../locking.ts';
+import type { Slots } from '../prepared.ts';
 
 /*
  * A counter starts anew after its window has passed without a try, so that no window of that length,
@@ -42,10 +44,13 @@ async function readCount(tx: Tx, peer: string, windowMs: number): Promise<number
     .values({ peer, since: tx.now, count: 0 })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  const query = tx.db.selectFrom('linkGuesses').select(['since', 'count']).where('peer', '=', peer);
-  const row = await (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
+  const row = await lockedGuesses.one(tx, { peer });
   return row.since + windowMs > tx.now ? row.count : 0;
 }
+
+const lockedGuesses = locking((db, of: Slots<{ peer: string }>) =>
+  db.selectFrom('linkGuesses').select(['since', 'count']).where('peer', '=', of.peer),
+);
 
 async function add(tx: Tx, peer: string, windowMs: number): Promise<void> {
   const count = await readCount(tx, peer, windowMs);

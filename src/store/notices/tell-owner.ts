@@ -3,6 +3,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { json } from '../json.ts';
+import { lockRows } from '../locking.ts';
 import { isPending, ownerPartPrefix } from './note-trouble.ts';
 
 export type StoredNotice = {
@@ -79,8 +80,7 @@ export type Telling = {
 export const tellOwner: StoreCommand<Telling, string | undefined> = {
   name: 'tellOwner',
   run: async (tx, { id, step, text, route }) => {
-    const query = tx.db.selectFrom('ownerNotices').selectAll().where('id', '=', id);
-    const row = await (tx.dialect === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
+    const [row] = await lockRows(tx, tx.db.selectFrom('ownerNotices').selectAll().where('id', '=', id));
     const isThisStep = row?.isPending === 1 && (row.endedAt === null) === (step === 'raised');
     if (!row || !isThisStep) return undefined;
     const place = step === 'raised' ? route : await routeOfPart(tx, row.partKey);

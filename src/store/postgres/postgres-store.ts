@@ -65,7 +65,26 @@ async function openTx(db: Kysely<Tables>): Promise<Tx> {
   const clock = await sql<{
     now: number;
   }>`select (extract(epoch from clock_timestamp()) * 1000)::bigint as now`.execute(db);
-  return { db, now: clock.rows[0]?.now ?? Date.now(), dialect: 'postgres' };
+  return new PostgresTx(db, clock.rows[0]?.now ?? Date.now());
+}
+
+class PostgresTx implements Tx {
+  readonly db: Kysely<Tables>;
+  readonly dialect = 'postgres';
+  #now: number;
+
+  constructor(db: Kysely<Tables>, now: number) {
+    this.db = db;
+    this.#now = now;
+  }
+
+  get now(): number {
+    return this.#now;
+  }
+
+  waitedUntil(now: number): void {
+    this.#now = Math.max(this.#now, now);
+  }
 }
 
 async function repeatOnConflict<T>(attempt: () => Promise<T>): Promise<T> {
