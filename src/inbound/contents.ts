@@ -1,6 +1,7 @@
 /** What is stored of a message, and how the model reads it. */
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import type { Authority } from '#contracts/outcome.ts';
+import { newRowId } from '#contracts/row-id.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
 import { newBoundary, renderInbound, renderQuote, wrapUntrusted } from '../replies/untrusted.ts';
 import type { Decision } from '../store/intake/proposal.ts';
@@ -77,7 +78,7 @@ export function editOf({ gate, envelope, authority, event }: Changing<'edit'>): 
     text,
     prompt: promptOf(gate, { envelope, authority, message: { ...plain, text } }),
     note: `${name} edited an earlier message. It now reads:\n${wrapUntrusted(text, `edited by ${name}`, newBoundary())}`,
-    newId: crypto.randomUUID(),
+    newId: newRowId(),
   };
 }
 

@@ -6,6 +6,7 @@
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import { type Authority, leastTrusted } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { newRowId } from '#contracts/row-id.ts';
 import { fillNotice } from '../replies/notices.ts';
 import { type Identities, joinIdentities } from '../sessions/identities.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
@@ -157,7 +158,7 @@ function newItem(gate: Gate, { arrival, authority, message }: Messaging): NewIte
   const { notices } = gate;
   const bundle = bundleOf(envelope, message, gate.joinMs);
   return {
-    id: crypto.randomUUID(),
+    id: newRowId(),
     kind: 'message',
     lane: laneOf(gate, arrival),
     route: envelope.route,
@@ -185,7 +186,7 @@ export function laneCommand(gate: Gate, command: CommandArrival): Decision {
   };
   const overflow = { summarized: '', dropped: '', refused: '' };
   const item: NewItem = {
-    id: crypto.randomUUID(),
+    id: newRowId(),
     kind: 'command',
     lane,
     route: envelope.route,
@@ -257,7 +258,7 @@ function laneOf(gate: Gate, arrival: Arrival): LaneSpec {
       conversation: route.conversation,
       kind: chat.kind,
     }),
-    newSessionId: crypto.randomUUID(),
+    newSessionId: newRowId(),
     ...(before !== undefined && { resetBefore: before }),
   };
 }

@@ -1,5 +1,6 @@
 /** `/queue`: the settings of the lane with where each comes from, what waits in it, and changes of both. */
 import type { QueueSettings } from '#contracts/queue-settings.ts';
+import { newRowId } from '#contracts/row-id.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
 import { stripControls } from '../replies/control-characters.ts';
 import { fillNotice, type Notices } from '../replies/notices.ts';
@@ -85,7 +86,7 @@ async function decideItem(
       const author = await store.read(readAuthor, { laneKey: arrival.lane.key, number });
       if (author === undefined) return answer(fillNotice(notices.itemUnknown, { number }));
       const prompt = promptOfEdit(gate, author, text);
-      const change = { kind: 'edit', number, text, prompt, newId: crypto.randomUUID() } as const;
+      const change = { kind: 'edit', number, text, prompt, newId: newRowId() } as const;
       const { itemEdited: done, itemCorrected: steered, itemKept: kept } = notices;
       return { effect: { kind: 'item', actor, change }, replies: { ...late, done, steered, kept } };
     }

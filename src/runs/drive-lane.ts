@@ -2,6 +2,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
+import { newRowId } from '#contracts/row-id.ts';
 import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
 import type { Notices } from '../replies/notices.ts';
@@ -39,13 +40,13 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
     maxTries: deps.maxTries,
     gaveUpText: deps.notices.restartGaveUp,
   });
-  const claimTerms = () => ({ ...terms(), newRunId: crypto.randomUUID() });
+  const claimTerms = () => ({ ...terms(), newRunId: newRowId() });
   return {
     drive: (laneKey, signal) => work(deps, { laneKey, claimTerms, signal }),
     goOn: (run, signal) => work(deps, { laneKey: run.laneKey, claimTerms, signal }, run),
     termsFor: (count) => ({
       ...terms(),
-      newRunIds: Array.from({ length: count }, () => crypto.randomUUID()),
+      newRunIds: Array.from({ length: count }, () => newRowId()),
     }),
   };
 }

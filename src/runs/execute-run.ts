@@ -7,6 +7,7 @@ import type { Log } from '#contracts/log.ts';
 import type { LlmProvider, SystemBlock } from '#contracts/model.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
+import { newRowId } from '#contracts/row-id.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
 import { isCounted } from '../agent/call-pairs.ts';
@@ -238,7 +239,7 @@ async function runLoop(
   const config: AgentLoopConfig = {
     run: toolRun,
     clock,
-    newId: () => transcriptId(crypto.randomUUID()),
+    newId: () => transcriptId(newRowId()),
     // What it waited for outside does not count; a limit that is used up by now ends it at once.
     limits: { ...limits, runTimeoutMs: Math.max(1, limits.runTimeoutMs - run.workedMs) },
     toolExecution: settings.toolExecution,

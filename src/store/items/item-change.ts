@@ -4,7 +4,9 @@
  * what a deletion or an edit of the message would do, in the same transaction. Chat, page and command
  * line use the same steps. Every change of a message is on record in `itemChanges`.
  */
+
 import type { Selectable } from 'kysely';
+import { newRowId } from '#contracts/row-id.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertRow } from '../insert-row.ts';
 import { type Effects, noEffects } from '../intake/proposal.ts';
@@ -83,7 +85,7 @@ export async function recordChange(
   tx: Tx,
   change: Pick<ItemChangesTable, 'laneKey' | 'inboxId' | 'kind' | 'by'>,
 ): Promise<void> {
-  await insertRow(tx, 'itemChanges', { id: crypto.randomUUID(), ...change, at: tx.now });
+  await insertRow(tx, 'itemChanges', { id: newRowId(), ...change, at: tx.now });
 }
 
 /** What waits in a lane that rests may be due by now. A lane at work looks by itself. */

@@ -1,6 +1,7 @@
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { newRowId } from '#contracts/row-id.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { insertRow } from '../insert-row.ts';
@@ -169,7 +170,7 @@ async function resume(
 async function carryOutCommand(tx: Tx, { lane, row }: { lane: Lane; row: WaitingRow }): Promise<Claim> {
   const effects = noEffects();
   const { command } = row.content;
-  await beginSession(tx, lane, crypto.randomUUID());
+  await beginSession(tx, lane, newRowId());
   // A new session must not begin with what the old one overheard.
   await tx.db
     .deleteFrom('groupContext')

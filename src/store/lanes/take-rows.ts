@@ -1,6 +1,7 @@
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
+import { newRowId } from '#contracts/row-id.ts';
 import type { Tx } from '../command.ts';
 import { json } from '../json.ts';
 import { prepared, type Slots } from '../prepared.ts';
@@ -36,7 +37,7 @@ export async function takeRows(
 ): Promise<readonly AgentMessage[]> {
   const messages: AgentMessage[] = [];
   const append = async (role: 'user' | 'system', parts: readonly MessagePart[]) => {
-    const id = crypto.randomUUID() as string as TranscriptId;
+    const id = newRowId() as string as TranscriptId;
     await appendMessage(tx, { id, sessionId: lane.sessionId, role, parts, runId, isFinished: true });
     messages.push({ id, role, parts, createdAt: tx.now });
     return id;

@@ -1,4 +1,5 @@
 import type { MessagePart } from '#contracts/message.ts';
+import { newRowId } from '#contracts/row-id.ts';
 import type { Tx } from '../command.ts';
 import { insertRow } from '../insert-row.ts';
 import { prepared, type Slots } from '../prepared.ts';
@@ -71,7 +72,7 @@ export async function appendNote(
   note: { readonly sessionId: string; readonly text: string },
 ): Promise<void> {
   await appendMessage(tx, {
-    id: crypto.randomUUID(),
+    id: newRowId(),
     sessionId: note.sessionId,
     role: 'system',
     parts: [{ type: 'text', data: { text: note.text } }],
