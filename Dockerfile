@@ -1,10 +1,21 @@
 # The exact version of the base is pinned; pin its digest too when you build for production.
+FROM node:24.21.0-bookworm-slim AS bundles
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts
+COPY bin ./bin
+COPY scripts/bundle-libraries.mjs ./scripts/
+RUN node scripts/bundle-libraries.mjs
+
 FROM node:24.21.0-bookworm-slim
 
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # The image has its own Node.js and its Redis beside it, so the optional runtimes stay out.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts && npm cache clean --force
+# Made where the bundler is; see bin/library-bundles.mjs.
+COPY --from=bundles /app/node_modules/kysely/.bundle ./node_modules/kysely/.bundle
+COPY --from=bundles /app/node_modules/zod/.bundle ./node_modules/zod/.bundle
 COPY tsconfig.json ./
 COPY bin ./bin
 COPY src ./src

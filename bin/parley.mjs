@@ -21,7 +21,8 @@ const node = isNewEnough ? process.execPath : bundled;
 // and lets the old ones grow to four times what lives: 260 MB instead of 390 MB under load, at the same
 // speed. Below 100 percent it would collect so often that a message takes a quarter more processor time.
 const flags = ['--max-semi-space-size=2', '--heap-growing-percent=100'];
-const args = [...flags, main, ...process.argv.slice(2)];
+const bundles = new URL('use-bundles.mjs', import.meta.url).href;
+const args = [...flags, '--import', bundles, main, ...process.argv.slice(2)];
 const env = {
   // Set before the first module is read, so that the code that strips types is not even loaded: 25 MB.
   NODE_COMPILE_CACHE: compiled,

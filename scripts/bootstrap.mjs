@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { unbundledLibraries } from '../bin/library-bundles.mjs';
 
 /** What the system must have: how to see it, and its package by package manager. */
 const requirements = {
@@ -44,7 +45,10 @@ const browserNames = ['chromium', 'chromium-browser', 'google-chrome', 'google-c
 /** Prepares the machine. Returns the problem, in words that say what to do; undefined when all is there. */
 export function bootstrap({ root, isForTests, environment = process.env }) {
   return (
-    refuseOldNode() ?? installDependencies(root) ?? installPrograms(neededPrograms(isForTests, environment))
+    refuseOldNode() ??
+    installDependencies(root) ??
+    bundleLibraries(root) ??
+    installPrograms(neededPrograms(isForTests, environment))
   );
 }
 
@@ -76,6 +80,15 @@ function installDependencies(root) {
     : spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] });
   if (result.status === 0) return undefined;
   return `"npm ci" failed in ${root}. Its messages are above; mend the cause and run this again.`;
+}
+
+/** For a quick start only: that it cannot be done is no problem. */
+function bundleLibraries(root) {
+  if (unbundledLibraries().length === 0) return undefined;
+  const brought = join(root, 'node_modules', '.bin', 'node');
+  const node = existsSync(brought) ? brought : process.execPath;
+  spawnSync(node, [join(root, 'scripts', 'bundle-libraries.mjs')], { stdio: ['ignore', 2, 2] });
+  return undefined;
 }
 
 /** True when node_modules holds what the lock file names. */

@@ -15,7 +15,7 @@ function check(settings: object) {
     PARLEY_CONFIG: path,
     TELEGRAM_BOT_TOKEN: `7000001:${'aB3'.repeat(12)}`,
   };
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['src/main.ts', 'config', 'check'], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/parley.mjs', 'config', 'check'], {
     encoding: 'utf8',
     env,
   });

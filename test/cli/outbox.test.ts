@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 
 it('says so when Parley has never run on this data folder', () => {
-  const { status, stderr } = spawnSync(process.execPath, ['src/main.ts', 'outbox', 'list'], {
+  const { status, stderr } = spawnSync(process.execPath, ['bin/parley.mjs', 'outbox', 'list'], {
     encoding: 'utf8',
     env: { PATH: process.env.PATH, PARLEY_DATA_DIR: '/nowhere' },
   });

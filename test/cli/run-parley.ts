@@ -8,7 +8,7 @@ export async function runParley(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ran> {
-  const child = spawn(process.execPath, ['src/main.ts', ...args], {
+  const child = spawn(process.execPath, ['bin/parley.mjs', ...args], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

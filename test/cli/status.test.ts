@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 
 /** Runs `parley status` against what listens on a port. */
 async function status(port: number) {
-  const child = spawn(process.execPath, ['src/main.ts', 'status'], {
+  const child = spawn(process.execPath, ['bin/parley.mjs', 'status'], {
     env: { PATH: process.env.PATH, PARLEY_PORT: String(port), PARLEY_DATA_DIR: '/nowhere' },
   });
   const [code, stderr] = await Promise.all([

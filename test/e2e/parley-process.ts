@@ -34,11 +34,12 @@ export type ParleyOptions = {
 };
 
 const entry = join(import.meta.dirname, 'parley-under-test.ts');
+const bundles = join(import.meta.dirname, '../../bin/use-bundles.mjs');
 const compileCache = join(import.meta.dirname, '../../node_modules/.cache/parley');
 
 /** Starts the gateway; resolves when it is ready, or when it was killed at its point before that. */
 export async function startParley(options: ParleyOptions): Promise<ParleyProcess> {
-  const child = spawn(process.execPath, [entry], {
+  const child = spawn(process.execPath, ['--import', bundles, entry], {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: {

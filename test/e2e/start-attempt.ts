@@ -30,7 +30,7 @@ export async function tryToStart({ env = {}, files = {} }: Attempt): Promise<Fai
 }
 
 async function run(cwd: string, env: NonNullable<Attempt['env']>): Promise<Failure> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../src/main.ts'), 'start'], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/parley.mjs'), 'start'], {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, HOME: cwd, PARLEY_PORT: '0', PARLEY_DATA_DIR: '.', ...env },

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 let root: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'parley-bootstrap-'));
-  cpSync('scripts', join(root, 'scripts'), { recursive: true });
+  for (const folder of ['scripts', 'bin']) cpSync(folder, join(root, folder), { recursive: true });
   mkdirSync(join(root, 'node_modules'));
   mkdirSync(join(root, 'path'));
   writePackages('package-lock.json', lock);

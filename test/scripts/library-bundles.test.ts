@@ -1,0 +1,72 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'parley-bundles-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  for (const folder of ['bin', 'scripts', 'node_modules/kysely', 'node_modules/zod'])
+    cpSync(folder, join(root, folder), { recursive: true, filter: (path) => !path.endsWith('.bundle') });
+});
+
+const libraries = ['kysely', 'kysely/migration', 'zod'];
+
+/** What a program is given for each import: where from, and the names in it. */
+function importAll(): Record<string, { readonly url: string; readonly names: readonly string[] }> {
+  const program = `
+    const read = async (name) => [name, { url: import.meta.resolve(name), names: Object.keys(await import(name)) }];
+    console.log(JSON.stringify(Object.fromEntries(await Promise.all(${JSON.stringify(libraries)}.map(read)))));`;
+  const args = ['--import', './bin/use-bundles.mjs', '--input-type=module', '--eval', program];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
+  if (stderr !== '') throw new Error(stderr);
+  return JSON.parse(stdout) as ReturnType<typeof importAll>;
+}
+
+function bundle() {
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/bundle-libraries.mjs'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+}
+
+/** As an installation for development has it. */
+function withBundler() {
+  for (const name of ['rolldown', '@rolldown', '@oxc-project'])
+    symlinkSync(resolve('node_modules', name), join(root, 'node_modules', name));
+}
+
+it('a library is read from one file that gives the same names', () => {
+  const before = importAll();
+  withBundler();
+  bundle();
+  const after = importAll();
+  for (const name of libraries) {
+    expect(before[name]?.url).not.toContain('.bundle');
+    expect(after[name]?.url).toContain('.bundle');
+    expect(after[name]?.names.toSorted()).toEqual(before[name]?.names.toSorted());
+  }
+});
+
+it('a library is read as it came where nothing can make bundles', () => {
+  bundle();
+  expect(importAll().kysely?.url).toContain('node_modules/kysely/dist/index.js');
+});
+
+it('a bundle goes with the version of the library that it was made of', () => {
+  withBundler();
+  bundle();
+  rmSync(join(root, 'node_modules/kysely'), { recursive: true });
+  cpSync('node_modules/kysely', join(root, 'node_modules/kysely'), {
+    recursive: true,
+    filter: (path) => !path.endsWith('.bundle'),
+  });
+  const { kysely, zod } = importAll();
+  expect([kysely?.url, zod?.url]).toEqual([
+    expect.not.stringContaining('.bundle'),
+    expect.stringContaining('.bundle'),
+  ]);
+});
