@@ -5,7 +5,8 @@ import { count, round, type Sheet } from './sheet.ts';
 import { middleAndTail, offer, startAll, timesOf } from './throughput.ts';
 
 const perSecond = 500;
-const lanes = 1_000;
+/** Each person writes every 20 s for as long as it lasts. */
+const lanes = 10_000;
 
 export type SustainedPace = {
   readonly durationMs: number;

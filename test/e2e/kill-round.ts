@@ -7,12 +7,13 @@ import BetterSqlite3 from 'better-sqlite3';
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
-import { type Account, type Asked, accountFor, questionBy } from './account.ts';
+import { type Account, type Asked, accountFor } from './account.ts';
 import { readStore, untilAtRest } from './conservation.ts';
 import type { ParleyProcess } from './parley-process.ts';
 import { answerTo, questionOf } from './questions.ts';
 import { createRandom } from './random.ts';
 import { openStage, type Stage } from './stage.ts';
+import { gatherAskers } from './talk.ts';
 import { until } from './until.ts';
 
 export type KillRound = {
@@ -123,16 +124,7 @@ function createCrowd(
   { telegram }: Stage,
   { people, messages, random }: { people: readonly number[]; messages: number; random: () => number },
 ): Crowd {
-  const asked: Asked[] = [];
-  const saidBy = new Map<number, number>();
-  const say = () => {
-    const person = people[Math.floor(random() * people.length)] ?? 0;
-    const number = (saidBy.get(person) ?? 0) + 1;
-    saidBy.set(person, number);
-    const question = questionBy(person, number);
-    asked.push({ person, question });
-    telegram.people.sends({ from: { id: person, is_bot: false, first_name: `P${person}` }, text: question });
-  };
+  const { asked, say } = gatherAskers(telegram, { people, random });
   return {
     asked,
     said: () => asked.length,

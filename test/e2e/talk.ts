@@ -28,16 +28,7 @@ export function startTalking(
   telegram: TelegramServer,
   { people, count, perSecond, onTheWay, random, signal }: Talking,
 ): Talk {
-  const asked: Asked[] = [];
-  const saidBy = new Map<number, number>();
-  const say = () => {
-    const person = people[Math.floor(random() * people.length)] ?? 0;
-    const number = (saidBy.get(person) ?? 0) + 1;
-    saidBy.set(person, number);
-    const question = questionBy(person, number);
-    asked.push({ person, question });
-    telegram.people.sends({ from: { id: person, is_bot: false, first_name: `P${person}` }, text: question });
-  };
+  const { asked, say } = gatherAskers(telegram, { people, random });
   const speak = async () => {
     let looked = performance.now();
     let due = 0;
@@ -54,4 +45,22 @@ export function startTalking(
     }
   };
   return { asked, over: speak() };
+}
+
+/** `say`: somebody of them asks the next question of his own. */
+export function gatherAskers(
+  telegram: TelegramServer,
+  { people, random }: Pick<Talking, 'people' | 'random'>,
+): { readonly asked: readonly Asked[]; say(): void } {
+  const asked: Asked[] = [];
+  const saidBy = new Map<number, number>();
+  const say = () => {
+    const person = people[Math.floor(random() * people.length)] ?? 0;
+    const number = (saidBy.get(person) ?? 0) + 1;
+    saidBy.set(person, number);
+    const question = questionBy(person, number);
+    asked.push({ person, question });
+    telegram.people.sends({ from: { id: person, is_bot: false, first_name: `P${person}` }, text: question });
+  };
+  return { asked, say };
 }
