@@ -6,7 +6,16 @@ import { fileURLToPath } from 'node:url';
 import type { Edit } from './mutants.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const copied = ['src', 'channels', 'plugins', 'test', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+const copied = [
+  'bin',
+  'src',
+  'channels',
+  'plugins',
+  'test',
+  'package.json',
+  'tsconfig.json',
+  'vitest.config.ts',
+];
 
 /** A copy of the sources in a folder of its own, so that what is broken there is broken nowhere else. */
 export type WorkTree = AsyncDisposable & {
