@@ -1,5 +1,5 @@
 // Makes a fresh machine ready, and is done in milliseconds when it is: dependencies, a Node.js that
-// can run TypeScript, redis-server; with --test also PostgreSQL, Chromium, and spin with a C compiler.
+// can run TypeScript, redis-server; with --test also PostgreSQL, Chromium, strace, and spin with a C compiler.
 // Plain JavaScript without dependencies, for any Node.js from 18 on.
 // package.json calls it in front of each command, and not as a "pre" script: npm skips those where
 // ignore-scripts is set, as .npmrc does. `env node` behind it finds the Node.js that it may have brought.
@@ -28,6 +28,10 @@ const requirements = {
     isThere: () => browserNames.some((name) => findOnPath(name) !== undefined),
     packages: { 'apt-get': ['chromium'], dnf: ['chromium'], apk: ['chromium'], brew: ['--cask', 'chromium'] },
   },
+  strace: {
+    isThere: () => process.platform !== 'linux' || findOnPath('strace') !== undefined,
+    packages: { 'apt-get': ['strace'], dnf: ['strace'], apk: ['strace'], brew: [] },
+  },
   spin: {
     isThere: () => findOnPath('spin') !== undefined,
     packages: { 'apt-get': ['spin'], dnf: ['spin'], apk: ['spin'], brew: ['spin'] },
@@ -54,7 +58,7 @@ export function bootstrap({ root, isForTests, environment = process.env }) {
 
 function neededPrograms(isForTests, environment) {
   const needed = isForTests || !environment.REDIS_URL ? ['redis'] : [];
-  return isForTests ? [...needed, 'postgresql', 'chromium', 'spin', 'gcc'] : needed;
+  return isForTests ? [...needed, 'postgresql', 'chromium', 'strace', 'spin', 'gcc'] : needed;
 }
 
 /** The platforms for which a Node.js comes with the dependencies (package.json, optionalDependencies). */

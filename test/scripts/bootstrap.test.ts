@@ -113,7 +113,7 @@ describe('redis-server', () => {
 
 describe('what only the tests need', () => {
   beforeEach(() => {
-    for (const name of ['redis-server', 'initdb', 'chromium', 'gcc']) program(name);
+    for (const name of ['redis-server', 'initdb', 'chromium', 'strace', 'gcc']) program(name);
   });
 
   it('is not asked for when Parley is started', () => {

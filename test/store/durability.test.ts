@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 const commits = 20;
-const canTrace = spawnSync('strace', ['-V']).status === 0;
+// A container may forbid it.
+const canTrace = spawnSync('strace', ['true']).status === 0;
 
 describe.skipIf(!canTrace)('a commit on SQLite', () => {
   it('has reached the disk before it counts: one flush for each (pitfall 59)', async () => {
