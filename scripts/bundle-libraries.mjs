@@ -3,12 +3,16 @@
 import { rename, rm } from 'node:fs/promises';
 import { unbundledLibraries } from '../bin/library-bundles.mjs';
 
-const libraries = unbundledLibraries();
-const { rolldown } = libraries.length === 0 ? {} : await import('rolldown').catch(() => ({}));
-if (rolldown) for (const library of libraries) await bundle(library);
+try {
+  const libraries = unbundledLibraries();
+  const { rolldown } = libraries.length === 0 ? {} : await import('rolldown').catch(() => ({}));
+  if (rolldown) for (const library of libraries) await bundle(library, rolldown);
+} catch (error) {
+  console.error(`Libraries are read file by file, which takes longer: ${error.message}`);
+}
 
 /** All parts of a library at once, so that they share what they have in common. */
-async function bundle({ folder, target, parts }) {
+async function bundle({ folder, target, parts }, rolldown) {
   const input = Object.fromEntries(parts.map(({ part, specifier }) => [part, specifier]));
   const build = await rolldown({ input, platform: 'node', cwd: folder });
   const making = `${target}-${process.pid}`;
