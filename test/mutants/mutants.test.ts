@@ -35,17 +35,19 @@ const chosen = mutants.filter(
   ({ isSample, needsPostgres }) => (isLong || isSample) && (hasPostgres || !needsPostgres),
 );
 const inTurn = createTurns(2);
+/** For all tests that notice something, one after the other. */
+const limitMs = isLong ? 3_000_000 : 600_000;
 
 describe('a broken variant', () => {
   it('fits the code as it is, also where it is not run every time', async () => {
     expect(await findStale(mutants.flatMap((mutant) => mutant.edits))).toEqual([]);
   });
 
-  it('starts from code that passes', { timeout: 600_000, concurrent: true }, () =>
+  it('starts from code that passes', { timeout: limitMs, concurrent: true }, () =>
     inTurn(async () => {
       await using tree = await copyWorkTree({ withPostgres: hasPostgres });
       const files = [...new Set(chosen.map(({ test }) => test.file))];
-      const verdict = await tree.test({ files, names: chosen.map(({ test }) => test.name) });
+      const verdict = await tree.test({ files, names: chosen.map(({ test }) => test.name), limitMs });
       expect(verdict, verdict.output).toMatchObject({ failed: 0 });
       expect(verdict.passed).toBeGreaterThanOrEqual(new Set(chosen.map(({ test }) => test.name)).size);
     }),

@@ -212,7 +212,10 @@ export const mutants: readonly Mutant[] = [
         replace: '    if (chosen.length === 0) await endAnswered(tx, {',
       },
     ],
-    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
+    test: {
+      file: 'test/store/outcome-table.test.ts',
+      name: 'that a run has answered stays answered when the run fails later',
+    },
   },
   {
     name: 'lane left resting without a look at the queue',

@@ -22,7 +22,14 @@ export type WorkTree = AsyncDisposable & {
   /** Throws when a text is not there exactly once: then the variant has to follow the code. */
   edit(edits: readonly Edit[]): Promise<void>;
   /** Runs the tests of these files whose names contain one of `names`. */
-  test(tests: { readonly files: readonly string[]; readonly names: readonly string[] }): Promise<Verdict>;
+  test(tests: Tests): Promise<Verdict>;
+};
+
+export type Tests = {
+  readonly files: readonly string[];
+  readonly names: readonly string[];
+  /** What is not over by then counts as nothing at all, ms. */
+  readonly limitMs?: number;
 };
 
 export type Verdict = { readonly passed: number; readonly failed: number; readonly output: string };
@@ -56,13 +63,12 @@ async function editFile(folder: string, { file, find, replace }: Edit): Promise<
   await writeFile(path, pieces.join(replace));
 }
 
-type Order = {
-  readonly files: readonly string[];
-  readonly names: readonly string[];
-  readonly withPostgres: boolean;
-};
+type Order = Tests & { readonly withPostgres: boolean };
 
-async function runTests(folder: string, { files, names, withPostgres }: Order): Promise<Verdict> {
+async function runTests(
+  folder: string,
+  { files, names, withPostgres, limitMs = 180_000 }: Order,
+): Promise<Verdict> {
   const report = join(folder, 'report.json');
   const pattern = names.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|');
   const args = [
@@ -76,7 +82,7 @@ async function runTests(folder: string, { files, names, withPostgres }: Order): 
     '--reporter=json',
     `--outputFile=${report}`,
   ];
-  const output = await run(folder, { args, withPostgres });
+  const output = await run(folder, { args, withPostgres, limitMs });
   const { numPassedTests, numFailedTests } = JSON.parse(await readFile(report, 'utf8').catch(() => '{}')) as {
     readonly numPassedTests?: number;
     readonly numFailedTests?: number;
@@ -87,13 +93,13 @@ async function runTests(folder: string, { files, names, withPostgres }: Order): 
 /** Resolves with what the tests printed, however they ended. */
 function run(
   folder: string,
-  { args, withPostgres }: { args: readonly string[]; withPostgres: boolean },
+  { args, withPostgres, limitMs }: Omit<Order, keyof Tests> & { args: readonly string[]; limitMs: number },
 ): Promise<string> {
   const database = withPostgres ? process.env.PARLEY_TEST_DATABASE_URL : undefined;
   const child = spawn(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 180_000,
+    timeout: limitMs,
     killSignal: 'SIGKILL',
     env: {
       PATH: process.env.PATH,
@@ -101,6 +107,10 @@ function run(
       CI: '1',
       // A broken variant often shows as something that never comes.
       TEST_PATIENCE_MS: '10000',
+      // As many as find each of them, however slow the machine is.
+      QUEUE_SEQUENCES: '1000',
+      QUEUE_SEED: '20261121',
+      PROOF_PAUSES: '15',
       ...(database !== undefined && { PARLEY_TEST_DATABASE_URL: database }),
     },
   });
