@@ -110,7 +110,7 @@ function run(
       // As many as find each of them, however slow the machine is.
       QUEUE_SEQUENCES: '1000',
       QUEUE_SEED: '20261121',
-      PROOF_PAUSES: '15',
+      PROOF_PAUSES: '10',
       ...(database !== undefined && { PARLEY_TEST_DATABASE_URL: database }),
     },
   });
