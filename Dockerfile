@@ -14,6 +14,7 @@ COPY package.json package-lock.json .npmrc ./
 # The image has its own Node.js and its Redis beside it, so the optional runtimes stay out.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts && npm cache clean --force
 # Made where the bundler is; see bin/library-bundles.mjs.
+COPY --from=bundles /app/node_modules/@anthropic-ai/sdk/.bundle ./node_modules/@anthropic-ai/sdk/.bundle
 COPY --from=bundles /app/node_modules/kysely/.bundle ./node_modules/kysely/.bundle
 COPY --from=bundles /app/node_modules/zod/.bundle ./node_modules/zod/.bundle
 COPY tsconfig.json ./
