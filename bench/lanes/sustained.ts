@@ -45,6 +45,8 @@ export async function measureSustained(
       about: [
         `${count(messages)} messages to ${count(lanes)} lanes, each answered and sent once, in its order; the last ${count(elapsedMs - durationMs)} ms after the last`,
         'one was offered. Offered by the clock: what waits counts from when it was due. Memory after a collection of garbage.',
+        'Each lane has one message every 20 s. In fewer lanes the sessions grow faster, and a run reads its whole session (see',
+        '“One lane, by the length of its session”).',
       ],
       heads: [
         'after',
