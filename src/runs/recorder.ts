@@ -144,6 +144,8 @@ export class RunRecorder {
       case 'turn_start':
         this.#turn = event.turn;
         this.#turnStartedAt = this.#deps.clock.now();
+        // A short answer's own commit need not write it a second time.
+        this.#savedAt = this.#turnStartedAt;
         return;
       case 'message_start':
         if (event.message.role === 'assistant') this.#deps.probe.reach('model-called');
