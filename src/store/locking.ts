@@ -1,18 +1,11 @@
 import type { Compilable, CompiledQuery, Kysely, SelectQueryBuilder } from 'kysely';
-import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from './command.ts';
-import { fill, type Slots, slotsOf } from './prepared.ts';
+import { type PreparedQuery, prepared, type Slots } from './prepared.ts';
 import type { Tables } from './tables.ts';
 
 type Rows<Row> = Compilable<Row> & Pick<SelectQueryBuilder<Tables, keyof Tables, Row>, 'forUpdate'>;
 
-export type LockingQuery<Values, Row> = {
-  /** In the order of the query, which is the order in which they are locked. */
-  all(tx: Tx, values: Values): Promise<readonly Row[]>;
-  first(tx: Tx, values: Values): Promise<Row | undefined>;
-  /** The first row; a query that must have one throws `internal` without. */
-  one(tx: Tx, values: Values): Promise<Row>;
-};
+export type LockingQuery<Values, Row> = Pick<PreparedQuery<Values, Row>, 'all' | 'first' | 'one'>;
 
 /**
  * Like `prepared`, and the rows belong to the transaction until its end. The one writer of SQLite has
@@ -23,31 +16,31 @@ export type LockingQuery<Values, Row> = {
 export function locking<Values, Row>(
   build: (db: Kysely<Tables>, of: Slots<Values>) => Rows<Row>,
 ): LockingQuery<Values, Row> {
-  const plans: { [Dialect in Tx['dialect']]?: CompiledQuery<Row> } = {};
-  const all = (tx: Tx, values: Values) => {
-    const plan = plans[tx.dialect] ?? planOf(tx, build(tx.db, slotsOf<Values>()));
-    plans[tx.dialect] = plan;
-    return execute(tx, fill(plan, values));
-  };
+  const query = prepared<Values, Row>((db, of, dialect) => ({
+    compile: () => planOf(dialect, build(db, of)),
+  }));
   return {
-    all,
-    first: async (tx, values) => (await all(tx, values))[0],
+    all: async (tx, values) => behindTheWait(tx, await query.all(tx, values)),
+    first: async (tx, values) => {
+      const row = await query.first(tx, values);
+      return row && behindTheWait(tx, [row])[0];
+    },
     one: async (tx, values) => {
-      const [row] = await all(tx, values);
-      if (row === undefined) throw new ParleyError('internal', `No row found by ${plans[tx.dialect]?.sql}`);
-      return row;
+      const row = await query.one(tx, values);
+      return behindTheWait(tx, [row])[0] ?? row;
     },
   };
 }
 
 /** The same for a query that is another one each time. */
-export function lockRows<Row>(tx: Tx, query: Rows<Row>): Promise<readonly Row[]> {
-  return execute(tx, planOf(tx, query));
+export async function lockRows<Row>(tx: Tx, query: Rows<Row>): Promise<readonly Row[]> {
+  const { rows } = await tx.db.executeQuery(planOf(tx.dialect, query));
+  return behindTheWait(tx, rows);
 }
 
 /** The clock stands outside of the part that locks: PostgreSQL computes a column before it waits for the row. */
-function planOf<Row>(tx: Tx, query: Rows<Row>): CompiledQuery<Row> {
-  if (tx.dialect !== 'postgres') return query.compile();
+function planOf<Row>(dialect: Tx['dialect'], query: Rows<Row>): CompiledQuery<Row> {
+  if (dialect !== 'postgres') return query.compile();
   const plan = query.forUpdate().compile() as CompiledQuery<Row>;
   return {
     ...plan,
@@ -55,8 +48,8 @@ function planOf<Row>(tx: Tx, query: Rows<Row>): CompiledQuery<Row> {
   };
 }
 
-async function execute<Row>(tx: Tx, plan: CompiledQuery<Row>): Promise<readonly Row[]> {
-  const { rows } = await tx.db.executeQuery(plan);
+/** The rows as they were asked for, and `tx.now` at the time they were locked. */
+function behindTheWait<Row>(tx: Tx, rows: readonly Row[]): readonly Row[] {
   if (tx.waitedUntil === undefined) return rows;
   return rows.map((row) => {
     const { lockedAt, ...asked } = row as Row & { readonly lockedAt: number };

@@ -32,7 +32,7 @@ export function prepared<Values, Row>(
 ): PreparedQuery<Values, Row> {
   const plans: { [Dialect in Tx['dialect']]?: CompiledQuery<Row> } = {};
   const execute = ({ db, dialect }: Tx, values: Values) => {
-    const plan = plans[dialect] ?? build(db, slotsOf<Values>(), dialect).compile();
+    const plan = plans[dialect] ?? build(db, slots as Slots<Values>, dialect).compile();
     plans[dialect] = plan;
     return db.executeQuery(fill(plan, values));
   };
@@ -57,15 +57,10 @@ class Slot {
   }
 }
 
+/** Every name has its slot; which names there are is a matter of types. */
 const slots: unknown = new Proxy({}, { get: (_, name) => sql.val(new Slot(name)) });
 
-/** Every name has its slot; which names there are is a matter of types. */
-export function slotsOf<Values>(): Slots<Values> {
-  return slots as Slots<Values>;
-}
-
-/** Binds the values to the slots. */
-export function fill<Values, Row>(plan: CompiledQuery<Row>, values: Values): CompiledQuery<Row> {
+function fill<Values, Row>(plan: CompiledQuery<Row>, values: Values): CompiledQuery<Row> {
   const bind = (parameter: unknown) =>
     parameter instanceof Slot ? values[parameter.name as keyof Values] : parameter;
   return { ...plan, parameters: plan.parameters.map(bind) };
