@@ -5,7 +5,7 @@ import type { Tables } from './tables.ts';
 
 type Rows<Row> = Compilable<Row> & Pick<SelectQueryBuilder<Tables, keyof Tables, Row>, 'forUpdate'>;
 
-export type LockingQuery<Values, Row> = Pick<PreparedQuery<Values, Row>, 'all' | 'first' | 'one'>;
+export type LockingQuery<Values, Row> = Pick<PreparedQuery<Values, Row>, 'first' | 'one'>;
 
 /**
  * Like `prepared`, and the rows belong to the transaction until its end. The one writer of SQLite has
@@ -20,22 +20,18 @@ export function locking<Values, Row>(
     compile: () => planOf(dialect, build(db, of)),
   }));
   return {
-    all: async (tx, values) => behindTheWait(tx, await query.all(tx, values)),
     first: async (tx, values) => {
       const row = await query.first(tx, values);
-      return row && behindTheWait(tx, [row])[0];
+      return row && behindTheWait(tx, row);
     },
-    one: async (tx, values) => {
-      const row = await query.one(tx, values);
-      return behindTheWait(tx, [row])[0] ?? row;
-    },
+    one: async (tx, values) => behindTheWait(tx, await query.one(tx, values)),
   };
 }
 
 /** The same for a query that is another one each time. */
 export async function lockRows<Row>(tx: Tx, query: Rows<Row>): Promise<readonly Row[]> {
   const { rows } = await tx.db.executeQuery(planOf(tx.dialect, query));
-  return behindTheWait(tx, rows);
+  return rows.map((row) => behindTheWait(tx, row));
 }
 
 /** The clock stands outside of the part that locks: PostgreSQL computes a column before it waits for the row. */
@@ -48,12 +44,10 @@ function planOf<Row>(dialect: Tx['dialect'], query: Rows<Row>): CompiledQuery<Ro
   };
 }
 
-/** The rows as they were asked for, and `tx.now` at the time they were locked. */
-function behindTheWait<Row>(tx: Tx, rows: readonly Row[]): readonly Row[] {
-  if (tx.waitedUntil === undefined) return rows;
-  return rows.map((row) => {
-    const { lockedAt, ...asked } = row as Row & { readonly lockedAt: number };
-    tx.waitedUntil?.(lockedAt);
-    return asked as Row;
-  });
+/** The row as it was asked for, and `tx.now` at the time it was locked. */
+function behindTheWait<Row>(tx: Tx, row: Row): Row {
+  if (tx.waitedUntil === undefined) return row;
+  const { lockedAt, ...asked } = row as Row & { readonly lockedAt: number };
+  tx.waitedUntil?.(lockedAt);
+  return asked as Row;
 }
