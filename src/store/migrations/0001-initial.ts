@@ -247,9 +247,10 @@ async function createToolCalls(db: Kysely<unknown>): Promise<void> {
 }
 
 async function createModelCalls(db: Kysely<unknown>): Promise<void> {
-  await db.schema
+  // Asked for by run only.
+  const table = db.schema
     .createTable('modelCalls')
-    .addColumn('id', 'text', primary)
+    .addColumn('id', 'text', required)
     .addColumn('runId', 'text', required)
     .addColumn('sessionId', 'text', required)
     .addColumn('model', 'text', required)
@@ -260,8 +261,8 @@ async function createModelCalls(db: Kysely<unknown>): Promise<void> {
     .addColumn('cost', 'bigint', required)
     .addColumn('latencyMs', 'integer', required)
     .addColumn('at', 'bigint', required)
-    .execute();
-  await db.schema.createIndex('modelCallsRun').on('modelCalls').column('runId').execute();
+    .addPrimaryKeyConstraint('modelCallsKey', ['runId', 'id']);
+  await underKey(db, table).execute();
 }
 
 async function createOutbox(db: Kysely<unknown>): Promise<void> {
@@ -307,7 +308,7 @@ async function createReceipts(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Short rows that are found by their key alone lie in the key's own tree: in SQLite that is one page less to
+ * Short rows that are found by their key alone lie in the key's own tree: in SQLite that is a page less to
  * write for each of them. Databases made before keep the layout they have.
  */
 function underKey<Builder extends CreateTableBuilder<string, string>>(db: Kysely<unknown>, table: Builder) {
