@@ -6,6 +6,7 @@ import type {
 import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
 import { type AnthropicAccess, AnthropicClients, causeOf } from './anthropic-clients.ts';
+import { type Connection, openConnection } from './anthropic-connection.ts';
 import { EventReader, mergeUsage } from './anthropic-events.ts';
 import { toAnthropicRequest } from './anthropic-request.ts';
 import { claudeModel } from './claude-models.ts';
@@ -26,14 +27,17 @@ export function createAnthropicProvider(options: AnthropicOptions): LlmProvider 
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     if (signal.aborted) return yield { type: 'error', failure: aborted };
+    const connection = openConnection(signal);
     try {
       const { params, headers } = toAnthropicRequest(request, model);
       const events = await clients.call((client) =>
-        client.messages.create({ ...params, stream: true }, { headers, signal }),
+        client.messages.create({ ...params, stream: true }, { headers, signal: connection.signal }),
       );
-      yield* translate(events, signal);
+      yield* translate(events[Symbol.asyncIterator](), connection);
     } catch (error) {
       yield { type: 'error', failure: await failureOf(error, signal) };
+    } finally {
+      connection.close();
     }
   }
 
@@ -65,25 +69,25 @@ function answerIn({ content, stop_reason, usage, model }: Message): ModelAnswer 
   return { text: texts.map((block) => block.text).join(''), usage: mergeUsage(noUsage, usage), model };
 }
 
-/** Reads the stream to its end before the last event goes out: stopping early would cost the connection. */
+/** Hands on the last event as soon as it is there: the stream's own end may be a while behind it. */
 async function* translate(
-  events: AsyncIterable<RawMessageStreamEvent>,
-  signal: AbortSignal,
+  events: AsyncIterator<RawMessageStreamEvent>,
+  connection: Connection,
 ): AsyncGenerator<ModelEvent> {
   const reader = new EventReader();
-  let last: ModelEvent | undefined;
-  try {
-    for await (const event of events) {
-      for (const translated of reader.read(event)) {
-        if (translated.type === 'complete' || translated.type === 'error') last = translated;
-        else yield translated;
+  for (let step = await events.next(); step.done !== true; step = await events.next()) {
+    for (const event of reader.read(step.value)) {
+      if (event.type !== 'complete' && event.type !== 'error') {
+        yield event;
+        continue;
       }
+      const rest = connection.readToEnd(events);
+      // The next call follows at once and is to find the connection free.
+      if (event.type === 'complete' && event.finish === 'tool_use') await rest;
+      return yield event;
     }
-  } catch (error) {
-    // The answer was whole; how the connection ended after it does not matter.
-    if (last === undefined) throw error;
   }
-  yield last ?? { type: 'error', failure: signal.aborted ? aborted : cutOff };
+  yield { type: 'error', failure: connection.signal.aborted ? aborted : cutOff };
 }
 
 const aborted: ModelFailure = { kind: 'aborted', detail: 'aborted' };

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AssistantBlock, LlmMessage, ModelEvent, ModelRequest } from '#contracts/model.ts';
+import { leanFetch } from '../../src/http/lean-fetch.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
@@ -122,18 +125,53 @@ describe('an answer', () => {
     expect(lastBody().stream).toBe(false);
   });
 
-  it('leaves the connection open for the next call', async () => {
+  it('is handed on before its connection ends, which an abort then does not cut', async () => {
+    const linger = createGate();
+    server.script([{ text: 'all of it', linger }]);
+    const answers: Response[] = [];
+    const fetch: typeof leanFetch = async (...call) => {
+      const answer = await leanFetch(...call);
+      answers.push(answer);
+      return answer;
+    };
+    const call = new AbortController();
+    const access = { apiKeys: ['key-a'], baseUrl: server.url, fetch };
+    const provider = createAnthropicProvider({ model: 'claude-sonnet-5-5', ...access });
+    const events = await eventsOf(provider, aRequest(), call.signal);
+    expect(events.at(-1)).toMatchObject({ type: 'complete' });
+    // Of a lean response it is Node's own stream.
+    const ended = once(answers[0]?.body as unknown as Readable, 'end');
+    call.abort();
+    linger.open();
+    await ended;
+  });
+
+  it('with calls leaves its connection free for the call that follows at once', async () => {
     const provider = aProvider();
     await eventsOf(provider);
     const before = server.connectionCount();
-    server.script(() => ({ chunks: ['a', 'b'], chunkDelayMs: 2 }));
+    const toolCalls = [{ name: 'list', input: { path: '.' } }];
+    server.script(() => ({ chunks: ['a', 'b'], chunkDelayMs: 2, toolCalls }));
     for (let n = 0; n < 5; n += 1) {
-      for await (const event of provider.stream(aRequest(), new AbortController().signal)) {
+      for await (const event of provider.stream(
+        aRequest({ tools: [listTool] }),
+        new AbortController().signal,
+      )) {
         if (event.type === 'complete') break;
       }
     }
     expect(server.connectionCount()).toBe(before);
   });
+
+  it('that is whole lets go of a connection that never ends', async () => {
+    const linger = createGate();
+    server.script([{ text: 'all of it', toolCalls: [{ name: 'list' }], linger }]);
+    const startedAt = performance.now();
+    const events = await eventsOf(aProvider(), aRequest({ tools: [listTool] }));
+    expect(events.at(-1)).toMatchObject({ type: 'complete', finish: 'tool_use' });
+    expect(performance.now() - startedAt).toBeGreaterThan(1_500);
+    linger.open();
+  }, 10_000);
 });
 
 describe('thinking', () => {

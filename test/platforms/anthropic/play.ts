@@ -73,7 +73,10 @@ function sendWhole(turn: Turn | StreamFault, answer: Answer, stage: Stage): void
 
 function isPlain(turn: Turn | StreamFault): boolean {
   return (
-    turn.chunkDelayMs === undefined && turn.hold?.afterChunks === undefined && stopOf(turn) === undefined
+    turn.chunkDelayMs === undefined &&
+    turn.hold?.afterChunks === undefined &&
+    turn.linger === undefined &&
+    stopOf(turn) === undefined
   );
 }
 
@@ -110,7 +113,7 @@ async function playSteps(
   if (stop !== undefined)
     throw new Error(`the turn has ${chunks} chunks, the fault comes after ${stop.after}`);
   // The platform's last packet often comes a little after `message_stop`.
-  await sleep(2);
+  await (turn.linger ? standAt(turn.linger) : sleep(2));
   response.end();
 }
 

@@ -17,6 +17,8 @@ export type Turn = {
   readonly usage?: Partial<WireUsage>;
   /** Waits at a gate: before the answer, or after so many chunks of the stream. */
   readonly hold?: { readonly gate: Gate; readonly afterChunks?: number };
+  /** Behind its last event the stream stays open until this gate is opened. */
+  readonly linger?: Gate;
 };
 
 export type ScriptedCall = {
