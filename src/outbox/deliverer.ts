@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -56,8 +57,11 @@ export interface Deliverer {
   deliver(conversationKey: string): boolean;
   /** On which terms a commit may claim what it adds to this route; undefined when it is not served here. */
   policyFor(route: Pick<ReplyRoute, 'channel' | 'account'>): DeliveryPolicy | undefined;
-  /** Goes on from what such a commit has claimed. Never waits, never throws. */
-  goOn(claimed: ClaimedDelivery): void;
+  /**
+   * Goes on from what such a commit has claimed. Resolves when its call had time to leave, so that what
+   * the caller does next does not hold it up; never rejects.
+   */
+  goOn(claimed: ClaimedDelivery): Promise<void>;
   /** Stops after the parts in hand have ended. */
   stop(): Promise<void>;
 }
@@ -70,7 +74,6 @@ function leaseOf({ sendTimeoutMs }: DelivererDeps['settings']): number {
 /** Step 10: one delivery at a time per conversation, in order; an ambiguous send is never repeated blindly. */
 export function createDeliverer(deps: DelivererDeps): Deliverer {
   const working = new Map<string, Working>();
-  const timers = new Map<string, NodeJS.Timeout>();
   const stopping = new AbortController();
 
   const work = (conversationKey: string, claimed?: Delivery): void => {
@@ -102,28 +105,41 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
       deps.log.warn({ conversationKey, error }, isStale ? 'delivery.lease-lost' : 'delivery.interrupted');
       return undefined;
     });
-    if (again !== undefined) arm(conversationKey, again);
+    if (again !== undefined && !stopping.signal.aborted) alarms.set(conversationKey, again);
   };
-
-  const arm = (conversationKey: string, delayMs: number) => {
-    if (stopping.signal.aborted) return;
-    clearTimeout(timers.get(conversationKey));
-    const timer = setTimeout(() => {
-      timers.delete(conversationKey);
-      deliver(conversationKey);
-    }, delayMs);
-    timers.set(conversationKey, timer);
-  };
+  const alarms = createAlarms(deliver);
 
   return {
     deliver,
     policyFor: (route) => policyFor(deps, route),
     // What is claimed is in hand, also when this process is about to stop.
-    goOn: ({ conversationKey, delivery }) => work(conversationKey, delivery),
+    goOn: async ({ conversationKey, delivery }) => {
+      work(conversationKey, delivery);
+      // Its call is written to the socket at the end of this turn of the event loop.
+      await nextTurn();
+    },
     stop: async () => {
       stopping.abort();
-      for (const timer of timers.values()) clearTimeout(timer);
+      alarms.clear();
       await Promise.all([...working.values()].map((entry) => entry.done));
+    },
+  };
+}
+
+/** One for each key: a new one replaces it. */
+function createAlarms(ring: (key: string) => void) {
+  const timers = new Map<string, NodeJS.Timeout>();
+  return {
+    set: (key: string, delayMs: number) => {
+      clearTimeout(timers.get(key));
+      const onTime = () => {
+        timers.delete(key);
+        ring(key);
+      };
+      timers.set(key, setTimeout(onTime, delayMs));
+    },
+    clear: () => {
+      for (const timer of timers.values()) clearTimeout(timer);
     },
   };
 }

@@ -124,7 +124,7 @@ function depsOf(
       },
     },
     active,
-    outbox: { policyFor: () => undefined, goOn: () => undefined },
+    outbox: { policyFor: () => undefined, goOn: async () => undefined },
     settings: {
       limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
       toolExecution: 'auto',

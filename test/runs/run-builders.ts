@@ -34,7 +34,7 @@ export function runDeps(
     notices: noticesFor('en'),
     model: { ...createModel({ provider: 'demo' }, { clock: systemClock }), stream: model.stream },
     active,
-    outbox: { policyFor: () => undefined, goOn: () => undefined },
+    outbox: { policyFor: () => undefined, goOn: async () => undefined },
     settings: {
       limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
       toolExecution: 'auto',
