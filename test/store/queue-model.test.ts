@@ -124,6 +124,8 @@ function createPair(
   const workers = { 'boot-a': aWorker(store, 'boot-a'), 'boot-b': aWorker(store, 'boot-b') };
   const said: { readonly message: Proposal; readonly item: Item | undefined }[] = [];
   const runIds: string[] = [];
+  /** Whose senders know that they wait. */
+  const informed = new Set<Item>();
   let run: (ClaimedRun & { readonly holder: Worker }) | undefined;
   let asked: { runId: string; callId: string; by: QueueModel['run']; isAnswered: boolean } | undefined;
   let count = 0;
@@ -242,7 +244,7 @@ function createPair(
     expect(settled.settlement).toBe(asked.isAnswered ? 'settled-before' : expected);
     if (settled.settlement !== 'settled') return;
     asked.isAnswered = true;
-    if (model.isParked) expect(settled.effects.wakes).toHaveLength(1);
+    if (model.lease?.is === 'parked') expect(settled.effects.wakes).toHaveLength(1);
     model.unpark();
   };
 
@@ -267,7 +269,7 @@ function createPair(
     const cancel = model.run?.cancel;
     const [outcome, outcomeReason] =
       cancel === undefined ? (['failed', reason] as const) : (['cancelled', cancel] as const);
-    const expected = model.close([outcome, outcomeReason], mayGoOn);
+    const expected = model.close(outcome, outcomeReason, mayGoOn);
     const cut = {
       endReason: outcomeReason,
       detail: undefined,
@@ -289,7 +291,8 @@ function createPair(
 
   /** Whoever is told: each message of theirs that waits, once. */
   const tellAll = async () => {
-    const expected = model.tellWaiting();
+    const expected = model.waiting().filter((item) => item.kind === 'message' && !informed.has(item));
+    for (const item of expected) informed.add(item);
     const untold = (await store.read(readUntold, { afterMs: -60_000 })).filter(
       ({ laneKey }) => laneKey === lane.key,
     );
@@ -315,7 +318,7 @@ function createPair(
       case 'edit-item':
         return changeItem(one.kind, one.nth);
       case 'mode':
-        model.mode = one.mode;
+        model.settings = { ...model.settings, mode: one.mode };
         return command(aCommand(conversation, { kind: 'queue', change: { mode: one.mode } }));
       case 'stop':
         model.stop(one.who);
@@ -341,7 +344,7 @@ function createPair(
       case 'abort':
         return abort(one.reason, one.mayGoOn);
       case 'cap':
-        Object.assign(model, { cap: one.cap, drop: one.drop });
+        model.settings = { ...model.settings, cap: one.cap, drop: one.drop };
         return command(aCommand(conversation, { kind: 'queue', change: { cap: one.cap, drop: one.drop } }));
       case 'park':
         return park(one.isAnswered);
@@ -361,12 +364,12 @@ function createPair(
 
   /** Lets the lane come to rest and compares what became of everything. */
   const settle = async () => {
-    while (run || model.run || model.waiting.length > 0) {
-      if (model.isParked) await answerCall();
+    while (run || model.run || model.waiting().length > 0) {
+      if (model.lease?.is === 'parked') await answerCall();
       if (run)
         await (model.run?.cancel === undefined ? answer('one-at-a-time', false) : abort('error', false));
       else await claim('boot-a');
-      if (!run && model.waiting.length > 0) await claim('boot-b');
+      if (!run && model.waiting().length > 0) await claim('boot-b');
     }
     const facts = await readLane(store, lane.key);
     expect(facts.openRuns).toBe(0);
