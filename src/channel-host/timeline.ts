@@ -3,6 +3,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineEvent, TimelineReader } from '#contracts/timeline.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import type { Store } from '../store/command.ts';
+import { readParked } from '../store/lanes/parked.ts';
 import { readTimeline } from '../store/sessions/read-timeline.ts';
 
 /** What is being said, by lane. Events may be lost; reading the store again is what clients rely on. */
@@ -35,6 +36,15 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
       }
     }
   };
+  const readStanding = async (laneKey: string): Promise<TimelineEvent | undefined> => {
+    try {
+      const parked = await store.read(readParked, { laneKey });
+      return parked && { kind: 'parked', ...parked };
+    } catch (error) {
+      log.warn({ laneKey, error }, 'timeline.unread');
+      return undefined;
+    }
+  };
   return {
     hear,
     publish: (laneKey, event) => {
@@ -47,10 +57,19 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
         if (signal.aborted) return;
         const laneKey = laneKeyFor(route);
         const known = listeners.get(laneKey) ?? new Set();
-        listeners.set(laneKey, known.add(onEvent));
+        let hasNews = false;
+        const listener = (event: TimelineEvent) => {
+          hasNews = true;
+          onEvent(event);
+        };
+        listeners.set(laneKey, known.add(listener));
         signal.addEventListener('abort', () => {
-          known.delete(onEvent);
+          known.delete(listener);
           if (known.size === 0) listeners.delete(laneKey);
+        });
+        // It was told when nobody listened here, and may be so for days.
+        void readStanding(laneKey).then((event) => {
+          if (event && !hasNews && !signal.aborted) onEvent(event);
         });
       },
     }),

@@ -14,7 +14,10 @@ export interface TimelineReader {
     route: ReplyRoute,
     options: { readonly after?: number; readonly limit: number },
   ): Promise<readonly TimelineItem[]>;
-  /** Calls back for each change until the signal aborts. May miss some: `read` is the truth. */
+  /**
+   * Calls back for each change until the signal aborts, and once at the beginning when a run is parked
+   * there. May miss some: `read` is the truth.
+   */
   watch(route: ReplyRoute, onEvent: (event: TimelineEvent) => void, signal: AbortSignal): void;
 }
 

@@ -1,6 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { createTimelines } from '../../src/channel-host/timeline.ts';
 import { hasCode } from '../../src/contracts/errors.ts';
 import type { MessagePart } from '../../src/contracts/message.ts';
+import type { TimelineEvent } from '../../src/contracts/timeline.ts';
 import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
 import { beginBoot } from '../../src/store/boots.ts';
 import type { Store, StoreQuery } from '../../src/store/command.ts';
@@ -13,11 +16,13 @@ import { recoverRun } from '../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { readHistory } from '../../src/store/transcript/read-transcript.ts';
+import { silentLog } from '../support/silent-log.ts';
 import {
   aCommand,
   account,
   aLane,
   aMessage,
+  aRoute,
   aWorker,
   defaults,
   framing,
@@ -83,9 +88,59 @@ async function resultsIn(store: Store, { sessionId }: ClaimedRun): Promise<reado
   );
 }
 
+/** Looks at the lane as a page does that was just loaded. */
+function watching(store: Store, laneKey: string) {
+  const reads: Promise<unknown>[] = [];
+  const read: Store['read'] = (query, input) => {
+    const result = store.read(query, input);
+    reads.push(result);
+    return result;
+  };
+  const live = { publish: () => undefined };
+  const timelines = createTimelines({ store: { ...store, read }, log: silentLog, live });
+  const events: TimelineEvent[] = [];
+  const reader = timelines.readerFor(() => laneKey);
+  reader.watch(aRoute('any'), (event) => events.push(event), new AbortController().signal);
+  const isRead = async () => {
+    await Promise.all(reads);
+    // What follows a read without waiting for anything has happened by the next turn of the event loop.
+    await nextTurn();
+  };
+  return { events, timelines, isRead };
+}
+
+/** What is told first: what stands there, or a change that comes after it was looked for. */
+async function firstEvent(store: Store, laneKey: string): Promise<TimelineEvent | undefined> {
+  const { events, timelines, isRead } = watching(store, laneKey);
+  await isRead();
+  timelines.hear(laneKey, { kind: 'changed' });
+  return events[0];
+}
+
 const isStale = (error: unknown) => hasCode(error, 'stale_epoch');
 
 describeEachDatabase('a parked run', (open, beside) => {
+  it('is told to whoever looks at its lane later, until it goes on', async () => {
+    const store = open();
+    const { run, lane } = await aRunWithCalls(store, unique('c'));
+    await park(store, run);
+    const parked = { kind: 'parked', runId: run.runId, reason: 'an approval' };
+    expect(await firstEvent(store, lane.key)).toEqual(parked);
+    await settle(store, run.runId);
+    expect(await firstEvent(store, lane.key)).toEqual({ kind: 'changed' });
+  });
+
+  it('is not told behind what is heard of it meanwhile', async () => {
+    const store = open();
+    const { run, lane } = await aRunWithCalls(store, unique('c'));
+    await park(store, run);
+    const started = { kind: 'run', runId: run.runId, state: 'started' } as const;
+    const { events, timelines, isRead } = watching(store, lane.key);
+    timelines.hear(lane.key, started);
+    await isRead();
+    expect(events).toEqual([started]);
+  });
+
   it('keeps its lane without holder or lease, and no other run begins there', async () => {
     const store = open();
     const conversation = unique('c');

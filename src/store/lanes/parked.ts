@@ -3,12 +3,29 @@
  * has no holder, and a lease that never ends, so that nothing that looks for what should be moving comes
  * past it. Whoever sets a cancel flag, or settles the last call, gives the lane a lease that has ended.
  */
-import type { Tx } from '../command.ts';
+import type { StoreQuery, Tx } from '../command.ts';
 import type { Effects } from '../intake/proposal.ts';
 import type { Lane } from './lane-row.ts';
 
 /** The last moment that a date can hold, ms. */
 export const parkedUntil = 8_640_000_000_000_000;
+
+export type ParkedRun = { readonly runId: string; readonly reason: string };
+
+/** The run that the lane has parked, and what it waits for. */
+export const readParked: StoreQuery<{ readonly laneKey: string }, ParkedRun | undefined> = {
+  query: 'readParked',
+  run: async (tx, { laneKey }) => {
+    const row = await tx.db
+      .selectFrom('lanes')
+      .innerJoin('runs', 'runs.id', 'lanes.runId')
+      .select(['runs.id', 'runs.parkReason'])
+      .where('lanes.key', '=', laneKey)
+      .where('lanes.leaseUntil', '=', parkedUntil)
+      .executeTakeFirst();
+    return row && { runId: row.id, reason: row.parkReason ?? '' };
+  },
+};
 
 export function isParked(lane: Pick<Lane, 'runId' | 'leaseUntil'>): boolean {
   return lane.runId !== null && lane.leaseUntil === parkedUntil;
