@@ -38,7 +38,8 @@ const facts: StoreQuery<{ readonly laneKey: string }, LaneFacts> = {
     const runs = await tx.db
       .selectFrom('runs')
       .select('id')
-      .where('laneKey', '=', laneKey)
+      // Runs have no index by lane, and each has taken something.
+      .where('id', 'in', (eb) => eb.selectFrom('inbox').select('runId').where('laneKey', '=', laneKey))
       .where('state', '=', 'active')
       .execute();
     return {
