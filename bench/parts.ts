@@ -31,7 +31,7 @@ export const quickPace: Pace = {
 /** What can be measured, each by name. Figures that name no network are Telegram's. */
 export const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Figure[]>>> = {
   latency: ({ rounds }) => withBoth('telegram', (both) => measureLatency(both, rounds)),
-  added: ({ rounds }) => withBoth('telegram', (both) => measureAdded(both, Math.ceil(rounds / 2))),
+  added: ({ rounds }) => withBoth('telegram', (both) => measureAdded(both, rounds)),
   burst: ({ repeats }) => withBoth('telegram', (both) => measureBurst(both, { repeats, name: 'burst' })),
   followup: ({ repeats }) =>
     withBoth(

@@ -36,7 +36,6 @@ import {
   commitToolTurn,
   endToolTurn,
   markToolStarted,
-  type StoredResult,
   saveImage,
   sayNotice,
   storeToolResults,
@@ -48,6 +47,7 @@ import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
 import { endNotice } from './end-notice.ts';
 import type { LiveView } from './live-view.ts';
 import { sendReceiptOf } from './send-receipt.ts';
+import { storedResult } from './stored-result.ts';
 
 export type RecorderDeps = {
   readonly store: Store;
@@ -102,7 +102,7 @@ export class RunRecorder {
   readonly #held: Held;
   #turn = 0;
   #turnStartedAt: number;
-  #savedAt = 0;
+  #savedAt: number | undefined;
   #retryWaitMs = 0;
   #current: { readonly message: AgentMessage; readonly usage: Usage | undefined } | undefined;
   #toolTurn: ToolTurn | undefined;
@@ -144,8 +144,7 @@ export class RunRecorder {
       case 'turn_start':
         this.#turn = event.turn;
         this.#turnStartedAt = this.#deps.clock.now();
-        // A short answer's own commit need not write it a second time.
-        this.#savedAt = this.#turnStartedAt;
+        this.#savedAt = undefined;
         return;
       case 'message_start':
         if (event.message.role === 'assistant') this.#deps.probe.reach('model-called');
@@ -181,8 +180,11 @@ export class RunRecorder {
     }
     if (event.type === 'error') this.#failure = event.failure;
     if (event.type === 'warning' && event.kind === 'retrying') await this.#tellBusy(event.waitMs);
-    if (clock.now() - this.#savedAt < imageIntervalMs) return;
-    this.#savedAt = clock.now();
+    const now = clock.now();
+    // From the first token on, however late that is: a short answer is written once, by its own commit.
+    this.#savedAt ??= now;
+    if (now - this.#savedAt < imageIntervalMs) return;
+    this.#savedAt = now;
     store.writeAlong(saveImage, { ...this.#held, message: this.#imageOf(message) });
   }
 
@@ -391,10 +393,4 @@ export class RunRecorder {
     const latencyMs = this.#deps.clock.now() - this.#turnStartedAt;
     return { id: `${message.id}:call`, model, usage, cost, latencyMs };
   }
-}
-
-function storedResult(message: AgentMessage): StoredResult {
-  const result = message.parts.find((part) => part.type === 'tool_result');
-  const callId = result?.data.tool_call_id ?? '';
-  return { callId, isError: result?.data.is_error ?? true, parts: message.parts };
 }
