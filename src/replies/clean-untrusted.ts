@@ -5,7 +5,7 @@ const LONGEST_LABEL = 64;
 const DEEPEST_NESTING = 8;
 
 const ROLE_TOKENS =
-  /<\|[\w ▁-]{1,40}\|>|<｜[\w ▁-]{1,40}｜>|\[\/?INST\]|<<\/?SYS>>|<\/?(?:\w{1,12}:)?(?:system|assistant|user|human|developer|tool|system-reminder|instructions?|think|thinking|tool_call|tool_result|function_calls?|function_results?|invoke|parameter)\b[^<>]{0,200}>/gi;
+  /<\|(?:[\w▁-]+|[\w ▁-]{1,40})\|>|<｜(?:[\w▁-]+|[\w ▁-]{1,40})｜>|\[\/?INST\]|<<\/?SYS>>|<\/?(?:\w{1,12}:)?(?:system|assistant|user|human|developer|tool|system-reminder|instructions?|think|thinking|tool_call|tool_result|function_calls?|function_results?|invoke|parameter)\b[^<>]{0,200}>/gi;
 
 /** Text of a stranger without controls, role tokens and imitated boundaries. Safe to repeat. */
 export function cleanUntrusted(text: string): string {
