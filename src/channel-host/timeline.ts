@@ -57,9 +57,9 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
         if (signal.aborted) return;
         const laneKey = laneKeyFor(route);
         const known = listeners.get(laneKey) ?? new Set();
-        let hasNews = false;
+        let isOutdated = false;
         const listener = (event: TimelineEvent) => {
-          hasNews = true;
+          isOutdated ||= event.kind === 'run' || event.kind === 'parked';
           onEvent(event);
         };
         listeners.set(laneKey, known.add(listener));
@@ -69,7 +69,7 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
         });
         // It was told when nobody listened here, and may be so for days.
         void readStanding(laneKey).then((event) => {
-          if (event && !hasNews && !signal.aborted) onEvent(event);
+          if (event && !isOutdated && !signal.aborted) onEvent(event);
         });
       },
     }),

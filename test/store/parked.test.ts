@@ -130,6 +130,16 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await firstEvent(store, lane.key)).toEqual({ kind: 'changed' });
   });
 
+  it('is told all the same when something else is heard meanwhile', async () => {
+    const store = open();
+    const { run, lane } = await aRunWithCalls(store, unique('c'));
+    await park(store, run);
+    const { events, timelines, isRead } = watching(store, lane.key);
+    timelines.hear(lane.key, { kind: 'changed' });
+    await isRead();
+    expect(events.map(({ kind }) => kind)).toEqual(['changed', 'parked']);
+  });
+
   it('is not told behind what is heard of it meanwhile', async () => {
     const store = open();
     const { run, lane } = await aRunWithCalls(store, unique('c'));
