@@ -12,7 +12,7 @@ import type {
 } from '#contracts/channel.ts';
 import { channelLine } from '#contracts/channel-line.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { hasCode, ParleyError } from '#contracts/errors.ts';
+import { ParleyError } from '#contracts/errors.ts';
 import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
@@ -21,6 +21,8 @@ import { claimAccount, releaseAccount } from '../store/accounts.ts';
 import type { Store } from '../store/command.ts';
 import { accountKeyOf } from '../store/conversation-key.ts';
 import { readAnchors } from '../store/intake/anchors.ts';
+import { inTime } from './in-time.ts';
+import { createRetries, RefusedByNetwork, type Retries } from './retries.ts';
 import { createRoster, type FindChannel, type Roster } from './roster.ts';
 
 export type ChannelState =
@@ -28,7 +30,20 @@ export type ChannelState =
   | { readonly kind: 'starting' }
   | { readonly kind: 'on'; readonly account: string }
   | { readonly kind: 'standby'; readonly reason: string }
-  | { readonly kind: 'trouble'; readonly problem: ChannelTrouble['kind']; readonly reason: string };
+  | TroubledState;
+
+export type TroubledState = {
+  readonly kind: 'trouble';
+  readonly problem: ChannelTrouble['kind'];
+  readonly reason: string;
+  /** Since when the channel has been down without a break, ms since the epoch. */
+  readonly since: number;
+  /** When it is tried again, ms since the epoch; absent while the adapter itself keeps trying, every few seconds. */
+  readonly nextTryAt?: number;
+};
+
+/** What the parts of the host say; since when is filled in where states are kept. */
+type NewState = Exclude<ChannelState, TroubledState> | Omit<TroubledState, 'since'>;
 
 export type AccountLeaseHeld = {
   readonly account: string;
@@ -41,6 +56,8 @@ export type ChannelHostDeps = {
   readonly holder: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** In [0, 1); the platform's own when absent. */
+  readonly random?: () => number;
   /** False for a process that only sends: it claims no account and takes nothing in. */
   readonly receives: boolean;
   readonly live: Pick<LiveEvents, 'publish'>;
@@ -77,7 +94,14 @@ export interface ChannelHost extends FindChannel {
 
 const leaseMs = 10_000;
 const renewMs = 2_000;
-const maxRetryMs = 30_000;
+/** Between two looks at a lease that another process holds. */
+const leastLookMs = 250;
+/** An adapter limits its own calls; this is for one that does not. */
+const identifyLimitMs = 2 * 60_000;
+const startLimitMs = 2 * 60_000;
+const stopLimitMs = 60_000;
+/** After a refusal, a channel that says nothing for as long counts as well again. */
+const probationMs = 90_000;
 
 const logLevels = { off: 'info', starting: 'debug', on: 'info', standby: 'info', trouble: 'warn' } as const;
 
@@ -87,8 +111,10 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
 
-  const setState = (line: string, state: ChannelState) => {
+  const setState = (line: string, said: NewState) => {
     const before = states.get(line);
+    const since = before?.kind === 'trouble' ? before.since : deps.clock.now();
+    const state: ChannelState = said.kind === 'trouble' ? { ...said, since } : said;
     states.set(line, state);
     deps.onState(line, state);
     if (before?.kind === state.kind) return;
@@ -109,6 +135,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
           if (state.kind !== 'starting') firstAttempt.resolve();
         },
         roster,
+        retries: createRetries(deps),
       }).finally(() => firstAttempt.resolve()),
     );
     await firstAttempt.promise;
@@ -130,15 +157,17 @@ type Supervised = {
   readonly deps: ChannelHostDeps;
   readonly channel: ConfiguredChannel;
   readonly signal: AbortSignal;
-  setState(state: ChannelState): void;
+  setState(state: NewState): void;
   readonly roster: Roster;
+  readonly retries: Retries;
 };
 
+/** Never ends by itself: whatever was refused is tried again, only slower. */
 async function supervise(supervised: Supervised): Promise<void> {
-  const { deps, channel, signal, setState } = supervised;
+  const { deps, channel, signal, setState, retries } = supervised;
   const log = deps.log.child({ channel: channelLine(channel.id, channel.accountName) });
   let hosted: HostedChannel | undefined;
-  for (let attempt = 1; !signal.aborted; attempt++) {
+  while (!signal.aborted) {
     try {
       const definition = await channel.load();
       supervised.roster.define(definition);
@@ -146,27 +175,21 @@ async function supervise(supervised: Supervised): Promise<void> {
         hosted ??= await identify(supervised, definition, log);
       if (!deps.receives || !hosted) return setState({ kind: 'standby', reason: 'this process only sends' });
       const ended = await receive(supervised, hosted);
-      if (ended === 'received') attempt = 0;
       // Whoever waits for another process's lease looks again at once: this is no trouble.
-      if (ended === 'busy') {
-        attempt = 0;
-        continue;
-      }
+      if (ended === 'busy') retries.proven();
+      else await deps.clock.wait(retries.afterRest(), signal);
     } catch (error) {
       if (signal.aborted) return;
-      const reason = error instanceof Error ? error.message : String(error);
-      const isRefused = hasCode(error, 'channel_unauthorised');
-      setState({ kind: 'trouble', problem: isRefused ? 'unauthorised' : 'unreachable', reason });
-      if (isFinal(error)) return;
+      const { problem, waitMs } = retries.after(error);
+      setState({
+        kind: 'trouble',
+        problem: problem.kind,
+        reason: problem.detail,
+        nextTryAt: deps.clock.now() + waitMs,
+      });
+      await deps.clock.wait(waitMs, signal);
     }
-    const waitMs = Math.min(maxRetryMs, 500 * 2 ** Math.min(attempt, 6));
-    await deps.clock.wait(waitMs, signal);
   }
-}
-
-/** Neither a wrong token nor wrong settings mend themselves. */
-function isFinal(error: unknown): boolean {
-  return hasCode(error, 'channel_unauthorised') || hasCode(error, 'config_invalid');
 }
 
 async function identify(
@@ -189,60 +212,112 @@ async function identify(
     clock: deps.clock,
     fetch: leanFetch,
   });
-  const account = await adapter.identify(signal);
+  const limit = { clock: deps.clock, limitMs: identifyLimitMs, what: 'Asking for the account' };
+  const account = await inTime(limit, (tooLate) => adapter.identify(AbortSignal.any([signal, tooLate])));
   const hosted = { definition, adapter, account, ...(accountName !== undefined && { accountName }) };
   roster.enter(channelLine(id, accountName), hosted);
   return hosted;
 }
 
 /** Receives for as long as the lease is held; returns when it should be tried again. */
-async function receive(
-  { deps, channel, signal, setState, roster }: Supervised,
-  hosted: HostedChannel,
-): Promise<'received' | 'busy'> {
+async function receive(supervised: Supervised, hosted: HostedChannel): Promise<'received' | 'busy'> {
+  const { deps, channel, signal, setState, roster } = supervised;
   const account = accountKeyOf({ channel: channel.id, account: hosted.account.id });
   const claim = () => deps.store.write(claimAccount, { account, holder: deps.holder, leaseMs });
   const lease = await claim();
   if (lease.kind === 'busy') {
     roster.letGo(account);
     setState({ kind: 'standby', reason: 'another process receives for this account' });
-    await deps.clock.wait(Math.min(lease.delayMs, renewMs), signal);
+    await deps.clock.wait(Math.max(leastLookMs, Math.min(lease.delayMs, renewMs)), signal);
     return 'busy';
   }
-  const { epoch, cursor } = lease;
   roster.hold(account);
-  const lost = new AbortController();
-  const isOn: ChannelState = { kind: 'on', account: hosted.account.name };
-  const { accept } = deps.intakeFor(hosted, { account, epoch, cursor });
-  let latest: ChannelTrouble | undefined;
-  const trouble = (problem: ChannelTrouble | undefined) => {
-    latest = problem;
-    setState(problem ? { kind: 'trouble', problem: problem.kind, reason: problem.detail } : isOn);
-    if (problem?.kind === 'unauthorised') lost.abort(new ParleyError('channel_unauthorised', problem.detail));
-  };
-  const anchors = new Map(await deps.store.read(readAnchors, { account }));
-  const gap = (one: ChannelGap) => {
-    deps.log.warn({ channel: channelLine(channel.id, channel.accountName), ...one }, 'channel.gap');
-    deps.onGap(hosted, one);
-  };
-  await hosted.adapter.start({ cursor, anchors, accept, trouble, gap });
-  // It may have met trouble while it started.
-  trouble(latest);
-  deps.onReceiving(hosted);
+  const [ended, closed] = [new AbortController(), new AbortController()];
+  const until = AbortSignal.any([signal, ended.signal]);
+  const intake = await intakeOf(supervised, hosted, { account, lease, ended, closed: closed.signal });
+  const { clock } = deps;
   try {
-    const until = AbortSignal.any([signal, lost.signal]);
+    await inTime({ clock, limitMs: startLimitMs, what: 'Beginning to receive' }, () =>
+      hosted.adapter.start(intake),
+    );
+    intake.started();
+    deps.onReceiving(hosted);
+    const trustedAt = clock.now() + probationMs;
     while (!until.aborted) {
-      await deps.clock.wait(renewMs, until);
+      await clock.wait(renewMs, until);
       if (until.aborted) break;
       const renewed = await claim();
-      if (renewed.kind !== 'held' || renewed.epoch !== epoch) break;
+      if (renewed.kind !== 'held' || renewed.epoch !== lease.epoch) break;
+      if (clock.now() >= trustedAt) intake.trusted();
     }
   } finally {
     // What runs to its end while this process stops is still shown by it.
     if (!signal.aborted) roster.letGo(account);
-    await hosted.adapter.stop();
+    await inTime({ clock, limitMs: stopLimitMs, what: 'Stopping' }, () => hosted.adapter.stop()).catch(
+      (error: unknown) => deps.log.error({ account, error }, 'channel.not-stopped'),
+    );
     await deps.store.write(releaseAccount, { account, holder: deps.holder }).catch(() => undefined);
+    closed.abort();
   }
-  if (lost.signal.aborted) throw lost.signal.reason;
+  if (ended.signal.reason instanceof RefusedByNetwork) throw ended.signal.reason;
   return 'received';
+}
+
+type Tenure = {
+  readonly account: string;
+  readonly lease: { readonly epoch: number; readonly cursor: string | undefined };
+  /** Aborted with what ended it. */
+  readonly ended: AbortController;
+  /** Aborted once the adapter has been stopped. */
+  readonly closed: AbortSignal;
+};
+
+type HostIntake = Intake & {
+  /** Shows how the start went. */
+  started(): void;
+  /** The adapter has received for long enough without a word: it is well. */
+  trusted(): void;
+};
+
+/** The door of one tenure. After a refusal the channel stays in trouble until it is known to work. */
+async function intakeOf(supervised: Supervised, hosted: HostedChannel, tenure: Tenure): Promise<HostIntake> {
+  const { deps, channel, setState, retries } = supervised;
+  const { account, lease, ended, closed } = tenure;
+  const { epoch, cursor } = lease;
+  let latest: ChannelTrouble | undefined = retries.refusal();
+  let isOnProbation = latest !== undefined;
+  const show = () => {
+    if (latest) setState({ kind: 'trouble', problem: latest.kind, reason: latest.detail });
+    else setState({ kind: 'on', account: hosted.account.name });
+  };
+  const trouble = (problem: ChannelTrouble | undefined) => {
+    if (ended.signal.aborted) return;
+    latest = problem;
+    isOnProbation = false;
+    if (!problem) retries.proven();
+    show();
+    if (problem?.isOver || problem?.kind === 'unauthorised') ended.abort(new RefusedByNetwork(problem));
+  };
+  const { accept } = deps.intakeFor(hosted, { account, epoch, cursor });
+  return {
+    cursor,
+    anchors: new Map(await deps.store.read(readAnchors, { account })),
+    accept: async (batch) => {
+      // One that could not be stopped must not go on beside the one that has taken its place.
+      if (closed.aborted) throw new ParleyError('stale_epoch', 'Receiving has ended.');
+      const answers = await accept(batch);
+      if (isOnProbation && batch.events.length > 0) trouble(undefined);
+      return answers;
+    },
+    trouble,
+    gap: (one) => {
+      deps.log.warn({ channel: channelLine(channel.id, channel.accountName), ...one }, 'channel.gap');
+      deps.onGap(hosted, one);
+    },
+    started: show,
+    trusted: () => {
+      if (isOnProbation) trouble(undefined);
+      else retries.proven();
+    },
+  };
 }

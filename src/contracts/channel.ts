@@ -44,7 +44,8 @@ export type ChannelDeps = {
 export interface ChannelAdapter {
   /**
    * Finds out which account this is. Called once, before `start`; `send` works from here on.
-   * Throws ParleyError `channel_unauthorised` (give up) or `channel_unavailable` (try again).
+   * Throws ParleyError `channel_unauthorised` (try again slowly) or `channel_unavailable` (try again, after
+   * `retry.afterMs` where the network names it).
    */
   identify(signal: AbortSignal): Promise<BotAccount>;
   /**
@@ -106,7 +107,11 @@ export interface Intake {
    * (keep the cursor, try again) or `stale_epoch` (another process has the account: stop).
    */
   accept(batch: InboundBatch): Promise<readonly Acceptance[]>;
-  /** Says how receiving goes: undefined when all is well. Shown in the log, the page and `/status`. */
+  /**
+   * Says how receiving goes: undefined when the network has answered and all is well. Shown in the log, the
+   * page, `/status` and `/readyz`. After trouble with `isOver`, or `unauthorised`, the adapter may end: it is
+   * stopped and started again, 1, 5, 15 minutes later, then every 15 (`slowRetryMs`).
+   */
   trouble(problem: ChannelTrouble | undefined): void;
   /** Says that messages may have been missed and cannot be fetched. Logged, and told to the owner. */
   gap(gap: ChannelGap): void;
@@ -134,9 +139,14 @@ export type InboundBatch = {
   readonly anchors?: ReadonlyMap<ConversationId, string>;
 };
 
-export type ChannelTrouble =
-  | { readonly kind: 'unreachable'; readonly detail: string }
-  | { readonly kind: 'unauthorised'; readonly detail: string }
-  | { readonly kind: 'conflict'; readonly detail: string }
-  /** The network wants a person to prove that they are one (a captcha). The detail says what to do. */
-  | { readonly kind: 'challenge'; readonly detail: string };
+export type ChannelTrouble = {
+  readonly kind:
+    | 'unreachable'
+    | 'unauthorised'
+    | 'conflict'
+    /** The network wants a person to prove that they are one (a captcha). The detail says what to do. */
+    | 'challenge';
+  readonly detail: string;
+  /** The adapter has given up: it wants to be started again, slowly. `unauthorised` always does. */
+  readonly isOver?: boolean;
+};

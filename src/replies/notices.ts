@@ -110,7 +110,7 @@ const english = {
     '{subject} is down: {reason}. What people write there meanwhile waits, as far as the network keeps it.',
   ownerChannelBack: '{subject} is back.',
   ownerChannelUnauthorised:
-    '{subject} refuses my credentials: {reason}. Nothing comes or goes there until they are renewed and I am started again.',
+    '{subject} refuses my credentials: {reason}. I try again every few minutes; if you renew them, start me again.',
   ownerChannelChallenge: '{subject} wants to know whether I am a person, and takes nothing from me: {reason}',
   ownerLaneStuck:
     'Something has waited for {seconds} s in {subject}, and nobody works on it. I keep trying; the log may say why.',
@@ -170,7 +170,7 @@ const german: Partial<Notices> = {
     '{subject} ist nicht erreichbar: {reason}. Was dort inzwischen geschrieben wird, wartet, soweit das Netz es aufhebt.',
   ownerChannelBack: '{subject} ist wieder da.',
   ownerChannelUnauthorised:
-    '{subject} lehnt meine Zugangsdaten ab: {reason}. Dort kommt und geht nichts, bis sie erneuert sind und ich neu gestartet bin.',
+    '{subject} lehnt meine Zugangsdaten ab: {reason}. Ich versuche es alle paar Minuten; nach einer Erneuerung starte mich bitte neu.',
   ownerChannelChallenge:
     '{subject} will wissen, ob ich ein Mensch bin, und nimmt nichts von mir an: {reason}',
   ownerLaneStuck:

@@ -94,7 +94,7 @@ async function aWatch({ store, owners = ['test:ann'] }: { store?: Store; owners?
   return { store: opened, watch, pass, told, untilTold, untilShown, delivered, stop };
 }
 
-const isAway = { kind: 'trouble', problem: 'unreachable', reason: 'no answer' } as const;
+const isAway = { kind: 'trouble', problem: 'unreachable', reason: 'no answer', since: 0 } as const;
 const isBack = { kind: 'on', account: 'bot' } as const;
 
 describe('a channel that is down', () => {
@@ -147,23 +147,29 @@ describe('a channel that is down', () => {
 
   it('is told at once when only a person can mend it', async () => {
     const { watch, untilTold } = await aWatch();
-    watch.onState(broken, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked' });
+    watch.onState(broken, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked', since: 0 });
     await untilTold(/carrier refuses my credentials: token revoked/);
     watch.onState(channelId('pigeon'), {
       kind: 'trouble',
       problem: 'challenge',
       reason: 'solve the captcha',
+      since: 0,
     });
     await untilTold(/carrier/, /pigeon wants to know whether I am a person.*solve the captcha/);
   });
 
   it('is not told where it is, nor to somebody who is no owner', async () => {
     const { watch, untilShown, told } = await aWatch();
-    watch.onState(works, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked' });
+    watch.onState(works, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked', since: 0 });
     await untilShown(/test refuses my credentials/);
     expect(await told()).toEqual([]);
     const stranger = await aWatch({ owners: [] });
-    stranger.watch.onState(broken, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked' });
+    stranger.watch.onState(broken, {
+      kind: 'trouble',
+      problem: 'unauthorised',
+      reason: 'token revoked',
+      since: 0,
+    });
     await stranger.untilShown(/carrier refuses my credentials/);
     await stranger.stop();
     expect(await stranger.told()).toEqual([]);

@@ -1,0 +1,73 @@
+import type { ChannelTrouble } from '#contracts/channel.ts';
+import { hasCode, ParleyError } from '#contracts/errors.ts';
+import { retryAfterMs } from '#contracts/remote-number.ts';
+import { slowRetryMs } from '#contracts/slow-retry.ts';
+
+/** What ends a connection that its adapter has given up. */
+export class RefusedByNetwork extends Error {
+  readonly problem: ChannelTrouble;
+
+  constructor(problem: ChannelTrouble) {
+    super(problem.detail);
+    this.problem = problem;
+  }
+}
+
+/** When one connection is tried again: soon after an outage, slowly after a refusal, always at some time. */
+export interface Retries {
+  /** Counts a failed try. `waitMs`: until the next one. */
+  after(error: unknown): { readonly problem: ChannelTrouble; readonly waitMs: number };
+  /** The wait in ms after a connection that ended in order. */
+  afterRest(): number;
+  /** The network has answered: what comes next is the first failure again. */
+  proven(): void;
+  /** The refusal that has not been disproved yet. */
+  refusal(): ChannelTrouble | undefined;
+}
+
+const firstRetryMs = 500;
+const longestRetryMs = 30_000;
+
+export function createRetries({ random }: { readonly random?: () => number }): Retries {
+  let failures = 0;
+  let refusals = 0;
+  let refusal: ChannelTrouble | undefined;
+  return {
+    after: (error) => {
+      const refused = refusalIn(error);
+      if (refused) {
+        refusal = refused;
+        refusals += 1;
+        return { problem: refused, waitMs: slowRetryMs(refusals, random) };
+      }
+      failures += 1;
+      const ownMs = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(failures, 6));
+      const detail = error instanceof Error ? error.message : String(error);
+      return { problem: { kind: 'unreachable', detail }, waitMs: Math.max(ownMs, askedMs(error)) };
+    },
+    afterRest: () => {
+      failures = 0;
+      return firstRetryMs;
+    },
+    proven: () => {
+      failures = 0;
+      refusals = 0;
+      refusal = undefined;
+    },
+    refusal: () => refusal,
+  };
+}
+
+/** Neither a wrong token nor wrong settings mend themselves soon, but a refusal may be a mistake. */
+function refusalIn(error: unknown): ChannelTrouble | undefined {
+  if (error instanceof RefusedByNetwork) return error.problem;
+  const detail = error instanceof Error ? error.message : '';
+  if (hasCode(error, 'channel_unauthorised')) return { kind: 'unauthorised', detail };
+  return hasCode(error, 'config_invalid') ? { kind: 'unreachable', detail } : undefined;
+}
+
+/** The wait that the network asked for, as long as it is bearable. */
+function askedMs(error: unknown): number {
+  const advice = error instanceof ParleyError ? error.retry : undefined;
+  return advice?.kind === 'later' && advice.afterMs !== undefined ? retryAfterMs(advice.afterMs) : 0;
+}

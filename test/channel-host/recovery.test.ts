@@ -1,0 +1,208 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import type { ChannelDefinition, ChannelTrouble, Intake } from '#contracts/channel.ts';
+import { type ErrorCode, ParleyError } from '#contracts/errors.ts';
+import { accountId, channelId } from '#contracts/ids.ts';
+import { type ChannelState, createChannelHost } from '../../src/channel-host/channel-host.ts';
+import { createRetries } from '../../src/channel-host/retries.ts';
+import { noLiveEvents } from '../../src/queue/live-events.ts';
+import { claimAccount } from '../../src/store/accounts.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { createSteppedClock, turns } from '../support/stepped-clock.ts';
+
+const net = channelId('net');
+const minute = 60_000;
+const capabilities: ChannelDefinition['capabilities'] = {
+  text: { maxLength: 1000 },
+  canEdit: false,
+  canDelete: false,
+  canReact: false,
+  preview: { dm: 'none', group: 'none' },
+  previewIntervalMs: { dm: 1000, group: 1000 },
+  isSessionBound: false,
+  repeatSafeMs: 0,
+  whileAway: '',
+};
+
+/** A network that a test refuses by: what a call does is taken from the front of its list, then it works. */
+async function aHostedNetwork() {
+  const calls: string[] = [];
+  const onIdentify: (() => Promise<void>)[] = [];
+  const onStart: ((intake: Intake) => Promise<void>)[] = [];
+  const states: ChannelState[] = [];
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-recovery-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  const clock = createSteppedClock(async () => {
+    await turns();
+    // Writes are done in their order: behind this one, what went before it is done too.
+    for (let round = 0; round < 2; round += 1) {
+      await store.write(claimAccount, { account: 'other', holder: 'test', leaseMs: 1 });
+      await turns();
+    }
+  });
+  let intake: Intake | undefined;
+  const definition: ChannelDefinition = {
+    id: net,
+    capabilities,
+    configSchema: z.object({}),
+    create: () => ({
+      identify: async () => {
+        calls.push('identify');
+        await onIdentify.shift()?.();
+        return { id: accountId('bot'), name: '@bot' };
+      },
+      start: async (given) => {
+        calls.push('start');
+        intake = given;
+        await onStart.shift()?.(given);
+      },
+      stop: async () => void calls.push('stop'),
+      send: async () => ({ kind: 'sent', receipts: [] }),
+    }),
+  };
+  const host = createChannelHost({
+    ...{ store, holder: 'boot-1', clock, log: silentLog, live: noLiveEvents },
+    random: () => 0,
+    receives: true,
+    intakeFor: () => ({ accept: async () => [] }),
+    onReceiving: () => undefined,
+    onState: (_line, state) => void states.push(state),
+    onGap: () => undefined,
+  });
+  onTestFinished(async () => {
+    const stopped = host.stopReceiving();
+    await clock.advance(0);
+    await stopped;
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const began = clock.now();
+  return {
+    ...{ clock, calls, onIdentify, onStart, states },
+    began,
+    begin: () => {
+      void host.run({ id: net, load: async () => definition, settings: {}, deps: { dataDir } });
+      return clock.advance(0);
+    },
+    intake: () => intake as Intake,
+    state: () => host.states()[0]?.state,
+    count: (call: string) => calls.filter((one) => one === call).length,
+  };
+}
+
+const fails = (code: ErrorCode) => () => Promise.reject(new ParleyError(code, code));
+const refused: ChannelTrouble = { kind: 'unauthorised', detail: '401' };
+
+describe('a channel that is refused', () => {
+  it('is asked for its account again after 1, 5, 15 and 15 minutes, and says when', async () => {
+    const network = await aHostedNetwork();
+    for (let times = 0; times < 4; times += 1) network.onIdentify.push(fails('channel_unauthorised'));
+    await network.begin();
+    let tried = 1;
+    for (const minutes of [1, 5, 15, 15]) {
+      expect(network.count('identify')).toBe(tried);
+      expect(network.state()).toMatchObject({
+        kind: 'trouble',
+        problem: 'unauthorised',
+        since: network.began,
+        nextTryAt: network.clock.now() + minutes * minute,
+      });
+      await network.clock.advance(minutes * minute - 1);
+      expect(network.count('identify')).toBe(tried);
+      await network.clock.advance(1);
+      tried += 1;
+    }
+    expect(network.count('start')).toBe(1);
+    network.intake().trouble(undefined);
+    expect(network.state()).toEqual({ kind: 'on', account: '@bot' });
+  });
+
+  it('while it receives is started again until it answers, and stays down until then', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    expect(network.state()?.kind).toBe('on');
+    network.onStart.push(async ({ trouble }) => trouble(refused));
+    network.intake().trouble(refused);
+    const downSince = network.clock.now();
+    await network.clock.advance(minute);
+    expect(network.count('start')).toBe(2);
+    expect(network.state()).toMatchObject({ since: downSince, nextTryAt: network.clock.now() + 5 * minute });
+    await network.clock.advance(5 * minute);
+    expect(network.count('start')).toBe(3);
+    // It has begun, and nobody has answered yet.
+    expect(network.state()?.kind).toBe('trouble');
+    network.intake().trouble(undefined);
+    expect(network.state()?.kind).toBe('on');
+    // What comes later is a first refusal again.
+    network.intake().trouble(refused);
+    await network.clock.advance(minute);
+    expect(network.count('start')).toBe(4);
+  });
+
+  it('counts as well when it says nothing for a minute and a half', async () => {
+    const network = await aHostedNetwork();
+    network.onStart.push(async ({ trouble }) => trouble(refused));
+    await network.begin();
+    await network.clock.advance(minute);
+    expect(network.state()?.kind).toBe('trouble');
+    await network.clock.advance(100_000);
+    expect(network.state()?.kind).toBe('on');
+  });
+
+  it('for good, by another reason than its credentials, is started again too', async () => {
+    const network = await aHostedNetwork();
+    network.onStart.push(async ({ trouble }) =>
+      trouble({ kind: 'unreachable', detail: '4014', isOver: true }),
+    );
+    await network.begin();
+    await network.clock.advance(minute);
+    expect(network.count('start')).toBe(2);
+  });
+
+  it('by its settings is looked at again, slowly', async () => {
+    const network = await aHostedNetwork();
+    network.onIdentify.push(fails('config_invalid'));
+    await network.begin();
+    await network.clock.advance(minute);
+    expect(network.state()?.kind).not.toBe('off');
+    expect(network.count('identify')).toBe(2);
+  });
+});
+
+describe('a channel that hangs', () => {
+  const never = () => new Promise<void>(() => undefined);
+
+  it.each(['onIdentify', 'onStart'] as const)('%s is tried again after a deadline', async (call) => {
+    const network = await aHostedNetwork();
+    network[call].push(never);
+    await network.begin();
+    await network.clock.advance(2 * minute + 2000);
+    expect(network.count(call === 'onStart' ? 'start' : 'identify')).toBe(2);
+    expect(network.state()?.kind).toBe('on');
+  });
+
+  it('and goes on although it was stopped can store nothing', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    const before = network.intake();
+    before.trouble(refused);
+    await network.clock.advance(minute);
+    await expect(before.accept({ events: [] })).rejects.toMatchObject({ code: 'stale_epoch' });
+    await expect(network.intake().accept({ events: [] })).resolves.toEqual([]);
+  });
+});
+
+it('bears whatever wait a network asks for', () => {
+  for (const afterMs of [-1, 0, Number.NaN, 1e300, Number.POSITIVE_INFINITY, 'soon' as never]) {
+    const retries = createRetries({});
+    const fault = new ParleyError('channel_unavailable', 'not now', { retry: { kind: 'later', afterMs } });
+    for (let times = 0; times < 10; times += 1) {
+      const { waitMs } = retries.after(fault);
+      expect(waitMs >= 500 && waitMs <= 5 * minute).toBe(true);
+    }
+  }
+});

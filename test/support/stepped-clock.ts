@@ -1,0 +1,51 @@
+import type { Clock } from '#contracts/clock.ts';
+
+/** Time that passes only when a test lets it: minutes cost nothing, and every wait can be counted. */
+export interface SteppedClock extends Clock {
+  /** Every wait that was asked for, in ms, oldest first. */
+  readonly waits: readonly number[];
+  /** Lets time pass, each wait ending in its turn; what it leads to is done before the next one ends. */
+  advance(ms: number): Promise<void>;
+}
+
+type Sleeper = { readonly at: number; readonly wake: () => void };
+
+/** `settled`: resolves once the work that a wait leads to has been done, for work that leaves this thread. */
+export function createSteppedClock(settled: () => Promise<void> = turns): SteppedClock {
+  const waits: number[] = [];
+  const sleepers = new Set<Sleeper>();
+  let now = Date.UTC(2026, 0, 1);
+  const next = () => [...sleepers].sort((one, other) => one.at - other.at)[0];
+  return {
+    waits,
+    now: () => now,
+    wait: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted) return resolve();
+        waits.push(ms);
+        const wake = () => {
+          sleepers.delete(sleeper);
+          signal?.removeEventListener('abort', wake);
+          resolve();
+        };
+        const sleeper: Sleeper = { at: now + ms, wake };
+        sleepers.add(sleeper);
+        signal?.addEventListener('abort', wake, { once: true });
+      }),
+    advance: async (ms) => {
+      const until = now + ms;
+      await settled();
+      for (let sleeper = next(); sleeper && sleeper.at <= until; sleeper = next()) {
+        now = Math.max(now, sleeper.at);
+        sleeper.wake();
+        await settled();
+      }
+      now = until;
+    },
+  };
+}
+
+/** Whatever hangs on promises alone has had its turn. */
+export async function turns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
