@@ -64,6 +64,9 @@ export class TelegramAdapter implements ChannelAdapter {
     const client = await connectBot(this.#config, this.#deps.fetch);
     try {
       const me = await client.api.getMe(this.#limit(signal));
+      // The id names the account for ever, rows included.
+      if (!Number.isSafeInteger(me?.id) || me.id <= 0)
+        throw new Error('what answers there is not the Bot API');
       const bot = botOf(me);
       this.#connection = { ...client, bot };
       const isPrivacyOn = !me.can_read_all_group_messages;
@@ -204,7 +207,7 @@ function identityFault(error: unknown): ParleyError {
 function callFault(error: unknown, what: string): ParleyError {
   const refusal = readRefusal(error);
   const why = refusal?.description ?? networkReason(error);
-  const afterMs = refusal?.retryAfterMs;
+  const afterMs = refusal?.askedWaitMs;
   const retry = { kind: 'later', ...(afterMs === undefined ? {} : { afterMs }) } as const;
   return new ParleyError('channel_unavailable', `${what}: ${why}`, { retry });
 }

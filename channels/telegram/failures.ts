@@ -6,11 +6,13 @@
 import { conversationId } from '#contracts/ids.ts';
 import { ambiguous, neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
+import { askedWaitMs } from '#contracts/remote-number.ts';
 
 export type ApiRefusal = {
   readonly code: number;
   readonly description: string;
-  readonly retryAfterMs: number | undefined;
+  /** What Telegram asks to be left in peace for, as `askedWaitMs` of the contracts. */
+  readonly askedWaitMs: number | undefined;
   readonly migratedTo: string | undefined;
 };
 
@@ -23,8 +25,8 @@ export function readRefusal(error: unknown): ApiRefusal | undefined {
   return {
     code: error.error_code,
     description: 'description' in error ? String(error.description) : '',
-    retryAfterMs: typeof seconds === 'number' ? seconds * 1000 : undefined,
-    migratedTo: typeof chat === 'number' ? String(chat) : undefined,
+    askedWaitMs: askedWaitMs(seconds, 1000),
+    migratedTo: Number.isSafeInteger(chat) ? String(chat) : undefined,
   };
 }
 
@@ -39,8 +41,8 @@ export function failureOf(error: unknown, content: OutboundContent, isAborted: b
 }
 
 function refused(refusal: ApiRefusal, content: OutboundContent): SendResult {
-  const { code, description: reason, retryAfterMs, migratedTo } = refusal;
-  if (code === 429) return { kind: 'retry', afterMs: retryAfterMs ?? 5000, reason };
+  const { code, description: reason, migratedTo } = refusal;
+  if (code === 429) return { kind: 'retry', afterMs: refusal.askedWaitMs ?? 5000, reason };
   // 500 with a JSON body is the Bot API's own "not now". What a gateway answers (502, 503, 504) and a
   // server that restarts say nothing about the send itself.
   if (code === 500 && !/restart|abort/i.test(reason)) return { kind: 'retry', afterMs: 0, reason };

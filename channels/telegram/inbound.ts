@@ -8,6 +8,7 @@ import type { InboundBatch } from '#contracts/channel.ts';
 import type { Chat, InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
 import { refuseHostileShape } from '#contracts/hostile-shape.ts';
 import { conversationId, type EventKey, messageId, threadId } from '#contracts/ids.ts';
+import { remoteTime } from '#contracts/remote-number.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { type Bot, formatCursor, keyOf, telegram } from './ids.ts';
 import { isServiceMessage, nameOfContent, readContent, textOf } from './message-content.ts';
@@ -33,6 +34,8 @@ export const allowedUpdates = [
   'stopped_message_generation',
 ] as const;
 
+/** Far beyond any of Telegram's, and the one behind it still has the digits of a cursor. */
+const highestUpdateId = 999_999_999_999_998;
 /** Longest raw text kept of an update nobody could read, in UTF-16 code units. */
 const rawLimit = 16_384;
 
@@ -67,6 +70,14 @@ export function readBatch(updates: readonly unknown[], bot: Bot, receivedAt: num
 
 /** The envelopes of one update. `receivedAt` (ms) stands in where Telegram gives no time. */
 export function readUpdate(update: unknown, bot: Bot, receivedAt: number): readonly InboundEnvelope[] {
+  return mapUpdate(update, bot, receivedAt).map((envelope) => {
+    // Telegram's dates are those of its server.
+    const sentAt = remoteTime(envelope.sentAt, receivedAt);
+    return { ...envelope, sentAt, receivedAt: sentAt };
+  });
+}
+
+function mapUpdate(update: unknown, bot: Bot, receivedAt: number): readonly InboundEnvelope[] {
   if (typeof update !== 'object' || update === null) throw new Error('not an object');
   refuseHostileShape(update);
   const id = updateIdOf(update);
@@ -295,7 +306,7 @@ function unsupported(name: string): InboundEvent {
 function updateIdOf(update: unknown): number | undefined {
   const id =
     typeof update === 'object' && update !== null && 'update_id' in update ? update.update_id : undefined;
-  return typeof id === 'number' && Number.isSafeInteger(id) && id >= 0 ? id : undefined;
+  return typeof id === 'number' && Number.isInteger(id) && id >= 0 && id <= highestUpdateId ? id : undefined;
 }
 
 function unreadableRow(update: unknown, id: number | undefined, error: unknown) {

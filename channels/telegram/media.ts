@@ -1,5 +1,6 @@
 import { cappedDownload, tooLarge, unavailable, type Wanted } from '#contracts/capped-download.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import { remoteSize } from '#contracts/remote-number.ts';
 import { networkReason, readRefusal } from './failures.ts';
 
 export type MediaDeps = {
@@ -22,8 +23,8 @@ export function fetchMedia(deps: MediaDeps, wanted: Wanted): AsyncIterable<Uint8
 
 async function locate(deps: MediaDeps, { ref, maxBytes, signal }: Wanted): Promise<string> {
   try {
-    const { file_path: path, file_size: size = 0 } = await deps.getFile(ref.ref, signal);
-    if (size > maxBytes) throw tooLarge(maxBytes);
+    const { file_path: path, file_size: size } = await deps.getFile(ref.ref, signal);
+    if ((remoteSize(size) ?? 0) > maxBytes) throw tooLarge(maxBytes);
     if (path === undefined) throw unavailable('Telegram named no path for the file');
     return path;
   } catch (error) {

@@ -68,11 +68,15 @@ function entitiesOf({ entities, caption_entities: inCaption }: Message): readonl
   return entities ?? inCaption ?? [];
 }
 
+/** Usernames have at most 32 characters, commands too: a longer mark is neither. */
+const longestMark = 80;
+
 /** Offsets are UTF-16 code units, as JavaScript counts. Usernames ignore case. */
 function mentions(message: Message, bot: Bot): boolean {
   const text = message.text ?? message.caption ?? '';
   return entitiesOf(message).some((entity) => {
-    const marked = text.slice(entity.offset, entity.offset + entity.length).trim();
+    const end = entity.offset + Math.min(entity.length, longestMark);
+    const marked = text.slice(entity.offset, end).trim();
     if (entity.type === 'mention') return bot.username !== '' && isSameName(marked, `@${bot.username}`);
     if (entity.type === 'text_mention') return entity.user?.id === bot.id;
     return entity.type === 'bot_command' && addresses(marked, bot);

@@ -4,13 +4,15 @@
  * grammY's own polling confirms while handlers still run, or on stop, and would lose updates here.
  */
 import { setImmediate as otherWorkDone } from 'node:timers/promises';
+import type { Acceptance } from '#contracts/acceptance.ts';
 import type { ChannelTrouble, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
+import { retryAfterMs, shortestGapMs } from '#contracts/remote-number.ts';
 import type { BotApi } from './bot-api.ts';
-import { networkReason, readRefusal } from './failures.ts';
+import { type ApiRefusal, networkReason, readRefusal } from './failures.ts';
 import { type Bot, readCursor } from './ids.ts';
 import { allowedUpdates, type ReadBatch, readBatch } from './inbound.ts';
 
@@ -23,6 +25,8 @@ export type PollDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly pollSeconds: number;
+  /** Beyond its own timeout, how long a poll may stay silent before its connection counts as dead. 15 s. */
+  readonly silenceMs?: number;
   /** Adds what only a call can tell, before the events are stored. */
   readonly enrich: (
     events: readonly InboundEnvelope[],
@@ -32,12 +36,15 @@ export type PollDeps = {
 
 export type Poll = { stop(): Promise<void> };
 
-const firstBackoffMs = 1000;
+const firstBackoffMs = shortestGapMs;
 const longestBackoffMs = 30_000;
 /** Where the other side is not there at all a try costs nothing, and people wait for its return. */
 const longestAbsenceMs = 5_000;
-/** Beyond its own timeout, how long a poll may stay silent before its connection counts as dead. */
-const silenceMs = 15_000;
+const usualSilenceMs = 15_000;
+/** What one poll asks for; whatever an answer holds beyond it comes again with the next one. */
+const mostUpdates = 100;
+/** A webhook that was set, or a poller that ends, is over after these tries; anything else is tried slowly. */
+const quickTries = 3;
 
 /** Starts receiving in the background. `stop` aborts the poll in flight, which confirms nothing. */
 export function startPoll(deps: PollDeps, intake: Intake): Poll {
@@ -46,7 +53,11 @@ export function startPoll(deps: PollDeps, intake: Intake): Poll {
   const running = loop.run().catch((error: unknown) => {
     // Every expected fault is handled inside; this is a fault of ours, and receiving has ended.
     deps.log.error({ error: String(error) }, 'telegram.poll_crashed');
-    intake.trouble({ kind: 'unreachable', detail: 'receiving stopped after an internal fault' });
+    intake.trouble({
+      kind: 'unreachable',
+      detail: 'receiving stopped after an internal fault',
+      isOver: true,
+    });
   });
   return {
     stop: async () => {
@@ -63,6 +74,9 @@ class PollLoop {
   #offset: number | undefined;
   #mayHaveWebhook = true;
   #failures = 0;
+  #refusals = 0;
+  /** Since the last failure, or the start, Telegram has answered. */
+  #isProven = false;
   #trouble: ChannelTrouble['kind'] | undefined;
 
   constructor(deps: PollDeps, intake: Intake, stopping: AbortController) {
@@ -79,101 +93,124 @@ class PollLoop {
   async run(): Promise<void> {
     while (!this.#signal.aborted) {
       try {
-        const updates = await this.#fetch();
-        this.#recovered();
-        if (updates.length > 0) await this.#handOver(updates);
+        await this.#pollOnce();
       } catch (error) {
         if (!this.#signal.aborted) await this.#failed(error);
       }
     }
   }
 
-  async #fetch(): Promise<readonly unknown[]> {
-    const { api, pollSeconds } = this.#deps;
+  /** One poll, and whatever it brings. What answers at once and brings nothing new is not asked again at once. */
+  async #pollOnce(): Promise<void> {
+    const { clock } = this.#deps;
+    const began = clock.now();
+    const isQuick = !this.#isProven;
+    const updates = await this.#fetch(isQuick ? 0 : this.#deps.pollSeconds);
+    this.#recovered();
+    const isNews = updates.length > 0 ? await this.#handOver(updates) : isQuick;
+    // A clock that was set back must not stretch the gap.
+    const gapMs = shortestGapMs - Math.max(0, clock.now() - began);
+    if (!isNews && gapMs > 0) await clock.wait(gapMs, this.#signal);
+  }
+
+  /** The first poll does not wait for news, so that it is known at once whether Telegram answers. */
+  async #fetch(pollSeconds: number): Promise<readonly unknown[]> {
+    const { api, silenceMs = usualSilenceMs } = this.#deps;
     const limit = AbortSignal.timeout(pollSeconds * 1000 + silenceMs);
     const signal = AbortSignal.any([this.#signal, limit]);
     if (this.#mayHaveWebhook) {
       await api.deleteWebhook({ drop_pending_updates: false }, signal);
       this.#mayHaveWebhook = false;
     }
-    return api.getUpdates(
+    const updates: unknown = await api.getUpdates(
       {
         ...(this.#offset === undefined ? {} : { offset: this.#offset }),
-        limit: 100,
+        limit: mostUpdates,
         timeout: pollSeconds,
         allowed_updates: allowedUpdates,
       },
       signal,
     );
+    if (!Array.isArray(updates)) throw new Error('what answers there is not the Bot API');
+    return updates.slice(0, mostUpdates);
   }
 
-  async #handOver(updates: readonly unknown[]): Promise<void> {
+  /** False when it brought nothing that was not known before: then Telegram repeats itself. */
+  async #handOver(updates: readonly unknown[]): Promise<boolean> {
     const { bot, clock, enrich } = this.#deps;
     const batch = readBatch(updates, bot, clock.now());
     for (const { eventKey, problem } of batch.unreadable)
       this.#deps.log.warn({ eventKey, problem }, 'telegram.update_unreadable');
     const events = await enrich(batch.events, this.#signal);
-    if (!(await this.#store({ ...batch, events }))) return;
+    const acceptances = await this.#store({ ...batch, events });
+    if (acceptances === undefined) return false;
     // What has just been stored goes first: the next poll only waits, and writing it takes 0.3 ms.
     await otherWorkDone();
-    // Without a single id nothing can be confirmed and the same answer comes again: not at full speed.
-    if (batch.nextOffset === undefined) await clock.wait(firstBackoffMs, this.#signal);
-    else this.#offset = batch.nextOffset;
+    // Without a single id nothing can be confirmed and the same answer comes again.
+    if (batch.nextOffset === undefined) return false;
+    const hasMoved = this.#offset === undefined || batch.nextOffset > this.#offset;
+    this.#offset = batch.nextOffset;
+    return hasMoved || acceptances.some(({ kind }) => kind !== 'duplicate');
   }
 
-  /** Tries until the intake has stored the batch. False: stopped before that, so nothing is confirmed. */
-  async #store({ events, unreadable, cursor }: ReadBatch): Promise<boolean> {
+  /** Tries until the intake has stored the batch. Undefined: stopped before that, so nothing is confirmed. */
+  async #store({ events, unreadable, cursor }: ReadBatch): Promise<readonly Acceptance[] | undefined> {
     for (let attempt = 1; !this.#signal.aborted; attempt += 1) {
       try {
-        await this.#intake.accept({ events, unreadable, ...(cursor === undefined ? {} : { cursor }) });
-        return true;
+        return await this.#intake.accept({ events, unreadable, ...(cursor === undefined ? {} : { cursor }) });
       } catch (error) {
         if (hasCode(error, 'stale_epoch')) {
           this.#deps.log.info({}, 'telegram.account_taken_over');
           this.#stopping.abort();
-          return false;
+          return undefined;
         }
         this.#deps.log.warn({ attempt, error: String(error) }, 'telegram.accept_failed');
         await this.#deps.clock.wait(backoffMs(attempt, longestAbsenceMs), this.#signal);
       }
     }
-    return false;
+    return undefined;
   }
 
   #recovered(): void {
     this.#failures = 0;
-    if (this.#trouble !== undefined) this.#intake.trouble(undefined);
+    this.#refusals = 0;
+    if (!this.#isProven || this.#trouble !== undefined) this.#intake.trouble(undefined);
+    this.#isProven = true;
     this.#trouble = undefined;
   }
 
   async #failed(error: unknown): Promise<void> {
     this.#failures += 1;
+    this.#isProven = false;
     const refusal = readRefusal(error);
-    const problem = troubleOf(error);
+    const problem = this.#troubleOf(error, refusal);
     this.#deps.log.warn({ ...problem, failures: this.#failures }, 'telegram.poll_failed');
-    if (problem.kind !== this.#trouble) this.#intake.trouble(problem);
+    if (problem.kind !== this.#trouble || problem.isOver) this.#intake.trouble(problem);
     this.#trouble = problem.kind;
-    if (problem.kind === 'unauthorised') {
+    if (problem.isOver) {
       this.#stopping.abort();
       return;
     }
     // A conflict is another poller, or a webhook that someone set: the latter can be removed.
     if (problem.kind === 'conflict') this.#mayHaveWebhook = true;
     const longestMs = refusal === undefined ? longestAbsenceMs : longestBackoffMs;
-    const waitMs = refusal?.retryAfterMs ?? backoffMs(this.#failures, longestMs);
-    await this.#deps.clock.wait(waitMs, this.#signal);
+    const fallbackMs = backoffMs(this.#failures, longestMs);
+    await this.#deps.clock.wait(retryAfterMs(refusal?.askedWaitMs, { fallbackMs }), this.#signal);
   }
-}
 
-function troubleOf(error: unknown): ChannelTrouble {
-  const refusal = readRefusal(error);
-  if (refusal === undefined) return { kind: 'unreachable', detail: networkReason(error) };
-  const { code, description: detail } = refusal;
-  if (code === 401 || code === 404) return { kind: 'unauthorised', detail };
-  return { kind: code === 409 ? 'conflict' : 'unreachable', detail };
+  /** What is over is begun anew by the host, slowly: a token that was refused, and what does not pass by itself. */
+  #troubleOf(error: unknown, refusal: ApiRefusal | undefined): ChannelTrouble {
+    if (refusal === undefined) return { kind: 'unreachable', detail: networkReason(error) };
+    const { code, description: detail } = refusal;
+    if (code === 401 || code === 404) return { kind: 'unauthorised', detail, isOver: true };
+    const isPassing = code === 429 || code >= 500;
+    if (!isPassing) this.#refusals += 1;
+    const isOver = this.#refusals > quickTries;
+    return { kind: code === 409 ? 'conflict' : 'unreachable', detail, isOver };
+  }
 }
 
 /** 1, 2, 4 … seconds, up to `longestMs`. */
 function backoffMs(attempt: number, longestMs: number): number {
-  return Math.min(longestMs, firstBackoffMs * 2 ** (attempt - 1));
+  return Math.min(longestMs, firstBackoffMs * 2 ** Math.min(attempt - 1, 10));
 }

@@ -2,6 +2,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { ConversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
+import { retryAfterMs } from '#contracts/remote-number.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { BotApi } from './bot-api.ts';
 import { entitiesOf } from './entities.ts';
@@ -74,8 +75,8 @@ export class Presence {
       // A missed sign of life is no loss; only the pause that Telegram asked for matters.
       const refusal = readRefusal(error);
       this.#log.debug({ reason: refusal?.description ?? 'no answer' }, 'telegram.presence_failed');
-      if (refusal?.retryAfterMs !== undefined)
-        this.#quietUntil.set(route.conversation, this.#clock.now() + refusal.retryAfterMs);
+      if (refusal?.askedWaitMs !== undefined)
+        this.#quietUntil.set(route.conversation, this.#clock.now() + retryAfterMs(refusal.askedWaitMs));
     }
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { remoteSize } from '#contracts/remote-number.ts';
 
 /**
  * What Parley reads of an update. Unknown keys are dropped, so a new field of Telegram's never makes
@@ -7,6 +8,11 @@ import { z } from 'zod';
 const id = z.int();
 const name = z.string().max(512);
 const longText = z.string().max(65_536);
+/** Seconds since the epoch. A date that is none must not cost the message; 0 is read as unknown. */
+const date = z.int().catch(0);
+const sizeBytes = z.unknown().transform(remoteSize).optional();
+/** The migration of a group; no person and no private chat can be meant. */
+const groupId = z.int().max(-1);
 
 export const userSchema = z.object({
   id,
@@ -33,11 +39,22 @@ const entitySchema = z.object({
   length: z.int().min(0),
   user: userSchema.optional(),
 });
-const entities = z.array(entitySchema).max(2000).optional();
+const mostEntities = 2000;
+/** One that cannot be read marks nothing, and costs neither the others nor the text. */
+const entities = z
+  .array(z.unknown())
+  .transform((all) =>
+    all.slice(0, mostEntities).flatMap((one) => {
+      const entity = entitySchema.safeParse(one);
+      return entity.success ? [entity.data] : [];
+    }),
+  )
+  .optional()
+  .catch(undefined);
 
 const fileSchema = z.object({
   file_id: z.string().max(512),
-  file_size: z.number().min(0).optional(),
+  file_size: sizeBytes,
   file_name: z.string().max(2048).optional(),
   mime_type: z.string().max(256).optional(),
 });
@@ -78,13 +95,13 @@ const contentShape = {
 
 const commonShape = {
   message_id: id,
-  date: z.int().min(0),
-  edit_date: z.int().optional(),
+  date,
+  edit_date: z.int().optional().catch(undefined),
   chat: chatSchema,
   from: userSchema.optional(),
   sender_chat: chatSchema.optional(),
   author_signature: name.optional(),
-  message_thread_id: id.optional(),
+  message_thread_id: id.optional().catch(undefined),
   is_topic_message: z.boolean().optional(),
 };
 
@@ -101,9 +118,9 @@ export const messageSchema = z.object({
   external_reply: z.object({ origin: originSchema, message_id: id.optional() }).optional(),
   quote: z.object({ text: longText }).optional(),
   forward_origin: originSchema.optional(),
-  media_group_id: z.string().max(128).optional(),
-  migrate_to_chat_id: id.optional(),
-  migrate_from_chat_id: id.optional(),
+  media_group_id: z.string().max(128).optional().catch(undefined),
+  migrate_to_chat_id: groupId.optional(),
+  migrate_from_chat_id: groupId.optional(),
   ephemeral_message_id: id.optional(),
 });
 
@@ -132,7 +149,7 @@ export const reactionUpdateSchema = z.object({
   message_id: id,
   user: userSchema.optional(),
   actor_chat: chatSchema.optional(),
-  date: z.int().min(0),
+  date,
   old_reaction: z.array(reactionSchema).max(100),
   new_reaction: z.array(reactionSchema).max(100),
 });
@@ -140,7 +157,7 @@ export const reactionUpdateSchema = z.object({
 export const membershipSchema = z.object({
   chat: chatSchema,
   from: userSchema,
-  date: z.int().min(0),
+  date,
   new_chat_member: z.object({ status: z.string().max(64), is_member: z.boolean().optional() }),
 });
 

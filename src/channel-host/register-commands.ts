@@ -4,6 +4,7 @@ import type { CommandsAbility, NativeCommand } from '#contracts/channel-abilitie
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
+import { clampRemote } from '#contracts/remote-number.ts';
 import { readCommandsHash, rememberCommands } from '../store/accounts.ts';
 import type { Store } from '../store/command.ts';
 import { accountKeyOf } from '../store/conversation-key.ts';
@@ -61,8 +62,8 @@ async function keepTrying(deps: CommandRegistrarDeps, registration: Registration
     } catch (error) {
       if (signal.aborted) return;
       const retryMs = Math.max(
-        Math.min(longestRetryMs, firstRetryMs * 2 ** (attempt - 1)),
-        askedWaitMs(error),
+        Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(attempt - 1, 10)),
+        askedMs(error),
       );
       deps.log.warn({ account: key, error, retryMs }, 'commands.not-registered');
       await deps.clock.wait(retryMs, signal);
@@ -81,8 +82,8 @@ async function registerChanged(
   log.info({ account: key, count: commands.length }, 'commands.registered');
 }
 
-/** The wait that the network asked for. */
-function askedWaitMs(error: unknown): number {
-  const advice = error instanceof ParleyError ? error.retry : undefined;
-  return advice?.kind === 'later' ? (advice.afterMs ?? 0) : 0;
+/** The wait that the network asked for; nobody waits for the menu, so it may be longer than elsewhere. */
+function askedMs(error: unknown): number {
+  const advice = error instanceof ParleyError && error.retry.kind === 'later' ? error.retry : undefined;
+  return clampRemote(advice?.afterMs, { min: 0, max: longestRetryMs, fallback: 0 });
 }

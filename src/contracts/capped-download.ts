@@ -1,5 +1,6 @@
 import type { AttachmentRef } from './attachment.ts';
 import { ParleyError } from './errors.ts';
+import { remoteSize } from './remote-number.ts';
 
 export type Wanted = {
   readonly ref: AttachmentRef;
@@ -33,7 +34,7 @@ export async function* cappedDownload(
   const ending = new AbortController();
   try {
     const { statedBytes, body } = await open(AbortSignal.any([signal, ending.signal]));
-    if (Number(statedBytes ?? 0) > maxBytes) throw tooLarge(maxBytes);
+    if ((remoteSize(statedBytes) ?? 0) > maxBytes) throw tooLarge(maxBytes);
     let seen = 0;
     for await (const chunk of body ?? []) {
       seen += chunk.length;

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import type { ChannelDefinition, ChannelTrouble, Intake } from '#contracts/channel.ts';
 import { type ErrorCode, ParleyError } from '#contracts/errors.ts';
@@ -28,14 +28,23 @@ const capabilities: ChannelDefinition['capabilities'] = {
   whileAway: '',
 };
 
+let dataDir: string;
+let store: Awaited<ReturnType<typeof openStore>>;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'parley-recovery-'));
+  store = await openStore({ kind: 'sqlite', dataDir });
+});
+afterAll(async () => {
+  await store.close();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
 /** A network that a test refuses by: what a call does is taken from the front of its list, then it works. */
 async function aHostedNetwork() {
   const calls: string[] = [];
   const onIdentify: (() => Promise<void>)[] = [];
   const onStart: ((intake: Intake) => Promise<void>)[] = [];
   const states: ChannelState[] = [];
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-recovery-'));
-  const store = await openStore({ kind: 'sqlite', dataDir });
   const clock = createSteppedClock(async () => {
     await turns();
     // Writes are done in their order: behind this one, what went before it is done too.
@@ -77,8 +86,6 @@ async function aHostedNetwork() {
     const stopped = host.stopReceiving();
     await clock.advance(0);
     await stopped;
-    await store.close();
-    await rm(dataDir, { recursive: true, force: true });
   });
   const began = clock.now();
   return {

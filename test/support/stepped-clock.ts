@@ -6,7 +6,12 @@ export interface SteppedClock extends Clock {
   readonly waits: readonly number[];
   /** Lets time pass, each wait ending in its turn; what it leads to is done before the next one ends. */
   advance(ms: number): Promise<void>;
+  /** Lets time pass until the probe holds, one wait after the other, with a moment for what is under way outside. */
+  until(probe: () => boolean): Promise<void>;
 }
+
+/** Enough for a call to a local server, as a rule; when it is not, time only passes a little sooner. */
+const momentMs = 8;
 
 type Sleeper = { readonly at: number; readonly wake: () => void };
 
@@ -41,6 +46,15 @@ export function createSteppedClock(settled: () => Promise<void> = turns): Steppe
         await settled();
       }
       now = until;
+    },
+    until: async (probe) => {
+      while (!probe()) {
+        await new Promise((resolve) => setTimeout(resolve, momentMs));
+        const sleeper = probe() ? undefined : next();
+        if (!sleeper) continue;
+        now = Math.max(now, sleeper.at);
+        sleeper.wake();
+      }
     },
   };
 }

@@ -150,11 +150,11 @@ describe('trouble', () => {
     await begin();
     await polling();
     await server.goAway();
-    await intake.waitFor(() => intake.troubles.length === 1);
+    await intake.waitFor(() => intake.troubles.length === 2);
     says('while away');
     await server.comeBack();
     await intake.waitFor(() => intake.texts.length === 1);
-    expect(intake.troubles.map((one) => one?.kind)).toEqual(['unreachable', undefined]);
+    expect(intake.troubles.map((one) => one?.kind)).toEqual([undefined, 'unreachable', undefined]);
   });
 
   it.each([

@@ -5,10 +5,14 @@ export type Fault =
       readonly kind: 'refuse';
       readonly code: number;
       readonly description: string;
-      readonly parameters?: Readonly<Record<string, number>>;
+      readonly parameters?: Readonly<Record<string, unknown>>;
     }
   /** A page of a proxy in between: not JSON, nothing applied. */
   | { readonly kind: 'page'; readonly code: number }
+  /** Answered with this as the result, whatever was asked, and nothing applied. */
+  | { readonly kind: 'answer'; readonly result: unknown }
+  /** Never answered, and nothing applied. */
+  | { readonly kind: 'silence' }
   /** The connection is cut and nothing was applied. */
   | { readonly kind: 'cut' }
   /** Applied, then the connection is cut before the answer. */

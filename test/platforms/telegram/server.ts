@@ -267,6 +267,15 @@ export class TelegramServer {
       this.#finish(call, response, page(fault.code));
       return;
     }
+    if (fault?.kind === 'silence') {
+      this.#changed();
+      return;
+    }
+    if (fault?.kind === 'answer') {
+      const body = JSON.stringify({ ok: true, result: fault.result });
+      this.#finish(call, response, { status: 200, body });
+      return;
+    }
     if (fault?.kind === 'refuse') {
       const { code, description, parameters } = fault;
       this.#finish(call, response, refusal(new ApiError(code, description, parameters)));

@@ -97,9 +97,9 @@ export type Call = {
 /** A refusal, as the platform words it. */
 export class ApiError extends Error {
   readonly code: number;
-  readonly parameters: Readonly<Record<string, number>> | undefined;
+  readonly parameters: Readonly<Record<string, unknown>> | undefined;
 
-  constructor(code: number, description: string, parameters?: Readonly<Record<string, number>>) {
+  constructor(code: number, description: string, parameters?: Readonly<Record<string, unknown>>) {
     super(description);
     this.name = 'ApiError';
     this.code = code;

@@ -1,0 +1,244 @@
+/** What Telegram, or what stands in for it, says in numbers, and what it refuses, never ends or hurries the bot. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { channelId } from '#contracts/ids.ts';
+import { longestWaitMs, shortestGapMs } from '#contracts/remote-number.ts';
+import { readRefusal } from '../../../channels/telegram/failures.ts';
+import { botOf } from '../../../channels/telegram/ids.ts';
+import { readBatch } from '../../../channels/telegram/inbound.ts';
+import { channel } from '../../../channels/telegram/index.ts';
+import { createChannelHost } from '../../../src/channel-host/channel-host.ts';
+import { noLiveEvents } from '../../../src/queue/live-events.ts';
+import { openStore } from '../../../src/store/open-store.ts';
+import { startTelegramServer, type TelegramServer } from '../../platforms/telegram/server.ts';
+import { silentLog } from '../../support/silent-log.ts';
+import { createSteppedClock } from '../../support/stepped-clock.ts';
+import { RecordingIntake } from '../recording-intake.ts';
+import { ada, newAdapter } from './telegram-setup.ts';
+
+const forever = new AbortController().signal;
+let server: TelegramServer;
+
+beforeEach(async () => {
+  server = await startTelegramServer();
+});
+afterEach(() => server.close());
+
+const polls = () => server.calls.filter(({ method }) => method === 'getUpdates').length;
+const refusal = (code: number, parameters?: Readonly<Record<string, unknown>>) =>
+  ({ kind: 'refuse', code, description: `refused with ${code}`, ...(parameters && { parameters }) }) as const;
+
+/** The adapter on a clock of its own; the door takes everything. */
+async function anAdapter() {
+  const clock = createSteppedClock();
+  const intake = new RecordingIntake();
+  const adapter = newAdapter(server, { clock });
+  onTestFinished(() => adapter.stop());
+  await adapter.identify(forever);
+  return { clock, intake, begin: () => adapter.start(intake) };
+}
+
+const hostile = [-1, 0, Number.NaN, 1e300, 3_000_000, 86_400, '7', 'soon', null, {}, undefined];
+
+describe('the polls of a bot are paced', () => {
+  it.each(hostile.map((one) => [one]))('when it is told to wait for %s s', async (seconds) => {
+    const { clock, intake, begin } = await anAdapter();
+    server.fault(refusal(429, { retry_after: seconds }), { method: 'getUpdates', times: 12 });
+    server.userSends({ from: ada, text: 'still arrives' });
+    const began = clock.now();
+    await begin();
+    await clock.until(() => intake.texts.length === 1);
+    expect(clock.now() - began).toBeGreaterThanOrEqual(12 * shortestGapMs);
+    for (const waitMs of clock.waits) expect(waitMs <= longestWaitMs).toBe(true);
+  });
+
+  it.each([
+    ['nothing', []],
+    ['an object', {}],
+    ['words', 'no'],
+    ['null', null],
+    ['an update without an id', [{ message: {} }]],
+    ['an id of 1e300', [{ update_id: 1e300, message: {} }]],
+    ['one update again and again', [{ update_id: 7, message: {} }]],
+  ])('when each is answered at once with %s', async (_, result) => {
+    const { clock, intake, begin } = await anAdapter();
+    server.fault({ kind: 'answer', result }, { method: 'getUpdates', times: 12 });
+    server.userSends({ from: ada, text: 'still arrives' });
+    const began = clock.now();
+    await begin();
+    await clock.until(() => intake.texts.length === 1);
+    // The first one asks whether anybody is there, the next may still bring news, and 12 faults are 12 polls.
+    expect(clock.now() - began).toBeGreaterThanOrEqual(9 * shortestGapMs);
+  });
+
+  it('but nobody waits for a full batch, nor for what is new', async () => {
+    const { clock, intake, begin } = await anAdapter();
+    for (let count = 0; count < 250; count += 1) server.userSends({ from: ada, text: `${count}` });
+    await begin();
+    await intake.waitFor(() => intake.texts.length === 250);
+    expect(clock.waits).toEqual([]);
+  });
+
+  it('and one that is never answered is given up', async () => {
+    server.fault({ kind: 'silence' }, { method: 'getUpdates' });
+    server.userSends({ from: ada, text: 'still arrives' });
+    const { clock, intake, begin } = await anAdapter();
+    const realTimeout = AbortSignal.timeout;
+    onTestFinished(() => {
+      AbortSignal.timeout = realTimeout;
+    });
+    const limits: number[] = [];
+    AbortSignal.timeout = (ms) => {
+      limits.push(ms);
+      return realTimeout(Math.min(ms, 50));
+    };
+    await begin();
+    await clock.until(() => intake.texts.length === 1);
+    expect(limits[0]).toBe(15_000);
+  });
+});
+
+describe('a bot that was refused', () => {
+  let dataDir: string;
+  let store: Awaited<ReturnType<typeof openStore>>;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-refused-'));
+    store = await openStore({ kind: 'sqlite', dataDir });
+  });
+  afterAll(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  /** The whole way: the host, which begins anew what is over, and the adapter. */
+  async function aHost() {
+    const clock = createSteppedClock();
+    const intake = new RecordingIntake();
+    const host = createChannelHost({
+      ...{ store, holder: 'boot-1', clock, log: silentLog, live: noLiveEvents, receives: true },
+      random: () => 0,
+      intakeFor: () => ({ accept: (batch) => intake.accept(batch) }),
+      onReceiving: () => undefined,
+      onState: () => undefined,
+      onGap: () => undefined,
+    });
+    onTestFinished(async () => {
+      let isStopped = false;
+      void host.stopReceiving().then(() => {
+        isStopped = true;
+      });
+      await clock.until(() => isStopped);
+    });
+    void host.run({
+      id: channelId('telegram'),
+      load: async () => channel as never,
+      settings: { token: server.token, apiRoot: server.apiRoot, pollSeconds: 5 },
+      deps: { dataDir },
+    });
+    return { clock, intake, state: () => host.states()[0]?.state };
+  }
+
+  it.each([
+    [400, 1, 'getUpdates'],
+    [401, 1, 'getUpdates'],
+    [404, 1, 'getUpdates'],
+    [409, 1, 'getUpdates'],
+    [409, 9, 'getUpdates'],
+    [418, 9, 'getUpdates'],
+    [429, 9, 'getUpdates'],
+    [500, 9, 'getUpdates'],
+    [401, 3, 'getMe'],
+    [404, 3, 'getMe'],
+    [429, 3, 'getMe'],
+    [401, 1, 'deleteWebhook'],
+  ])('with %i, %i times on %s, receives again without help', async (code, times, method) => {
+    server.fault(refusal(code), { method, times });
+    server.userSends({ from: ada, text: 'still arrives' });
+    const { clock, intake, state } = await aHost();
+    await clock.until(() => intake.texts.length === 1 && state()?.kind === 'on');
+    expect(intake.texts).toEqual(['still arrives']);
+  });
+
+  it('waits a minute, then five, and says when it tries next', async () => {
+    server.fault(refusal(401), { method: 'getUpdates', times: 2 });
+    const { clock, state } = await aHost();
+    const nextTry = () => {
+      const now = state();
+      return now?.kind === 'trouble' && now.nextTryAt !== undefined ? now.nextTryAt - clock.now() : 0;
+    };
+    await clock.until(() => nextTry() > 50_000);
+    expect([polls(), state()]).toMatchObject([1, { problem: 'unauthorised' }]);
+    await clock.until(() => nextTry() > 200_000);
+    expect(polls()).toBe(2);
+    await clock.until(() => state()?.kind === 'on');
+    expect(polls()).toBeGreaterThanOrEqual(3);
+  });
+});
+
+describe('a number of Telegram’s', () => {
+  const bot = botOf({ id: 700, username: 'ParleyBot' });
+  const now = Date.UTC(2026, 10, 22);
+  const chat = { id: 5, type: 'private', first_name: 'A' };
+  const message = (extra: object) => ({
+    update_id: 5,
+    message: { message_id: 8, date: now / 1000, chat, from: { id: 5 }, text: 'hi @ParleyBot', ...extra },
+  });
+  const odd = fc.oneof(
+    fc.constantFrom(-1, 0, 1e300, -1e300, 2 ** 53, 1.5, '7', 'soon', null, [], {}),
+    fc.double(),
+    fc.integer(),
+  );
+
+  it('costs no message that can be read without it, and makes every time one of today', () => {
+    const fields = fc.constantFrom('date', 'edit_date', 'media_group_id', 'message_thread_id');
+    fc.assert(
+      fc.property(fields, odd, odd, odd, (field, value, offset, length) => {
+        const entities = [
+          { type: 'mention', offset, length },
+          { type: 'mention', offset: 3, length: 10 },
+        ];
+        const document = { file_id: 'f', file_size: value };
+        const batch = readBatch([message({ entities, document, [field]: value })], bot, now);
+        expect(batch.unreadable).toEqual([]);
+        const [envelope] = batch.events;
+        expect(envelope?.event).toMatchObject({ kind: 'message', text: 'hi @ParleyBot', mentionsBot: true });
+        expect(new Date(envelope?.sentAt ?? Number.NaN).getUTCFullYear()).toBeGreaterThanOrEqual(2010);
+        expect(envelope?.receivedAt).toBe(envelope?.sentAt);
+        const size = envelope?.event.kind === 'message' ? envelope.event.attachments[0]?.sizeBytes : 0;
+        expect(size === undefined || (Number.isSafeInteger(size) && size >= 0)).toBe(true);
+      }),
+      { numRuns: process.env.PARLEY_LONG === '1' ? 20_000 : 500 },
+    );
+  });
+
+  it('that names an update, a chat or a message is one that can be sent back, or the update is unreadable', () => {
+    fc.assert(
+      fc.property(odd, odd, odd, odd, (update_id, message_id, id, to) => {
+        const update = {
+          ...message({ message_id, migrate_to_chat_id: to, chat: { ...chat, id } }),
+          update_id,
+        };
+        const { events, unreadable, nextOffset } = readBatch([update], bot, now);
+        expect(events.length + unreadable.length).toBe(1);
+        expect(nextOffset === undefined || Number.isSafeInteger(nextOffset)).toBe(true);
+        for (const { event, route } of events) {
+          expect(Number.isSafeInteger(Number(route.conversation))).toBe(true);
+          if (event.kind === 'migrated') expect(Number(event.to)).toBeLessThan(0);
+        }
+      }),
+      { numRuns: process.env.PARLEY_LONG === '1' ? 20_000 : 500 },
+    );
+  });
+
+  it('of a refusal is finite, or absent', () => {
+    for (const value of hostile) {
+      const parameters = { retry_after: value, migrate_to_chat_id: value };
+      const read = readRefusal(Object.assign(new Error('no'), { error_code: 429, parameters }));
+      expect(read?.askedWaitMs === undefined || Number.isSafeInteger(read.askedWaitMs)).toBe(true);
+      expect(read?.migratedTo === undefined || /^-?\d+$/.test(read.migratedTo)).toBe(true);
+    }
+  });
+});
