@@ -126,6 +126,7 @@ function readMessage(message: Message, place: Place, around: Surroundings): Read
   const envelope = envelopeOf(place, {
     eventKey: keyOf('message', id),
     sentAt: timeOf(id),
+    receivedAt: timeOf(id),
     sender: authorOf(message, place, around),
     replyTo: messageId(id),
     event,

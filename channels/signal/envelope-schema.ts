@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { remoteSize } from '#contracts/remote-number.ts';
 
 /**
  * What Parley reads of what signal-cli prints. Unknown keys are dropped and null is absent, so a new
@@ -16,7 +17,7 @@ const attachmentSchema = z.object({
   id: z.string().max(512).nullish(),
   contentType: z.string().max(256).nullish(),
   filename: z.string().max(2048).nullish(),
-  size: z.number().min(0).nullish(),
+  size: z.unknown().transform(remoteSize).optional(),
 });
 
 const quoteSchema = z.object({
@@ -69,6 +70,8 @@ export const envelopeSchema = z.object({
   sourceName: name,
   sourceDevice: z.int().nullish(),
   timestamp,
+  /** The time of Signal's server; older releases of signal-cli do not hand it on. Clamped by core. */
+  serverReceivedTimestamp: z.number().nullish().catch(undefined),
   dataMessage: dataSchema.nullish(),
   editMessage: editSchema.nullish(),
   syncMessage: z.object({ sentMessage: sentSchema.nullish() }).nullish(),

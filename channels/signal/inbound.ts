@@ -41,14 +41,21 @@ type Reading =
   | { readonly kind: 'group-changed'; readonly group: string }
   | { readonly kind: 'nothing' };
 
-/** Maps notifications as they came: the text of a socket's frame, or `params` of a webhook's. */
-export function readFrames(frames: readonly unknown[], known: Known): ReadBatch {
+/**
+ * Maps notifications as they came: the text of a socket's frame, or `params` of a webhook's. `arrivals`: when
+ * each of them came here, for those that do not say when Signal's server took them.
+ */
+export function readFrames(
+  frames: readonly unknown[],
+  known: Known,
+  arrivals: readonly number[] = [],
+): ReadBatch {
   const events: InboundEnvelope[] = [];
   const unreadable: ReadBatch['unreadable'][number][] = [];
   const changedGroups: string[] = [];
-  for (const frame of frames) {
+  for (const [index, frame] of frames.entries()) {
     try {
-      const reading = readNotification(frame, known);
+      const reading = readNotification(frame, known, arrivals[index]);
       if (reading.kind === 'event') events.push(reading.envelope);
       if (reading.kind === 'group-changed') changedGroups.push(reading.group);
     } catch (error) {
@@ -60,13 +67,17 @@ export function readFrames(frames: readonly unknown[], known: Known): ReadBatch 
 
 const nothing: Reading = { kind: 'nothing' };
 
-export function readNotification(frame: unknown, known: Known): Reading {
+export function readNotification(frame: unknown, known: Known, arrivedAt?: number): Reading {
   refuseHostileShape(frame);
   const { account, envelope, exception } = notificationSchema.parse(frame);
   // The webhook is sent what arrives for every account of the server.
   if (account !== known.bot.number) return nothing;
   if (exception) throw new Error(`signal-cli could not read it: ${exception.type ?? 'unknown'}`);
-  return readEnvelope(envelopeSchema.parse(envelope), known);
+  const read = envelopeSchema.parse(envelope);
+  const reading = readEnvelope(read, known);
+  const receivedAt = read.serverReceivedTimestamp ?? arrivedAt;
+  if (reading.kind !== 'event' || receivedAt === undefined) return reading;
+  return { ...reading, envelope: { ...reading.envelope, receivedAt } };
 }
 
 function readEnvelope(envelope: SignalEnvelope, known: Known): Reading {

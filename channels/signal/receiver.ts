@@ -12,7 +12,7 @@ import type { SignalConfig } from './config.ts';
 import { Errands } from './errands.ts';
 import { parseFrame } from './frame.ts';
 import { GroupBook } from './groups.ts';
-import type { Bot } from './ids.ts';
+import type { Bot, MessageRef } from './ids.ts';
 import { readFrames } from './inbound.ts';
 import { Inflow } from './inflow.ts';
 import { LastSeen } from './last-seen.ts';
@@ -237,12 +237,17 @@ export class Receiver {
       const frame = parseFrame(raw);
       return frame.kind === 'notification' ? frame.value : raw;
     });
-    return readFrames(notifications, {
+    const known = {
       bot,
-      nameOf: (aci) => recent.nameOf(aci),
-      originalOf: (ref) => recent.originalOf(ref),
-      groupOf: (id) => this.#groups.groupOf(id),
-    });
+      nameOf: (aci: string) => recent.nameOf(aci),
+      originalOf: (ref: MessageRef) => recent.originalOf(ref),
+      groupOf: (id: string) => this.#groups.groupOf(id),
+    };
+    return readFrames(
+      notifications,
+      known,
+      entries.map(({ at }) => at),
+    );
   }
 
   #onSafe(batch: ReturnType<typeof readFrames>, acceptances: readonly Acceptance[] | undefined): void {

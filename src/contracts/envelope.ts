@@ -9,8 +9,10 @@ export type InboundEnvelope = {
    * emoji). A redelivery carries the same key, an edit another.
    */
   readonly eventKey: EventKey;
-  /** When the platform says it was sent, ms since the epoch. */
+  /** When its sender says it was sent, ms since the epoch: for display only, since it may be any number. */
   readonly sentAt: number;
+  /** When the platform's own server took it, ms since the epoch; absent where it does not say. Limits count by it. */
+  readonly receivedAt?: number;
   readonly route: ReplyRoute;
   readonly chat: Chat;
   readonly sender: Sender;

@@ -16,6 +16,7 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { CommandDesk } from './command-desk.ts';
 import type { Gate } from './gate.ts';
 import { type Arrival, propose } from './propose.ts';
+import { withSaneTimes } from './times.ts';
 
 export type InboundDeps = {
   readonly store: Store;
@@ -64,7 +65,8 @@ export function createIntake(deps: InboundDeps, receiving: Receiving): Pick<Inta
         );
       }
       const acceptances: Acceptance[] = [];
-      const slices = sliceAtChanges(batch.events);
+      const now = deps.clock.now();
+      const slices = sliceAtChanges(batch.events.map((one) => withSaneTimes(one, now)));
       for (const [index, events] of slices.entries()) {
         const isLast = index === slices.length - 1;
         const unreadable = isLast

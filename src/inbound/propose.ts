@@ -113,19 +113,13 @@ type Messaging = {
 
 function proposeMessage(gate: Gate, { arrival, event, authority, message }: Messaging): Proposed {
   const { envelope, botName, now } = arrival;
-  const { route, sender } = envelope;
+  const { route } = envelope;
   const asProposal = (decision: Decision): Proposed => ({
     kind: 'proposal',
     proposal: { ...event, decision },
   });
 
-  // By the time it was sent: what piled up while Parley was away is no flood.
-  const at = Math.min(now, envelope.sentAt);
-  const rate = gate.rateLimit.takeOnce(
-    `${route.account}:${envelope.eventKey}`,
-    `${route.channel}:${sender.id}`,
-    at,
-  );
+  const rate = gate.rateLimit.takeOnce(`${route.account}:${envelope.eventKey}`, ...countedAs(envelope, now));
   if (rate.kind === 'exceeded') {
     const seconds = Math.ceil(rate.retryAfterMs / 1000);
     const text = fillNotice(gate.notices.rateLimited, { seconds });
@@ -146,6 +140,23 @@ function proposeMessage(gate: Gate, { arrival, event, authority, message }: Mess
   if (message.text.trim() === '' && message.attachments.length === 0)
     return asProposal({ kind: 'ignore', reason: 'empty' });
   return asProposal({ kind: 'accept', item: newItem(gate, { arrival, event, authority, message }) });
+}
+
+/** Older than this it waited while Parley was away. */
+const backlogAfterMs = 60_000;
+
+/**
+ * Who a message counts for, and when: by the time of a server's receipt, never by the sender's clock. What
+ * piled up while Parley was away is no flood, and conversations are read one after the other then, so each
+ * has its own count.
+ */
+function countedAs(
+  { route, sender, receivedAt }: InboundEnvelope,
+  now: number,
+): [sender: string, at: number] {
+  const at = Math.min(now, receivedAt ?? now);
+  const who = `${route.channel}:${sender.id}`;
+  return [now - at > backlogAfterMs ? `${who}@${route.conversation}` : who, at];
 }
 
 function rightOf(parsed: ParsedCommand, { envelope }: Arrival, authority: Authority) {

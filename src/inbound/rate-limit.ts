@@ -34,15 +34,16 @@ export function createRateLimit(options: {
     },
     take(sender, now) {
       const bucket = buckets.get(sender) ?? { tokens: perMinute, at: now, wasTold: false };
-      // A clock that went backwards refills nothing and takes nothing away.
-      const tokens = Math.min(perMinute, bucket.tokens + Math.max(0, now - bucket.at) * perMs);
+      // Time only goes forward: to and fro, each step forward would fill the bucket again.
+      const at = Math.max(bucket.at, now);
+      const tokens = Math.min(perMinute, bucket.tokens + (at - bucket.at) * perMs);
       // Each refill lets one message of a flood through; that must not earn the next one another notice.
       const wasTold = bucket.wasTold && tokens < perMinute / 2;
       if (tokens >= 1) {
-        buckets.set(sender, { tokens: tokens - 1, at: now, wasTold });
+        buckets.set(sender, { tokens: tokens - 1, at, wasTold });
         return { kind: 'within' };
       }
-      buckets.set(sender, { tokens, at: now, wasTold: true });
+      buckets.set(sender, { tokens, at, wasTold: true });
       return { kind: 'exceeded', retryAfterMs: Math.ceil((1 - tokens) / perMs), isFirst: !wasTold };
     },
   };

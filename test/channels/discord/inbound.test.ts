@@ -34,6 +34,7 @@ describe('a message', () => {
     expect(envelope).toEqual({
       eventKey: `message:${message.id}`,
       sentAt: timeOf(message.id),
+      receivedAt: timeOf(message.id),
       route: { channel: 'discord', account: bot.id, conversation: general, replyTo: message.id },
       chat: { kind: 'group', title: 'Team #general', parent: guildId },
       sender: { id: ada.id, name: 'Ada', isBot: false, isSelf: false, isAdmin: false },

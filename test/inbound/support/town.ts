@@ -6,7 +6,7 @@
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import type { Acceptance } from '../../../src/contracts/acceptance.ts';
-import { systemClock } from '../../../src/contracts/clock.ts';
+import { type Clock, systemClock } from '../../../src/contracts/clock.ts';
 import type { InboundEnvelope, InboundEvent } from '../../../src/contracts/envelope.ts';
 import {
   accountId,
@@ -51,13 +51,19 @@ export type Scene = {
   readonly mentionsBot?: boolean;
   readonly isAdmin?: boolean;
   readonly eventKey?: string;
+  /** Now, and absent. */
+  readonly sentAt?: number;
+  readonly receivedAt?: number | undefined;
 };
 
 export type TownSettings = {
-  readonly config?: Partial<Pick<Config, 'owners' | 'dmScope' | 'identityLinks' | 'bindings'>> & {
+  readonly config?: Partial<
+    Pick<Config, 'owners' | 'dmScope' | 'identityLinks' | 'bindings' | 'rateLimit'>
+  > & {
     readonly queue?: Omit<Config['queue'], 'receipts'>;
   };
   readonly access?: Partial<Config['access']>;
+  readonly clock?: Clock;
   /** Names the process. */
   readonly holder?: string;
 };
@@ -83,7 +89,14 @@ export function createTown(store: Store, settings: TownSettings = {}): Town {
   } as Config;
   const gate = createGate(config, noticesFor('en'));
   const commands = createCommandDesk({ store, gate, modelName: 'none', agentName: (id) => id });
-  const deps = { store, gate, commands, clock: systemClock, log: silentLog, probe: noProbe };
+  const deps = {
+    store,
+    gate,
+    commands,
+    clock: settings.clock ?? systemClock,
+    log: silentLog,
+    probe: noProbe,
+  };
   const intakes = new Map<string, Promise<ReturnType<typeof createIntake>>>();
 
   const open = async (account: string) => {
@@ -136,7 +149,7 @@ export function anEnvelope(
   scene: Partial<Scene> = {},
 ): InboundEnvelope {
   const { channel, peer, bot = 'bot' } = from;
-  const { group, thread, mentionsBot = false, isAdmin } = scene;
+  const { group, thread, mentionsBot = false, isAdmin, sentAt = Date.now(), receivedAt } = scene;
   const id = messageId(crypto.randomUUID());
   const message = {
     kind: 'message',
@@ -147,7 +160,8 @@ export function anEnvelope(
   } as const;
   return {
     eventKey: eventKey(scene.eventKey ?? `event:${id}`),
-    sentAt: Date.now(),
+    sentAt,
+    ...(receivedAt !== undefined && { receivedAt }),
     route: {
       channel: channelId(channel),
       account: accountId(bot),

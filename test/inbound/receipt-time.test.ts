@@ -1,0 +1,105 @@
+/** Limits count by when a server received a message; the sender's clock is only shown, as far as it can be. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Clock, systemClock } from '#contracts/clock.ts';
+import { createRateLimit } from '../../src/inbound/rate-limit.ts';
+import { withSaneTimes } from '../../src/inbound/times.ts';
+import type { Store, StoreQuery } from '../../src/store/command.ts';
+import { json } from '../../src/store/json.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { anAccount, anEnvelope, createTown, type Scene } from './support/town.ts';
+
+const perSenderPerMinute = 10;
+const hour = 3_600_000;
+const now = Date.UTC(2026, 10, 22, 12);
+/** Stands still, so that nothing is free again while the test runs. */
+const clock: Clock = { ...systemClock, now: () => now };
+let store: Store;
+let dataDir: string;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'parley-receipt-'));
+  store = await openStore({ kind: 'sqlite', dataDir });
+});
+afterAll(async () => {
+  await store.close();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+/** How many of the messages are taken in. */
+async function takenOf(scenes: readonly Partial<Scene>[], account = anAccount('alpha')): Promise<number> {
+  const town = createTown(store, { clock, config: { rateLimit: { perSenderPerMinute } } });
+  let taken = 0;
+  for (const scene of scenes) if ((await town.send(account, 'hi', scene)).kind === 'accepted') taken += 1;
+  return taken;
+}
+
+const times = (count: number, scene: (index: number) => Partial<Scene>) =>
+  Array.from({ length: count }, (_, index) => scene(index));
+
+describe('a flood', () => {
+  it.each([
+    ['a day apart', (index: number) => now - index * 24 * hour],
+    ['ever later', (index: number) => now + index * hour],
+    ['to and fro', (index: number) => (index % 2) * now],
+    ['never', () => Number.NaN],
+    ['before all time', () => -8.64e15],
+  ])('is limited although its messages say that they were sent %s', async (_, sentAt) => {
+    expect(await takenOf(times(40, (index) => ({ sentAt: sentAt(index) })))).toBe(perSenderPerMinute);
+  });
+
+  it('is limited whatever a server says of its receipt', async () => {
+    const odd = [-1, 0, Number.NaN, 1e300, now + hour, undefined];
+    const scenes = times(40, (index) => ({ receivedAt: odd[index % odd.length] }));
+    // What is older than a day counts as a day old, and that is a count of its own.
+    expect(await takenOf(scenes)).toBeLessThanOrEqual(2 * perSenderPerMinute);
+  });
+});
+
+it('takes in what piled up while Parley was away, conversation after conversation', async () => {
+  const began = now - 5 * hour;
+  const spread = (index: number) => began + index * 60_000;
+  const inGroup = (group: string) =>
+    times(30, (index) => ({ group, mentionsBot: true, sentAt: 0, receivedAt: spread(index) }));
+  const account = anAccount('alpha');
+  // What is said now comes first; then the history of two groups is read.
+  expect(await takenOf([{}, ...inGroup('-1'), ...inGroup('-2')], account)).toBe(61);
+});
+
+it('counts forward only', () => {
+  const limit = createRateLimit({ perMinute: 10 });
+  const verdicts = times(100, () => ({})).map((_, index) => limit.take('a', (index % 2) * hour).kind);
+  expect(verdicts.filter((kind) => kind === 'within').length).toBeLessThanOrEqual(20);
+});
+
+it.each([0, -1, Number.NaN, 8.64e15, 1e300, now + 24 * hour])(
+  'shows a message whose sender says %s as sent now',
+  async (sentAt) => {
+    const account = anAccount('alpha');
+    const town = createTown(store, { clock });
+    const accepted = await town.send(account, 'what time is it?', { sentAt, group: '-9', mentionsBot: true });
+    expect(accepted.kind).toBe('accepted');
+    const stored = await store.read(contentsOf, { sender: account.peer });
+    expect(stored).toHaveLength(1);
+    expect(stored[0]?.sentAt).toBe(now);
+    expect(stored[0]?.prompt).toContain('2026');
+  },
+);
+
+it('believes a clock that is a little ahead, and the age of what waited', () => {
+  const envelope = anEnvelope(anAccount('alpha'), 'hi', { sentAt: now + 5000, receivedAt: now - 23 * hour });
+  expect(withSaneTimes(envelope, now)).toMatchObject({ sentAt: now + 5000, receivedAt: now - 23 * hour });
+});
+
+const contentsOf: StoreQuery<
+  { readonly sender: string },
+  readonly { readonly sentAt: number; readonly prompt: string }[]
+> = {
+  query: 'contentsOf',
+  run: async (tx, { sender }) => {
+    const rows = await tx.db.selectFrom('inbox').select('content').where('senderId', '=', sender).execute();
+    return rows.map((row) => json.content(row.content));
+  },
+};
