@@ -143,7 +143,7 @@ export class Inflow {
       });
       failures = isTaken ? 0 : failures + 1;
       if (isTaken && spool.isEmpty) onStoreTrouble(undefined);
-      const pauseMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** (failures - 1));
+      const pauseMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(failures - 1, 10));
       if (!isTaken) await clock.wait(pauseMs, this.#stopping.signal);
     }
   }

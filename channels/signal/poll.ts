@@ -8,6 +8,7 @@ import type { ChannelGap } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { neverLeft } from '#contracts/network-fault.ts';
+import { shortestGapMs } from '#contracts/remote-number.ts';
 import type { SignalApi } from './api.ts';
 import type { SignalConfig } from './config.ts';
 import { networkReason, readError, refusalReason } from './failures.ts';
@@ -67,8 +68,13 @@ class PollLoop {
   async run(): Promise<void> {
     const { clock, config, isClear } = this.#deps;
     while (!this.#stopping.aborted) {
+      const began = clock.now();
       const count = isClear() ? await this.#pollOnce() : 0;
-      if (count === 0) await clock.wait(config.pollPauseMs, this.#stopping);
+      // Behind a full answer there may be more. A clock that was set back must not stretch the gap.
+      if (count >= messagesAtOnce) continue;
+      const gapMs = shortestGapMs - Math.max(0, clock.now() - began);
+      const pauseMs = Math.max(gapMs, count === 0 ? config.pollPauseMs : 0);
+      if (pauseMs > 0) await clock.wait(pauseMs, this.#stopping);
     }
   }
 
@@ -132,5 +138,5 @@ class PollLoop {
 
 /** 1, 2, 4 … seconds, up to `longestMs`. */
 function backoffMs(attempt: number, longestMs: number): number {
-  return Math.min(longestMs, firstBackoffMs * 2 ** (attempt - 1));
+  return Math.min(longestMs, firstBackoffMs * 2 ** Math.min(attempt - 1, 10));
 }

@@ -12,6 +12,8 @@ export type SocketDeps = {
   readonly clock: Clock;
   /** Between two pings, ms; after twice that time without a sign of life the connection is given up. */
   readonly heartbeatMs: number;
+  /** How long the server may take to open the connection, ms. 30 s when absent. */
+  readonly openLimitMs?: number;
   onFrame(text: string): void;
   onOpen(): void;
   /** `lastHeardAt`: the last sign of life, undefined when the connection never stood. */
@@ -25,6 +27,10 @@ export type ReceiveSocket = {
 
 const firstBackoffMs = 500;
 const longestBackoffMs = 5000;
+/** A connection that stood for less counts as a failed try: else one that is closed at once is opened at once. */
+const steadyMs = 10_000;
+/** How long the server may take to open the connection, once it has taken the call. */
+const usualOpenLimitMs = 30_000;
 
 /** Connects, and connects again whenever the connection ends. */
 export function startSocket(deps: SocketDeps): ReceiveSocket {
@@ -32,11 +38,13 @@ export function startSocket(deps: SocketDeps): ReceiveSocket {
   const { signal } = stopping;
   const loop = async () => {
     for (let failures = 0; !signal.aborted; ) {
+      const began = deps.clock.now();
       const { reason, lastHeardAt } = await new Connection(deps, signal).ended;
       if (signal.aborted) return;
-      failures = lastHeardAt === undefined ? failures + 1 : 1;
+      const hasStood = lastHeardAt !== undefined && deps.clock.now() - began >= steadyMs;
+      failures = hasStood ? 1 : failures + 1;
       deps.onDown(reason, lastHeardAt);
-      const pauseMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** (failures - 1));
+      const pauseMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(failures - 1, 10));
       await deps.clock.wait(pauseMs, signal);
     }
   };
@@ -64,6 +72,7 @@ class Connection {
   readonly #over = new AbortController();
   readonly #socket: WebSocket;
   #tcp: Duplex | undefined;
+  readonly #openLimit: NodeJS.Timeout;
   #lastHeardAt: number | undefined;
 
   constructor(deps: SocketDeps, stopping: AbortSignal) {
@@ -73,6 +82,8 @@ class Connection {
     this.#end = resolve;
     this.#socket = new WebSocket(deps.url, { dispatcher: this.#agent() });
     for (const name of signsOfLife) subscribe(name, this.#onSign);
+    const tooLate = () => this.#finish('the server took the call and did not answer');
+    this.#openLimit = setTimeout(tooLate, deps.openLimitMs ?? usualOpenLimitMs);
     this.#socket.addEventListener('open', () => this.#opened());
     this.#socket.addEventListener('message', ({ data }) => this.#received(data));
     this.#socket.addEventListener('close', ({ code }) => this.#finish(`the connection ended (${code})`));
@@ -104,6 +115,7 @@ class Connection {
 
   #opened(): void {
     if (this.#over.signal.aborted) return;
+    clearTimeout(this.#openLimit);
     this.#heard();
     this.#deps.onOpen();
     void this.#beat();
@@ -128,6 +140,7 @@ class Connection {
   #finish(reason: string): void {
     if (this.#over.signal.aborted) return;
     this.#over.abort();
+    clearTimeout(this.#openLimit);
     for (const name of signsOfLife) unsubscribe(name, this.#onSign);
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.close();
     this.#tcp?.destroy();
