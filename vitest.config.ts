@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { madeBundles } from './bin/library-bundles.mjs';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 // biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
 export default defineConfig({
@@ -14,10 +15,16 @@ export default defineConfig({
     pool: 'forks',
     // For the threads that the code under test starts, which know nothing of an alias.
     execArgv: ['--import', new URL('bin/use-bundles.mjs', import.meta.url).href],
-    // Most tests wait for other processes: two files at a time even where there are only two cores.
-    maxWorkers: 2,
+    // One process for many files: no test changes what the next one finds (test/architecture), and loading Parley
+    // anew for each file took half of what most files take.
+    isolate: false,
+    // Most tests wait for other processes: three files at a time even where there are only two cores.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 120_000,
     hookTimeout: 60_000,
     teardownTimeout: 5000,
+    // A spy of one file is none of the next one's.
+    restoreMocks: true,
   },
 });

@@ -30,6 +30,20 @@ function brokenTree(): SourceTree {
     'channels/teleport/index.ts': "import '../../src/store/row.ts';\nimport '../other/index.ts';\n",
     'channels/other/index.ts': "import 'node:fs';\nimport '#contracts/noun.ts';\n",
     'test/mocked.test.ts': "vi.mock('x');\n",
+    'test/hasty.test.ts': [
+      'const since = performance.now();',
+      'expect(performance.now() - since).toBeLessThan(5);',
+      'const tookMs = Date.now() - since;',
+      'expect({ isQuick: tookMs < 9 }).toEqual({ isQuick: true });',
+      'const times = [];',
+      'times.push(tookMs);',
+      'expect(Math.min(...times)).toBeLessThan(9);',
+      'function lasts() { const before = Date.now(); return new Promise((end) => end(Date.now() - before)); }',
+      'expect(await lasts()).toBeLessThan(9);',
+      'const { user } = process.threadCpuUsage(before);',
+      'expect(user).toBeLessThan(9);',
+      'expect(row.since).toBeGreaterThan(since - 1000);',
+    ].join('\n'),
     'README.md': 'See `src/store/row.ts`, `src/nowhere.ts`, [there](docs/gone.md) and `npm test`.\n',
   };
   for (const [path, text] of Object.entries(files)) {
@@ -100,6 +114,11 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
     ],
   ],
   [
+    'no test asserts how long something took',
+    rules.nothingAssertsTime,
+    [2, 4, 7, 9, 11].map((line) => new RegExp(`hasty\\.test\\.ts:${line} asserts how long`)),
+  ],
+  [
     'every path that a document names exists',
     rules.documentedPathsExist,
     [/names src\/nowhere\.ts/, /names docs\/gone\.md/],
@@ -125,6 +144,6 @@ describe('a tree that breaks the rules', () => {
         found.some((line) => pattern.test(line)),
         String(pattern),
       ).toBe(true);
-    expect(found.join('\n')).not.toMatch(/teleporter|names src\/store/);
+    expect(found.join('\n')).not.toMatch(/teleporter|names src\/store|hasty\.test\.ts:12/);
   });
 });

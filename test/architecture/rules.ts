@@ -127,6 +127,20 @@ function isOddityAllowed(path: string, oddity: string): boolean {
   return oddity.endsWith('a module-level let') && !isProduct;
 }
 
+/** Their assertions become ones of growth together with what they test. */
+const rewrittenElsewhere = /^test\/replies\/(?:chunk|markdown|sanitize|silence|untrusted)\.test\.ts$/;
+
+/** What a machine is busy with besides makes any such time longer, and a suite that depends on it is red elsewhere. */
+export const nothingAssertsTime: Rule = (tree) =>
+  tree.modules
+    .filter(({ path }) => !rewrittenElsewhere.test(path))
+    .flatMap(({ path, clockAssertions }) =>
+      clockAssertions.map(
+        (line) =>
+          `${path}:${line} asserts how long something took. Wait for it with patience (test/support/patience.ts), compare twice the length with once, count with an injected clock, or measure it in bench`,
+      ),
+    );
+
 /** Every path a document names in backticks or links to. */
 export const documentedPathsExist: Rule = (tree) =>
   documentsOf(tree.root).flatMap((document) => {

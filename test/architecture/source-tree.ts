@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
 import * as is from 'typescript/unstable/ast/is';
 import { API } from 'typescript/unstable/sync';
+import { findClockAssertions } from './clock-assertions.ts';
 
 /** What the rules look at: every TypeScript file of a project, as its own parser sees it. */
 export type SourceTree = { readonly root: string; readonly modules: readonly Module[] };
@@ -18,6 +19,8 @@ export type Module = {
   readonly strings: readonly string[];
   /** Constructs this project does not use, each as "line: what". */
   readonly oddities: readonly string[];
+  /** Lines on which a test asserts how long something took. */
+  readonly clockAssertions: readonly number[];
 };
 
 export type Import = {
@@ -76,7 +79,9 @@ function readModule(root: string, path: string, file: SourceFile): Module {
     // This very rule names what it looks for.
     if (!path.startsWith('test/architecture/')) findings.oddities.push(`${lineAt(match.index)}: ${match[0]}`);
   }
-  return { path, text: file.text, lineCount: file.text.trimEnd().split('\n').length, ...findings };
+  const clockAssertions = path.startsWith('test/') ? findClockAssertions(file).map(lineAt) : [];
+  const lineCount = file.text.trimEnd().split('\n').length;
+  return { path, text: file.text, lineCount, clockAssertions, ...findings };
 }
 
 function readImport(node: Node, onImport: (specifier: string) => void): void {

@@ -9,7 +9,7 @@ import type { KillPoint } from '../../src/contracts/probe.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
-import { inSeconds, isReported, writeSection } from './matrix-report.ts';
+import { inSeconds, isReported, promised, writeSection } from './matrix-report.ts';
 import type { Person } from './person.ts';
 import { answerQuestion, answerTo, questionOf, shownTwice } from './questions.ts';
 import { createRandom } from './random.ts';
@@ -24,7 +24,7 @@ afterAll(async () => {
   if (isReported()) await writeSection('Under load', measured);
 });
 
-test('answers each of 20 messages that were in flight, within 5 s of readiness', async () => {
+test('answers each of 20 messages that were in flight', async () => {
   const stage = await anyStage({});
   stage.model.script((body) => ({ ...answerQuestion(body), delayMs: 3000 }));
   const people = Array.from({ length: 20 }, (_, index) => stage.person('telegram', 601 + index));
@@ -49,11 +49,11 @@ test('answers each of 20 messages that were in flight, within 5 s of readiness',
     stage,
     asked.map(({ question }) => question),
   );
-  expect(lastMs).toBeLessThan(5000);
+  promised('the last of 20 answers', { tookMs: lastMs, withinMs: 5_000 });
   measured.push(
     `- Killed with 20 messages in flight on a model that takes 3 s: 20 of 20 answered, none twice, the last ${inSeconds(lastMs)} after readiness.`,
   );
-}, 30_000);
+});
 
 test('comes up after a kill at any moment of its start, the very first one included', async () => {
   const stage = await anyStage({});

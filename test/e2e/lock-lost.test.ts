@@ -27,8 +27,6 @@ describe.skipIf(databaseServer === undefined)('two processes on one PostgreSQL',
         `seed ${own}: ${count} pauses, ${messages} messages, ${takeovers} runs taken over, ${refused} old holders turned away, ${unknown} unknown, ${wrong.length} wrong`,
       );
       expect(wrong, `seed ${own}`).toEqual([]);
-      expect(takeovers).toBeGreaterThan(0);
-      expect(refused).toBeGreaterThan(0);
     },
     300_000,
   );

@@ -13,6 +13,7 @@ import { createRandom } from './random.ts';
 import { untilServing } from './redis-faults.ts';
 import { startTalking } from './talk.ts';
 
+/** `pauses`: at least. */
 export type PauseRound = { readonly pauses: number; readonly seed: number };
 
 export type PauseReport = Account & {
@@ -43,7 +44,12 @@ export async function playPauseRound(
   const { onTheWay } = parleys;
   const talking = { people, count: 1e6, perSecond: 15, onTheWay, random, signal: quiet.signal };
   const talk = startTalking(parleys.telegram, talking);
-  for (let nth = 0; nth < pauses; nth++) {
+  const refusals = () =>
+    ['a', 'b'].flatMap((name) => parleys.logOf(name).match(/run\.superseded|"stop":"lost"/g) ?? []).length;
+  // However fast the machine is: until one has taken over and the other was turned away.
+  const hasMet = async () => refusals() > 0 && (await countTakeovers(parleys)) > 0;
+  let nth = 0;
+  for (; nth < pauses || !(await hasMet()); nth++) {
     // Every tenth pause is Redis'; the first of these is the third of a round.
     const isRedis = nth % 10 === 2;
     const pid = isRedis ? redisPid : members[random() < 0.7 ? 0 : 1].pid;
@@ -57,15 +63,12 @@ export async function playPauseRound(
   await talk.over;
   await parleys.untilAtRest(talk.asked.length, 120_000);
   const takeovers = await countTakeovers(parleys);
-  const refused = ['a', 'b'].flatMap(
-    (name) => parleys.logOf(name).match(/run\.superseded|"stop":"lost"/g) ?? [],
-  ).length;
   const effects = parleys.effects();
   const account = await parleys.account(talk.asked, isFollowup);
   const repeated = effects.filter((effect, index) => effects.indexOf(effect) !== index);
   const wrong = [...account.wrong, ...repeated.map((effect) => `executed twice: ${effect}`)];
   for (const member of members) await member.stop();
-  return { ...account, wrong, messages: talk.asked.length, pauses, takeovers, refused };
+  return { ...account, wrong, messages: talk.asked.length, pauses: nth, takeovers, refused: refusals() };
 }
 
 /** Half of the people take each message as a run of its own, half steer what runs. */

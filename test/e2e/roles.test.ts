@@ -256,7 +256,7 @@ describe.skipIf(databaseServer === undefined)('on one PostgreSQL, in folders of 
     expect(await read('select id from boots')).toHaveLength(3);
   });
 
-  test('a gateway is killed, and the other receives within 15 s', async ({ expect, onTestFinished }) => {
+  test('a gateway is killed, and the other receives', async ({ expect, onTestFinished }) => {
     const { url, read } = await makeDatabase(onTestFinished);
     const { telegram, start } = await startFleet({ env: { DATABASE_URL: url } }, onTestFinished);
     const first = await start('gateway', { folder: 'one' });
@@ -269,11 +269,9 @@ describe.skipIf(databaseServer === undefined)('on one PostgreSQL, in folders of 
     telegram.userSends({ from: ada, text: 'two' });
     const stored = async () => (await read('select id from inbox')).length === 2;
     await until(stored, { what: 'the other gateway receives' });
-    const tookMs = performance.now() - since;
     report('kill -9 of a gateway, until one of another folder has received', since);
     await untilSaid(telegram, { chat: ada.id, text: 'You said: two' });
     expect(said(telegram, ada.id)).toEqual(['You said: one', 'You said: two']);
-    expect(tookMs).toBeLessThan(15_000);
   });
 
   test('a gateway is told to stop, and the other takes its account over at once', async ({

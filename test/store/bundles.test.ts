@@ -5,6 +5,7 @@ import { storeFetched } from '../../src/store/intake/fetching.ts';
 import type { NewItem, Proposal } from '../../src/store/intake/proposal.ts';
 import { closeBundles } from '../../src/store/lanes/sweep.ts';
 import { readHistory } from '../../src/store/transcript/read-transcript.ts';
+import { patienceMs } from '../support/patience.ts';
 import { aLane, aMessage, aWorker, defaults, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -30,7 +31,7 @@ describeEachDatabase('an album of photos', (open) => {
       stored: [{ kind: 'stored', path: `/${name}`, mimeType: 'image/jpeg', sizeBytes: 1, name }],
     });
   const until = async (claim: () => Promise<{ kind: string }>, kind: string) => {
-    const deadline = Date.now() + 4_000;
+    const deadline = Date.now() + patienceMs;
     while ((await claim()).kind !== kind && Date.now() < deadline)
       await new Promise((resolve) => setTimeout(resolve, 20));
   };

@@ -21,4 +21,4 @@ it('refuses every write, and closes, after its writer has died', async () => {
   const write = store.write(beginBoot, { id: 'boot', folder: 'folder' });
   await expect(write).rejects.toSatisfy((error) => hasCode(error, 'store_unavailable'));
   await store.close();
-}, 3_000);
+});

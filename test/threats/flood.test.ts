@@ -4,11 +4,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { untilAtRest, untilLedger } from '../e2e/conservation.ts';
 import { startTelegramGateway } from '../e2e/telegram-gateway.ts';
+import { createGate } from '../platforms/anthropic/gate.ts';
 import type { TgUser } from '../platforms/telegram/types.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
-const seconds = isLong ? 60 : 6;
-const perSecond = isLong ? 500 : 50;
+const ticks = isLong ? 600 : 60;
+const perTick = isLong ? 50 : 5;
 const mallory: TgUser = { id: 666, is_bot: false, first_name: 'Mallory' };
 const others = [501, 502, 503].map((id): TgUser => ({ id, is_bot: false, first_name: `Person ${id}` }));
 
@@ -20,6 +21,7 @@ describe('one sender who floods the gateway (threat 16)', () => {
     const { telegram, model, dataDir, parley } = await startTelegramGateway({ config }, onTestFinished);
     const asked = new Map<string, number>();
     const delays: number[] = [];
+    const gate = createGate();
     model.script((body) => {
       // Under load one call may answer two questions of one person.
       const read = JSON.stringify(body.messages);
@@ -28,16 +30,15 @@ describe('one sender who floods the gateway (threat 16)', () => {
         delays.push(performance.now() - at);
         asked.delete(text);
       }
-      return { text: 'yes', delayMs: 100 };
+      return { text: 'yes', delayMs: 100, ...(read.includes('flood') && { hold: { gate } }) };
     });
     telegram.userSends({ from: mallory, text: 'first' });
     await telegram.waitFor(() => telegram.botMessages(mallory.id).length > 0);
     const before = residentMb(parley().pid);
 
     let sent = 1;
-    const floodUntil = performance.now() + seconds * 1000;
-    for (let tick = 0; performance.now() < floodUntil; tick++) {
-      for (let n = 0; n < perSecond / 10; n++) {
+    for (let tick = 0; tick < ticks; tick++) {
+      for (let n = 0; n < perTick; n++) {
         telegram.userSends({ from: mallory, text: `flood ${++sent}` });
       }
       const from = others[tick % others.length];
@@ -51,12 +52,16 @@ describe('one sender who floods the gateway (threat 16)', () => {
       await pause(100);
     }
     await untilLedger(dataDir, sent, 60_000);
+    // Everybody else is served while nothing of the flood is.
     await telegram.waitFor(() => asked.size === 0);
+    gate.open();
     await untilAtRest(dataDir, sent, 60_000);
 
     const sorted = delays.toSorted((a, b) => a - b);
-    expect(sorted.length).toBeGreaterThan(seconds * 2);
-    expect(sorted[Math.floor(sorted.length * 0.95)]).toBeLessThan(1000);
+    console.info(
+      `19 of 20 questions beside the flood were read within ${Math.round(sorted[Math.floor(sorted.length * 0.95)] ?? 0)} ms`,
+    );
+    expect(sorted).toHaveLength(ticks / 3);
     expect(residentMb(parley().pid) - before).toBeLessThan(60);
     const notices = telegram
       .botMessages(mallory.id)

@@ -12,6 +12,7 @@ import { readStore, untilAtRest } from '../e2e/conservation.ts';
 import { startParley } from '../e2e/parley-process.ts';
 import { startOwnRedis } from '../e2e/redis-faults.ts';
 import { ada, startTelegramGateway, untilSaid } from '../e2e/telegram-gateway.ts';
+import { patienceMs } from '../support/patience.ts';
 
 const badAddresses = {
   'redis://10.255.255.1:6379': 'leads to another machine without a password',
@@ -107,7 +108,7 @@ async function forge(path: string, laneKey: string): Promise<number> {
 /** Waits until nothing forged waits to be looked at. */
 async function untilForgotten(path: string): Promise<void> {
   const redis = new Redis({ path });
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + patienceMs;
   for (;;) {
     const [list = ''] = await redis.keys('*:main:wait');
     if (list === '' || (await redis.llen(list)) === 0) break;

@@ -339,14 +339,3 @@ describe('prompt caching', () => {
     expect((await usageOf({ system: changed })).cache_read_input_tokens).toBe(0);
   });
 });
-
-it('answers 200 instant requests in well under a second', async () => {
-  const rounds: number[] = [];
-  for (let round = 0; round < 10; round += 1) {
-    const began = performance.now();
-    for (let n = 0; n < 20; n += 1) await post({ stream: true });
-    rounds.push(performance.now() - began);
-  }
-  // The best of ten says what the server costs; the others also say what else the machine has to do.
-  expect(Math.min(...rounds)).toBeLessThan(200);
-});

@@ -1,0 +1,22 @@
+/** The clock of a thread may tick every 10 ms: shorter than this is not compared. */
+const leastMs = 60;
+const rounds = 3;
+
+/**
+ * How many times more of this thread's processor time twice the length takes: what else a machine does is
+ * not in it, and of several rounds the quickest counts.
+ */
+export function costRatio(run: (length: number) => void, length: number): number {
+  let times = 1;
+  while (spent(() => run(length), times) < leastMs) times *= 2;
+  const quickest = (size: number) =>
+    Math.min(...Array.from({ length: rounds }, () => spent(() => run(size), times)));
+  return quickest(length * 2) / quickest(length);
+}
+
+function spent(run: () => void, times: number): number {
+  const before = process.threadCpuUsage();
+  for (let n = 0; n < times; n += 1) run();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
+}
