@@ -110,6 +110,8 @@ export type ModelFailure = {
   readonly detail: string;
   /** Whether the same request may succeed later. Absent: never. Only good before the first token. */
   readonly retry?: RetryAdvice;
+  /** The wait is for a limit of this account's own: that other calls succeed says nothing about it. */
+  readonly isOwnLimit?: boolean;
 };
 
 export type ModelAnswer = { readonly text: string; readonly usage: Usage; readonly model: string };

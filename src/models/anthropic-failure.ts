@@ -4,6 +4,7 @@
  * platform tells no other way: a prompt that is too long, and a credit balance that is too low.
  */
 import type { APIError } from '@anthropic-ai/sdk';
+import type { RetryAdvice } from '#contracts/errors.ts';
 import type { ModelFailure } from '#contracts/model.ts';
 
 export type ApiFault = {
@@ -30,7 +31,9 @@ export function faultOf(error: APIError, keys: readonly string[]): ApiFault {
   const isAboutKey = concernsKey(error);
   if (isAboutKey || error.status === 403) return { failure: { kind: 'unauthorised', detail }, isAboutKey };
   if (isOverloaded(error)) {
-    return { failure: { kind: 'overloaded', detail, retry: retryOf(error.headers) }, isAboutKey };
+    const retry = retryOf(error.headers);
+    const isOwnLimit = error.status === 429 && retry.afterMs !== undefined;
+    return { failure: { kind: 'overloaded', detail, retry, ...(isOwnLimit && { isOwnLimit }) }, isAboutKey };
   }
   return { failure: { kind: 'failed', detail }, isAboutKey };
 }
@@ -55,14 +58,17 @@ function isOverloaded(error: APIError): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
-/** `retry-after` in seconds or as a date; nothing when the platform does not say. */
-export function retryOf(headers: Headers | undefined): NonNullable<ModelFailure['retry']> {
+/** `retry-after` in seconds or as a date; nothing when the platform does not say, or nothing that makes sense. */
+export function retryOf(headers: Headers | undefined): Extract<RetryAdvice, { kind: 'later' }> {
   const value = headers?.get('retry-after');
   if (value === null || value === undefined || value === '') return { kind: 'later' };
   const seconds = Number(value);
   const afterMs = Number.isNaN(seconds) ? Date.parse(value) - dateOf(headers) : seconds * 1000;
-  return Number.isFinite(afterMs) && afterMs >= 0 ? { kind: 'later', afterMs } : { kind: 'later' };
+  return afterMs >= 0 ? { kind: 'later', afterMs: Math.min(afterMs, longestAskedMs) } : { kind: 'later' };
 }
+
+/** Whoever waits waits for less: this only keeps the number one that can be counted with. */
+const longestAskedMs = 86_400_000;
 
 /** The answer's own clock, so that a wrong clock here does not matter. */
 function dateOf(headers: Headers | undefined): number {

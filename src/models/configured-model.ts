@@ -1,6 +1,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { LlmProvider } from '#contracts/model.ts';
 import type { ModelSettings } from '../config/config.ts';
+import { createProviderWaits, type WaitingCalls } from './provider-waits.ts';
 import { createModel } from './registry.ts';
 
 export type ConfiguredModel = {
@@ -8,6 +9,8 @@ export type ConfiguredModel = {
   /** As people should see it. */
   readonly name: string;
   readonly isDemo: boolean;
+  /** The calls that wait to be tried again; absent where none ever does. */
+  waiting?(): WaitingCalls;
 };
 
 /** The model of the configuration; without a key the labelled demo. */
@@ -23,5 +26,11 @@ export function configuredModel(settings: ModelSettings, clock: Clock): Configur
     fallbacks,
     ...(baseUrl !== undefined && { baseUrl }),
   };
-  return { provider: createModel(options, { clock }), name: id, isDemo: false };
+  const waits = createProviderWaits({ clock, random: Math.random });
+  return {
+    provider: createModel(options, { clock, waits }),
+    name: id,
+    isDemo: false,
+    waiting: waits.waiting,
+  };
 }

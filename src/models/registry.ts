@@ -4,6 +4,7 @@ import type { LlmProvider } from '#contracts/model.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 import { createAnthropicProvider } from './anthropic.ts';
 import { createDemoProvider } from './demo.ts';
+import type { ProviderWaits } from './provider-waits.ts';
 import { withRetry } from './retry.ts';
 
 export type ModelOptions =
@@ -21,6 +22,8 @@ export type ModelDeps = {
   readonly clock: Clock;
   /** In [0, 1). Default: Math.random */
   readonly random?: () => number;
+  /** Shared by all models of the provider. */
+  readonly waits?: ProviderWaits;
 };
 
 /** The model a setting names, with retries and fallbacks. Throws ParleyError `config_invalid` without a key. */
@@ -50,5 +53,5 @@ function createClaude(
   };
   const provider = createAnthropicProvider({ ...shared, model: options.model });
   const fallbacks = (options.fallbacks ?? []).map((model) => createAnthropicProvider({ ...shared, model }));
-  return withRetry(provider, { clock: deps.clock, random: deps.random ?? Math.random, fallbacks });
+  return withRetry(provider, { random: Math.random, ...deps, fallbacks });
 }

@@ -8,11 +8,14 @@ import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { LlmProvider, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
 import { failureOfError } from './model-failure.ts';
+import { createProviderWaits, type ProviderWaits } from './provider-waits.ts';
 
 export type RetryOptions = {
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
+  /** Shared by all that call the same provider; default: this one's own. */
+  readonly waits?: ProviderWaits;
   /** Asked in this order when the first model has failed. */
   readonly fallbacks?: readonly LlmProvider[];
 };
@@ -20,10 +23,12 @@ export type RetryOptions = {
 const TRIES = 8;
 const TRIES_BEFORE_FALLBACK = 3;
 const FIRST_WAIT_MS = 2_000;
-const LONGEST_ASKED_WAIT_MS = 60_000;
+const LONGEST_WAIT_MS = 60_000;
+/** A platform that asks for less names no wait: all tries would be over in a moment. */
+const SHORTEST_ASKED_WAIT_MS = 1_000;
 
 export type NextTry =
-  | { readonly kind: 'again'; readonly waitMs: number }
+  | { readonly kind: 'again'; readonly waitMs: number; readonly canBeWoken: boolean }
   | { readonly kind: 'fallback' }
   | { readonly kind: 'end' };
 
@@ -37,15 +42,17 @@ export function nextTry(
   }
   const tries = state.hasFallback ? TRIES_BEFORE_FALLBACK : TRIES;
   if (failure.retry?.kind === 'later' && state.tried < tries) {
-    return { kind: 'again', waitMs: waitOf(failure.retry.afterMs, state.tried, state.random) };
+    const waitMs = waitOf(failure.retry.afterMs, state.tried, state.random);
+    return { kind: 'again', waitMs, canBeWoken: failure.isOwnLimit !== true };
   }
   return state.hasFallback ? { kind: 'fallback' } : { kind: 'end' };
 }
 
-/** 2 s × 2^(n-1) and up to 20 % more; what the platform asks for wins, up to a minute. */
+/** 2 s × 2^(n-1) and up to 20 % more; a wait that the platform asks for wins. Neither is longer than a minute. */
 function waitOf(askedMs: number | undefined, tried: number, random: number): number {
-  if (askedMs !== undefined) return Math.min(askedMs, LONGEST_ASKED_WAIT_MS);
-  return Math.round(FIRST_WAIT_MS * 2 ** (tried - 1) * (1 + 0.2 * random));
+  const isAsked = askedMs !== undefined && askedMs >= SHORTEST_ASKED_WAIT_MS;
+  const waitMs = isAsked ? askedMs : Math.round(FIRST_WAIT_MS * 2 ** (tried - 1) * (1 + 0.2 * random));
+  return Math.min(waitMs, LONGEST_WAIT_MS);
 }
 
 /**
@@ -54,18 +61,20 @@ function waitOf(askedMs: number | undefined, tried: number, random: number): num
  */
 export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProvider {
   const providers = [provider, ...(options.fallbacks ?? [])];
+  const waits = options.waits ?? createProviderWaits(options);
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     for (const [index, current] of providers.entries()) {
       const next = providers[index + 1];
+      const wait = waitsFor(signal);
       for (let tried = 1; ; tried += 1) {
-        const failure = yield* untilFirstToken(current.stream(request, signal));
+        const failure = yield* untilFirstToken(current.stream(request, signal), waits.succeeded);
         if (failure === undefined) return;
         const step = decide(failure, { tried, next, signal });
         if (step.kind === 'end') return yield { type: 'error', failure };
         yield warningOf(step, { failure, tried, next });
         if (step.kind === 'fallback') break;
-        await options.clock.wait(step.waitMs, signal);
+        await wait(step);
         if (signal.aborted) return yield { type: 'error', failure: aborted };
       }
     }
@@ -74,20 +83,32 @@ export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProv
   async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
     for (const [index, current] of providers.entries()) {
       const next = providers[index + 1];
+      const wait = waitsFor(signal);
       for (let tried = 1; ; tried += 1) {
         try {
-          return await current.send(request, signal);
+          const answer = await current.send(request, signal);
+          waits.succeeded();
+          return answer;
         } catch (error) {
           if (!(error instanceof ParleyError)) throw error;
           const step = decide(failureOfError(error), { tried, next, signal });
           if (step.kind === 'end') throw error;
           if (step.kind === 'fallback') break;
-          await options.clock.wait(step.waitMs, signal);
+          await wait(step);
           if (signal.aborted) throw error;
         }
       }
     }
     throw new ParleyError('internal', 'the last model neither answered nor ended');
+  }
+
+  /** Who was woken and failed all the same knows better than the call that woke it: its next wait is sat out. */
+  function waitsFor(signal: AbortSignal): (step: { waitMs: number; canBeWoken: boolean }) => Promise<void> {
+    let wasWoken = false;
+    return async ({ waitMs, canBeWoken }) => {
+      const ended = await waits.wait({ ms: waitMs, canBeWoken: canBeWoken && !wasWoken }, signal);
+      wasWoken = ended === 'woken';
+    };
   }
 
   function decide(
@@ -118,6 +139,7 @@ const aborted: ModelFailure = { kind: 'aborted', detail: 'aborted while waiting 
  */
 async function* untilFirstToken(
   events: AsyncIterable<ModelEvent>,
+  onFirstToken: () => void,
 ): AsyncGenerator<ModelEvent, ModelFailure | undefined> {
   const held: ModelEvent[] = [];
   let hasToken = false;
@@ -127,7 +149,10 @@ async function* untilFirstToken(
       held.push(event);
       continue;
     }
-    if (event.type !== 'warning') hasToken = true;
+    if (!hasToken && event.type !== 'warning') {
+      hasToken = true;
+      onFirstToken();
+    }
     yield* held.splice(0);
     yield event;
   }
