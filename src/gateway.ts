@@ -67,6 +67,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const foundations = await openFoundations({ config, log, clock, closers });
     const live = openLiveEvents(config, { ...foundations, log });
     closers.add('live events', live.close);
+    const model = options.model ?? configuredModel(config.model, clock);
     const base: Base = {
       ...options,
       clock,
@@ -83,8 +84,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         store: foundations.store,
         clock,
         isRedisReady: foundations.redis.connections.isReady,
+        ...(model.waiting && { modelWaits: model.waiting }),
       }),
-      model: options.model ?? configuredModel(config.model, clock),
+      model,
     };
     return await joinStages(base);
   } catch (error) {

@@ -1,3 +1,4 @@
+import { timeText } from '#contracts/time-text.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
 import { askRunningGateway } from './ask-gateway.ts';
@@ -12,10 +13,10 @@ export async function runStatus({ asJson }: { readonly asJson: boolean }): Promi
   }
   const { version, model, startedAt, channels, problems, notices = [] } = status;
   const lines = [
-    `Parley ${version} at ${url}, since ${new Date(startedAt).toISOString()}, model ${model.name}`,
+    `Parley ${version} at ${url}, since ${timeText(startedAt)}, model ${model.name}`,
     ...channels.map(({ id, state, detail }) => `  ${id.padEnd(10)} ${state} (${detail})`),
     ...problems.map(({ text }) => `! ${text}`),
-    ...notices.map(({ text, since }) => `! ${text} (since ${new Date(since).toISOString()})`),
+    ...notices.map(({ text, since }) => `! ${text} (since ${timeText(since)})`),
   ];
   process.stdout.write(`${lines.map(stripText).join('\n')}\n`);
   return 0;

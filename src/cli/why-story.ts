@@ -1,4 +1,5 @@
 /** The account of a message as a story: one fact per line, in the order in which it happened. */
+import { timeText } from '#contracts/time-text.ts';
 import type {
   Account,
   Asked,
@@ -23,7 +24,7 @@ export function storyOf(account: Account): string {
   ];
   // Of what happened in one millisecond the order above is the order in which it did.
   facts.sort((a, b) => a.at - b.at);
-  const lines = facts.map(({ at, text }) => `${timeOf(at)}  ${text}`);
+  const lines = facts.map(({ at, text }) => `${timeOf(at).padEnd(timeWidth)}  ${text}`);
   return [nameOf(asked), ...lines, ...items.map((item) => endOf(item, parts)), ...costs(runs)].join('\n');
 }
 
@@ -129,12 +130,12 @@ function partFact(part: PartFacts): Fact {
   };
 }
 
-function stateOf({ state, messageIds, dueAt }: PartFacts): string {
+function stateOf({ state, messageIds, dueAt, askedToWait: asked }: PartFacts): string {
   switch (state) {
     case 'sent':
       return messageIds.length === 0 ? 'sent' : `sent as ${messageIds.join(', ')}`;
     case 'pending':
-      return `to be sent at ${timeOf(dueAt)}`;
+      return `to be sent at ${timeOf(dueAt)}${asked === undefined ? '' : waitOf(asked)}`;
     case 'sending':
       return 'being sent';
     case 'unknown':
@@ -144,6 +145,11 @@ function stateOf({ state, messageIds, dueAt }: PartFacts): string {
     default:
       return state satisfies never;
   }
+}
+
+/** The platform is asked again when the part is due, however long it said. */
+function waitOf({ since, until }: NonNullable<PartFacts['askedToWait']>): string {
+  return `, its platform has asked to wait since ${timeOf(since)}, now until ${timeOf(until)}`;
 }
 
 /** How the message ended, or what it waits for: its place in the account that all others add up to. */
@@ -162,7 +168,8 @@ function endOf(item: ItemFacts, parts: readonly PartFacts[]): string {
       const into = runId === undefined ? 'the next run of its lane' : `run ${runId}`;
       if (outcome === 'merged') return `${name} ended: merged into ${into}${why}`;
       const how = outcome ?? 'with no outcome, which must not be';
-      return `${name} ended: ${how}${why}${answeredBy(item, parts)}`;
+      const soFar = item.isProvisional ? ' (delivery pending)' : '';
+      return `${name} ended: ${how}${soFar}${why}${answeredBy(item, parts)}`;
     }
     default:
       return state satisfies never;
@@ -187,6 +194,9 @@ function dollars(micro: number): string {
   return `$${(micro / 1e6).toFixed(6)}`;
 }
 
+const timeWidth = 24;
+
+/** Of whatever the store holds. */
 function timeOf(at: number): string {
-  return at === Number.MAX_SAFE_INTEGER ? 'now'.padEnd(24) : new Date(at).toISOString();
+  return at === Number.MAX_SAFE_INTEGER ? 'now' : timeText(at);
 }

@@ -1,4 +1,5 @@
 import { ParleyError } from '#contracts/errors.ts';
+import { timeText } from '#contracts/time-text.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createRedactor, stripText } from '../logging/redaction.ts';
@@ -19,7 +20,7 @@ export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<Exit
       print(asJson ? JSON.stringify(why.account, undefined, 2) : storyOf(why.account), redact);
       return 0;
     case 'several': {
-      const lines = why.candidates.map(({ name, what, at }) => `  ${name}  ${what} ${timeOf(at)}`);
+      const lines = why.candidates.map(({ name, what, at }) => `  ${name}  ${what} ${timeText(at)}`);
       throw new ParleyError(
         'invalid_input',
         `${id} may be any of these messages; name one as it stands here:\n${stripText(lines.join('\n'))}`,
@@ -37,8 +38,4 @@ export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<Exit
 
 function print(text: string, redact: (text: string) => string): void {
   process.stdout.write(`${redact(stripText(text))}\n`);
-}
-
-function timeOf(at: number): string {
-  return new Date(at).toISOString();
 }

@@ -30,8 +30,8 @@ export type SendResult =
   | { readonly kind: 'sent'; readonly receipts: readonly MessageId[] }
   /**
    * Certainly not delivered: safe to repeat. `afterMs` is the wait that the platform asks for, 0 when
-   * it names none. `isOutage`: the platform could not be reached at all, so that repeating never ends
-   * by count.
+   * it names none; core waits for 1 s at least and 5 min at most before it asks again. `isOutage`: the
+   * platform could not be reached at all, so that repeating never ends by count.
    */
   | { readonly kind: 'retry'; readonly afterMs: number; readonly reason: string; readonly isOutage?: boolean }
   /**

@@ -13,6 +13,8 @@ export type NoticeKind =
   | 'lane-stuck'
   /** Subject: the conversation. What was sent there may or may not have arrived. */
   | 'delivery-unknown'
+  /** Subject: the conversation. Its platform asks to wait for more than five minutes before anything is sent there. */
+  | 'delivery-waits'
   /** Subject: the bot account or the conversation. Messages may have been missed for good. */
   | 'events-missed'
   /** Subject: the conversation, under its earlier id. It lives on under another one. */
@@ -27,6 +29,7 @@ export function isLasting(kind: NoticeKind): boolean {
     case 'channel-unauthorised':
     case 'channel-challenge':
     case 'lane-stuck':
+    case 'delivery-waits':
     case 'conversation-unreachable':
       return true;
     case 'delivery-unknown':

@@ -1,4 +1,5 @@
 /** `/pair`, and a code that came with `/start`: for an owner in a direct conversation. */
+import { timeText } from '#contracts/time-text.ts';
 import type { Notices } from '../replies/notices.ts';
 import { fillNotice } from '../replies/notices.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
@@ -93,6 +94,6 @@ function requestLine({ ref, name, account, expiresAt }: PendingRequest, now: num
 }
 
 function personLine({ ref, name, account, role, approvedAt, approvedBy }: ApprovedPerson): string {
-  const since = new Date(approvedAt).toISOString().slice(0, 10);
+  const since = timeText(approvedAt).slice(0, 10);
   return `${role}: ${ref} “${name}” at ${account}, since ${since} by ${approvedBy}`;
 }

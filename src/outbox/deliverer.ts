@@ -6,6 +6,7 @@ import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
+import { askedWaitMs, retryAfterMs } from '#contracts/remote-number.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Store } from '../store/command.ts';
 import {
@@ -272,15 +273,17 @@ type Backoff = { readonly tries: number; readonly minBackoffMs: number; readonly
 const outagePauseMs = 3_000;
 
 /**
- * A wait that the platform names is honoured as it is; our own grow from 0.5 s to 30 s and are counted,
- * except while the platform cannot be reached at all.
+ * A wait that the platform names is honoured for five minutes, and then it is asked again; our own grow
+ * from 0.5 s to 30 s and are counted, except while the platform cannot be reached at all.
  */
 export function settledOf(
   result: SendResult,
   tries: number,
   { tries: most, minBackoffMs, maxBackoffMs }: Backoff,
 ): Settled {
-  if (result.kind !== 'retry' || result.afterMs > 0) return result;
+  if (result.kind !== 'retry') return result;
+  const askedMs = askedWaitMs(result.afterMs);
+  if (askedMs) return { ...result, afterMs: retryAfterMs(askedMs), askedMs };
   if (result.isOutage) return { ...result, afterMs: outagePauseMs };
   if (tries > most) return { kind: 'exhausted', reason: result.reason };
   const step = Math.min(1, (tries - 1) / Math.max(1, most - 1));

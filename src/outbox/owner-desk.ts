@@ -140,6 +140,7 @@ function unusable({ avoid }: OwnerDeskDeps, { kind, subject }: StoredNotice) {
     case 'channel-challenge':
       return { avoid: [...avoid(), subject] };
     case 'delivery-unknown':
+    case 'delivery-waits':
     case 'conversation-unreachable':
     case 'conversation-moved':
       return { avoid: avoid(), notIn: subject };

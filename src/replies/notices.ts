@@ -119,6 +119,9 @@ const english = {
     'I cannot tell whether a message of mine in {subject} arrived. “parley outbox list” shows it, to be sent again or dropped.',
   ownerDeliveriesUnknown:
     'I cannot tell whether {count} messages of mine in {subject} arrived. “parley outbox list” shows them, to be sent again or dropped.',
+  ownerDeliveryWaits:
+    'The network has made me wait with what I have for {subject} since {since}, now until {until}. I ask again every five minutes.',
+  ownerDeliveryGoesOn: 'What waited for {subject} is on its way again.',
   ownerEventsMissed: 'Messages in {subject} may have been missed and cannot be fetched: {reason}.',
   ownerConversationMoved:
     '{subject} has a new id, {to}. Its session, its settings and what waited to be sent went along.',
@@ -180,6 +183,9 @@ const german: Partial<Notices> = {
     'Ich weiß nicht, ob eine Nachricht von mir in {subject} angekommen ist. „parley outbox list“ zeigt sie; dort kann sie noch einmal gesendet oder verworfen werden.',
   ownerDeliveriesUnknown:
     'Ich weiß nicht, ob {count} Nachrichten von mir in {subject} angekommen sind. „parley outbox list“ zeigt sie; dort können sie noch einmal gesendet oder verworfen werden.',
+  ownerDeliveryWaits:
+    'Das Netz lässt mich mit dem, was ich für {subject} habe, seit {since} warten, jetzt bis {until}. Ich frage alle fünf Minuten wieder.',
+  ownerDeliveryGoesOn: 'Was für {subject} wartete, ist wieder unterwegs.',
   ownerEventsMissed:
     'In {subject} sind vielleicht Nachrichten verloren gegangen, die sich nicht nachholen lassen: {reason}.',
   ownerConversationMoved:

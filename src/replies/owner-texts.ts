@@ -26,6 +26,8 @@ export function troubleEndText(notices: Notices, trouble: TroubleTold): string |
       return fillNotice(notices.ownerChannelBack, wordsOf(trouble));
     case 'lane-stuck':
       return fillNotice(notices.ownerLaneMoves, wordsOf(trouble));
+    case 'delivery-waits':
+      return fillNotice(notices.ownerDeliveryGoesOn, wordsOf(trouble));
     case 'delivery-unknown':
     case 'events-missed':
     case 'conversation-moved':
@@ -48,6 +50,8 @@ function keyOf({ kind, count }: TroubleTold): NoticeKey {
       return 'ownerLaneStuck';
     case 'delivery-unknown':
       return count === 1 ? 'ownerDeliveryUnknown' : 'ownerDeliveriesUnknown';
+    case 'delivery-waits':
+      return 'ownerDeliveryWaits';
     case 'events-missed':
       return 'ownerEventsMissed';
     case 'conversation-moved':

@@ -255,6 +255,9 @@ export type OutboxTable = {
   tries: number;
   dueAt: number;
   sendingAt: number | null;
+  /** Since when the platform asks to wait before it is sent, and until when at last; null while it never did. */
+  waitAskedSince: number | null;
+  waitAskedUntil: number | null;
   receipts: string | null;
   problem: string | null;
   createdAt: number;

@@ -11,8 +11,28 @@ describe('a send that may be repeated', () => {
     expect(settledOf(retry, 4, backoff)).toEqual({ kind: 'exhausted', reason: 'busy' });
   });
 
-  it('waits as long as the platform says', () => {
-    expect(settledOf({ ...retry, afterMs: 490_000 }, 9, backoff)).toEqual({ ...retry, afterMs: 490_000 });
+  it('waits as long as the platform says, five minutes at most, however often it was tried', () => {
+    const waitOf = (afterMs: number) => settledOf({ ...retry, afterMs }, 9, backoff);
+    expect(waitOf(90_000)).toEqual({ ...retry, afterMs: 90_000, askedMs: 90_000 });
+    expect(waitOf(490_000)).toEqual({ ...retry, afterMs: 300_000, askedMs: 490_000 });
+    expect(waitOf(86_400_000)).toMatchObject({ afterMs: 300_000, askedMs: 86_400_000 });
+  });
+
+  it('is asked of again after a second at least, and after five minutes at most, whatever a number says', () => {
+    for (const afterMs of [1e-9, 0.5, 3, 3e9, 2 ** 31, 1e300, Number.MAX_VALUE, Infinity]) {
+      const settled = settledOf({ ...retry, afterMs }, 1000, backoff);
+      if (settled.kind !== 'retry') throw new Error(`${afterMs} ends the part`);
+      expect(settled.afterMs).toBeGreaterThanOrEqual(1_000);
+      expect(settled.afterMs).toBeLessThanOrEqual(300_000);
+      expect(settled.askedMs).toBeLessThanOrEqual(30 * 86_400_000);
+    }
+  });
+
+  it('counts its tries where no wait is named that makes sense', () => {
+    for (const afterMs of [0, -1, -1e300, -Infinity, NaN, 'soon' as unknown as number]) {
+      expect(settledOf({ ...retry, afterMs }, 1, backoff)).toMatchObject({ kind: 'retry', afterMs: 500 });
+      expect(settledOf({ ...retry, afterMs }, 4, backoff).kind).toBe('exhausted');
+    }
   });
 
   it('is tried again soon and without end while the platform cannot be reached at all', () => {

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry as PromRegistry } from 'prom-client';
 import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
+import type { WaitingCalls } from '../../models/provider-waits.ts';
 import type { Store } from '../../store/command.ts';
 import { type OpenCounts, readOpenCounts } from '../../store/counts/read-open-counts.ts';
 import { createTallies, type Tally } from './tally.ts';
@@ -11,6 +12,8 @@ export type MetricsDeps = {
   readonly store: Store;
   readonly clock: Clock;
   isRedisReady(): boolean;
+  /** The calls that wait to ask the model again; absent where none ever does. */
+  modelWaits?(): WaitingCalls;
 };
 
 /** A part whose call to the platform has ended. Times in ms. */
@@ -68,6 +71,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
       show.storeUp.set(counted === undefined ? 0 : 1);
       showMessages(show, counted);
       showQueue(show, counted);
+      showModelWaits(show, deps);
       return registry.metrics();
     },
     delivered: ({ channel, result, ageMs }) => {
@@ -135,6 +139,11 @@ function messageGauges(registry: PromRegistry) {
       labelNames: ['reason'],
       registers,
     }),
+    provisional: new Gauge({
+      name: 'parley_messages_provisional',
+      help: 'Messages counted as answered whose answer is still to be delivered: what becomes of it may amend that.',
+      registers,
+    }),
     parts: new Gauge({
       name: 'parley_outbox_parts',
       help: 'Parts of answers and notices, by state; unknown ones may or may not have arrived.',
@@ -156,6 +165,27 @@ function queueGauges(registry: PromRegistry) {
     oldest: new Gauge({
       name: 'parley_queue_oldest_seconds',
       help: 'How long the row that waits longest has waited; 0 when none does.',
+      registers,
+    }),
+    longParts: new Gauge({
+      name: 'parley_outbox_long_waits',
+      help: 'Parts that have waited, or are asked to wait, for more than 5 min: because their platform asks to, or for another reason.',
+      labelNames: ['cause'],
+      registers,
+    }),
+    oldestPart: new Gauge({
+      name: 'parley_outbox_oldest_seconds',
+      help: 'How long ago the oldest part that is still to be delivered was stored; 0 when there is none.',
+      registers,
+    }),
+    modelWaits: new Gauge({
+      name: 'parley_model_waiting_calls',
+      help: 'Calls of this process that wait to ask the model again after it failed.',
+      registers,
+    }),
+    modelWaited: new Gauge({
+      name: 'parley_model_waiting_seconds',
+      help: 'How long the one that waits longest has waited for its next try; 0 when none does.',
       registers,
     }),
     lanes: new Gauge({
@@ -183,15 +213,19 @@ type Shown = ReturnType<typeof messageGauges> & ReturnType<typeof queueGauges>;
 
 /** Old figures that look like new ones would hide the very trouble they are for: without a store there are none. */
 function showMessages(show: Shown, counted: Counted | undefined): void {
-  for (const gauge of [show.ended, show.unaccounted, show.runs, show.parts, show.accepted]) gauge.reset();
+  const { ended, unaccounted, accepted, provisional } = show;
+  for (const gauge of [ended, unaccounted, show.runs, show.parts, accepted, provisional]) gauge.reset();
   if (counted === undefined) {
-    show.accepted.remove();
+    accepted.remove();
+    provisional.remove();
     return;
   }
   const { messages, runs, parts } = counted;
   const all = Object.values(messages).reduce((sum, count) => sum + count, 0);
   show.accepted.set(all);
   for (const outcome of outcomes) show.ended.set({ outcome }, messages[`ended:${outcome}`] ?? 0);
+  show.provisional.set(messages.provisional ?? 0);
+  show.ended.inc({ outcome: 'answered' }, messages.provisional ?? 0);
   for (const state of openStates) show.unaccounted.set({ state }, messages[state] ?? 0);
   for (const [reason, count] of Object.entries(runs))
     if (reason !== 'active') show.runs.set({ reason }, count);
@@ -199,15 +233,26 @@ function showMessages(show: Shown, counted: Counted | undefined): void {
 }
 
 function showQueue(show: Shown, counted: Counted | undefined): void {
-  for (const gauge of [show.queued, show.lanes, show.oldest]) gauge.reset();
+  const { queued, oldest, longParts, oldestPart } = show;
+  for (const gauge of [queued, show.lanes, oldest, longParts, oldestPart]) gauge.reset();
   if (counted === undefined) {
-    show.oldest.remove();
+    oldest.remove();
+    oldestPart.remove();
     return;
   }
-  const { items, lanes, oldestWaitingSince, now } = counted.open;
+  const { items, lanes, oldestWaitingSince, parts, now } = counted.open;
   show.queued.set({ state: 'held' }, items.held);
   show.queued.set({ state: 'waiting' }, items.waiting);
   const since = oldestWaitingSince ?? now;
   show.oldest.set(Math.max(0, now - since) / 1000);
   for (const state of laneStates) show.lanes.set({ state }, lanes[state]);
+  longParts.set({ cause: 'platform' }, parts.asked);
+  longParts.set({ cause: 'other' }, parts.late);
+  oldestPart.set(Math.max(0, now - (parts.oldestSince ?? now)) / 1000);
+}
+
+function showModelWaits(show: Shown, { clock, modelWaits }: MetricsDeps): void {
+  const { count = 0, since = clock.now() } = modelWaits?.() ?? {};
+  show.modelWaits.set(count);
+  show.modelWaited.set(Math.max(0, clock.now() - since) / 1000);
 }

@@ -69,6 +69,7 @@ const moving: ReadonlySet<string> = new Set([
   'held',
   'waiting',
   'taken',
+  'provisional',
   'lost',
   'active',
   'pending',

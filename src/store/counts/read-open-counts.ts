@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { longestWaitMs } from '#contracts/remote-number.ts';
 import type { StoreQuery, Tx } from '../command.ts';
 import { isOpenItem, isOpenPart } from '../open-rows.ts';
 
@@ -21,7 +22,16 @@ export type OpenCounts = {
     readonly due: number;
   };
   /** Outbox parts that are still to be delivered. */
-  readonly parts: { readonly pending: number; readonly sending: number };
+  readonly parts: {
+    readonly pending: number;
+    readonly sending: number;
+    /** When the oldest of them was stored, ms since the epoch. */
+    readonly oldestSince: number | undefined;
+    /** Their platform has made them wait for five minutes, or asks for more; those behind them are among them. */
+    readonly asked: number;
+    /** Others that were stored more than five minutes ago. */
+    readonly late: number;
+  };
   /** By the database's clock, or this process's for SQLite. */
   readonly now: number;
 };
@@ -32,12 +42,12 @@ export const readOpenCounts: StoreQuery<Record<never, never>, OpenCounts> = {
     const { held, waiting, since } = await countItems(tx);
     const withRun = await countLanesWithRun(tx);
     const { armed, due } = await countLanesThatWait(tx);
-    const { pending, sending } = await countParts(tx);
+    const parts = await countParts(tx);
     return {
       items: { held, waiting },
       oldestWaitingSince: since,
       lanes: { ...withRun, armed, due },
-      parts: { pending, sending },
+      parts: { ...parts, ...(await countLongWaits(tx)) },
       now: tx.now,
     };
   },
@@ -107,11 +117,34 @@ async function countLanesThatWait(tx: Tx) {
 async function countParts(tx: Tx) {
   const rows = await tx.db
     .selectFrom('outbox')
-    .select((eb) => ['state', eb.fn.countAll<number>().as('count')])
+    .select((eb) => ['state', eb.fn.countAll<number>().as('count'), eb.fn.min('createdAt').as('since')])
     .where(isOpenPart())
     .where('purpose', '<>', 'preview')
     .groupBy('state')
     .execute();
   const of = (state: string) => Number(rows.find((row) => row.state === state)?.count ?? 0);
-  return { pending: of('pending'), sending: of('sending') };
+  const since = rows.map((row) => Number(row.since));
+  const oldestSince = since.length === 0 ? undefined : Math.min(...since);
+  return { pending: of('pending'), sending: of('sending'), oldestSince };
+}
+
+/** A part that its platform has made wait for long, or asks to, holds up all that is behind it. */
+async function countLongWaits(tx: Tx): Promise<{ readonly asked: number; readonly late: number }> {
+  const asked = sql<boolean>`"outbox"."conversationKey" in (
+    select "conversationKey" from "outbox" where ${isOpenPart()} and (
+      "waitAskedSince" <= ${tx.now - longestWaitMs} or "waitAskedUntil" - "waitAskedSince" > ${longestWaitMs}))`;
+  const rows = await tx.db
+    .selectFrom('outbox')
+    .select((eb) => [
+      eb.case().when(asked).then(1).else(0).end().as('isAsked'),
+      eb.fn.countAll<number>().as('count'),
+    ])
+    .where(isOpenPart())
+    .where('purpose', '<>', 'preview')
+    .where((eb) => eb.or([asked, eb('createdAt', '<=', tx.now - longestWaitMs)]))
+    // By the case, not by a column of that name.
+    .groupBy(sql`1`)
+    .execute();
+  const of = (isAsked: number) => Number(rows.find((row) => Number(row.isAsked) === isAsked)?.count ?? 0);
+  return { asked: of(1), late: of(0) };
 }

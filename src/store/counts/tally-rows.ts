@@ -4,6 +4,7 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { StoreQuery, Tx } from '../command.ts';
+import { isOpenPart } from '../open-rows.ts';
 
 export type Tallied = 'messages' | 'runs' | 'parts';
 
@@ -16,7 +17,8 @@ export type SliceRequest = {
 
 export type Slice = {
   /**
-   * How many rows are where. Messages: `held`, `waiting`, `taken`, `ended:<outcome>` or `lost`; runs: their
+   * How many rows are where. Messages: `held`, `waiting`, `taken`, `provisional` (answered, and parts of the
+   * answer are still to be delivered), `ended:<outcome>` or `lost`; runs: their
    * end reason, or `active`; parts: their state.
    */
   readonly places: Readonly<Record<string, number>>;
@@ -55,6 +57,8 @@ const place = sql`case
   when "inbox"."id" is null then 'lost'
   when "inbox"."state" in ('held', 'waiting') then "inbox"."state"
   when "inbox"."state" = 'taken' and "runs"."state" = 'active' then 'taken'
+  when "inbox"."state" = 'ended' and "inbox"."outcome" = 'answered' and "inbox"."answer" in (
+    select "answer" from "outbox" where ${isOpenPart()} and "purpose" = 'reply') then 'provisional'
   when "inbox"."state" = 'ended' and "inbox"."outcome" is not null then 'ended:' || "inbox"."outcome"
   else 'lost' end`;
 

@@ -3,6 +3,7 @@
  * the repeat, then looked for, else it is `unknown` and stays so unless the owner chose otherwise.
  */
 import type { Found } from '#contracts/channel-abilities.ts';
+import { askedWaitMs, longestWaitMs, retryAfterMs } from '#contracts/remote-number.ts';
 import type { Tx } from '../command.ts';
 import { endPart, keepReceipts, repeatPart } from './end-part.ts';
 
@@ -41,7 +42,9 @@ export async function settleLookup(tx: Tx, ambiguous: Ambiguous, found: Found): 
       const { reason: problem, afterMs, isOutage } = found;
       if (!isOutage && tx.now - sendingAt > lookupPatienceMs)
         return endPart(tx, { key: partKey, state: 'unknown', problem });
-      return repeatPart(tx, { partKey, dueAt: tx.now + afterMs, problem, mayStandSince: sendingAt });
+      const dueAt = tx.now + retryAfterMs(afterMs);
+      const askedMs = afterMs > longestWaitMs ? askedWaitMs(afterMs) : undefined;
+      return repeatPart(tx, { partKey, dueAt, problem, mayStandSince: sendingAt, askedMs });
     }
     case 'unknown': {
       const problem = found.reason;

@@ -1,6 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { PartKey } from '#contracts/ids.ts';
 import type { Outbound } from '#contracts/outbound.ts';
+import { longestWaitMs } from '#contracts/remote-number.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { json } from '../json.ts';
 import { locking } from '../locking.ts';
@@ -108,8 +109,10 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
       await dropReceipt(tx, part.key);
       continue;
     }
-    if (part.state === 'pending' && part.dueAt > tx.now)
-      return leave(tx, head, { kind: 'later', delayMs: part.dueAt - tx.now });
+    const delayMs = part.dueAt - tx.now;
+    // Nothing is ever made to wait for longer: it was stored by a clock that was wrong.
+    if (part.state === 'pending' && delayMs > 0 && delayMs <= longestWaitMs)
+      return leave(tx, head, { kind: 'later', delayMs });
     const content = json.outbound(part.content);
     const step = stepFor(tx, head, { ...part, content });
     if (step === 'give-up') {

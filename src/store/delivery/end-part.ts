@@ -6,6 +6,7 @@ import { type InboxContent, json } from '../json.ts';
 import { noteTrouble, ownerPartPrefix } from '../notices/note-trouble.ts';
 import { isOpenPart } from '../open-rows.ts';
 import { prepared, type Slots } from '../prepared.ts';
+import { endAskedWait, noteAskedWait } from './asked-wait.ts';
 import { amendOutcome } from './reply-outcome.ts';
 
 export type Repeat = {
@@ -14,17 +15,21 @@ export type Repeat = {
   readonly problem: string;
   /** It may stand on the platform since then; undefined when it certainly does not. */
   readonly mayStandSince: number | undefined;
+  /** The wait that the platform asks for, ms. */
+  readonly askedMs?: number | undefined;
 };
 
-export async function repeatPart(tx: Tx, { partKey, dueAt, problem, mayStandSince }: Repeat): Promise<void> {
+export async function repeatPart(tx: Tx, repeat: Repeat): Promise<void> {
+  const { partKey, dueAt, problem, mayStandSince, askedMs } = repeat;
   await tx.db
     .updateTable('outbox')
     .set({ state: 'pending', sendingAt: mayStandSince ?? null, dueAt, problem })
     .where('key', '=', partKey)
     .execute();
+  if (askedMs !== undefined) await noteAskedWait(tx, partKey, askedMs);
 }
 
-/** However long the platform was away, the part has all its tries when it is back. */
+/** However long the platform was away, or asked to wait, the part has all its tries when it is back. */
 export async function uncountTry(tx: Tx, partKey: string): Promise<void> {
   await tx.db
     .updateTable('outbox')
@@ -48,7 +53,8 @@ export async function endPart(tx: Tx, { key, state, problem, receipts }: End): P
     receipts: receipts ? JSON.stringify(receipts) : null,
     endedAt: tx.now,
   };
-  await closePart.run(tx, ending);
+  const closed = await closePart.first(tx, ending);
+  if (closed?.waitAskedSince != null) await endAskedWait(tx, closed.conversationKey);
   if (state === 'sent') return;
   const row = await tx.db
     .selectFrom('outbox')
@@ -78,7 +84,8 @@ const closePart = prepared((db, of: Slots<Ending>) =>
   db
     .updateTable('outbox')
     .set({ state: of.state, problem: of.problem, receipts: of.receipts, endedAt: of.endedAt })
-    .where('key', '=', of.key),
+    .where('key', '=', of.key)
+    .returning(['conversationKey', 'waitAskedSince']),
 );
 
 type Undelivered = {

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
 import { json } from '../json.ts';
 import { endTrouble } from '../notices/note-trouble.ts';
+import { endAskedWait } from './asked-wait.ts';
 import { reviseOutcome } from './reply-outcome.ts';
 
 export type UndeliveredPart = {
@@ -42,6 +43,8 @@ function excerptOf(stored: string): string {
   return text.replace(/\s+/g, ' ').slice(0, 80).toWellFormed();
 }
 
+const noWait = { waitAskedSince: null, waitAskedUntil: null };
+
 export type Operated = 'done' | 'not-found' | 'not-possible';
 
 /** The operator sends an unknown or failed part once more, knowing that it may then stand there twice. */
@@ -50,7 +53,7 @@ export const retryPart: StoreCommand<{ readonly key: string }, Operated> = {
   run: async (tx, { key }) => {
     const changed = await tx.db
       .updateTable('outbox')
-      .set({ state: 'pending', tries: 0, sendingAt: null, endedAt: null, dueAt: tx.now })
+      .set({ state: 'pending', tries: 0, sendingAt: null, endedAt: null, dueAt: tx.now, ...noWait })
       .where('key', '=', key)
       .where('state', 'in', ['unknown', 'failed'])
       .where('purpose', '<>', 'preview')
@@ -86,6 +89,7 @@ async function operated(tx: Tx, key: string, changed: Changed | undefined): Prom
     const { runId, answer } = changed;
     if (runId !== null && answer !== null) await reviseOutcome(tx, { runId, answer });
     await endNoticeIfSettled(tx, changed.conversationKey);
+    await endAskedWait(tx, changed.conversationKey);
     return 'done';
   }
   const row = await tx.db.selectFrom('outbox').select('key').where('key', '=', key).executeTakeFirst();

@@ -14,11 +14,15 @@ import { endPart, failAnswer, keepReceipts, repeatPart, uncountTry } from './end
 import { dropReceipt, isReceipt } from './receipt-part.ts';
 
 export type Settled =
-  | SendResult
+  | Exclude<SendResult, { readonly kind: 'retry' }>
+  | Retry
   /** Tried often enough: what was `retry` is final. */
   | { readonly kind: 'exhausted'; readonly reason: string }
   /** What was found of an earlier try. */
   | { readonly kind: 'looked-up'; readonly found: Found };
+
+/** `afterMs` is how long to wait now, `askedMs` what the platform asked for, if it did; at most 30 days. */
+type Retry = Extract<SendResult, { readonly kind: 'retry' }> & { readonly askedMs?: number };
 
 export type PartEnd = Ambiguous & {
   readonly result: Settled;
@@ -39,8 +43,9 @@ export async function settlePart(tx: Tx, settling: PartEnd): Promise<void> {
         dueAt: tx.now + result.afterMs,
         problem: result.reason,
         mayStandSince,
+        askedMs: result.askedMs,
       });
-      return result.isOutage ? uncountTry(tx, partKey) : undefined;
+      return result.isOutage || result.askedMs !== undefined ? uncountTry(tx, partKey) : undefined;
     case 'unknown':
       return settleUnknown(tx, settling, result.reason);
     case 'looked-up':

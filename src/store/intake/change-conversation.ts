@@ -1,5 +1,6 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Tx } from '../command.ts';
+import { endAskedWait } from '../delivery/asked-wait.ts';
 import { ensureConversation, takePlace } from '../delivery/insert-part.ts';
 import { amendOutcome } from '../delivery/reply-outcome.ts';
 import { json } from '../json.ts';
@@ -66,6 +67,7 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
       .where('key', '=', part.key)
       .execute();
   }
+  await endAskedWait(tx, fromKey, true);
 }
 
 type Late = {
@@ -141,6 +143,7 @@ export async function markUnreachable(tx: Tx, key: string): Promise<void> {
     .where('state', '=', 'pending')
     .returning(['runId', 'answer'])
     .execute();
+  await endAskedWait(tx, key, true);
   for (const { runId, answer } of new Map(ended.map((part) => [part.answer, part])).values()) {
     if (runId !== null && answer !== null) await amendOutcome(tx, { runId, answer });
   }

@@ -282,6 +282,8 @@ async function createOutbox(db: Kysely<unknown>): Promise<void> {
     .addColumn('tries', 'integer', fromZero)
     .addColumn('dueAt', 'bigint', required)
     .addColumn('sendingAt', 'bigint')
+    .addColumn('waitAskedSince', 'bigint')
+    .addColumn('waitAskedUntil', 'bigint')
     .addColumn('receipts', 'text')
     .addColumn('problem', 'text')
     .addColumn('createdAt', 'bigint', required)

@@ -44,8 +44,10 @@ export type ItemFacts = {
   readonly sender: string;
   readonly authority: string;
   readonly state: 'held' | 'waiting' | 'taken' | 'ended';
-  /** Undefined while it is open; may still be amended by the delivery of its answer. */
+  /** Undefined while it is open. */
   readonly outcome: string | undefined;
+  /** Parts of the answer are still to be delivered: what becomes of them may amend the outcome. */
+  readonly isProvisional: boolean;
   readonly outcomeReason: string | undefined;
   readonly arrivedAt: number;
   readonly dueAt: number;
@@ -126,5 +128,7 @@ export type PartFacts = {
   readonly createdAt: number;
   readonly dueAt: number;
   readonly endedAt: number | undefined;
+  /** Since when its platform asks to wait before it is sent, and until when it asked last. */
+  readonly askedToWait?: { readonly since: number; readonly until: number };
   readonly excerpt?: string;
 };

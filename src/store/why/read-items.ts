@@ -43,6 +43,7 @@ async function factsOf(tx: Tx, row: Row, withExcerpts: boolean): Promise<ItemFac
     authority,
     state,
     outcome: row.outcome ?? undefined,
+    isProvisional: await isProvisional(tx, row),
     outcomeReason: row.outcomeReason ?? undefined,
     arrivedAt: row.createdAt,
     dueAt,
@@ -55,6 +56,21 @@ async function factsOf(tx: Tx, row: Row, withExcerpts: boolean): Promise<ItemFac
     changes: await readChanges(tx, id),
     ...(withExcerpts && { excerpt: excerptOf(json.content(row.content).text) }),
   };
+}
+
+/** As the index on the parts of a run finds it. */
+async function isProvisional(tx: Tx, { runId, answer, outcome }: Row): Promise<boolean> {
+  if (outcome !== 'answered' || runId === null || answer === null) return false;
+  const open = await tx.db
+    .selectFrom('outbox')
+    .select('key')
+    .where('runId', '=', runId)
+    .where('answer', '=', answer)
+    .where('purpose', '=', 'reply')
+    .where('state', 'in', ['pending', 'sending'])
+    .limit(1)
+    .executeTakeFirst();
+  return open !== undefined;
 }
 
 async function countAhead(tx: Tx, { laneKey, rank, seq }: Row): Promise<number> {

@@ -40,8 +40,13 @@ function factsOf(row: Selectable<OutboxTable>, withExcerpts: boolean): PartFacts
     createdAt,
     dueAt,
     endedAt: row.endedAt ?? undefined,
+    ...askedToWaitOf(row),
     ...(excerpt !== undefined && { excerpt }),
   };
+}
+
+function askedToWaitOf({ waitAskedSince: since, waitAskedUntil: until }: Selectable<OutboxTable>) {
+  return since === null || until === null ? {} : { askedToWait: { since, until } };
 }
 
 /** Of what the agent said: a notice may show a code that somebody could use. */

@@ -1,0 +1,42 @@
+/**
+ * A platform that asks to wait before a part is sent is asked again after five minutes at the latest,
+ * whatever it named, and that does not count as a try. Since when it asks and until when is kept with the
+ * part. A wait that is longer than those five minutes, as named or as it has turned out, is a trouble
+ * that the owner is told of, until the part has ended.
+ */
+import { longestWaitMs } from '#contracts/remote-number.ts';
+import { minuteText } from '#contracts/time-text.ts';
+import type { Tx } from '../command.ts';
+import { endTrouble, noteTrouble, ownerPartPrefix } from '../notices/note-trouble.ts';
+import { isOpenPart } from '../open-rows.ts';
+
+export async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): Promise<void> {
+  const until = tx.now + askedMs;
+  const { since, conversationKey } = await tx.db
+    .updateTable('outbox')
+    .set((eb) => ({
+      waitAskedSince: eb.fn.coalesce('waitAskedSince', eb.val(tx.now)),
+      waitAskedUntil: until,
+    }))
+    .where('key', '=', partKey)
+    .returning(['waitAskedSince as since', 'conversationKey'])
+    .executeTakeFirstOrThrow();
+  const isLong = askedMs > longestWaitMs || tx.now - Number(since) > longestWaitMs;
+  // What tells the owner is no trouble to tell the owner of.
+  if (!isLong || partKey.startsWith(ownerPartPrefix)) return;
+  const values = { since: minuteText(Number(since)), until: minuteText(until) };
+  await noteTrouble(tx, { kind: 'delivery-waits', subject: conversationKey, values });
+}
+
+/** The part has ended, or goes elsewhere: the owner is told once nothing else there has to wait. */
+export async function endAskedWait(tx: Tx, conversationKey: string, isSilent = false): Promise<void> {
+  const other = await tx.db
+    .selectFrom('outbox')
+    .select('key')
+    .where('conversationKey', '=', conversationKey)
+    .where(isOpenPart())
+    .where('waitAskedSince', 'is not', null)
+    .limit(1)
+    .executeTakeFirst();
+  if (!other) await endTrouble(tx, { kind: 'delivery-waits', subject: conversationKey, isSilent });
+}
