@@ -5,6 +5,7 @@ import type { Log } from '#contracts/log.ts';
 import type { Config } from './config/config.ts';
 import { openSendJournal, type SendJournal } from './outbox/send-journal.ts';
 import { type FolderLock, lockDataFolder } from './processes/folder-lock.ts';
+import { writeProcessAddress } from './processes/process-address.ts';
 import { enterProcesses, type ProcessFiles } from './processes/process-files.ts';
 import { type RunningRedis, startRedis } from './redis/start-redis.ts';
 import { beginAmongSiblings, bootIdOf, type Siblings } from './siblings.ts';
@@ -18,6 +19,8 @@ export type Foundations = {
   readonly holder: string;
   readonly journal: SendJournal;
   readonly siblings: Siblings;
+  /** Tells the command line at which address this process answers. Never throws: it is told nothing then. */
+  publishAddress(url: string): Promise<void>;
 };
 
 type Ground = {
@@ -44,7 +47,11 @@ export async function openFoundations(ground: Ground): Promise<Foundations> {
     openRedisFor(ground, lock.folderId),
     openStoreFor(ground, lock, files),
   );
-  return { redis, store, holder, journal, siblings };
+  const publishAddress = (url: string) =>
+    writeProcessAddress(files.addressPath, { url, role: config.role }).catch((error: unknown) =>
+      log.warn({ error }, 'process.address-not-written'),
+    );
+  return { redis, store, holder, journal, siblings, publishAddress };
 }
 
 /** When one fails the other is waited for all the same, so that it is closed and not left open. */

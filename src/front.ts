@@ -1,4 +1,4 @@
-/** What a process with a door has: the page, what the owner is told, and the channels' connections. */
+/** What a process with a door has, and how one without is asked: the page, what the owner is told, and the channels' connections. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { peerId } from '#contracts/ids.ts';
@@ -8,11 +8,14 @@ import type { ChannelHost } from './channel-host/channel-host.ts';
 import { type ConfiguredAccount, configuredAccounts } from './channel-host/configured-accounts.ts';
 import { createOwnerWatch, type OwnerWatch } from './channel-host/owner-watch.ts';
 import { revealSettings } from './config/secret.ts';
+import { secretsOf } from './config/secrets-of.ts';
 import { type FreeSpace, watchFreeSpace } from './inbound/free-space.ts';
 import type { Gate } from './inbound/gate.ts';
+import { createRedactor } from './logging/redaction.ts';
 import { accessToken } from './server/access-token.ts';
 import { removeAddress, writeAddress } from './server/address-file.ts';
 import { gatewayHealth } from './server/gateway-health.ts';
+import { createHealthServer } from './server/health-server.ts';
 import { createHttpServer, type HttpServer } from './server/http-server.ts';
 import { sessionKeyOf } from './sessions/session-key-of.ts';
 import { noEffects } from './store/intake/proposal.ts';
@@ -45,8 +48,7 @@ export async function openServer(
   { host, space, owner }: { host: ChannelHost; space: FreeSpace; owner: OwnerWatch },
 ): Promise<HttpServer> {
   const { config, redis, closers } = base;
-  const token = config.token?.reveal() ?? (await accessToken(config.dataDir));
-  base.onSecret?.(token);
+  const token = await tokenOf(base);
   const server = createHttpServer({
     ...base,
     ...gatewayHealth({
@@ -54,6 +56,7 @@ export async function openServer(
       channels: host.states,
       isRedisReady: redis.connections.isReady,
       hasSpace: space.isEnough,
+      redact: redactorOf(base),
     }),
     host: config.host,
     port: config.port,
@@ -65,10 +68,41 @@ export async function openServer(
   const listen = async () => {
     const { url } = await server.listen();
     await writeAddress(config.dataDir, url);
+    await base.publishAddress(url);
     closers.add('page address', () => removeAddress(config.dataDir));
     return { url };
   };
   return { ...server, listen };
+}
+
+/** How a process without a page is, on a loopback port of its own. */
+export async function openHealth(base: Base, host: ChannelHost): Promise<{ readonly url: string }> {
+  const { config, redis, closers } = base;
+  const server = createHealthServer({
+    ...base,
+    ...gatewayHealth({
+      ...base,
+      channels: host.states,
+      isRedisReady: redis.connections.isReady,
+      redact: redactorOf(base),
+    }),
+    port: config.health.port,
+    token: () => tokenOf(base),
+  });
+  closers.add('health server', server.close);
+  const { url } = await server.listen();
+  await base.publishAddress(url);
+  return { url };
+}
+
+async function tokenOf({ config, onSecret }: Base): Promise<string> {
+  const token = config.token?.reveal() ?? (await accessToken(config.dataDir));
+  onSecret?.(token);
+  return token;
+}
+
+function redactorOf({ config }: Base): (text: string) => string {
+  return createRedactor(secretsOf(config)).redact;
 }
 
 type ChannelParts = {

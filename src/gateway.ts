@@ -15,7 +15,7 @@ import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { createTimelines } from './channel-host/timeline.ts';
 import type { Config } from './config/config.ts';
 import { type Foundations, openFoundations } from './foundations.ts';
-import { joinFront, openChannels, openServer } from './front.ts';
+import { joinFront, openChannels, openHealth, openServer } from './front.ts';
 import { createIntake } from './inbound/accept.ts';
 import { createCommandDesk } from './inbound/command-desk.ts';
 import { nativeCommands } from './inbound/command-table.ts';
@@ -46,6 +46,8 @@ import { corePlugin } from './tools/core-tools.ts';
 export interface Gateway {
   /** Of the page; absent in a process that only works. */
   readonly url?: string;
+  /** Where this process answers `/healthz`, `/readyz` and `/metrics`. */
+  readonly healthUrl: string;
   /** Signs one browser in, once; absent without a page. */
   signInLink?(): string;
   channels(): ReturnType<ChannelHost['states']>;
@@ -149,9 +151,11 @@ async function joinStages(base: Base): Promise<Gateway> {
   closers.add('intake', host.stopReceiving);
 
   const page = server && { url: (await server.listen()).url, signInLink: server.signInLink };
+  const { url: healthUrl } = page ?? (await openHealth(base, host));
   const settled = openChannels(base, { host, gate, server });
   return {
     ...page,
+    healthUrl,
     channels: host.states,
     model,
     plugins: joined?.plugins ?? [],

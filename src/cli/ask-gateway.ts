@@ -10,7 +10,15 @@ const statusSchema = z.object({
   version: z.string(),
   startedAt: z.number(),
   model: z.object({ name: z.string(), isDemo: z.boolean() }),
-  channels: z.array(z.object({ id: z.string(), state: z.string(), detail: z.string() })),
+  channels: z.array(
+    z.object({
+      id: z.string(),
+      state: z.string(),
+      detail: z.string(),
+      since: z.number().exactOptional(),
+      nextTryAt: z.number().exactOptional(),
+    }),
+  ),
   problems: z.array(z.object({ id: z.string(), text: z.string() })).default([]),
 });
 

@@ -7,6 +7,7 @@ import { checkChannels } from './doctor/channel-checks.ts';
 import { type DoctorCheck, failed, ok, renderChecks } from './doctor/check.ts';
 import { checkModel, checkRedis, checkStore } from './doctor/engine-checks.ts';
 import { checkFolder, checkNode, checkPort } from './doctor/host-checks.ts';
+import { checkProcesses } from './doctor/process-checks.ts';
 import type { ExitCode } from './exit-code.ts';
 
 export type DoctorOptions = {
@@ -49,6 +50,7 @@ async function examine(parts: ConfiguredParts, fixes: boolean): Promise<Examined
     checkRedis(config),
     checkStore(config),
     checkPort(config),
+    checkProcesses(config),
     checkModel(config),
     checkChannels(config, parts.channels),
   ]);

@@ -1,6 +1,8 @@
 export type StatusTable = {
   /** Absent in a process without a page. */
   readonly url?: string;
+  /** Where the process answers `/healthz`, `/readyz` and `/metrics`. */
+  readonly healthUrl?: string;
   readonly model: { readonly name: string; readonly isDemo: boolean };
   channels(): readonly {
     readonly id: string;
@@ -13,7 +15,10 @@ export type StatusTable = {
 export function renderStatusTable(status: StatusTable, signInLink: string | undefined): string {
   const page: readonly (readonly [string, string])[] =
     status.url === undefined || signInLink === undefined
-      ? [['page', 'none: this process works for the others']]
+      ? [
+          ['page', 'none: this process works for the others'],
+          ...(status.healthUrl === undefined ? [] : [['health', `${status.healthUrl}/readyz`] as const]),
+        ]
       : [
           ['page', status.url],
           ['sign in', `${signInLink} (once, within 15 minutes)`],

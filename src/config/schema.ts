@@ -297,6 +297,18 @@ export const fileSchema = z.strictObject({
     .enum(['all', 'gateway', 'worker'])
     .default('all')
     .describe('What this process does; `parley start --role` goes before it.'),
+  health: z
+    .strictObject({
+      port: z
+        .int()
+        .min(0)
+        .max(65_535)
+        .default(0)
+        .describe(
+          'Loopback port of /healthz, /readyz and /metrics of a process without a page (a worker); 0, or one that is taken: any free one, which `parley status` shows.',
+        ),
+    })
+    .prefault({}),
   model,
   agents: z
     .array(agent)

@@ -1,6 +1,6 @@
 /**
- * Each process that uses the data folder has two files in `processes/`: a lock that the operating system
- * holds for as long as it lives, and the journal of its sends. A lock that is free belongs to a dead
+ * Each process that uses the data folder has its files in `processes/`: a lock that the operating system
+ * holds for as long as it lives, the journal of its sends, and its address. A lock that is free belongs to a dead
  * process, whose journal is then read and whose files are removed.
  */
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -12,6 +12,8 @@ export interface ProcessFiles {
   /** `<process id>-<random>`: this process among all that ever used the folder. */
   readonly name: string;
   journalOf(name: string): string;
+  /** Where this process writes at which address it answers. */
+  readonly addressPath: string;
   /** False once that process has ended, however that was. */
   isAlive(name: string): boolean;
   /** All others whose files lie here. */
@@ -34,11 +36,13 @@ export function enterProcesses(dataDir: string): ProcessFiles {
   const others = () => namesIn(folder).filter((one) => one !== name);
   const remove = (names: readonly string[]) => {
     for (const one of names)
-      for (const kind of ['sends', 'lock']) rmSync(join(folder, `${one}.${kind}`), { force: true });
+      for (const kind of ['sends', 'address', 'lock'])
+        rmSync(join(folder, `${one}.${kind}`), { force: true });
   };
   return {
     name,
     journalOf: (one) => join(folder, `${one}.sends`),
+    addressPath: join(folder, `${name}.address`),
     isAlive: (one) => one === name || isHeld(folder, one),
     others,
     ended: () => others().filter((one) => !isBeginning(folder, one) && !isHeld(folder, one)),

@@ -17,8 +17,11 @@ export function channelStatus({
     case 'starting':
       return { id, state: 'trouble', detail: 'connecting' };
     case 'standby':
-    case 'trouble':
-      return { id, state: 'trouble', detail: state.reason };
+      return { id, state: 'standby', detail: state.reason };
+    case 'trouble': {
+      const { reason: detail, since, nextTryAt } = state;
+      return { id, state: 'trouble', detail, since, ...(nextTryAt !== undefined && { nextTryAt }) };
+    }
     default:
       return state satisfies never;
   }

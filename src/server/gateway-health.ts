@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '#contracts/clock.ts';
-import type { ChannelHost } from '../channel-host/channel-host.ts';
+import type { ChannelHost, ChannelState } from '../channel-host/channel-host.ts';
+import { stripText } from '../logging/redaction.ts';
 import type { Store } from '../store/command.ts';
 import { readSessions } from '../store/sessions/read-sessions.ts';
 import type { StoreTrouble, WatchedStore } from '../store/watch-store.ts';
 import { channelStatus } from './channel-status.ts';
 import type { GatewayStatus, Readiness, StatusProblem } from './gateway-status.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import { readinessOf } from './readiness.ts';
 
 export type GatewayHealthDeps = {
   readonly store: WatchedStore;
@@ -16,7 +18,10 @@ export type GatewayHealthDeps = {
   readonly channels: ChannelHost['states'];
   readonly meters: Metrics;
   isRedisReady(): boolean;
-  hasSpace(): boolean;
+  /** Absent in a process that takes nothing in. */
+  hasSpace?(): boolean;
+  /** Takes secrets out of what networks and databases say. */
+  redact(text: string): string;
 };
 
 export type GatewayHealth = Pick<Metrics, 'metrics'> & {
@@ -24,14 +29,17 @@ export type GatewayHealth = Pick<Metrics, 'metrics'> & {
   status(): Promise<GatewayStatus>;
 };
 
-/** How the gateway is: what it lacks, and what runs. Counts its life from this call. */
+/** How the process is: what it lacks, and what runs. Counts its life from this call. */
 export function gatewayHealth(deps: GatewayHealthDeps): GatewayHealth {
-  const { clock, version, channels } = deps;
+  const { clock, version } = deps;
+  const channels = () =>
+    deps.channels().map(({ id, state }) => ({ id, state: cleanState(state, deps.redact) }));
+  const needed = ['store', 'redis', ...(deps.hasSpace ? ['disk space'] : [])];
   const { name, isDemo } = deps.model;
   const startedAt = clock.now();
   return {
     metrics: deps.meters.metrics,
-    readiness: async () => ({ missing: (await findProblems(deps)).map(({ id }) => id) }),
+    readiness: async () => readinessOf({ needed, problems: await findProblems(deps) }, channels()),
     status: async () => ({
       version,
       startedAt,
@@ -45,10 +53,21 @@ export function gatewayHealth(deps: GatewayHealthDeps): GatewayHealth {
 async function findProblems(deps: GatewayHealthDeps): Promise<readonly StatusProblem[]> {
   const trouble = await findTrouble(deps.store);
   return [
-    ...(trouble === undefined ? [] : [{ id: 'store', text: wordsForStore(trouble) }]),
+    ...(trouble === undefined ? [] : [{ id: 'store', text: clean(wordsForStore(trouble), deps.redact) }]),
     ...(deps.isRedisReady() ? [] : [{ id: 'redis', text: redisWords }]),
-    ...(deps.hasSpace() ? [] : [{ id: 'disk space', text: diskWords }]),
+    ...(deps.hasSpace?.() === false ? [{ id: 'disk space', text: diskWords }] : []),
   ];
+}
+
+const longestReason = 300;
+
+/** Whoever can reach the port reads it. */
+function clean(text: string, redact: GatewayHealthDeps['redact']): string {
+  return stripText(redact(text)).slice(0, longestReason).toWellFormed();
+}
+
+function cleanState(state: ChannelState, redact: GatewayHealthDeps['redact']): ChannelState {
+  return 'reason' in state ? { ...state, reason: clean(state.reason, redact) } : state;
 }
 
 const redisWords =

@@ -9,7 +9,7 @@ export type GatewayStatus = {
     readonly isDemo: boolean;
   };
   readonly channels: readonly ChannelStatus[];
-  /** What the gateway lacks now, as `/readyz` names it, in words for its owner; empty when it is ready. */
+  /** What the gateway lacks now beside channels, as `/readyz` names it, in words for its owner. */
   readonly problems?: readonly StatusProblem[];
 };
 
@@ -17,12 +17,27 @@ export type StatusProblem = { readonly id: string; readonly text: string };
 
 export type ChannelStatus = {
   readonly id: string;
-  readonly state: 'on' | 'off' | 'trouble';
+  /** `standby`: another process receives for the account. */
+  readonly state: 'on' | 'off' | 'standby' | 'trouble';
   /** The account's name when on, else why it is off or in trouble, and what to do. */
   readonly detail: string;
+  /** Of a trouble: since when it lasts, and when the channel is tried again, ms since the epoch. */
+  readonly since?: number;
+  readonly nextTryAt?: number;
 };
 
 export type Readiness = {
-  /** Names of what is not there yet, for example `store`; empty when ready. */
+  /** Names of what is not there, for example `store` or `telegram`; empty when ready. */
   readonly missing: readonly string[];
+  /** Everything that is looked at, those that are missing included. */
+  readonly components?: readonly Component[];
+};
+
+/** Shown without a sign-in: a name, and of what is down why, since when and when it is tried again, in UTC. */
+export type Component = {
+  readonly name: string;
+  readonly state: 'ok' | 'down';
+  readonly reason?: string;
+  readonly since?: string;
+  readonly nextTryAt?: string;
 };

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
+import { readyAnswer } from './readiness.ts';
 
 export type StatusDeps = {
   readiness(): Promise<Readiness>;
@@ -7,14 +8,13 @@ export type StatusDeps = {
   metrics?(): Promise<string>;
 };
 
-/** `/healthz` lives as long as the process; `/readyz` names what is missing; the rest needs sign-in. */
+/** `/healthz` lives as long as the process; `/readyz` names what is missing, channels included; the rest needs sign-in. */
 export function mountStatus(app: FastifyInstance, deps: StatusDeps): void {
   app.get('/healthz', { config: { access: 'public' } }, async () => ({ status: 'ok' }));
 
   app.get('/readyz', { config: { access: 'public' } }, async (_request, reply) => {
-    const { missing } = await deps.readiness();
-    if (missing.length === 0) return { status: 'ready' };
-    return reply.code(503).send({ status: 'not ready', missing });
+    const { code, body } = readyAnswer(await deps.readiness());
+    return reply.code(code).send(body);
   });
 
   app.get('/api/status', { config: { access: 'signed-in' } }, async () => deps.status());

@@ -36,6 +36,7 @@ async function aFolder() {
     everybody.add(name);
     const files: ProcessFiles = {
       name,
+      addressPath: '',
       journalOf,
       isAlive: (one) => living.has(one),
       others,

@@ -62,6 +62,17 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     expect(figures.has('nodejs_eventloop_lag_seconds')).toBe(true);
   });
 
+  it('show the calls that wait to ask the model again', async () => {
+    const now = systemClock.now();
+    const clock = { ...systemClock, now: () => now };
+    const deps = { store: open(), clock, isRedisReady: () => true };
+    const modelWaits = () => ({ count: 3, since: now - 20_000 });
+    const figures = await read(createMetrics({ ...deps, modelWaits }));
+    expect(figures.get('parley_model_waiting_calls')).toBe(3);
+    expect(figures.get('parley_model_waiting_seconds')).toBe(20);
+    expect((await read(createMetrics(deps))).get('parley_model_waiting_calls')).toBe(0);
+  });
+
   it('show what waits, what is worked on, and how long the oldest has waited', async () => {
     const { claim, conversation } = await say(3);
     await claim();

@@ -9,7 +9,7 @@ const connectionWords = {
   lost: 'Connection lost. Trying again; nothing you write is lost.',
 };
 
-const channelWords = { on: 'on', off: 'off', trouble: 'trouble' };
+const channelWords = { on: 'on', off: 'off', standby: 'standby', trouble: 'trouble' };
 
 /** The small status area: a dot and the model's name, and behind it what is on, off, and why. */
 export function StatusView({ status, connection, onSignOut }) {
@@ -54,6 +54,16 @@ function ChannelLine({ channel }) {
     <span class="dot ${channel.state}"></span>
     <span class="name">${channel.id}</span>
     <span class="word">${channelWords[channel.state]}</span>
-    <span class="detail">${channel.detail}</span>
+    <span class="detail">${channel.detail}${timesOf(channel)}</span>
   </li>`;
+}
+
+/** Since when a channel is down, and when it is tried again; `/readyz` says the same. */
+function timesOf({ since, nextTryAt }) {
+  const from = since === undefined ? '' : `, since ${timeOf(since)}`;
+  return nextTryAt === undefined ? from : `${from}, next try ${timeOf(nextTryAt)}`;
+}
+
+function timeOf(at) {
+  return new Date(at).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
 }

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { type ProcessAddress, readProcessAddresses } from '../processes/process-address.ts';
+
+const downSchema = z.object({
+  name: z.string(),
+  state: z.string(),
+  reason: z.string().default('no reason known'),
+  since: z.string().exactOptional(),
+  nextTryAt: z.string().exactOptional(),
+});
+
+const readySchema = z.object({ status: z.string(), components: z.array(downSchema) });
+
+export type ProcessHealth = ProcessAddress & {
+  /** `silent`: it lives and does not answer. */
+  readonly health: 'ready' | 'not ready' | 'silent';
+  readonly down: readonly z.infer<typeof downSchema>[];
+};
+
+const patienceMs = 5_000;
+
+/** How the processes on this data folder are, by their own `/readyz`. Never throws for what it finds. */
+export async function askProcesses(dataDir: string): Promise<readonly ProcessHealth[]> {
+  return Promise.all((await readProcessAddresses(dataDir)).map(askOne));
+}
+
+async function askOne(address: ProcessAddress): Promise<ProcessHealth> {
+  try {
+    const answer = await fetch(`${address.url}/readyz`, { signal: AbortSignal.timeout(patienceMs) });
+    const { components } = readySchema.parse(await answer.json());
+    const down = components.filter(({ state }) => state === 'down');
+    return { ...address, health: answer.ok ? 'ready' : 'not ready', down };
+  } catch {
+    // It is stopping, stands still, or has left its address to another program.
+    return { ...address, health: 'silent', down: [] };
+  }
+}
+
+/** `worker 4711 at http://127.0.0.1:40123: not ready`, and a line for each thing that is down. */
+export function processLines({ role, pid, url, health, down }: ProcessHealth): readonly string[] {
+  return [`${role} ${pid} at ${url}: ${health}`, ...down.map((one) => `  ${downText(one)}`)];
+}
+
+/** `telegram is down since …, next try …: reason`. */
+export function downText({ name, reason, since, nextTryAt }: ProcessHealth['down'][number]): string {
+  const from = since === undefined ? '' : ` since ${since}`;
+  const next = nextTryAt === undefined ? '' : `, next try ${nextTryAt}`;
+  return `${name} is down${from}${next}: ${reason}`;
+}

@@ -1,0 +1,24 @@
+import type { Config } from '../../config/config.ts';
+import { askProcesses, downText } from '../ask-processes.ts';
+import { type DoctorCheck, failed, ok, warning } from './check.ts';
+
+/** What the processes that run on the folder say of themselves: the same as `/readyz` and `parley status`. */
+export async function checkProcesses({ dataDir }: Pick<Config, 'dataDir'>): Promise<readonly DoctorCheck[]> {
+  return (await askProcesses(dataDir)).map(({ role, pid, url, health, down }) => {
+    const name = `${role === 'all' ? 'gateway' : role} ${pid}`;
+    switch (health) {
+      case 'ready':
+        return ok(name, `ready, at ${url}`);
+      case 'not ready':
+        return failed(name, down.map(downText).join('\n'), 'the log of that process says more');
+      case 'silent':
+        return warning(
+          name,
+          `it lives and does not answer at ${url}`,
+          'it may be starting or stopping; else look at its log',
+        );
+      default:
+        return health satisfies never;
+    }
+  });
+}

@@ -1,0 +1,36 @@
+/** Where each process on the data folder answers `/healthz`, `/readyz` and `/metrics`: a file beside its lock. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { livingProcesses } from './process-files.ts';
+
+const schema = z.object({ url: z.url({ protocol: /^http$/ }), role: z.enum(['all', 'gateway', 'worker']) });
+
+export type ProcessAddress = z.infer<typeof schema> & { readonly pid: number };
+
+export async function writeProcessAddress(
+  path: string,
+  { url, role }: Omit<ProcessAddress, 'pid'>,
+): Promise<void> {
+  await writeFile(path, `${JSON.stringify({ url, role })}\n`, { mode: 0o600 });
+}
+
+/** Of the processes that use the folder now; one that has not come to its address yet is left out. */
+export async function readProcessAddresses(dataDir: string): Promise<readonly ProcessAddress[]> {
+  const read = livingProcesses(dataDir).map(async ({ name, pid }) => {
+    const path = join(dataDir, 'processes', `${name}.address`);
+    const written = await readFile(path, 'utf8').catch(() => '');
+    const address = parse(written);
+    return address === undefined ? [] : [{ ...address, pid }];
+  });
+  return (await Promise.all(read)).flat();
+}
+
+/** Undefined for what is not there, or was cut off by a crash. */
+function parse(text: string): z.infer<typeof schema> | undefined {
+  try {
+    return schema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

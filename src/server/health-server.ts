@@ -1,0 +1,145 @@
+/**
+ * `/healthz`, `/readyz` and `/metrics` of a process without a page, on a loopback port of its own: node's
+ * own server, since a worker has no other use for the page's. The same rules hold as on the page: only
+ * its own names as Host, no foreign Origin, and `/metrics` for the access token only.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '#contracts/clock.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { Log } from '#contracts/log.ts';
+import { allowedOrigins } from './allowed-origins.ts';
+import { createAttemptLimiter } from './attempt-limiter.ts';
+import type { Readiness } from './gateway-status.ts';
+import { readyAnswer } from './readiness.ts';
+import { judgeHead } from './request-guard.ts';
+import { isSameSecret } from './secret-comparison.ts';
+import { securityHeaders } from './security-headers.ts';
+
+export type HealthServerDeps = {
+  /** 0 takes a free one; so does one that another program has. */
+  readonly port: number;
+  readonly log: Log;
+  readonly clock: Clock;
+  readiness(): Promise<Readiness>;
+  metrics(): Promise<string>;
+  /** The access token of the data folder; asked for when somebody sends one. */
+  token(): Promise<string>;
+};
+
+export interface HealthServer {
+  /** Begins to answer. Throws ParleyError `internal` when this machine has no port left. */
+  listen(): Promise<{ readonly url: string }>;
+  close(): Promise<void>;
+}
+
+const loopback = '127.0.0.1';
+const requestTimeoutMs = 10_000;
+const mostConnections = 64;
+
+export function createHealthServer(deps: HealthServerDeps): HealthServer {
+  const answer = createAnswers(deps);
+  const server = createServer(
+    {
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: 2_000,
+      maxHeaderSize: 8 * 1024,
+    },
+    (request, response) => {
+      void answer(request, portOf(server))
+        .catch((error: unknown) => {
+          deps.log.error({ reason: String(error) }, 'http.failed');
+          return json(500, { error: { code: 'internal' } });
+        })
+        .then((answered) => send(request, response, answered));
+    },
+  );
+  server.maxConnections = mostConnections;
+  return {
+    listen: async () => {
+      await listenSomewhere(server, deps);
+      return { url: `http://${loopback}:${portOf(server)}` };
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+type Answer = { readonly code: number; readonly type: string; readonly body: string };
+
+function createAnswers({ clock, readiness, metrics, token }: HealthServerDeps) {
+  const limiter = createAttemptLimiter(clock);
+  const mayReadMetrics = async (request: IncomingMessage): Promise<Answer | undefined> => {
+    const sent = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+    if (sent === undefined) return json(401, { error: { code: 'sign_in_first' } });
+    const right = await token();
+    const { kind } = limiter.attempt(request.socket.remoteAddress ?? '', () => isSameSecret(sent, right));
+    if (kind === 'right') return undefined;
+    return kind === 'limited'
+      ? json(429, { error: { code: 'too_many_tries' } })
+      : json(401, { error: { code: 'sign_in_first' } });
+  };
+  return async (request: IncomingMessage, port: number): Promise<Answer> => {
+    const { method = 'GET', headers } = request;
+    const path = (request.url ?? '').split('?')[0];
+    const access = path === '/metrics' ? 'signed-in' : 'public';
+    const isUpgrade = headers.upgrade !== undefined;
+    const verdict = judgeHead({ method, headers, access, isUpgrade }, allowedOrigins(port, []));
+    if (verdict.kind === 'refuse') return json(verdict.status, { error: { code: verdict.code } });
+    const isReading = method === 'GET' || method === 'HEAD';
+    if (isReading && path === '/healthz') return json(200, { status: 'ok' });
+    if (isReading && path === '/readyz') {
+      const { code, body } = readyAnswer(await readiness());
+      return json(code, body);
+    }
+    if (isReading && path === '/metrics') {
+      const refusal = await mayReadMetrics(request);
+      if (refusal !== undefined) return refusal;
+      return { code: 200, type: 'text/plain; version=0.0.4; charset=utf-8', body: await metrics() };
+    }
+    return json(404, { error: { code: 'not_found' } });
+  };
+}
+
+function json(code: number, body: object): Answer {
+  return { code, type: 'application/json; charset=utf-8', body: JSON.stringify(body) };
+}
+
+function send(request: IncomingMessage, response: ServerResponse, { code, type, body }: Answer): void {
+  response.writeHead(code, {
+    ...securityHeaders,
+    'content-type': type,
+    'content-length': Buffer.byteLength(body),
+    ...(code === 429 && { 'retry-after': '60' }),
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+/** A port that is taken is no reason not to work: the address is written down wherever it is. */
+async function listenSomewhere(server: Server, { port, log }: HealthServerDeps): Promise<void> {
+  try {
+    await listenAt(server, port);
+  } catch (error) {
+    if (port === 0) throw new ParleyError('internal', 'No port for /readyz can be had.', { cause: error });
+    log.warn({ port, reason: String(error) }, 'health.port-taken');
+    await listenAt(server, 0);
+  }
+}
+
+function listenAt(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host: loopback, port }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo | null)?.port ?? 0;
+}

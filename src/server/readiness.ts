@@ -1,0 +1,52 @@
+/**
+ * What a process needs to be ready, component by component, for load balancers and operators. A channel
+ * that is configured and down makes it unready; one that is off, or that another process receives for, does not.
+ */
+import { timeText } from '#contracts/time-text.ts';
+import type { ChannelState } from '../channel-host/channel-host.ts';
+import type { Component, Readiness, StatusProblem } from './gateway-status.ts';
+
+/** What every process has to have beside its channels, by the names under which it is missed. */
+export type Needs = { readonly needed: readonly string[]; readonly problems: readonly StatusProblem[] };
+
+export type NamedState = { readonly id: string; readonly state: ChannelState };
+
+export function readinessOf({ needed, problems }: Needs, channels: readonly NamedState[]): Readiness {
+  const components = [
+    ...needed.map((name) => componentOf(name, problems)),
+    ...channels.flatMap(({ id, state }) => channelComponent(id, state)),
+  ];
+  const missing = components.flatMap(({ name, state }) => (state === 'down' ? [name] : []));
+  return { missing, components };
+}
+
+/** How `/readyz` answers. */
+export function readyAnswer({ missing, components }: Readiness) {
+  return missing.length === 0
+    ? { code: 200, body: { status: 'ready', components } }
+    : { code: 503, body: { status: 'not ready', missing, components } };
+}
+
+function componentOf(name: string, problems: readonly StatusProblem[]): Component {
+  const problem = problems.find(({ id }) => id === name);
+  return problem === undefined ? { name, state: 'ok' } : { name, state: 'down', reason: problem.text };
+}
+
+function channelComponent(name: string, state: ChannelState): readonly Component[] {
+  switch (state.kind) {
+    case 'off':
+      return [];
+    case 'on':
+    case 'standby':
+      return [{ name, state: 'ok' }];
+    case 'starting':
+      return [{ name, state: 'down', reason: 'connecting' }];
+    case 'trouble': {
+      const { reason, since, nextTryAt } = state;
+      const next = nextTryAt === undefined ? {} : { nextTryAt: timeText(nextTryAt) };
+      return [{ name, state: 'down', reason, since: timeText(since), ...next }];
+    }
+    default:
+      return state satisfies never;
+  }
+}

@@ -1,0 +1,82 @@
+import { onTestFinished, test } from 'vitest';
+import { readProcessAddresses } from '../../src/processes/process-address.ts';
+import { runParley } from '../cli/run-parley.ts';
+import { channelShown, pageToken } from './page-state.ts';
+import { startFleet } from './role-fleet.ts';
+import { until } from './until.ts';
+
+const bearer = { authorization: `Bearer ${pageToken}` };
+
+async function ready(url: string) {
+  const answer = await fetch(`${url}/readyz`);
+  const body = (await answer.json()) as {
+    status: string;
+    missing?: readonly string[];
+    components: readonly {
+      name: string;
+      state: string;
+      reason?: string;
+      since?: string;
+      nextTryAt?: string;
+    }[];
+  };
+  return { code: answer.status, ...body };
+}
+
+test('every process says whether it lives and is ready, and what is down', { timeout: 180_000 }, async ({
+  expect,
+}) => {
+  const { telegram, dataDir, start } = await startFleet({}, onTestFinished);
+  const gateway = await start('gateway');
+  const workers = await Promise.all([start('worker'), start('worker')]);
+  const addresses = await readProcessAddresses(dataDir);
+  const urlOf = (pid: number) => addresses.find((one) => one.pid === pid)?.url ?? '';
+  const workerUrls = workers.map(({ pid }) => urlOf(pid));
+  expect(urlOf(gateway.pid)).toBe(gateway.url);
+  expect(new Set([gateway.url, ...workerUrls]).size).toBe(3);
+
+  for (const url of [gateway.url, ...workerUrls]) {
+    expect((await fetch(`${url}/healthz`)).status, url).toBe(200);
+    expect(await ready(url), url).toMatchObject({ code: 200, status: 'ready' });
+    expect((await fetch(`${url}/metrics`)).status, url).toBe(401);
+    const metrics = await fetch(`${url}/metrics`, { headers: bearer });
+    expect(await metrics.text(), url).toMatch(/^parley_store_up 1$/m);
+  }
+
+  const status = (...flags: string[]) =>
+    runParley(['status', ...flags], { PARLEY_DATA_DIR: dataDir, PARLEY_TOKEN: pageToken, PARLEY_PORT: '0' });
+  const table = (await status()).stdout;
+  for (const [index, { pid }] of workers.entries())
+    expect(table).toContain(`worker ${pid} at ${workerUrls[index]}: ready`);
+
+  telegram.revokeToken();
+  const telegramNow = async () =>
+    (await ready(gateway.url)).components.find(({ name }) => name === 'telegram');
+  await until(async () => (await telegramNow())?.nextTryAt !== undefined, { what: 'a slow retry' });
+  const { code, missing, components } = await ready(gateway.url);
+  expect(code).toBe(503);
+  expect(missing).toEqual(['telegram']);
+  const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
+  const down = { name: 'telegram', state: 'down', reason: expect.stringMatching(/./), since: time };
+  expect(components).toContainEqual({ ...down, nextTryAt: time });
+  expect(components).toContainEqual({ name: 'store', state: 'ok' });
+  expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+  const { since, nextTryAt, reason } = components.find(({ name }) => name === 'telegram') ?? {};
+  expect(await channelShown(gateway.url, 'telegram')).toMatchObject({
+    state: 'trouble',
+    detail: reason,
+    since: Date.parse(since ?? ''),
+    nextTryAt: Date.parse(nextTryAt ?? ''),
+  });
+  expect((await status()).stdout).toContain(
+    `telegram   trouble (${reason}), since ${since}, next try ${nextTryAt}`,
+  );
+  const doctor = await runParley(['doctor', '--json'], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' });
+  expect(JSON.parse(doctor.stdout).checks).toContainEqual(
+    expect.objectContaining({
+      name: `gateway ${gateway.pid}`,
+      result: 'failed',
+      detail: expect.stringContaining(`telegram is down since ${since}`),
+    }),
+  );
+});

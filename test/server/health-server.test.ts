@@ -1,0 +1,117 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/contracts/clock.ts';
+import { createHealthServer, type HealthServerDeps } from '../../src/server/health-server.ts';
+import { readinessOf } from '../../src/server/readiness.ts';
+import { quietLog } from '../support/session-double.ts';
+import { send } from './a-server.ts';
+
+const token = 'a-token-of-more-than-22-characters';
+
+async function aHealthServer(deps: Partial<HealthServerDeps> = {}) {
+  const server = createHealthServer({
+    port: 0,
+    log: quietLog,
+    clock: systemClock,
+    readiness: async () => ({ missing: [], components: [] }),
+    metrics: async () => 'parley_up 1\n',
+    token: async () => token,
+    ...deps,
+  });
+  onTestFinished(server.close);
+  const { url } = await server.listen();
+  return { url, port: Number(new URL(url).port) };
+}
+
+describe('a process without a page', () => {
+  it('says that it lives, and what is missing until it is ready', async () => {
+    let missing = ['redis'];
+    const { port } = await aHealthServer({ readiness: async () => ({ missing, components: [] }) });
+    expect((await send({ port, path: '/healthz' })).status).toBe(200);
+    const notReady = await send({ port, path: '/readyz?verbose' });
+    expect(notReady.status).toBe(503);
+    expect(JSON.parse(notReady.body)).toEqual({ status: 'not ready', missing: ['redis'], components: [] });
+    missing = [];
+    expect((await send({ port, path: '/readyz' })).status).toBe(200);
+    expect(await send({ port, path: '/readyz', method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
+  });
+
+  it('gives its metrics to whoever has the token, and to nobody who guesses it', async () => {
+    const { port } = await aHealthServer();
+    const ask = (authorization?: string) =>
+      send({ port, path: '/metrics', headers: authorization === undefined ? {} : { authorization } });
+    expect(await ask(`Bearer ${token}`)).toMatchObject({ status: 200, body: 'parley_up 1\n' });
+    expect((await ask()).status).toBe(401);
+    expect((await ask(`Basic ${token}`)).status).toBe(401);
+    for (let tries = 0; tries < 10; tries++) expect((await ask(`Bearer wrong-${tries}`)).status).toBe(401);
+    expect((await ask('Bearer wrong-again')).status).toBe(429);
+  });
+
+  it('answers to its own names only, changes nothing, and has no other route', async () => {
+    const { port } = await aHealthServer();
+    const ask = (path: string, headers: Record<string, string>, method = 'GET') =>
+      send({ port, path, headers, method }).then(({ status }) => status);
+    expect(await ask('/readyz', { host: 'rebound.example' })).toBe(421);
+    expect(await ask('/readyz', { origin: 'http://elsewhere.example' })).toBe(403);
+    expect(await ask('/healthz', {}, 'POST')).toBe(403);
+    const change = { 'x-parley': '1', 'content-type': 'application/json', authorization: `Bearer ${token}` };
+    expect(await ask('/healthz', change, 'POST')).toBe(404);
+    for (const path of ['/', '/api/status', '/metrics/', '//healthz']) expect(await ask(path, {})).toBe(404);
+  });
+
+  it('takes a free port when another has the one it was given', async () => {
+    const first = await aHealthServer();
+    const second = await aHealthServer({ port: first.port });
+    expect(second.port).not.toBe(first.port);
+    expect((await send({ port: second.port, path: '/healthz' })).status).toBe(200);
+  });
+
+  it('is not disturbed by what is no request', async () => {
+    const { port } = await aHealthServer();
+    const socket = connect(port, '127.0.0.1');
+    socket.end('\u0000\u0001 nonsense\r\n\r\n');
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+    expect((await send({ port, path: '/healthz' })).status).toBe(200);
+  });
+});
+
+describe('readiness', () => {
+  const needed = ['store', 'redis'];
+  const at = 1_790_000_000_000;
+
+  it('names a channel that is down, since when, why, and when it is tried again', () => {
+    const reason = 'Unauthorized';
+    const state = {
+      kind: 'trouble',
+      problem: 'unauthorised',
+      reason,
+      since: at,
+      nextTryAt: at + 60_000,
+    } as const;
+    const { missing, components } = readinessOf({ needed, problems: [] }, [{ id: 'telegram.work', state }]);
+    expect(missing).toEqual(['telegram.work']);
+    expect(components).toEqual([
+      { name: 'store', state: 'ok' },
+      { name: 'redis', state: 'ok' },
+      {
+        name: 'telegram.work',
+        state: 'down',
+        reason,
+        since: '2026-09-21T14:13:20.000Z',
+        nextTryAt: '2026-09-21T14:14:20.000Z',
+      },
+    ]);
+  });
+
+  it('does not wait for a channel that is off, or that another process receives for', () => {
+    const { missing, components } = readinessOf({ needed, problems: [{ id: 'redis', text: 'away' }] }, [
+      { id: 'discord', state: { kind: 'off', reason: 'no token' } },
+      { id: 'telegram', state: { kind: 'standby', reason: 'another process receives' } },
+      { id: 'web', state: { kind: 'on', account: 'web' } },
+      { id: 'signal', state: { kind: 'starting' } },
+    ]);
+    expect(missing).toEqual(['redis', 'signal']);
+    expect(components?.map(({ name }) => name)).toEqual(['store', 'redis', 'telegram', 'web', 'signal']);
+  });
+});
