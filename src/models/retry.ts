@@ -66,7 +66,7 @@ export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProv
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     for (const [index, current] of providers.entries()) {
       const next = providers[index + 1];
-      const wait = waitsFor(signal);
+      const wait = waitsOfCall(waits, signal);
       for (let tried = 1; ; tried += 1) {
         const failure = yield* untilFirstToken(current.stream(request, signal), waits.succeeded);
         if (failure === undefined) return;
@@ -83,7 +83,7 @@ export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProv
   async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
     for (const [index, current] of providers.entries()) {
       const next = providers[index + 1];
-      const wait = waitsFor(signal);
+      const wait = waitsOfCall(waits, signal);
       for (let tried = 1; ; tried += 1) {
         try {
           const answer = await current.send(request, signal);
@@ -102,32 +102,25 @@ export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProv
     throw new ParleyError('internal', 'the last model neither answered nor ended');
   }
 
-  /** Who was woken and failed all the same knows better than the call that woke it: its next wait is sat out. */
-  function waitsFor(signal: AbortSignal): (step: { waitMs: number; canBeWoken: boolean }) => Promise<void> {
-    let wasWoken = false;
-    return async ({ waitMs, canBeWoken }) => {
-      const ended = await waits.wait({ ms: waitMs, canBeWoken: canBeWoken && !wasWoken }, signal);
-      wasWoken = ended === 'woken';
-    };
-  }
-
-  function decide(
+  const decide = (
     failure: ModelFailure,
-    state: { tried: number; next: LlmProvider | undefined; signal: AbortSignal },
-  ): NextTry {
-    if (state.signal.aborted) return { kind: 'end' };
-    return nextTry(failure, {
-      tried: state.tried,
-      hasFallback: state.next !== undefined,
-      random: options.random(),
-    });
-  }
+    { tried, next, signal }: { tried: number; next: LlmProvider | undefined; signal: AbortSignal },
+  ): NextTry =>
+    signal.aborted
+      ? { kind: 'end' }
+      : nextTry(failure, { tried, hasFallback: next !== undefined, random: options.random() });
 
-  return {
-    id: provider.id,
-    stream,
-    send,
-    model: () => provider.model(),
+  return { id: provider.id, stream, send, model: () => provider.model() };
+}
+
+type Waiting = Pick<Extract<NextTry, { kind: 'again' }>, 'waitMs' | 'canBeWoken'>;
+
+/** Who was woken and failed all the same knows better than the call that woke it: its next wait is sat out. */
+function waitsOfCall(waits: ProviderWaits, signal: AbortSignal): (step: Waiting) => Promise<void> {
+  let wasWoken = false;
+  return async ({ waitMs, canBeWoken }) => {
+    const ended = await waits.wait({ ms: waitMs, canBeWoken: canBeWoken && !wasWoken }, signal);
+    wasWoken = ended === 'woken';
   };
 }
 
