@@ -14,6 +14,7 @@ import { parkedMutants } from './parked-mutants.ts';
 import { proofMutants } from './proof-mutants.ts';
 import { roleMutants } from './role-mutants.ts';
 import { signalMutants } from './signal-mutants.ts';
+import { waitMutants } from './wait-mutants.ts';
 import { copyWorkTree, findStale } from './work-tree.ts';
 
 const mutants = [
@@ -28,6 +29,7 @@ const mutants = [
   ...roleMutants,
   ...signalMutants,
   ...proofMutants,
+  ...waitMutants,
 ];
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;

@@ -213,10 +213,10 @@ type Shown = ReturnType<typeof messageGauges> & ReturnType<typeof queueGauges>;
 
 /** Old figures that look like new ones would hide the very trouble they are for: without a store there are none. */
 function showMessages(show: Shown, counted: Counted | undefined): void {
-  const { ended, unaccounted, accepted, provisional } = show;
-  for (const gauge of [ended, unaccounted, show.runs, show.parts, accepted, provisional]) gauge.reset();
+  const { ended, unaccounted, provisional } = show;
+  for (const gauge of [ended, unaccounted, show.runs, show.parts, show.accepted, provisional]) gauge.reset();
   if (counted === undefined) {
-    accepted.remove();
+    show.accepted.remove();
     provisional.remove();
     return;
   }

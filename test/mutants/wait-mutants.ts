@@ -1,0 +1,43 @@
+import type { Mutant } from './mutants.ts';
+
+/** Broken variants of how long anything waits because somebody else says so, and of what says so. */
+export const waitMutants: readonly Mutant[] = [
+  {
+    name: 'a wait that a platform names is honoured as it is',
+    invariant: 'a platform that says wait is asked again after five minutes',
+    edits: [
+      {
+        file: 'src/outbox/deliverer.ts',
+        find: 'afterMs: retryAfterMs(askedMs), askedMs',
+        replace: 'afterMs: retryAfterMs(0) > 0 ? askedMs : 0, askedMs',
+      },
+    ],
+    test: { file: 'test/outbox/deliverer.test.ts', name: 'waits as long as the platform says, five minutes' },
+    isSample: true,
+  },
+  {
+    name: 'a model that is back is kept to oneself',
+    invariant: 'a call that succeeds wakes those that wait for the same provider',
+    edits: [
+      {
+        file: 'src/models/retry.ts',
+        find: 'current.stream(request, signal), waits.succeeded)',
+        replace: 'current.stream(request, signal), () => undefined)',
+      },
+    ],
+    test: { file: 'test/models/provider-waits.test.ts', name: 'are all woken by one that succeeds' },
+    isSample: true,
+  },
+  {
+    name: 'a channel that is down is no reason not to be ready',
+    invariant: '/readyz names a channel that is down',
+    edits: [
+      {
+        file: 'src/server/readiness.ts',
+        find: "return [{ name, state: 'down', reason, since: timeText(since), ...next }];",
+        replace: "return [{ name, state: 'ok', reason, since: timeText(since), ...next }];",
+      },
+    ],
+    test: { file: 'test/server/health-server.test.ts', name: 'names a channel that is down' },
+  },
+];
