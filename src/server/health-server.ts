@@ -77,7 +77,9 @@ function createAnswers({ clock, readiness, metrics, token }: HealthServerDeps) {
     const sent = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
     if (sent === undefined) return json(401, { error: { code: 'sign_in_first' } });
     const right = await token();
-    const { kind } = limiter.attempt(request.socket.remoteAddress ?? '', () => isSameSecret(sent, right));
+    const { kind } = await limiter.attempt(request.socket.remoteAddress ?? '', () =>
+      isSameSecret(sent, right),
+    );
     if (kind === 'right') return undefined;
     return kind === 'limited'
       ? json(429, { error: { code: 'too_many_tries' } })
