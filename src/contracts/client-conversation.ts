@@ -127,7 +127,7 @@ function requestRead(state: ConversationState): ConversationStep {
   };
 }
 
-const openStates: ReadonlySet<string> = new Set(['held', 'waiting', 'taken']);
+const openStates: ReadonlySet<string> = new Set(['held', 'waiting', 'taken', 'delivering']);
 
 function isOpen(item: TimelineItem): boolean {
   return item.author.kind === 'person' && openStates.has(item.state);

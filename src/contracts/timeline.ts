@@ -35,7 +35,7 @@ export type TimelineItem = {
   readonly text: string;
   /** The formatting of `text`; absent where `text` is as it was written. */
   readonly spans?: readonly Span[];
-  /** For a person's message: waiting, taken, answered … */
+  /** For a person's message: waiting, taken, delivering (answered, and the answer is on its way), answered … */
   readonly state: string;
 };
 

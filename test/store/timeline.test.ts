@@ -2,9 +2,10 @@ import { expect, it } from 'vitest';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
 import type { Store } from '../../src/store/command.ts';
+import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { postParts } from '../../src/store/delivery/post-part.ts';
 import { readTimeline } from '../../src/store/sessions/read-timeline.ts';
-import { aLane, aMessage, aWorker, unique } from './builders.ts';
+import { aLane, aMessage, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
 const messageId = 'platform-1' as MessageId;
@@ -48,6 +49,31 @@ describeEachDatabase('the timeline of a session', (open) => {
     await timeline.say('thanks');
     expect(await timeline.texts(10)).toEqual(['question', 'answer', 'thanks']);
     expect(await timeline.texts(2)).toEqual(['answer', 'thanks']);
+  });
+
+  it('shows a message as answered once its answer has been delivered', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const laneKey = aLane(conversation).key;
+    await worker.accept(aMessage({ conversation, text: 'question' }));
+    await worker.answer(await worker.claimRun(laneKey), 'answer');
+    const states = async () =>
+      (await open().read(readTimeline, { laneKey, limit: 10 })).map(({ text, state }) => [text, state]);
+    expect(await states()).toEqual([
+      ['question', 'delivering'],
+      ['answer', 'pending'],
+    ]);
+    const conversationKey = `test/bot/${conversation}`;
+    const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
+    const claimed = await open().write(claimDelivery, policy);
+    if (claimed.kind !== 'part') throw new Error('nothing to deliver');
+    const { epoch, part } = claimed;
+    const result = { kind: 'sent', receipts: [] } as const;
+    await open().write(settleDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
+    expect(await states()).toEqual([
+      ['question', 'answered'],
+      ['answer', 'sent'],
+    ]);
   });
 
   it('goes on with the oldest items after a position', async () => {

@@ -75,6 +75,7 @@ const stateWords = {
   noted: 'noted',
   waiting: 'waiting',
   taken: 'being answered',
+  delivering: 'answered, on its way',
   answered: 'answered',
   silent: 'read, no answer needed',
   merged: 'answered together with others',

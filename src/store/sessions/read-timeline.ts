@@ -26,12 +26,14 @@ async function readSaid(
   const rows = await tx.db
     .selectFrom('inbox')
     .select(['seq', 'content', 'createdAt', 'messageId', 'id', 'state', 'outcome', 'route'])
+    .select(['runId', 'answer'])
     .where('laneKey', '=', laneKey)
     .where('seq', '>', after ?? 0)
     .where('state', '<>', 'held')
     .orderBy('seq', after === undefined ? 'desc' : 'asc')
     .limit(limit)
     .execute();
+  const onTheirWay = await answersOnTheirWay(tx, rows);
   return rows.map((row) => {
     const content = json.content(row.content);
     return {
@@ -41,9 +43,31 @@ async function readSaid(
       messageId: row.messageId ?? row.id,
       channel: json.route(row.route).channel,
       text: content.text,
-      state: row.outcome ?? row.state,
+      state:
+        row.outcome === 'answered' && onTheirWay.has(row.answer) ? 'delivering' : (row.outcome ?? row.state),
     };
   });
+}
+
+type Ended = {
+  readonly outcome: string | null;
+  readonly runId: string | null;
+  readonly answer: string | null;
+};
+
+/** Until its parts have ended, that a message is answered is provisional. As the index on the parts of a run finds them. */
+async function answersOnTheirWay(tx: Tx, rows: readonly Ended[]): Promise<ReadonlySet<string | null>> {
+  const runIds = rows.flatMap(({ outcome, runId }) => (outcome === 'answered' && runId ? [runId] : []));
+  if (runIds.length === 0) return new Set();
+  const open = await tx.db
+    .selectFrom('outbox')
+    .select('answer')
+    .where('runId', 'in', [...new Set(runIds)])
+    .where('answer', 'is not', null)
+    .where('purpose', '=', 'reply')
+    .where('state', 'in', ['pending', 'sending'])
+    .execute();
+  return new Set(open.map(({ answer }) => answer));
 }
 
 async function readAnswered(
