@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
 import { ParleyError } from '#contracts/errors.ts';
+import { parseJson } from '#contracts/parse-json.ts';
 import type {
   ReactionRequest,
   ReceiptRequest,
@@ -175,7 +176,7 @@ function isTimeout(error: unknown): boolean {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return text; // A proxy's page, or nothing at all.
   }

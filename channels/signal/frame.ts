@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '#contracts/parse-json.ts';
 
 /** Something that arrived, by whichever way. */
 export type Frame =
@@ -23,7 +24,7 @@ export function parseFrame(raw: string): Frame {
 
 function parse(raw: string): unknown {
   try {
-    return JSON.parse(raw);
+    return parseJson(raw);
   } catch {
     return raw;
   }

@@ -1,6 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Clock } from '#contracts/clock.ts';
+import { parseJson } from '#contracts/parse-json.ts';
 
 const schema = z.object({
   /** When this account was last received for. */
@@ -29,7 +30,7 @@ export class LastSeen {
 
   async read(): Promise<Seen> {
     try {
-      this.#seen = { ...schema.parse(JSON.parse(await readFile(this.#path, 'utf8'))), ...this.#seen };
+      this.#seen = { ...schema.parse(parseJson(await readFile(this.#path, 'utf8'))), ...this.#seen };
     } catch {
       // A first start, or a file that is none of ours: then nothing is known, and no gap is told.
     }

@@ -4,9 +4,11 @@
  * removed. What has been stored is taken out only when all of it has: replaying the rest after a crash
  * is safe, since the store knows each event by its key.
  */
+
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
+import { parseJson } from '#contracts/parse-json.ts';
 
 export type Spooled = {
   /** When it came, ms since the epoch. */
@@ -172,7 +174,7 @@ function sumOfLengths(sum: number, line: Buffer): number {
 function readEntry(line: Buffer): Spooled {
   const text = line.toString().trimEnd();
   try {
-    const { at, raw } = JSON.parse(text) as Partial<Spooled>;
+    const { at, raw } = parseJson(text) as Partial<Spooled>;
     if (typeof at === 'number' && typeof raw === 'string') return { at, raw };
   } catch {
     // Told below.

@@ -1,10 +1,18 @@
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, FinishReason, MessagePart, ToolCallData } from '#contracts/message.ts';
 import type { ModelEvent } from '#contracts/model.ts';
+import { boundCall, maxInputLength, refused } from './call-input.ts';
 import { cleanText } from './clean-text.ts';
 
 /** When the message ended, ms since the epoch, and the model that wrote it. */
 export type FinishStamp = { readonly time: number; readonly model?: string };
+
+/** Longest text, thinking and arguments of one answer together, UTF-16 units: four times what the largest models write. */
+const maxLength = 2_000_000;
+/** Most blocks, and most calls, of one answer. */
+const maxParts = 2_000;
+const maxCalls = 128;
+const maxNameLength = 128;
 
 /**
  * An assistant message while the model writes it. `takenCallIds` are the call ids of the transcript so
@@ -19,11 +27,23 @@ export class AssistantDraft {
   /** The provider's id of a call of this message → where its part lies. */
   readonly #callIndex = new Map<string, number>();
   #isTextOpen = false;
+  #length = 0;
+  #callCount = 0;
 
   constructor(id: TranscriptId, createdAt: number, takenCallIds: Set<string>) {
     this.#id = id;
     this.#createdAt = createdAt;
     this.#takenCallIds = takenCallIds;
+  }
+
+  /** Nothing has come of it yet. */
+  get isUntouched(): boolean {
+    return this.#parts.length === 0;
+  }
+
+  /** It holds as much as an answer may: what comes behind is cut off. */
+  get isFull(): boolean {
+    return this.#length > maxLength || this.#parts.length > maxParts;
   }
 
   /** Takes in what the event adds to the message; events that add nothing change nothing. */
@@ -40,7 +60,11 @@ export class AssistantDraft {
         this.#startCall(event.id, event.name);
         break;
       case 'tool_use_delta':
-        this.#amendCall(event.id, (call) => ({ ...call, input: call.input + event.json }));
+        this.#length += event.json.length;
+        // Past the limit by one delta: that shows that it was too long.
+        this.#amendCall(event.id, (call) =>
+          call.input.length > maxInputLength ? call : { ...call, input: call.input + event.json },
+        );
         break;
       case 'tool_use_stop':
         this.#amendCall(event.id, (call) => ({ ...call, finished: true }));
@@ -71,6 +95,7 @@ export class AssistantDraft {
   }
 
   #writeText(text: string): void {
+    this.#length += text.length;
     const last = this.#parts.at(-1);
     if (this.#isTextOpen && last?.type === 'text') {
       this.#parts[this.#parts.length - 1] = { type: 'text', data: { text: last.data.text + text } };
@@ -82,6 +107,7 @@ export class AssistantDraft {
 
   /** Thinking goes on in its part until a signature closes it. */
   #writeThinking(thinking: string, signature: string | undefined): void {
+    this.#length += thinking.length + (signature?.length ?? 0);
     const last = this.#parts.at(-1);
     const isOpen = last?.type === 'reasoning' && last.data.signature === undefined;
     const data = { thinking: (isOpen ? last.data.thinking : '') + thinking };
@@ -90,10 +116,18 @@ export class AssistantDraft {
   }
 
   #startCall(providerId: string, name: string): void {
-    const id = unusedId(providerId, this.#takenCallIds);
+    this.#callCount += 1;
+    // The first one too many stands for all that follow: they are neither kept nor run.
+    if (this.#callCount > maxCalls + 1) return;
+    const id = unusedId(providerId.slice(0, maxNameLength), this.#takenCallIds);
     this.#takenCallIds.add(id);
-    this.#callIndex.set(providerId, this.#parts.length);
-    this.#parts.push({ type: 'tool_call', data: { id, name: cleanText(name), input: '', finished: false } });
+    const named = { id, name: cleanText(name.slice(0, maxNameLength)), input: '', finished: false };
+    const isOneTooMany = this.#callCount > maxCalls;
+    if (!isOneTooMany) this.#callIndex.set(providerId, this.#parts.length);
+    const data = isOneTooMany
+      ? { ...refused(named, `an answer may make ${maxCalls} calls`), finished: true }
+      : named;
+    this.#parts.push({ type: 'tool_call', data });
   }
 
   #amendCall(providerId: string, amend: (call: ToolCallData) => ToolCallData): void {
@@ -123,7 +157,7 @@ function cleanPart(part: MessagePart): MessagePart {
     case 'reasoning':
       return { type: 'reasoning', data: { ...part.data, thinking: cleanText(part.data.thinking) } };
     case 'tool_call':
-      return { type: 'tool_call', data: { ...part.data, input: cleanText(part.data.input) } };
+      return { type: 'tool_call', data: boundCall(part.data) };
     default:
       return part;
   }

@@ -70,11 +70,14 @@ function pairOf({ call, result }: OpenCall, wireId: string): PairedCall {
   };
 }
 
+/** Longer ids are cut, UTF-16 units. */
+const maxIdLength = 64;
+
 /** Providers want ids of these letters only, and no id twice in one history. */
 function createWireIds(): (id: string) => string {
   const taken = new Set<string>();
   return (id) => {
-    const base = id.replaceAll(/[^\w-]/g, '_') || 'call';
+    const base = id.slice(0, maxIdLength).replaceAll(/[^\w-]/g, '_') || 'call';
     let wireId = base;
     for (let suffix = 2; taken.has(wireId); suffix += 1) wireId = `${base}_${suffix}`;
     taken.add(wireId);

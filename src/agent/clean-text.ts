@@ -3,6 +3,12 @@ export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\ufffd');
 }
 
+/** White space only, also by the reckoning of platforms that count separators and U+0085 in. */
+export function isBlank(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
+  return /^[\s\x1c-\x1f\x85]*$/.test(text);
+}
+
 /**
  * The longest beginning of `text` that fits `maxBytes` of UTF-8 together with a note about the rest; the
  * text itself when it fits. Never splits a surrogate pair. The result is clean (see `cleanText`).

@@ -1,4 +1,5 @@
 import type { AgentMessage } from '#contracts/message.ts';
+import type { Mark } from './mend-history.ts';
 
 /** The messages of a run: what the next request is made from, and what the run itself has added. */
 export class Conversation {
@@ -27,6 +28,15 @@ export class Conversation {
   amend(message: AgentMessage): void {
     this.#added = this.#added.map((each) => (each.id === message.id ? message : each));
     this.#messages = this.#messages.map((each) => (each.id === message.id ? message : each));
+  }
+
+  /** Marks messages that a request was refused for. The messages that the run has added are told unmarked. */
+  mark(marks: readonly Mark[]): void {
+    const marked = new Map(marks.map(({ id, unsendable }) => [id, unsendable]));
+    this.#messages = this.#messages.map((each) => {
+      const unsendable = marked.get(each.id);
+      return unsendable === undefined ? each : { ...each, unsendable };
+    });
   }
 
   /** What a compaction leaves. What the run has added stays recorded as it was. */

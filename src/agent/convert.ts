@@ -2,10 +2,14 @@
 // provider accepts: roles alternate, a person speaks first, each call is answered once, right after it.
 
 import { basename } from 'node:path';
+import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { AssistantBlock, LlmMessage, UserBlock } from '#contracts/model.ts';
+import { readInput } from './call-input.ts';
 import { isCounted, type PairedCall, pairCalls } from './call-pairs.ts';
-import { cleanText } from './clean-text.ts';
+import { cleanText, isBlank } from './clean-text.ts';
+import { fitImage } from './fit-image.ts';
+import { withStandIns } from './stand-in.ts';
 
 /** Gives the bytes of an image that a `binary` part names, or nothing when it cannot be shown. */
 export type LoadImage = (
@@ -14,7 +18,8 @@ export type LoadImage = (
 
 /** Makes the `convertToLlm` of a run. What it makes throws nothing: what cannot be shown is named in the text. */
 export function createConverter({ loadImage }: { readonly loadImage: LoadImage }) {
-  return async (messages: readonly AgentMessage[]): Promise<readonly LlmMessage[]> => {
+  return async (stored: readonly AgentMessage[]): Promise<readonly LlmMessage[]> => {
+    const messages = withStandIns(stored);
     const pairs = pairCalls(messages);
     // All that has to be waited for, first: a long history is otherwise a wait for each of its messages.
     const files = await loadFiles(messages, loadImage);
@@ -23,10 +28,10 @@ export function createConverter({ loadImage }: { readonly loadImage: LoadImage }
       if (!isCounted(message) || message.role === 'tool') continue;
       if (message.role === 'assistant') {
         const calls = pairs[index] ?? [];
-        history.assistant(assistantBlocks(message, calls));
-        history.user(resultBlocks(calls, files));
+        history.assistant(assistantBlocks(message, calls), message.id);
+        history.user(resultBlocks(calls, files), message.id);
       } else {
-        history.user(userBlocks(message, files));
+        history.user(userBlocks(message, files), message.id);
       }
     }
     return history.messages();
@@ -46,32 +51,72 @@ async function loadFiles(messages: readonly AgentMessage[], loadImage: LoadImage
   return new Map(await Promise.all(loading));
 }
 
+/** What each message of a request was made of. */
+const sources = new WeakMap<LlmMessage, readonly TranscriptId[]>();
+
+/** The messages of the transcript that a message of a request shows; a result counts to the message of its call. */
+export function sourcesOf(message: LlmMessage): readonly TranscriptId[] {
+  return sources.get(message) ?? [];
+}
+
 /** Merges neighbours of one role and leaves out what is empty. */
 class History {
-  readonly #messages: LlmMessage[] = [];
+  readonly #messages: { message: LlmMessage; sources: TranscriptId[] }[] = [];
 
-  user(content: readonly UserBlock[]): void {
+  user(content: readonly UserBlock[], source?: TranscriptId): void {
     if (content.length === 0) return;
     const last = this.#messages.at(-1);
-    if (last?.role !== 'user') this.#messages.push({ role: 'user', content });
-    else this.#messages[this.#messages.length - 1] = { role: 'user', content: [...last.content, ...content] };
+    if (last?.message.role !== 'user') {
+      this.#push({ role: 'user', content }, source);
+      return;
+    }
+    last.message = { role: 'user', content: [...last.message.content, ...content] };
+    if (source !== undefined) last.sources.push(source);
   }
 
-  assistant(content: readonly AssistantBlock[]): void {
+  assistant(content: readonly AssistantBlock[], source: TranscriptId): void {
     if (content.length === 0) return;
     const last = this.#messages.at(-1);
     if (last === undefined) this.user([{ type: 'text', text: '[Earlier messages are not shown.]' }]);
-    if (last?.role !== 'assistant') this.#messages.push({ role: 'assistant', content });
-    else
-      this.#messages[this.#messages.length - 1] = {
-        role: 'assistant',
-        content: [...last.content, ...content],
-      };
+    if (last?.message.role !== 'assistant') {
+      this.#push({ role: 'assistant', content }, source);
+      return;
+    }
+    last.message = { role: 'assistant', content: [...last.message.content, ...content] };
+    last.sources.push(source);
   }
 
   messages(): readonly LlmMessage[] {
-    return this.#messages;
+    const room = { images: maxImages, length: maxImagesLength };
+    const fitted = this.#messages.toReversed().map((each) => {
+      const message = withImagesIn(each.message, room);
+      sources.set(message, each.sources);
+      return message;
+    });
+    return fitted.reverse();
   }
+
+  #push(message: LlmMessage, source: TranscriptId | undefined): void {
+    this.#messages.push({ message, sources: source === undefined ? [] : [source] });
+  }
+}
+
+/** Most images of one request, and the length of their base64 together: Anthropic takes 32 MB in all. */
+const maxImages = 20;
+const maxImagesLength = 20 * 1024 * 1024;
+
+/** The newest images are shown; `room` is what is left for those before. */
+function withImagesIn(message: LlmMessage, room: { images: number; length: number }): LlmMessage {
+  if (message.role === 'assistant' || message.content.every(({ type }) => type !== 'image')) return message;
+  const content = message.content.toReversed().map((block): UserBlock => {
+    if (block.type !== 'image') return block;
+    const isShown = room.images > 0 && room.length >= block.base64.length;
+    if (!isShown) return { type: 'text', text: '[an earlier image, not shown any more]' };
+    room.images -= 1;
+    room.length -= block.base64.length;
+    return block;
+  });
+  return { role: 'user', content: content.reverse() };
 }
 
 function assistantBlocks(message: AgentMessage, calls: readonly PairedCall[]): readonly AssistantBlock[] {
@@ -102,7 +147,7 @@ function toolUseOf({ call, wireId }: PairedCall): AssistantBlock {
 /** A call that was cut off has half an object; the provider wants a whole one. */
 function inputOf(json: string): object {
   try {
-    const input: unknown = JSON.parse(json);
+    const input = readInput(json);
     return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : {};
   } catch {
     return {};
@@ -114,7 +159,7 @@ function resultBlocks(calls: readonly PairedCall[], files: Files): UserBlock[] {
     ({ wireId, content, isError }): UserBlock => ({
       type: 'tool_result',
       toolCallId: wireId,
-      content: content.trim() === '' ? '(no output)' : cleanText(content),
+      content: isBlank(content) ? '(no output)' : cleanText(content),
       isError,
     }),
   );
@@ -146,7 +191,7 @@ function blocksOf(part: MessagePart, files: Files): readonly UserBlock[] {
 }
 
 function textBlocks(text: string) {
-  return text.trim() === '' ? [] : [{ type: 'text' as const, text: cleanText(text) }];
+  return isBlank(text) ? [] : [{ type: 'text' as const, text: cleanText(text) }];
 }
 
 async function binaryBlock(
@@ -173,9 +218,10 @@ async function loadOrNothing(path: string, loadImage: LoadImage) {
 
 /** Only images carried in the address itself: the gateway fetches nothing on the transcript's behalf. */
 function imageUrlBlock(url: string): UserBlock {
-  const [head, mimeType] = /^data:(image\/[\w.+-]+);base64,/.exec(url) ?? [];
-  if (head !== undefined && mimeType !== undefined && url.length > head.length) {
-    return { type: 'image', mimeType, base64: url.slice(head.length) };
-  }
-  return { type: 'text', text: `[linked image: ${cleanText(url.slice(0, 500))}]` };
+  const [head] = /^data:[\w.+/-]{1,100};base64,/.exec(url) ?? [];
+  if (head === undefined) return { type: 'text', text: `[linked image: ${cleanText(url.slice(0, 500))}]` };
+  const image = fitImage(url.slice(head.length));
+  return image === undefined
+    ? { type: 'text', text: '[an image that cannot be shown]' }
+    : { type: 'image', ...image };
 }

@@ -3,6 +3,7 @@ import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
 import type { LlmMessage, ModelEvent, ModelRequest, SystemBlock, ToolSpec } from '#contracts/model.ts';
 import type { Tool, ToolOutput, ToolRun } from '#contracts/tool.ts';
+import type { Mark } from './mend-history.ts';
 
 /** What the loop starts from. */
 export type AgentContext = {
@@ -27,6 +28,10 @@ export type AgentLoopConfig = {
   readonly convertToLlm: (messages: readonly AgentMessage[]) => Promise<readonly LlmMessage[]>;
   /** What of the transcript this request shows; the transcript itself stays as it is. */
   readonly transformContext?: (messages: readonly AgentMessage[]) => Promise<readonly AgentMessage[]>;
+  /** Whether a person would see nothing of this answer, and was to see something: then it is asked for once more. */
+  readonly isEmptyAnswer?: (text: string) => boolean;
+  /** Records that a request was refused for these messages, before one without is made. Throwing ends the run. */
+  readonly keepMarks?: (marks: readonly Mark[]) => Promise<void>;
   /** Messages that arrived for the active run; each is returned once. Throwing ends the run. */
   readonly getSteeringMessages: () => Promise<readonly AgentMessage[]>;
   /** Asked when the run would end; what it returns extends the run. */

@@ -1,4 +1,5 @@
 import type { ToolCallData } from '#contracts/message.ts';
+import { readInput } from './call-input.ts';
 
 /** Notices a model that makes one identical call again and again. */
 export interface LoopGuard {
@@ -23,7 +24,7 @@ export function createLoopGuard(limit: number): LoopGuard {
 
 function canonical(input: string): string {
   try {
-    return JSON.stringify(JSON.parse(input), sortKeys);
+    return JSON.stringify(readInput(input), sortKeys);
   } catch {
     // Not JSON: the text itself is what repeats.
     return input;

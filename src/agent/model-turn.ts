@@ -2,9 +2,10 @@
 // message that has its finish part, also when the stream breaks off or the run is cut short.
 
 import type { AgentEvent, EndReason } from '#contracts/agent-event.ts';
-import { type AgentMessage, type FinishReason, toolCallsOf } from '#contracts/message.ts';
+import { type AgentMessage, type FinishReason, textOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure, ModelRequest, Usage } from '#contracts/model.ts';
 import { AssistantDraft } from './assistant-draft.ts';
+import { isBlank } from './clean-text.ts';
 import type { AgentLoopConfig } from './loop-config.ts';
 import { openModelStream } from './model-stream.ts';
 import type { CutReason, RunScope } from './run-scope.ts';
@@ -23,36 +24,114 @@ export type ModelTurn = {
   readonly scope: RunScope;
   /** Ids of the calls in the transcript; those of this answer are added. */
   readonly callIds: Set<string>;
+  /** The request to make instead of one that was refused for what stands in its messages, if there is one. */
+  readonly mend?: (refused: Refused) => Promise<ModelRequest | undefined>;
 };
 
+export type Refused = { readonly request: ModelRequest; readonly failure: ModelFailure };
+
+/** How often an answer is asked for anew that came to nothing, and how often its request is mended. */
+const maxAnew = 1;
+const maxMends = 4;
+
 export async function* streamAnswer(
-  request: ModelRequest,
+  first: ModelRequest,
   turn: ModelTurn,
 ): AsyncGenerator<AgentEvent, Answer, void> {
   const { clock, newId } = turn.config;
-  const draft = new AssistantDraft(newId(), clock.now(), turn.callIds);
+  const [id, createdAt] = [newId(), clock.now()];
+  let usage: Usage | undefined;
+  let [anew, mends] = [0, 0];
+  let draft = new AssistantDraft(id, createdAt, turn.callIds);
   yield { type: 'message_start', message: draft.snapshot() };
+  for (let request = first; ; ) {
+    const ending = yield* readAnswer(request, draft, turn);
+    usage = sumOf(usage, ending.usage);
+    let next: ModelRequest | undefined;
+    if (anew < maxAnew && cameToNothing(ending, draft, turn)) [next, anew] = [request, anew + 1];
+    else if (mends < maxMends && ending.failure?.kind === 'unsendable' && draft.isUntouched) {
+      next = await turn.mend?.({ request, failure: ending.failure });
+      mends += 1;
+    }
+    if (next === undefined) return yield* finishAnswer(draft, { ...ending, usage }, turn);
+    request = next;
+    draft = new AssistantDraft(id, createdAt, turn.callIds);
+    const event = { type: 'warning', kind: 'anew', detail: detailOf(ending), waitMs: 0 } as const;
+    yield { type: 'message_update', message: draft.snapshot(), event };
+  }
+}
 
+/** Reads one stream to its end. */
+async function* readAnswer(
+  request: ModelRequest,
+  draft: AssistantDraft,
+  turn: ModelTurn,
+): AsyncGenerator<AgentEvent, Ending, void> {
   const stream = openModelStream(request, turn);
   try {
     for (;;) {
       const step = await stream.next();
-      const ending = step.kind === 'cut' ? endingOfCut(turn.scope.cut()) : endingOf(step.event, turn.scope);
-      if (step.kind === 'event' && step.event.type !== 'complete') {
+      if (step.kind === 'cut') return endingOfCut(turn.scope.cut());
+      const ending = endingOf(step.event, turn.scope);
+      if (step.event.type !== 'complete') {
         draft.write(step.event);
-        yield { type: 'message_update', message: draft.snapshot(), event: step.event };
+        // How it failed is told once it is known that it is not asked for anew.
+        if (step.event.type !== 'error')
+          yield { type: 'message_update', message: draft.snapshot(), event: step.event };
       }
-      if (ending === undefined) continue;
-      const { usage, model, end } = ending;
-      const finish = finishOf(ending.finish, draft.snapshot());
-      const stamp = { time: clock.now(), ...(model === undefined ? {} : { model }) };
-      const message = draft.finish(finish, stamp);
-      yield { type: 'message_end', message, ...(usage === undefined ? {} : { usage }) };
-      return { message, finish, ...(end === undefined ? {} : { end }) };
+      if (ending !== undefined) return ending;
+      if (draft.isFull) return { finish: 'max_tokens' };
     }
   } finally {
     stream.close();
   }
+}
+
+async function* finishAnswer(
+  draft: AssistantDraft,
+  { finish: said, usage, model, failure, end }: Ending,
+  { config }: ModelTurn,
+): AsyncGenerator<AgentEvent, Answer, void> {
+  if (failure !== undefined) {
+    const event: ModelEvent = { type: 'error', failure };
+    yield { type: 'message_update', message: draft.snapshot(), event };
+  }
+  const finish = finishOf(said, draft.snapshot());
+  const stamp = { time: config.clock.now(), ...(model === undefined ? {} : { model }) };
+  const message = draft.finish(finish, stamp);
+  yield { type: 'message_end', message, ...(usage === undefined ? {} : { usage }) };
+  return { message, finish, ...(end === undefined ? {} : { end }) };
+}
+
+/**
+ * A whole answer without a word or a call, or a stream that broke before there was either. What broke before
+ * anything came was tried again by the provider already.
+ */
+function cameToNothing(
+  { finish, failure }: Ending,
+  draft: AssistantDraft,
+  { config, scope }: ModelTurn,
+): boolean {
+  const { parts } = draft.snapshot();
+  if (scope.signal.aborted || toolCallsOf(parts).length > 0) return false;
+  const text = textOf(parts);
+  const isEmpty = config.isEmptyAnswer?.(text) ?? false;
+  if (failure === undefined) return isEmpty && (finish === 'end_turn' || finish === 'tool_use');
+  return (isEmpty || isBlank(text)) && failure.retry?.kind === 'later' && !draft.isUntouched;
+}
+
+function detailOf({ failure }: Ending): string {
+  return failure === undefined ? 'the answer was empty' : `${failure.kind}: ${failure.detail}`;
+}
+
+function sumOf(one: Usage | undefined, other: Usage | undefined): Usage | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return {
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
+    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
+  };
 }
 
 /** Some providers say `end_turn` beside calls, or `tool_use` without any: what the answer holds decides. */
@@ -63,8 +142,9 @@ function finishOf(said: FinishReason, { parts }: AgentMessage): FinishReason {
 
 type Ending = {
   readonly finish: FinishReason;
-  readonly usage?: Usage;
+  readonly usage?: Usage | undefined;
   readonly model?: string;
+  readonly failure?: ModelFailure;
   readonly end?: RunEnd;
 };
 
@@ -78,10 +158,11 @@ function endingOf(event: ModelEvent, scope: RunScope): Ending | undefined {
   return { finish: 'error', usage, model, end: { reason: 'model_error', detail: `finish reason ${finish}` } };
 }
 
-function endingOfFailure({ kind, detail }: ModelFailure, scope: RunScope): Ending {
-  if (kind === 'aborted') return endingOfCut(scope.cut());
-  if (kind === 'idle') return endingOfCut('idle');
-  return { finish: 'error', end: { reason: 'model_error', detail: `${kind}: ${detail}` } };
+function endingOfFailure(failure: ModelFailure, scope: RunScope): Ending {
+  const { kind, detail } = failure;
+  if (kind === 'aborted') return { ...endingOfCut(scope.cut()), failure };
+  if (kind === 'idle') return { ...endingOfCut('idle'), failure };
+  return { finish: 'error', failure, end: { reason: 'model_error', detail: `${kind}: ${detail}` } };
 }
 
 function endingOfCut(cut: CutReason | undefined): Ending {

@@ -6,6 +6,7 @@ import type { ToolCallData } from '#contracts/message.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { settle } from './abortable.ts';
+import { readInput } from './call-input.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import type { LoopGuard } from './loop-guard.ts';
@@ -37,6 +38,7 @@ export async function prepareCall(call: ToolCallData, using: Preparation): Promi
   const tool = using.tools.get(call.name);
   if (tool === undefined) return answered(call, `unknown tool: ${call.name}`);
   if (!call.finished) return answered(call, resultText.cutOff);
+  if (call.refusal !== undefined) return answered(call, `not run: ${call.refusal}`);
 
   const parsed = await parseInput(call, tool);
   if (parsed.kind === 'invalid') return answered(call, `invalid input for ${call.name}: ${parsed.problem}`);
@@ -59,8 +61,7 @@ type ParsedInput =
 
 async function parseInput(call: ToolCallData, tool: Tool): Promise<ParsedInput> {
   try {
-    // A call without arguments arrives as no text at all.
-    const raw: unknown = call.input.trim() === '' ? {} : JSON.parse(call.input);
+    const raw = readInput(call.input);
     const prepared = tool.prepareArguments === undefined ? raw : tool.prepareArguments(raw);
     const parsed = await tool.inputSchema.safeParseAsync(prepared);
     if (parsed.success) return { kind: 'valid', input: parsed.data };
@@ -82,7 +83,8 @@ async function askHook(
   if (verdict.kind === 'aborted') return cutText(scope.cut());
   if (verdict.kind === 'failed')
     return `blocked: a check before the call failed (${faultText(verdict.error)})`;
-  return verdict.value.kind === 'block' ? `blocked: ${verdict.value.reason}` : undefined;
+  // A hook is a plugin's: what it gives back may be anything.
+  return verdict.value?.kind === 'block' ? `blocked: ${verdict.value.reason}` : undefined;
 }
 
 type Permission =

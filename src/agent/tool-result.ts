@@ -1,15 +1,20 @@
 // What a tool gives back, made fit for the transcript: bounded, clean, and always there.
 
+import { hostileShape, type ShapeLimits } from '#contracts/hostile-shape.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart, ToolCallData } from '#contracts/message.ts';
 import { fitBytes } from './clean-text.ts';
+import { type FitImage, fitImage } from './fit-image.ts';
 import type { ToolResult } from './loop-config.ts';
 
 /** Longest result text, in bytes of UTF-8, its note about the cut included. */
 export const maxResultBytes = 32 * 1024;
 const maxImages = 8;
-/** Anthropic refuses images above 5 MB. */
-const maxImageBytes = 5 * 1024 * 1024;
+/** Longest metadata, UTF-16 units of its JSON; the longest message that a tool sends fits. */
+const maxMetadataLength = 256 * 1024;
+/** Of how many images are looked at whether they are any. */
+const mostLookedAt = 64;
+const metadataShape: ShapeLimits = { depth: 16, values: 10_000 };
 
 export function errorResult(text: string): ToolResult {
   return { output: { text: fitBytes(text, maxResultBytes) }, isError: true };
@@ -19,8 +24,9 @@ export function errorResult(text: string): ToolResult {
 export function boundResult(result: ToolResult): ToolResult {
   const { output, isError } = result;
   if (typeof output?.text !== 'string') return errorResult('the tool returned no text');
-  const images = output.images ?? [];
-  const kept = images.filter(isFitImage).slice(0, maxImages);
+  // A tool is a plugin's: what it gives back may be anything.
+  const images: readonly unknown[] = Array.isArray(output.images) ? output.images : [];
+  const kept = images.slice(0, mostLookedAt).flatMap(fitOf).slice(0, maxImages);
   const left = images.length - kept.length;
   const note = left === 0 ? '' : `[left out: ${left} images that are too many, too large or no images]\n`;
   const metadata = jsonOrNothing(output.metadata);
@@ -60,15 +66,19 @@ export function resultMessage(
   return { id: stamp.id, role: 'tool', parts: [resultPart, ...imageParts], createdAt: stamp.time };
 }
 
-function isFitImage(image: { readonly mimeType: string; readonly base64: string }): boolean {
-  return /^image\/[\w.+-]+$/.test(image.mimeType) && image.base64.length * 0.75 <= maxImageBytes;
+function fitOf(image: unknown): readonly FitImage[] {
+  const { base64 } = (image ?? {}) as { readonly base64?: unknown };
+  const fit = fitImage(base64);
+  return fit === undefined ? [] : [fit];
 }
 
-/** Metadata is stored as JSON; what cannot be written so (cycles, big integers) is left out. */
+/** Metadata is stored as JSON; what cannot be written so (cycles, big integers, bottomless nesting) is left out. */
 function jsonOrNothing(metadata: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   if (metadata === undefined) return undefined;
   try {
-    return JSON.parse(JSON.stringify(metadata));
+    if (hostileShape(metadata, metadataShape) !== undefined) return undefined;
+    const written = JSON.stringify(metadata);
+    return written.length > maxMetadataLength ? undefined : JSON.parse(written);
   } catch {
     return undefined;
   }

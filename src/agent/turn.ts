@@ -10,7 +10,8 @@ import type { Conversation } from './conversation.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentContext, AgentLoopConfig, BeforeTurn } from './loop-config.ts';
 import type { LoopGuard } from './loop-guard.ts';
-import { type Answer, finishOfCut, type RunEnd, streamAnswer } from './model-turn.ts';
+import { marksFor } from './mend-history.ts';
+import { type Answer, finishOfCut, type Refused, type RunEnd, streamAnswer } from './model-turn.ts';
 import { cutText, resultText } from './result-text.ts';
 import type { RunScope } from './run-scope.ts';
 import { answerUnrun, type BatchOutcome, runToolBatch } from './tool-batch.ts';
@@ -59,7 +60,8 @@ export async function* runTurn(run: Run, plan: TurnPlan): AsyncGenerator<AgentEv
   if (plan.turn === 1) yield* inject(await config.getSteeringMessages(), conversation);
   if (scope.signal.aborted) throw new AbortedError();
 
-  const answer = yield* streamAnswer(await requestOf(run, plan), run);
+  const request = await requestOf(run, plan);
+  const answer = yield* streamAnswer(request, { ...run, mend: (failed) => mend(run, plan, failed) });
   conversation.append(answer.message);
   if (answer.end !== undefined) return yield* endBroken(run, answer, answer.end);
 
@@ -128,6 +130,21 @@ async function requestOf(run: Run, plan: TurnPlan): Promise<ModelRequest> {
     tools: plan.tools === 'offered' ? specs : [],
     ...(thinkingTokens === undefined ? {} : { thinkingTokens }),
   };
+}
+
+/** The request without what it was refused for, on record before it is sent; nothing when there is no such thing. */
+async function mend(
+  run: Run,
+  plan: TurnPlan,
+  { request, failure }: Refused,
+): Promise<ModelRequest | undefined> {
+  const { config, conversation, scope } = run;
+  const marks = marksFor(failure, request.messages, conversation.messages);
+  if (marks.length === 0) return undefined;
+  const { keepMarks } = config;
+  if (keepMarks !== undefined) await orAborted(() => keepMarks(marks), scope.signal);
+  conversation.mark(marks);
+  return await requestOf(run, plan);
 }
 
 /** The answer broke off: its calls get results without running, and the queue stays untouched. */

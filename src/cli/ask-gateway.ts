@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { ParleyError } from '#contracts/errors.ts';
+import { parseJson } from '#contracts/parse-json.ts';
 import type { Config } from '../config/config.ts';
 import { readAddress } from '../server/address-file.ts';
 import { pageAddress } from '../server/page-address.ts';
@@ -94,11 +95,20 @@ type Answer =
   | { readonly kind: 'away' }
   | { readonly kind: 'foreign' };
 
+/** Undefined for what is no JSON: something else may listen there. */
+async function readJson(answer: Response): Promise<unknown> {
+  try {
+    return parseJson(await answer.text());
+  } catch {
+    return undefined;
+  }
+}
+
 async function ask(url: string, token: string): Promise<Answer> {
   try {
     const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
     const answer = await fetch(url, { headers, signal: AbortSignal.timeout(5_000) });
-    const body: unknown = answer.ok ? await answer.json().catch(() => undefined) : undefined;
+    const body: unknown = answer.ok ? await readJson(answer) : undefined;
     return { kind: 'answer', httpStatus: answer.status, body };
   } catch (error) {
     return { kind: isRefused(error) ? 'away' : 'foreign' };

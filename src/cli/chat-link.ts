@@ -2,6 +2,7 @@
  * The client's end of the gateway's socket: connects, connects again when it ends, asks for what was
  * missed, and sends every line until it is acknowledged. The same id makes sending twice harmless.
  */
+
 import { readFile } from 'node:fs/promises';
 import { createConnection, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -13,6 +14,7 @@ import {
   socketPointerSuffix,
 } from '#contracts/client-frames.ts';
 import type { Clock } from '#contracts/clock.ts';
+import { parseJson } from '#contracts/parse-json.ts';
 
 export type ChatLink = {
   /** Kept until acknowledged, over any number of connections. */
@@ -46,7 +48,7 @@ export function createChatLink(options: ChatLinkOptions): ChatLink {
     write({ type: 'hello', conversation: options.conversation, ...(after > 0 ? { after } : {}) });
   };
   const receive = (line: string) => {
-    const frame = serverFrameSchema.parse(JSON.parse(line));
+    const frame = serverFrameSchema.parse(parseJson(line));
     if (frame.type === 'ack' || (frame.type === 'problem' && !frame.retry)) kept.delete(frame.id ?? '');
     options.onFrame(frame);
   };

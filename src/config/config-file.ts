@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { parseJson } from '#contracts/parse-json.ts';
 import { accountNetworks, accountVariable, type NetworkName } from './channel-accounts.ts';
 import type { Problem } from './problem.ts';
 
@@ -29,7 +30,7 @@ export function readConfigFile(named: string | undefined, cwd: string): ConfigFi
 
 function parseText(text: string, path: string): Omit<ConfigFile, 'path'> {
   try {
-    const content: unknown = JSON.parse(text);
+    const content = parseJson(text);
     if (typeof content !== 'object' || content === null || Array.isArray(content)) {
       return { content: {}, problems: [{ where: path, what: 'is not a JSON object; write { … }' }] };
     }

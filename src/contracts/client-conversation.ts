@@ -3,6 +3,7 @@
  * feed it what happens and perform what it answers. Decides what to read from the timeline so that
  * a client misses nothing: events may be lost, so each one only asks for another read.
  */
+
 import {
   type ClientFrame,
   clientFrameSchema,
@@ -11,6 +12,7 @@ import {
   type ProblemFrame,
   type ServerFrame,
 } from './client-frames.ts';
+import { parseJson } from './parse-json.ts';
 import type { TimelineEvent, TimelineItem } from './timeline.ts';
 
 export type ConversationState = {
@@ -140,7 +142,7 @@ type Parsed =
 function parseFrame(text: string): Parsed {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch {
     return { kind: 'problem', frame: problemFrame('invalid_frame', 'Not JSON.') };
   }

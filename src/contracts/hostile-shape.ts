@@ -1,12 +1,31 @@
-const deepest = 64;
+/** How deep JSON from outside may be nested, and how many values it may hold. */
+export type ShapeLimits = { readonly depth: number; readonly values: number };
 
-/** Throws for what no honest JSON of a platform's holds: prototype keys and bottomless nesting. */
-export function refuseHostileShape(value: unknown, depth = 0): void {
-  if (typeof value !== 'object' || value === null) return;
-  if (depth > deepest) throw new Error(`nested deeper than ${deepest}`);
+/** Of whatever no narrower limit is named for: a large group's description of a platform fits in. */
+export const widestShape: ShapeLimits = { depth: 64, values: 1_000_000 };
+
+/** What no honest JSON holds: prototype keys, bottomless nesting, endless lists. Undefined when it is none of them. */
+export function hostileShape(value: unknown, limits: ShapeLimits = widestShape): string | undefined {
+  return look(value, { depth: 0, left: limits.values }, limits);
+}
+
+/** Throws for it. */
+export function refuseHostileShape(value: unknown, limits: ShapeLimits = widestShape): void {
+  const problem = hostileShape(value, limits);
+  if (problem !== undefined) throw new Error(problem);
+}
+
+function look(value: unknown, at: { depth: number; left: number }, limits: ShapeLimits): string | undefined {
+  at.left -= 1;
+  if (at.left < 0) return `holds more than ${limits.values} values`;
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (at.depth >= limits.depth) return `nested deeper than ${limits.depth} levels`;
+  at.depth += 1;
   for (const key of Object.keys(value)) {
-    if (key === '__proto__' || key === 'constructor' || key === 'prototype')
-      throw new Error(`holds the key ${key}`);
-    refuseHostileShape((value as Record<string, unknown>)[key], depth + 1);
+    if (key === '__proto__' || key === 'constructor' || key === 'prototype') return `holds the key ${key}`;
+    const problem = look((value as Record<string, unknown>)[key], at, limits);
+    if (problem !== undefined) return problem;
   }
+  at.depth -= 1;
+  return undefined;
 }

@@ -7,8 +7,16 @@ export type AgentMessage = {
   readonly parts: readonly MessagePart[];
   /** The model that wrote it; absent on other roles. */
   readonly model?: string;
+  /** Set once a request was refused for it: what of it no request holds any more. */
+  readonly unsendable?: Unsendable;
   readonly createdAt: number;
 };
+
+/**
+ * What of a message is left out of requests, each with what stands before it: its thinking; its images, the
+ * arguments of its calls and their results; its text. The store keeps it all.
+ */
+export type Unsendable = 'thinking' | 'content' | 'text';
 
 /** A row of the transcript. */
 export type TranscriptMessage = AgentMessage & {
@@ -34,6 +42,8 @@ export type ToolCallData = {
   readonly input: string;
   /** False while the model is still writing the call, or when it was cut off. */
   readonly finished: boolean;
+  /** Why the arguments were not kept: `input` is then `{}`, and the call never runs. */
+  readonly refusal?: string;
 };
 
 export type ToolResultData = {

@@ -88,10 +88,13 @@ export type ModelEvent =
       readonly usage: Usage;
       readonly model: string;
     }
-  /** Something worth telling, the stream goes on: a retry, a fallback model. */
+  /**
+   * Something worth telling, the stream goes on: a retry, a fallback model. `anew`: the answer so far counts
+   * for nothing, and the model is asked once more.
+   */
   | {
       readonly type: 'warning';
-      readonly kind: 'retrying' | 'fallback';
+      readonly kind: 'retrying' | 'fallback' | 'anew';
       readonly detail: string;
       readonly waitMs: number;
     }
@@ -105,13 +108,26 @@ export type Usage = {
 };
 
 export type ModelFailure = {
-  readonly kind: 'aborted' | 'idle' | 'unauthorised' | 'overloaded' | 'overflow' | 'refused' | 'failed';
+  readonly kind:
+    | 'aborted'
+    | 'idle'
+    | 'unauthorised'
+    | 'overloaded'
+    | 'overflow'
+    | 'refused'
+    /** The request could not be made, or was refused, for what stands in its messages. */
+    | 'unsendable'
+    | 'failed';
   /** For the log and the owner; the person gets a fixed line. Holds no secret. */
   readonly detail: string;
   /** Whether the same request may succeed later. Absent: never. Only good before the first token. */
   readonly retry?: RetryAdvice;
   /** The wait is for a limit of this account's own: that other calls succeed says nothing about it. */
   readonly isOwnLimit?: boolean;
+  /** Of `unsendable`: which message of the request it is, when that is known. */
+  readonly messageIndex?: number;
+  /** Of `unsendable`: the request never left this process. */
+  readonly isLocal?: true;
 };
 
 export type ModelAnswer = { readonly text: string; readonly usage: Usage; readonly model: string };

@@ -1,9 +1,10 @@
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { buffer, text } from 'node:stream/consumers';
 
 /** A connection that does not stand after this long is given up: nothing was sent over it, ms. */
 const connectTimeoutMs = 10_000;
+/** Longest body that is read into memory, bytes; files are streamed. */
+const maxBodyBytes = 64 * 1024 * 1024;
 
 /**
  * `fetch` for what Parley says most: a short text there, JSON or a stream of text back. It goes straight
@@ -72,14 +73,27 @@ function responseOf(answer: IncomingMessage, url: URL): Response {
     redirected: false,
     headers: headersOf(answer),
     body: answer,
-    text: () => text(answer),
-    json: async () => JSON.parse(await text(answer)),
-    arrayBuffer: async () => new Uint8Array(await buffer(answer)).buffer,
-    blob: async () => new Blob([await buffer(answer)]),
-    bytes: async () => new Uint8Array(await buffer(answer)),
+    text: async () => (await bufferOf(answer)).toString(),
+    // Its shape is for the reader to judge: one hostile event must not take the others of its answer along.
+    json: async () => JSON.parse((await bufferOf(answer)).toString()),
+    arrayBuffer: async () => new Uint8Array(await bufferOf(answer)).buffer,
+    blob: async () => new Blob([new Uint8Array(await bufferOf(answer))]),
+    bytes: async () => new Uint8Array(await bufferOf(answer)),
   };
   // Nothing that calls this asks for clone() or formData().
   return response as unknown as Response;
+}
+
+async function bufferOf(answer: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer) {
+    bytes += chunk.length;
+    // Leaving the loop ends the connection.
+    if (bytes > maxBodyBytes) throw new TypeError(`the answer is longer than ${maxBodyBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }
 
 function headersOf({ rawHeaders }: IncomingMessage): Headers {

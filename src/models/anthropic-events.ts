@@ -30,13 +30,16 @@ export class EventReader {
   #usage = noUsage;
   #model = '';
   #stop: Stop | undefined;
+  /** Whole blocks that say or ask something, and whether one of them asks for nothing in particular. */
+  #saidBlocks = 0;
+  #hasBareCall = false;
 
   /** The model events of one stream event. After `complete` or `error` the answer is over. */
   read(event: RawMessageStreamEvent): readonly ModelEvent[] {
     switch (event.type) {
       case 'message_start':
-        this.#model = event.message.model;
-        this.#usage = mergeUsage(this.#usage, event.message.usage);
+        this.#model = textIn(event.message?.model);
+        this.#usage = mergeUsage(this.#usage, event.message?.usage);
         return [];
       case 'content_block_start':
         return this.#startBlock(event);
@@ -56,22 +59,35 @@ export class EventReader {
     }
   }
 
+  /**
+   * What the answer is when its stream breaks off here. Between two blocks nothing is missing that was begun:
+   * only its count of tokens, and why it stopped. Undefined when it is not whole.
+   */
+  endHere(): ModelEvent | undefined {
+    if (this.#stop !== undefined) return this.#finish();
+    // Without a stop reason it cannot be told from a call that was cut off before its arguments.
+    const isWhole = this.#blocks.size === 0 && this.#saidBlocks > 0 && !this.#hasBareCall;
+    return isWhole ? this.#finish() : undefined;
+  }
+
   #startBlock({ index, content_block: block }: RawContentBlockStartEvent): readonly ModelEvent[] {
-    switch (block.type) {
+    switch (block?.type) {
       case 'text':
         this.#blocks.set(index, { kind: 'text' });
         return [
           { type: 'content_start' },
-          ...(block.text === '' ? [] : [{ type: 'content_delta', text: block.text } as const]),
+          ...(textIn(block.text) === ''
+            ? []
+            : [{ type: 'content_delta', text: textIn(block.text) } as const]),
         ];
       case 'tool_use':
-        this.#blocks.set(index, { kind: 'tool', id: block.id, hasInput: false });
-        return [{ type: 'tool_use_start', id: block.id, name: block.name }];
+        this.#blocks.set(index, { kind: 'tool', id: textIn(block.id), hasInput: false });
+        return [{ type: 'tool_use_start', id: textIn(block.id), name: textIn(block.name) }];
       case 'thinking':
         this.#blocks.set(index, { kind: 'thinking', signature: '' });
         return [];
       case 'redacted_thinking':
-        return [{ type: 'thinking_delta', thinking: '', signature: `${REDACTED}${block.data}` }];
+        return [{ type: 'thinking_delta', thinking: '', signature: `${REDACTED}${textIn(block.data)}` }];
       default:
         this.#blocks.set(index, { kind: 'other' });
         return [];
@@ -80,16 +96,16 @@ export class EventReader {
 
   #readDelta({ index, delta }: RawContentBlockDeltaEvent): readonly ModelEvent[] {
     const block = this.#blocks.get(index);
-    switch (delta.type) {
+    switch (delta?.type) {
       case 'text_delta':
-        return [{ type: 'content_delta', text: delta.text }];
+        return [{ type: 'content_delta', text: textIn(delta.text) }];
       case 'thinking_delta':
-        return [{ type: 'thinking_delta', thinking: delta.thinking }];
+        return [{ type: 'thinking_delta', thinking: textIn(delta.thinking) }];
       case 'signature_delta':
-        if (block?.kind === 'thinking') block.signature += delta.signature;
+        if (block?.kind === 'thinking') block.signature += textIn(delta.signature);
         return [];
       case 'input_json_delta':
-        if (block?.kind !== 'tool' || delta.partial_json === '') return [];
+        if (block?.kind !== 'tool' || textIn(delta.partial_json) === '') return [];
         block.hasInput = true;
         return [{ type: 'tool_use_delta', id: block.id, json: delta.partial_json }];
       default:
@@ -100,6 +116,8 @@ export class EventReader {
   #endBlock(index: number): readonly ModelEvent[] {
     const block = this.#blocks.get(index);
     this.#blocks.delete(index);
+    if (block?.kind === 'text' || block?.kind === 'tool') this.#saidBlocks += 1;
+    if (block?.kind === 'tool' && !block.hasInput) this.#hasBareCall = true;
     switch (block?.kind) {
       case 'text':
         return [{ type: 'content_stop' }];
@@ -124,8 +142,19 @@ export class EventReader {
   }
 }
 
-function stopOf({ stop_reason, stop_details }: RawMessageDeltaEvent['delta']): Stop {
-  return { reason: stop_reason, category: stop_details?.category ?? 'unnamed' };
+/** `delta` is typed by the platform's own word; a compatible server may leave out what it likes. */
+function stopOf(delta: Partial<RawMessageDeltaEvent['delta']> | undefined): Stop {
+  return { reason: delta?.stop_reason ?? null, category: delta?.stop_details?.category ?? 'unnamed' };
+}
+
+/** The same for what should be text. */
+function textIn(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** And for what should be a count. */
+function countIn(value: unknown, known: number): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : known;
 }
 
 export function finishOf(reason: StopReason | null): FinishReason {
@@ -142,11 +171,11 @@ export function finishOf(reason: StopReason | null): FinishReason {
 }
 
 /** Later numbers are cumulative; absent ones leave what was known. */
-export function mergeUsage(known: Usage, wire: WireUsage | MessageDeltaUsage): Usage {
+export function mergeUsage(known: Usage, wire: WireUsage | MessageDeltaUsage | undefined): Usage {
   return {
-    inputTokens: wire.input_tokens ?? known.inputTokens,
-    outputTokens: wire.output_tokens,
-    cacheReadTokens: wire.cache_read_input_tokens ?? known.cacheReadTokens,
-    cacheWriteTokens: wire.cache_creation_input_tokens ?? known.cacheWriteTokens,
+    inputTokens: countIn(wire?.input_tokens, known.inputTokens),
+    outputTokens: countIn(wire?.output_tokens, known.outputTokens),
+    cacheReadTokens: countIn(wire?.cache_read_input_tokens, known.cacheReadTokens),
+    cacheWriteTokens: countIn(wire?.cache_creation_input_tokens, known.cacheWriteTokens),
   };
 }

@@ -1,7 +1,8 @@
 /**
  * What an error of the API means: for the loop (a ModelFailure), and for the keys (whether another key
- * could do). Decided by status, error type and error code; by message text only for the two cases the
- * platform tells no other way: a prompt that is too long, and a credit balance that is too low.
+ * could do). Decided by status, error type and error code; by message text only for the three cases the
+ * platform tells no other way: a prompt that is too long, a credit balance that is too low, and a message
+ * of the conversation that it does not take.
  */
 import type { APIError } from '@anthropic-ai/sdk';
 import type { RetryAdvice } from '#contracts/errors.ts';
@@ -35,12 +36,24 @@ export function faultOf(error: APIError, keys: readonly string[]): ApiFault {
     const isOwnLimit = error.status === 429 && retry.afterMs !== undefined;
     return { failure: { kind: 'overloaded', detail, retry, ...(isOwnLimit && { isOwnLimit }) }, isAboutKey };
   }
+  const unsendable = unsendableIn(error);
+  if (unsendable !== undefined) return { failure: { ...unsendable, detail }, isAboutKey };
   return { failure: { kind: 'failed', detail }, isAboutKey };
 }
 
 function isTooLong(error: APIError): boolean {
   if (error.status === 413) return true;
   return error.status === 400 && /prompt is too long|exceed context limit/i.test(error.apiMessage ?? '');
+}
+
+/** What a refusal of the conversation begins with; the platform names the message by its index, if it does. */
+const aboutMessages = /^(?:messages\b|could not process image|the request body is not valid json)/i;
+
+function unsendableIn({ status, apiMessage }: APIError): Omit<ModelFailure, 'detail'> | undefined {
+  const said = apiMessage ?? '';
+  if (status !== 400 || !aboutMessages.test(said)) return undefined;
+  const index = /^messages\.(\d{1,6})\b/i.exec(said)?.[1];
+  return index === undefined ? { kind: 'unsendable' } : { kind: 'unsendable', messageIndex: Number(index) };
 }
 
 function concernsKey(error: APIError): boolean {

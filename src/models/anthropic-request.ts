@@ -12,6 +12,7 @@ import type {
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages/messages';
 import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
+import { isBlank } from '../agent/clean-text.ts';
 import type { ClaudeModel } from './claude-models.ts';
 
 export type AnthropicRequest = {
@@ -108,7 +109,7 @@ function canResumeThinking(messages: readonly LlmMessage[]): boolean {
 }
 
 function toSystem(blocks: ModelRequest['system']): TextBlockParam[] {
-  const filled = blocks.filter((block) => block.text.trim() !== '');
+  const filled = blocks.filter((block) => !isBlank(block.text));
   const lastStable = filled.findLastIndex((block) => block.isStable);
   return filled.map((block, index) => ({
     type: 'text',
@@ -209,5 +210,5 @@ function toInput(input: unknown): Record<string, unknown> {
 
 /** Text blocks must hold more than white space. */
 function toText(text: string): TextBlockParam[] {
-  return text.trim() === '' ? [] : [{ type: 'text', text }];
+  return isBlank(text) ? [] : [{ type: 'text', text }];
 }

@@ -20,22 +20,29 @@ export function createAnthropicProvider(options: AnthropicOptions): LlmProvider 
   const model = claudeModel(options.model);
   const clients = new AnthropicClients(options);
 
-  async function failureOf(error: unknown, signal: AbortSignal): Promise<ModelFailure> {
+  /** `phase`: until the request is on its way a fault is our own, and the same a second time. */
+  async function failureOf(
+    error: unknown,
+    { signal, phase }: { readonly signal: AbortSignal; readonly phase: 'asking' | 'reading' },
+  ): Promise<ModelFailure> {
     if (signal.aborted) return aborted;
-    return (await clients.faultIn(error))?.failure ?? brokenStream(error);
+    const known = (await clients.faultIn(error))?.failure;
+    return known ?? (phase === 'reading' ? brokenStream(error) : unbuilt(error));
   }
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     if (signal.aborted) return yield { type: 'error', failure: aborted };
     const connection = openConnection(signal);
+    let phase: 'asking' | 'reading' = 'asking';
     try {
       const { params, headers } = toAnthropicRequest(request, model);
       const events = await clients.call((client) =>
         client.messages.create({ ...params, stream: true }, { headers, signal: connection.signal }),
       );
+      phase = 'reading';
       yield* translate(events[Symbol.asyncIterator](), connection);
     } catch (error) {
-      yield { type: 'error', failure: await failureOf(error, signal) };
+      yield { type: 'error', failure: await failureOf(error, { signal, phase }) };
     } finally {
       connection.close();
     }
@@ -50,7 +57,7 @@ export function createAnthropicProvider(options: AnthropicOptions): LlmProvider 
       return answerIn(message);
     } catch (error) {
       if (error instanceof ParleyError) throw error;
-      throw failureError(await failureOf(error, signal), error);
+      throw failureError(await failureOf(error, { signal, phase: 'asking' }), error);
     }
   }
 
@@ -75,8 +82,16 @@ async function* translate(
   connection: Connection,
 ): AsyncGenerator<ModelEvent> {
   const reader = new EventReader();
-  for (let step = await events.next(); step.done !== true; step = await events.next()) {
-    for (const event of reader.read(step.value)) {
+  for (;;) {
+    const step = await nextOf(events);
+    if (step.kind !== 'event') {
+      // An answer that is whole is worth more than how its connection ended.
+      const last = connection.signal.aborted || isToldBy(step) ? undefined : reader.endHere();
+      if (last !== undefined) return yield last;
+      if (step.kind === 'broken') throw step.error;
+      return yield { type: 'error', failure: connection.signal.aborted ? aborted : cutOff };
+    }
+    for (const event of reader.read(step.event)) {
       if (event.type !== 'complete' && event.type !== 'error') {
         yield event;
         continue;
@@ -87,7 +102,26 @@ async function* translate(
       return yield event;
     }
   }
-  yield { type: 'error', failure: connection.signal.aborted ? aborted : cutOff };
+}
+
+type Step =
+  | { readonly kind: 'event'; readonly event: RawMessageStreamEvent }
+  | { readonly kind: 'over' }
+  | { readonly kind: 'broken'; readonly error: unknown };
+
+async function nextOf(events: AsyncIterator<RawMessageStreamEvent>): Promise<Step> {
+  try {
+    const step = await events.next();
+    return step.done === true ? { kind: 'over' } : { kind: 'event', event: step.value };
+  } catch (error) {
+    return { kind: 'broken', error };
+  }
+}
+
+/** The platform itself said that the answer failed: an `error` event, not a broken connection. */
+function isToldBy(step: Exclude<Step, { kind: 'event' }>): boolean {
+  const { error } = step.kind === 'broken' ? (step.error as { error?: unknown }) : { error: undefined };
+  return typeof error === 'object' && error !== null;
 }
 
 const aborted: ModelFailure = { kind: 'aborted', detail: 'aborted' };
@@ -102,4 +136,10 @@ const cutOff: ModelFailure = {
 function brokenStream(error: unknown): ModelFailure {
   const name = error instanceof Error ? error.name : 'unknown error';
   return { kind: 'failed', detail: `the stream broke: ${name}, ${causeOf(error)}`, retry: { kind: 'later' } };
+}
+
+/** Thrown while the request was being made: the SDK wraps everything that the network does. */
+function unbuilt(error: unknown): ModelFailure {
+  const what = error instanceof Error ? `${error.name}: ${error.message.slice(0, 200)}` : 'unknown error';
+  return { kind: 'unsendable', detail: `the request could not be made: ${what}`, isLocal: true };
 }

@@ -8,6 +8,7 @@ const codes: Record<ModelFailure['kind'], ErrorCode> = {
   overloaded: 'model_overloaded',
   overflow: 'model_overflow',
   refused: 'model_refused',
+  unsendable: 'model_failed',
   failed: 'model_failed',
 };
 

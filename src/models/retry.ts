@@ -32,14 +32,20 @@ export type NextTry =
   | { readonly kind: 'fallback' }
   | { readonly kind: 'end' };
 
+/** The same request fares no better a second time, nor with another model. */
+const lastingKinds: ReadonlySet<ModelFailure['kind']> = new Set([
+  'aborted',
+  'overflow',
+  'refused',
+  'unsendable',
+]);
+
 /** What follows the n-th failed try (from 1) of one model. Pure. */
 export function nextTry(
   failure: ModelFailure,
   state: { readonly tried: number; readonly hasFallback: boolean; readonly random: number },
 ): NextTry {
-  if (failure.kind === 'aborted' || failure.kind === 'overflow' || failure.kind === 'refused') {
-    return { kind: 'end' };
-  }
+  if (lastingKinds.has(failure.kind)) return { kind: 'end' };
   const tries = state.hasFallback ? TRIES_BEFORE_FALLBACK : TRIES;
   if (failure.retry?.kind === 'later' && state.tried < tries) {
     const waitMs = waitOf(failure.retry.afterMs, state.tried, state.random);

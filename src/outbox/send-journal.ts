@@ -1,5 +1,6 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import type { Log } from '#contracts/log.ts';
+import { parseJson } from '#contracts/parse-json.ts';
 import type { EarlierSends } from '../store/boots.ts';
 
 /**
@@ -72,7 +73,7 @@ export function readSendJournal(path: string): EarlierSends | undefined {
   if (machine === undefined) return undefined;
   try {
     const [head = '', ...lines] = readFileSync(path, 'utf8').split('\n');
-    const written = JSON.parse(head) as { readonly machine?: unknown; readonly holder?: unknown };
+    const written = parseJson(head) as { readonly machine?: unknown; readonly holder?: unknown };
     if (written.machine !== machine || typeof written.holder !== 'string') return undefined;
     const begun = new Set<string>();
     for (const line of lines) {

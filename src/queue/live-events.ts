@@ -2,10 +2,12 @@
  * What the processes tell each other, by Redis. For speed only: any of it may be lost, and the store says
  * the same a moment later. Whoever can write to Redis can make a process look, and show a page a draft.
  */
+
 import { z } from 'zod';
 import { spans, timelineEvent } from '#contracts/client-frames.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
+import { parseJson } from '#contracts/parse-json.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { RedisConnections } from '../redis/connection.ts';
@@ -107,7 +109,7 @@ function readLetter(
 ): { readonly from: string; readonly events: readonly LiveEvent[] } | undefined {
   try {
     // Its ids were made of their brands by the process that wrote them.
-    return letter.parse(JSON.parse(message)) as unknown as ReturnType<typeof readLetter>;
+    return letter.parse(parseJson(message)) as unknown as ReturnType<typeof readLetter>;
   } catch {
     return undefined;
   }

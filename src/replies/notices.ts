@@ -14,8 +14,12 @@ const english = {
   modelBusy: 'The model is busy right now. I keep trying.',
   modelUnavailable: 'I cannot reach the model at the moment. Please try again later.',
   modelFailed: 'The model could not take this request. My owner finds the reason in the log.',
+  modelUnsendable: "I couldn't send this conversation to the model. Send /new to start a fresh one.",
   modelOverflow: 'This conversation has grown too long for the model. /new begins a fresh one.',
   modelDeclined: 'The model declined to answer that.',
+  answerEmpty: 'The model returned an empty answer twice. Please ask again.',
+  answerCut: 'My answer was cut off at its length limit. Ask me to continue.',
+  answerCutEmpty: 'I reached the length limit before I could answer. Please ask for less at once.',
   loopGuard: 'I kept repeating the same step, so I stopped.',
   turnLimit: 'That took more steps than I may take at once, so I stopped.',
   queueWaiting: 'Got it. I will get to this after what I am working on.',
@@ -140,6 +144,11 @@ const german: Partial<Notices> = {
   restartGaveUp:
     'Entschuldigung, ich wurde dabei dreimal unterbrochen und habe aufgegeben. Bitte sende es noch einmal.',
   modelBusy: 'Das Modell ist gerade ausgelastet. Ich versuche es weiter.',
+  answerEmpty: 'Das Modell hat zweimal leer geantwortet. Bitte frag noch einmal.',
+  answerCut: 'Meine Antwort wurde an der Höchstlänge abgeschnitten. Sag mir, dass ich fortfahren soll.',
+  answerCutEmpty:
+    'Ich habe die Höchstlänge erreicht, bevor ich antworten konnte. Bitte frag nach weniger auf einmal.',
+  modelUnsendable: 'Ich konnte dieses Gespräch nicht an das Modell senden. Sende /new für ein neues.',
   modelUnavailable: 'Ich erreiche das Modell gerade nicht. Bitte versuche es später noch einmal.',
   queueWaiting: 'Verstanden. Das kommt nach dem, woran ich gerade arbeite.',
   queueFull:

@@ -3,6 +3,7 @@
  * fallback, shape, threading. Pure. Judged per answer: receipts start anew after each.
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
+import { plainText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import { messageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
@@ -10,6 +11,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { chunkFormatted } from './chunk.ts';
 import { confirmedSends, judgeRepeat, type SendReceipt, withoutSentMedia } from './dedupe.ts';
 import { shapeFallback } from './fallback.ts';
+import { isInvisible } from './invisible.ts';
 import { formatMarkdown } from './markdown.ts';
 import type { Notices } from './notices.ts';
 import { sanitizeOutbound } from './sanitize.ts';
@@ -19,6 +21,8 @@ import type { SilenceContext } from './silence-grammar.ts';
 export type ReplyInput = {
   /** The final assistant text, as the model wrote it. */
   readonly text: string;
+  /** It reached its length limit. */
+  readonly isCut?: boolean;
   /** Files that go out with the answer, whatever becomes of the text. */
   readonly media?: readonly ReplyMedia[];
   /** The last tool of the run that failed, if one did. */
@@ -41,14 +45,26 @@ export type ReplyMedia = { readonly path: string; readonly mimeType: string; rea
 /** Which parts of an answer quote the message they answer. */
 export type ReplyToMode = 'off' | 'first' | 'all';
 
-export type ReplyPart = { readonly content: OutboundContent; readonly replyTo?: MessageId };
+export type ReplyPart = {
+  readonly content: OutboundContent;
+  readonly replyTo?: MessageId;
+  /** Parley says it, not the agent. */
+  readonly isNotice?: true;
+};
 
 export type ReplyPlan =
   /** The agent chose to send nothing. Never replaced by anything. */
   | { readonly kind: 'silent' }
-  | { readonly kind: 'suppressed'; readonly reason: 'repeats' | 'acknowledges' | 'media-sent' | 'empty' }
-  | { readonly kind: 'send'; readonly parts: readonly ReplyPart[] }
-  | { readonly kind: 'fallback'; readonly parts: readonly ReplyPart[] };
+  /** A tool has said it already. */
+  | {
+      readonly kind: 'suppressed';
+      readonly reason: 'repeats' | 'acknowledges' | 'media-sent' | 'already-sent';
+    }
+  | { readonly kind: 'send'; readonly parts: readonly ReplyPart[]; readonly isCut?: true }
+  /** The agent has said nothing, and has not chosen to. */
+  | { readonly kind: 'fallback'; readonly why: Failing; readonly parts: readonly ReplyPart[] };
+
+export type Failing = 'tool failed' | 'empty answer' | 'cut off before an answer' | 'internal';
 
 type Decided =
   | { readonly kind: 'text'; readonly text: string }
@@ -59,10 +75,14 @@ export function shapeReply(input: ReplyInput): ReplyPlan {
   const decided = decideText(text, input);
   const media = withoutSentMedia(input.media ?? [], input.receipts, input.route);
   const contents = [
-    ...(decided.kind === 'text' ? shapeText(decided.text, input.capabilities) : []),
+    ...(decided.kind === 'text' ? shapeText(decided.text, input.capabilities).filter(isVisible) : []),
     ...media.map((file): OutboundContent => ({ kind: 'media', ...file })),
   ];
-  if (contents.length > 0) return { kind: 'send', parts: threadParts(contents, input, replyTag) };
+  if (contents.length > 0) {
+    const parts = threadParts(contents, input, replyTag);
+    if (!input.isCut) return { kind: 'send', parts };
+    return { kind: 'send', parts: [...parts, cutLine(input.notices)], isCut: true };
+  }
   if (decided.kind !== 'text') return decided;
   return planNothingLeft(input);
 }
@@ -71,13 +91,19 @@ export function shapeReply(input: ReplyInput): ReplyPlan {
 export function shapeInternalFailure(
   input: Pick<ReplyInput, 'route' | 'chatKind' | 'capabilities' | 'notices' | 'replyToMode'>,
   notice?: string,
-): ReplyPlan {
+): Extract<ReplyPlan, { kind: 'fallback' }> {
   const { replyTo } = input.route;
   const content = shapeFallback(notice === undefined ? { kind: 'internal' } : { kind: 'internal', notice }, {
     ...input,
     ...(replyTo === undefined ? {} : { replyTo }),
   });
-  return { kind: 'fallback', parts: threadParts([content], input) };
+  return { kind: 'fallback', why: 'internal', parts: threadParts([content], input) };
+}
+
+/** Whether a person would see nothing of this answer, though the agent has not chosen to be silent. */
+export function isEmptyAnswer(text: string, context: SilenceContext): boolean {
+  const silence = judgeSilence(sanitizeOutbound(text).text, context);
+  return silence.kind === 'visible' && isInvisible(silence.text);
 }
 
 function decideText(text: string, input: ReplyInput): Decided {
@@ -92,9 +118,21 @@ function planNothingLeft(input: ReplyInput): ReplyPlan {
   const wasSent = confirmedSends(input.receipts, input.route).length > 0;
   if (input.toolFailure && !wasSent) {
     const content = shapeFallback({ kind: 'tool', tool: input.toolFailure.tool }, input);
-    return { kind: 'fallback', parts: threadParts([content], input) };
+    return { kind: 'fallback', why: 'tool failed', parts: threadParts([content], input) };
   }
-  return { kind: 'suppressed', reason: input.media?.length ? 'media-sent' : 'empty' };
+  if (input.media?.length) return { kind: 'suppressed', reason: 'media-sent' };
+  if (wasSent) return { kind: 'suppressed', reason: 'already-sent' };
+  const { answerCutEmpty, answerEmpty } = input.notices;
+  const { parts } = shapeInternalFailure(input, input.isCut ? answerCutEmpty : answerEmpty);
+  return { kind: 'fallback', why: input.isCut ? 'cut off before an answer' : 'empty answer', parts };
+}
+
+function isVisible(content: OutboundContent): boolean {
+  return content.kind !== 'text' || !isInvisible(content.text.text);
+}
+
+function cutLine({ answerCut }: Notices): ReplyPart {
+  return { content: { kind: 'text', text: plainText(answerCut) }, isNotice: true };
 }
 
 function shapeText(text: string, capabilities: Pick<Capabilities, 'text'>): readonly OutboundContent[] {

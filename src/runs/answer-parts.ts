@@ -18,10 +18,10 @@ export function answerParts(
   if (plan.kind === 'silent' || plan.kind === 'suppressed') return removal;
   const { replyTo: _, ...bare } = route;
   const parts = plan.parts.map(
-    ({ content, replyTo }): ReplyPart => ({
+    ({ content, replyTo, isNotice }): ReplyPart => ({
       route: replyTo === undefined ? bare : { ...bare, replyTo },
       content,
-      purpose: plan.kind === 'send' ? 'reply' : 'notice',
+      purpose: plan.kind === 'send' && !isNotice ? 'reply' : 'notice',
     }),
   );
   const [first, ...rest] = parts;
@@ -48,16 +48,16 @@ function platformId({ messageId }: LivePreview): MessageId {
 export function outcomeOf(plan: ReplyPlan): { readonly outcome: Outcome; readonly outcomeReason?: string } {
   switch (plan.kind) {
     case 'send':
-      return { outcome: 'answered' };
+      return plan.isCut
+        ? { outcome: 'answered', outcomeReason: 'cut off at its length limit' }
+        : { outcome: 'answered' };
     case 'silent':
       return { outcome: 'silent' };
     case 'suppressed':
-      // The message tool has answered, or there was nothing to say.
-      return plan.reason === 'empty'
-        ? { outcome: 'silent', outcomeReason: 'empty' }
-        : { outcome: 'answered', outcomeReason: plan.reason };
+      // A tool has answered.
+      return { outcome: 'answered', outcomeReason: plan.reason };
     case 'fallback':
-      return { outcome: 'failed', outcomeReason: 'tool failed' };
+      return { outcome: 'failed', outcomeReason: plan.why };
     default:
       return plan satisfies never;
   }

@@ -40,6 +40,8 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
     case 'failed':
       // A stream that broke off may go well the next time; a request that was refused will not.
       return retry?.kind === 'later' ? notices.modelUnavailable : notices.modelFailed;
+    case 'unsendable':
+      return notices.modelUnsendable;
     case 'overflow':
       return notices.modelOverflow;
     case 'refused':

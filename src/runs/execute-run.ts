@@ -13,9 +13,11 @@ import type { Tool, ToolRun } from '#contracts/tool.ts';
 import { isCounted } from '../agent/call-pairs.ts';
 import { createConverter } from '../agent/convert.ts';
 import { fitContext } from '../agent/fit-context.ts';
+import { fitImageBytes } from '../agent/fit-image.ts';
 import { agentLoopContinue } from '../agent/loop.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
 import type { Notices } from '../replies/notices.ts';
+import { isEmptyAnswer } from '../replies/reply-pipeline.ts';
 import type { Store } from '../store/command.ts';
 import type { Effects } from '../store/intake/proposal.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
@@ -248,6 +250,8 @@ async function runLoop(
     stream: (request, abort) => model.stream(request, abort),
     transformContext: async (all) => fitContext(all, windowFor(model)),
     convertToLlm: createConverter({ loadImage }),
+    isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
+    keepMarks: (marks) => recorder.keepMarks(marks),
     getSteeringMessages: () => recorder.steering(),
     // The commit of the last turn has closed the run or taken what extends it: nothing is left to ask.
     getFollowUpMessages: async () => [],
@@ -281,25 +285,11 @@ function windowFor(model: LlmProvider): number {
   return Math.min(200_000, model.model().contextWindow - reserveTokens);
 }
 
-/** Above this an image is left out of the request: Anthropic refuses more than 5 MB. */
-const maxImageBytes = 5_000_000;
-
 async function loadImage(path: string) {
   try {
-    const bytes = await readFile(path);
-    const mimeType = imageType(bytes);
-    if (!mimeType || bytes.length > maxImageBytes) return undefined;
-    return { mimeType, base64: bytes.toString('base64') };
+    return fitImageBytes(await readFile(path));
   } catch {
     // A file that upkeep has removed: the text beside it still names it.
     return undefined;
   }
-}
-
-function imageType(bytes: Buffer): string | undefined {
-  const head = bytes.subarray(0, 12).toString('latin1');
-  if (head.startsWith('\x89PNG')) return 'image/png';
-  if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg';
-  if (head.startsWith('GIF8')) return 'image/gif';
-  return head.startsWith('RIFF') && head.slice(8) === 'WEBP' ? 'image/webp' : undefined;
 }

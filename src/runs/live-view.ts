@@ -16,6 +16,8 @@ export interface LiveView {
   toolStarted(name: string): void;
   /** The model has ended: waits for what is in flight and says which message stands there, if any. */
   settle(): Promise<LivePreview | undefined>;
+  /** The answer so far counts for nothing and is written anew. */
+  anew(): void;
   /** A new answer begins; the preview message was taken over by the last one. */
   next(): void;
   /** Typing and previews end now. */
@@ -44,6 +46,7 @@ export function createBlindView(standing?: LivePreview): LiveView {
   return {
     push: () => undefined,
     toolStarted: () => undefined,
+    anew: () => undefined,
     settle: async () => left,
     next: () => {
       left = undefined;
@@ -96,6 +99,10 @@ class RunView implements LiveView {
     this.#text.toolStarted(name);
     this.#isSettled = false;
     this.#schedule();
+  }
+
+  anew(): void {
+    this.#text.reset();
   }
 
   async settle(): Promise<LivePreview | undefined> {

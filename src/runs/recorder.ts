@@ -8,30 +8,24 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { transcriptId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import {
-  type AgentMessage,
-  finishReasonOf,
-  type ToolCallData,
-  textOf,
-  toolCallsOf,
-} from '#contracts/message.ts';
+import { type AgentMessage, finishReasonOf, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure, Usage } from '#contracts/model.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
-import type { Outcome } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
+import type { Mark } from '../agent/mend-history.ts';
 import { resultMessage } from '../agent/tool-result.ts';
 import { costOf } from '../models/cost.ts';
 import { lookUpPrices } from '../models/prices.ts';
-import type { SendReceipt } from '../replies/dedupe.ts';
+import { confirmedSends, type SendReceipt } from '../replies/dedupe.ts';
 import type { Notices } from '../replies/notices.ts';
-import { type ReplyToMode, shapeInternalFailure, shapeReply } from '../replies/reply-pipeline.ts';
+import type { ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { Store } from '../store/command.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/deliver.ts';
 import type { Effects } from '../store/intake/proposal.ts';
 import type { AssistantImage, ModelCall } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneNext } from '../store/lanes/close-run.ts';
-import { type Answer, commitAnswer, endRun, type ReplyPart } from '../store/lanes/commit-answer.ts';
+import { type Answer, commitAnswer, endRun } from '../store/lanes/commit-answer.ts';
 import {
   commitToolTurn,
   endToolTurn,
@@ -42,10 +36,11 @@ import {
 } from '../store/lanes/commit-turn.ts';
 import { type Boundary, type Held, readNews, type Steering, takeSteers } from '../store/lanes/steer.ts';
 import type { Framing } from '../store/lanes/take-rows.ts';
+import { markUnsendable } from '../store/transcript/mark-unsendable.ts';
 import type { StopReason } from './active-runs.ts';
 import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
-import { endNotice } from './end-notice.ts';
 import type { LiveView } from './live-view.ts';
+import { type AnswerScene, planAnswer, planEnd } from './plan-answer.ts';
 import { sendReceiptOf } from './send-receipt.ts';
 import { storedResult } from './stored-result.ts';
 
@@ -173,12 +168,16 @@ export class RunRecorder {
   }
 
   async #stream(message: AgentMessage, event: ModelEvent): Promise<void> {
-    const { live, probe, clock, store } = this.#deps;
+    const { live, probe, clock, store, log } = this.#deps;
     if (event.type === 'content_delta') {
       live.push(event.text);
       probe.reach('streaming');
     }
     if (event.type === 'error') this.#failure = event.failure;
+    if (event.type === 'warning' && event.kind === 'anew') {
+      log.info({ runId: this.#run.runId, detail: event.detail }, 'model.asked-anew');
+      live.anew();
+    }
     if (event.type === 'warning' && event.kind === 'retrying') await this.#tellBusy(event.waitMs);
     const now = clock.now();
     // From the first token on, however late that is: a short answer is written once, by its own commit.
@@ -270,7 +269,8 @@ export class RunRecorder {
   async #answer(message: AgentMessage): Promise<void> {
     const { live, store, probe, start, mayGoOn, claims, outbox } = this.#deps;
     const standing = await live.settle();
-    const plan = this.#plan(message);
+    const deeds = { receipts: this.#receipts, toolFailure: this.#toolFailure };
+    const plan = planAnswer(message, this.#scene(), deeds);
     const answered = await store.write(commitAnswer, {
       ...this.#steeringAt(),
       message: this.#imageOf(message),
@@ -295,20 +295,16 @@ export class RunRecorder {
     if (answered.claimed) await outbox.goOn(answered.claimed);
   }
 
-  #plan(message: AgentMessage) {
-    const { capabilities, replyToMode, notices } = this.#deps;
-    const { route, chatKind } = this.#run;
-    return shapeReply({
-      text: textOf(message.parts),
-      receipts: this.#receipts,
-      route,
-      chatKind,
-      capabilities,
-      silenceContext: 'chat',
-      replyToMode,
-      notices,
-      ...(this.#toolFailure && { toolFailure: this.#toolFailure }),
-    });
+  /** Nobody waits for words any more: a tool has said them. */
+  get hasSpoken(): boolean {
+    return confirmedSends(this.#receipts, this.#run.route).length > 0;
+  }
+
+  /** A request was refused for these messages: no later one, of any run, holds them again. */
+  async keepMarks(marks: readonly Mark[]): Promise<void> {
+    const { runId, laneKey } = this.#run;
+    this.#deps.log.warn({ runId, laneKey, marks }, 'history.mended');
+    await this.#deps.store.write(markUnsendable, { ...this.#held, marks });
   }
 
   async #agentEnd(event: EventOf<'agent_end'>): Promise<void> {
@@ -323,7 +319,8 @@ export class RunRecorder {
     log[reason === undefined ? 'warn' : 'info'](cut, 'run.cut');
     const standing = await live.settle();
     const removal = standing ? [removePreview(this.#run.route, standing)] : [];
-    const { parts, ...outcome } = this.#ending(event, reason);
+    const why = { stop: reason, failure: this.#failure };
+    const { parts, ...outcome } = planEnd(event, this.#scene(), why);
     const ended = await store.write(endRun, {
       ...this.#held,
       endReason: reason ?? event.reason,
@@ -336,23 +333,6 @@ export class RunRecorder {
     });
     start(ended.effects);
     this.#end(ended.next);
-  }
-
-  /** What a person stopped is cancelled without a word; every other end is told. */
-  #ending(
-    event: EventOf<'agent_end'>,
-    reason: StopReason | undefined,
-  ): { outcome: Outcome; outcomeReason: string; parts: readonly ReplyPart[] } {
-    if (reason !== undefined) return { outcome: 'cancelled', outcomeReason: reason, parts: [] };
-    const { notices, capabilities, replyToMode } = this.#deps;
-    const { route, chatKind } = this.#run;
-    const notice = endNotice(event.reason, this.#failure, notices);
-    const plan = shapeInternalFailure({ route, chatKind, capabilities, notices, replyToMode }, notice);
-    return {
-      outcome: 'failed',
-      outcomeReason: event.reason,
-      parts: answerParts(plan, { route, standing: undefined }),
-    };
   }
 
   /** The answer that was cut off, if it is not on record yet. */
@@ -375,6 +355,11 @@ export class RunRecorder {
       onSteered();
     }
     this.#boundary = found;
+  }
+
+  #scene(): AnswerScene {
+    const { capabilities, replyToMode, notices } = this.#deps;
+    return { run: this.#run, capabilities, replyToMode, notices };
   }
 
   #steeringAt(): Held & Steering {

@@ -2,6 +2,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { transcriptId } from '#contracts/ids.ts';
 import { unknownOutcome } from '#contracts/message.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
+import { readInput } from '../agent/call-input.ts';
 import { type CallEnd, callEndOf } from '../agent/execute-call.ts';
 import { cutText, resultText } from '../agent/result-text.ts';
 import { boundResult, errorResult, resultMessage } from '../agent/tool-result.ts';
@@ -59,6 +60,7 @@ type Open = { readonly call: OpenCall; readonly isSkipped: boolean };
 async function settleCall(recovery: Recovery, { call, isSkipped }: Open): Promise<CallEnd> {
   const { store, held, tools, run, signal } = recovery;
   if (signal.aborted) return failed(cutText('aborted'));
+  if (call.refusal !== undefined) return failed(`not run: ${call.refusal}`);
   if (!call.isWhole) return failed(resultText.brokenOff);
   if (isSkipped) return failed(resultText.skipped);
   const tool = tools.find((one) => one.name === call.name);
@@ -67,7 +69,7 @@ async function settleCall(recovery: Recovery, { call, isSkipped }: Open): Promis
   // On record before it runs, as in any turn: a crash in here is recovered from like the first one.
   await store.write(markToolStarted, { ...held, messageId: call.messageId, callId: call.callId });
   try {
-    const raw: unknown = call.input.trim() === '' ? {} : JSON.parse(call.input);
+    const raw = readInput(call.input);
     const input = tool.inputSchema.parse(tool.prepareArguments?.(raw) ?? raw);
     const output = await tool.execute(input, { callId: call.callId, run, signal, update: () => undefined });
     const end = callEndOf(output, tool);

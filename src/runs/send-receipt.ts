@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '#contracts/parse-json.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { SendReceipt } from '../replies/dedupe.ts';
 import type { EarlierSend } from '../store/lanes/recover-run.ts';
@@ -34,5 +35,5 @@ export function storedReceiptOf({ tool, parts }: EarlierSend): SendReceipt | und
   const metadata = parts.find((part) => part.type === 'tool_result')?.data.metadata;
   if (metadata === undefined) return undefined;
   // The result was written by us: its metadata is the JSON of an object.
-  return sendReceiptOf(tool, JSON.parse(metadata) as Record<string, unknown>);
+  return sendReceiptOf(tool, parseJson(metadata) as Record<string, unknown>);
 }

@@ -1,6 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { parseJson } from '#contracts/parse-json.ts';
 
 /**
  * Where the page of this data folder is served, for the command line: with port 0, or a port that was given
@@ -32,7 +33,7 @@ export async function removeAddress(dataDir: string): Promise<void> {
 
 async function readWritten(dataDir: string) {
   try {
-    return addressSchema.safeParse(JSON.parse(await readFile(join(dataDir, fileName), 'utf8'))).data;
+    return addressSchema.safeParse(parseJson(await readFile(join(dataDir, fileName), 'utf8'))).data;
   } catch {
     // None was written, or a crash of the machine cut it off: the configuration says where to ask.
     return undefined;

@@ -30,6 +30,7 @@ import { takeSteers } from './lanes/steer.ts';
 import { closeBundles } from './lanes/sweep.ts';
 import { dismissNotice, endNotice, raiseNotice } from './notices/note-trouble.ts';
 import { tellOwner } from './notices/tell-owner.ts';
+import { markUnsendable } from './transcript/mark-unsendable.ts';
 
 // `never` as input: the list forgets what each takes; Store.write knows it.
 export const storeCommands: readonly StoreCommand<never, unknown>[] = [
@@ -54,6 +55,7 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   handOver,
   letGoOf,
   markToolStarted,
+  markUnsendable,
   parkRun,
   postParts,
   promoteItem,

@@ -1,12 +1,14 @@
 import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
+import { parseJson } from '#contracts/parse-json.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 
 /**
  * The JSON columns. Only the store writes them, from typed values, inside its transactions, so they
- * are read back by type: the schema check belongs where text enters, not where our own rows return.
+ * are read back by type: the schema check belongs where text enters, not where our own rows return. Of a
+ * row that another hand has changed the guard refuses at least what would exhaust the stack.
  */
 export type InboxContent = {
   readonly text: string;
@@ -30,12 +32,12 @@ export type InboxContent = {
 export type Summary = { readonly inboxId: string; readonly seq: number; readonly line: string };
 
 export const json = {
-  route: (text: string) => JSON.parse(text) as ReplyRoute,
-  content: (text: string) => JSON.parse(text) as InboxContent,
-  parts: (text: string) => JSON.parse(text) as readonly MessagePart[],
-  outbound: (text: string) => JSON.parse(text) as OutboundContent,
-  summaries: (text: string | null) => (text === null ? [] : (JSON.parse(text) as readonly Summary[])),
-  values: (text: string) => JSON.parse(text) as Readonly<Record<string, string>>,
-  queueSettings: (text: string | null) => (text === null ? {} : (JSON.parse(text) as Partial<QueueSettings>)),
-  strings: (text: string | null) => (text === null ? [] : (JSON.parse(text) as readonly string[])),
+  route: (text: string) => parseJson(text) as ReplyRoute,
+  content: (text: string) => parseJson(text) as InboxContent,
+  parts: (text: string) => parseJson(text) as readonly MessagePart[],
+  outbound: (text: string) => parseJson(text) as OutboundContent,
+  summaries: (text: string | null) => (text === null ? [] : (parseJson(text) as readonly Summary[])),
+  values: (text: string) => parseJson(text) as Readonly<Record<string, string>>,
+  queueSettings: (text: string | null) => (text === null ? {} : (parseJson(text) as Partial<QueueSettings>)),
+  strings: (text: string | null) => (text === null ? [] : (parseJson(text) as readonly string[])),
 };

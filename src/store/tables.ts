@@ -175,6 +175,8 @@ export type TranscriptTable = {
   role: string;
   parts: string;
   model: string | null;
+  /** What of it no request holds any more (`Unsendable`), since one was refused for it. */
+  unsendable: string | null;
   runId: string | null;
   /** 0 while an assistant message streams: it does not count until it has its finish part. */
   isFinished: number;

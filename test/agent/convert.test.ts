@@ -4,7 +4,7 @@ import { transcriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import { createConverter } from '../../src/agent/convert.ts';
 import { budget } from './support/budget.ts';
-import { aMessage, userSays } from './support/builders.ts';
+import { aMessage, aPng, userSays } from './support/builders.ts';
 import { llmErrors } from './support/llm-grammar.ts';
 
 const convert = createConverter({
@@ -151,7 +151,8 @@ describe('the provider’s shape', () => {
       binary('/data/a.png', 'image/png'),
       binary('/data/gone.png', 'image/png'),
       binary('/data/notes.pdf', 'application/pdf'),
-      url('data:image/jpeg;base64,BBBB'),
+      url(`data:image/jpeg;base64,${aPng.base64}`),
+      url('data:image/png;base64,BBBB'),
       url('http://169.254.169.254/x.png'),
     );
     const [user] = await convert([message]);
@@ -159,7 +160,8 @@ describe('the provider’s shape', () => {
       { type: 'image', mimeType: 'image/png', base64: 'AAAA' },
       { type: 'text', text: '[attached image, not available any more: gone.png]' },
       { type: 'text', text: '[attached file: notes.pdf, application/pdf]' },
-      { type: 'image', mimeType: 'image/jpeg', base64: 'BBBB' },
+      { type: 'image', ...aPng },
+      { type: 'text', text: '[an image that cannot be shown]' },
       { type: 'text', text: '[linked image: http://169.254.169.254/x.png]' },
     ]);
   });

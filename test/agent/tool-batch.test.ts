@@ -7,6 +7,7 @@ import type { AgentLoopConfig } from '../../src/agent/loop-config.ts';
 import {
   aConfig,
   aContext,
+  aPng,
   aRun,
   aTool,
   type ConfigChanges,
@@ -426,10 +427,10 @@ describe('results', () => {
   });
 
   it('shows images to the model and leaves out what is too large or no image', async () => {
-    const png = { mimeType: 'image/png', base64: 'AAAA' };
+    const png = aPng;
     const images = [
       png,
-      { mimeType: 'text/html', base64: 'AAAA' },
+      { mimeType: 'image/png', base64: 'AAAA' },
       { ...png, base64: 'A'.repeat(8_000_000) },
     ];
     const { model, results } = await playBatch(

@@ -70,7 +70,7 @@ describe('shapeReply', () => {
 
   it('says nothing about a failed tool when a person already got something', () => {
     const input = aReply({ text: '', toolFailure: { tool: 'shell' }, receipts: [aReceipt({ text: 'x' })] });
-    expect(shapeReply(input)).toEqual({ kind: 'suppressed', reason: 'empty' });
+    expect(shapeReply(input)).toEqual({ kind: 'suppressed', reason: 'already-sent' });
     const elsewhere = [aReceipt({ text: 'x', route: aRoute({ conversation: 'other' }) })];
     expect(shapeReply({ ...input, receipts: elsewhere }).kind).toBe('fallback');
   });

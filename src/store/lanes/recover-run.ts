@@ -1,4 +1,4 @@
-import { finishReasonOf, type MessagePart } from '#contracts/message.ts';
+import { finishReasonOf, type MessagePart, toolCallsOf } from '#contracts/message.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
 import { json } from '../json.ts';
 import { lockLaneAt } from './lane-row.ts';
@@ -11,8 +11,10 @@ export type OpenCall = {
   readonly input: string;
   /** Whether it may have had an effect. */
   readonly wasStarted: boolean;
-  /** False when the answer it stands in broke off: its arguments may be cut. */
+  /** False when it, or the answer it stands in, broke off: its arguments may be cut. */
   readonly isWhole: boolean;
+  /** Why its arguments were not kept, if they were not. */
+  readonly refusal?: string;
 };
 
 /**
@@ -57,11 +59,14 @@ export async function takeStock(tx: Tx, runId: string): Promise<readonly OpenCal
     .orderBy('transcript.position')
     .orderBy('ordinal')
     .execute();
-  return open.map(({ state, parts, ...call }) => ({
-    ...call,
-    wasStarted: state === 'started',
-    isWhole: finishReasonOf(json.parts(parts)) === 'tool_use',
-  }));
+  return open.map(({ state, parts: stored, ...call }) => {
+    const parts = json.parts(stored);
+    const written = toolCallsOf(parts).find(({ id }) => id === call.callId);
+    const isWhole = finishReasonOf(parts) === 'tool_use' && written?.finished !== false;
+    const { refusal } = written ?? {};
+    const known = { ...call, wasStarted: state === 'started', isWhole };
+    return refusal === undefined ? known : { ...known, refusal };
+  });
 }
 
 export type EarlierSend = { readonly tool: string; readonly parts: readonly MessagePart[] };

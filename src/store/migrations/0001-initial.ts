@@ -193,6 +193,7 @@ async function createTranscript(db: Kysely<unknown>): Promise<void> {
     .addColumn('role', 'text', required)
     .addColumn('parts', 'text', required)
     .addColumn('model', 'text')
+    .addColumn('unsendable', 'text')
     .addColumn('runId', 'text')
     .addColumn('isFinished', 'integer', fromOne)
     .addColumn('createdAt', 'bigint', required)

@@ -37,6 +37,7 @@ export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> 
     role: message.role,
     parts: JSON.stringify(message.parts),
     model: message.model ?? null,
+    unsendable: null,
     runId: message.runId ?? null,
     isFinished: message.isFinished ? 1 : 0,
     createdAt: tx.now,

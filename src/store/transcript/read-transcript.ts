@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { InboxId, SessionId, TranscriptId } from '#contracts/ids.ts';
-import type { TranscriptMessage } from '#contracts/message.ts';
+import type { MessagePart, TranscriptMessage, Unsendable } from '#contracts/message.ts';
 import type { StoreQuery } from '../command.ts';
 import { json } from '../json.ts';
 import { prepared, type Slots } from '../prepared.ts';
@@ -15,7 +15,7 @@ export const readHistory: StoreQuery<{ readonly sessionId: string }, readonly Tr
   },
 };
 
-const columns = ['id', 'sessionId', 'role', 'parts', 'model', 'createdAt', 'position'] as const;
+const columns = ['id', 'sessionId', 'role', 'parts', 'model', 'unsendable', 'createdAt', 'position'] as const;
 
 const history = prepared((db, of: Slots<{ sessionId: string }>) => {
   const summary = db
@@ -58,9 +58,19 @@ function messageOf(row: Pick<Selectable<TranscriptTable>, (typeof columns)[numbe
     id: row.id as TranscriptId,
     sessionId: row.sessionId as SessionId,
     role: row.role as TranscriptMessage['role'],
-    parts: json.parts(row.parts),
+    parts: partsOf(row.parts),
     ...(row.model !== null && { model: row.model }),
+    ...(row.unsendable !== null && { unsendable: row.unsendable as Unsendable }),
     createdAt: row.createdAt,
     inboundIds: [] as readonly InboxId[],
   };
+}
+
+/** A row that something has damaged must not take the rest of the conversation along. */
+function partsOf(stored: string): readonly MessagePart[] {
+  try {
+    return json.parts(stored);
+  } catch {
+    return [{ type: 'text', data: { text: '[This message cannot be read any more.]' } }];
+  }
 }

@@ -63,7 +63,9 @@ function checkBlock(block: Json, role: 'user' | 'assistant', path: string): void
 }
 
 function checkText(value: unknown, path: string): void {
-  if (asText(value, `${path}.text`).trim() === '') {
+  // The platform's white space is Python's, with the separators and U+0085.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  if (/^[\s\x1c-\x1f\x85]*$/.test(asText(value, `${path}.text`))) {
     throw new Refusal('messages: text content blocks must contain non-whitespace text');
   }
 }
@@ -76,10 +78,26 @@ function checkImage(source: Json, path: string): void {
       `${path}.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'`,
     );
   }
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(asText(source.data, `${path}.data`))) {
-    throw new Refusal(`${path}.data: Invalid base64 data`);
+  const data = asText(source.data, `${path}.data`);
+  if (data.length > maxImageLength) {
+    throw new Refusal(
+      `${path}.base64: image exceeds 5 MB maximum: ${data.length} bytes > ${maxImageLength} bytes`,
+    );
   }
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(data)) throw new Refusal(`${path}.data: Invalid base64 data`);
+  const head = Buffer.from(data.slice(0, 16), 'base64').toString('latin1');
+  const isThat = heads[String(source.media_type)]?.test(head);
+  if (!isThat) throw new Refusal('Could not process image');
 }
+
+/** Of the base64, as the platform counts. */
+const maxImageLength = 5 * 1024 * 1024;
+const heads: Record<string, RegExp> = {
+  'image/png': /^\x89PNG/,
+  'image/jpeg': /^\xff\xd8\xff/,
+  'image/gif': /^GIF8/,
+  'image/webp': /^RIFF....WEBP/s,
+};
 
 function checkToolResult(block: Json, path: string): void {
   asText(block.tool_use_id, `${path}.tool_use_id`);

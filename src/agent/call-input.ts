@@ -1,0 +1,53 @@
+/**
+ * The arguments of a tool call, made fit to be stored and sent again. Whatever a model writes there goes into
+ * every later request of the conversation: what no request could hold is not kept, and the model is told why.
+ */
+import { hostileShape, type ShapeLimits } from '#contracts/hostile-shape.ts';
+import type { ToolCallData } from '#contracts/message.ts';
+import { cleanText } from './clean-text.ts';
+
+/** Longest arguments, in UTF-16 units of their JSON: more than any model writes in one answer. */
+export const maxInputLength = 1024 * 1024;
+const inputShape: ShapeLimits = { depth: 64, values: 20_000 };
+/** Escaped in JSON a NUL or half a pair looks clean, and is neither to a database nor to a provider. */
+const suspectEscape = /\\u(?:d[89a-f]|0000)/i;
+
+/** What a call asks its tool for. Throws for what is no JSON; a call without arguments arrives as no text at all. */
+export function readInput(input: string): unknown {
+  if (input.length > maxInputLength) throw new Error(tooLong);
+  if (input.trim() === '') return {};
+  const value: unknown = JSON.parse(input);
+  const problem = hostileShape(value, inputShape);
+  if (problem !== undefined) throw new Error(problem);
+  return suspectEscape.test(input) ? cleaned(value) : value;
+}
+
+/** Keeps arguments within the limits, cleaned; broken JSON is kept as text, for the model to see its mistake. */
+export function boundCall(call: ToolCallData): ToolCallData {
+  if (call.input.length > maxInputLength) return refused(call, tooLong);
+  const input = cleanText(call.input);
+  let value: unknown;
+  try {
+    value = input.trim() === '' ? {} : JSON.parse(input);
+  } catch {
+    return { ...call, input };
+  }
+  const problem = hostileShape(value, inputShape);
+  if (problem !== undefined) return refused(call, problem);
+  return { ...call, input: suspectEscape.test(input) ? JSON.stringify(cleaned(value)) : input };
+}
+
+/** A call whose arguments are not kept, for `reason`. */
+export function refused(call: ToolCallData, reason: string): ToolCallData {
+  return { ...call, input: '{}', refusal: `the arguments were not kept: ${reason}` };
+}
+
+const tooLong = `longer than ${maxInputLength} characters`;
+
+/** Within `inputShape`, so that it ends. */
+function cleaned(value: unknown): unknown {
+  if (typeof value === 'string') return cleanText(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(cleaned);
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [cleanText(key), cleaned(each)]));
+}

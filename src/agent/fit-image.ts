@@ -1,0 +1,70 @@
+/**
+ * Which images a provider takes. One that it refuses stands in every later request of the conversation, so
+ * this is decided here and by the bytes: their type, their size, their width and height.
+ */
+
+export type FitImage = { readonly mimeType: string; readonly base64: string };
+
+/** Anthropic refuses an image whose base64 is longer. */
+export const maxImageLength = 5 * 1024 * 1024;
+/** And one that is wider or higher, pixels. */
+const maxSide = 8_000;
+/** Width and height are told within this much of it; a camera's notes come first. A multiple of 4. */
+const headLength = 400_000;
+
+/** The image under the type that its bytes have; undefined for what no provider takes. */
+export function fitImage(base64: unknown): FitImage | undefined {
+  if (typeof base64 !== 'string' || base64.length > maxImageLength) return undefined;
+  if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return undefined;
+  const found = lookAt(Buffer.from(base64.slice(0, headLength), 'base64'));
+  const isFit = found !== undefined && found.width <= maxSide && found.height <= maxSide;
+  return isFit && found.width > 0 && found.height > 0 ? { mimeType: found.mimeType, base64 } : undefined;
+}
+
+/** The same for the bytes of a file. */
+export function fitImageBytes(bytes: Buffer): FitImage | undefined {
+  return bytes.length > maxImageLength ? undefined : fitImage(bytes.toString('base64'));
+}
+
+type Look = { readonly mimeType: string; readonly width: number; readonly height: number };
+
+function lookAt(bytes: Buffer): Look | undefined {
+  const head = bytes.subarray(0, 16).toString('latin1');
+  try {
+    if (head.startsWith('\x89PNG\r\n\x1a\n') && head.slice(12) === 'IHDR')
+      return { mimeType: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+    if (head.startsWith('GIF87a') || head.startsWith('GIF89a'))
+      return { mimeType: 'image/gif', width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) };
+    if (head.startsWith('\xff\xd8\xff')) return { mimeType: 'image/jpeg', ...jpegSize(bytes) };
+    if (head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP')
+      return { mimeType: 'image/webp', ...webpSize(bytes, head.slice(12)) };
+  } catch {
+    // It ends before its own size is told.
+  }
+  return undefined;
+}
+
+type Size = Pick<Look, 'width' | 'height'>;
+const noSize: Size = { width: 0, height: 0 };
+
+/** In the first frame header; every segment before it says how long it is. */
+function jpegSize(bytes: Buffer): Size {
+  for (let at = 2; bytes.readUInt8(at) === 0xff; ) {
+    const marker = bytes.readUInt8(at + 1);
+    const isFrame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
+    if (isFrame) return { height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
+    // 0xff may be repeated in front of a marker.
+    at += marker === 0xff ? 1 : 2 + bytes.readUInt16BE(at + 2);
+  }
+  return noSize;
+}
+
+function webpSize(bytes: Buffer, chunk: string): Size {
+  if (chunk === 'VP8X') return { width: 1 + bytes.readUIntLE(24, 3), height: 1 + bytes.readUIntLE(27, 3) };
+  if (chunk === 'VP8L') {
+    const bits = bytes.readUInt32LE(21);
+    return { width: 1 + (bits & 0x3fff), height: 1 + ((bits >>> 14) & 0x3fff) };
+  }
+  if (chunk !== 'VP8 ') return noSize;
+  return { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff };
+}

@@ -1,0 +1,79 @@
+/**
+ * Which messages to leave out, in part, of a request that was refused for what stands in its history. In this
+ * order: the message that the refusal names; those that cannot be written as JSON; those that hold what the
+ * refusal speaks of; those that hold anything but text. Each time more of them is left out, so it comes to an end.
+ */
+import { hostileShape } from '#contracts/hostile-shape.ts';
+import type { TranscriptId } from '#contracts/ids.ts';
+import type { AgentMessage, Unsendable } from '#contracts/message.ts';
+import type { LlmMessage, ModelFailure } from '#contracts/model.ts';
+import { sourcesOf } from './convert.ts';
+
+export type Mark = { readonly id: TranscriptId; readonly unsendable: Unsendable };
+
+/** Nothing when all that could be left out is left out already. `sent` was made of `messages`. */
+export function marksFor(
+  failure: ModelFailure,
+  sent: readonly LlmMessage[],
+  messages: readonly AgentMessage[],
+): readonly Mark[] {
+  const { detail, messageIndex } = failure;
+  const isAboutThinking = /thinking|signature/i.test(detail);
+  const known = new Map(messages.map((message) => [message.id, message]));
+  const step = (id: TranscriptId): readonly Mark[] => {
+    const unsendable = nextOf(known.get(id), isAboutThinking);
+    return unsendable === undefined ? [] : [{ id, unsendable }];
+  };
+  const named = messageIndex === undefined ? undefined : sent[messageIndex];
+  const broken = sent.filter((message) => !isWritable(message));
+  const sure = [...new Set([...(named ? [named] : []), ...broken].flatMap(sourcesOf))].flatMap(step);
+  // Of our own fault nothing is guessed: it may lie anywhere.
+  if (sure.length > 0 || failure.isLocal) return sure;
+  const spokenOf = messages.filter((message) => holdsAnyOf(message, kindsIn(detail)));
+  const some = spokenOf.flatMap(({ id }) => step(id));
+  // What only says that something is wrong there may mean everything but plain words.
+  return some.length > 0
+    ? some
+    : messages.filter((each) => holdsAnyOf(each, special)).flatMap(({ id }) => step(id));
+}
+
+function nextOf(message: AgentMessage | undefined, isAboutThinking: boolean): Unsendable | undefined {
+  if (message === undefined || message.role === 'tool') return undefined;
+  switch (message.unsendable) {
+    case undefined:
+      return isAboutThinking && holdsAnyOf(message, ['reasoning']) ? 'thinking' : 'content';
+    case 'thinking':
+      return 'content';
+    case 'content':
+      return 'text';
+    case 'text':
+      return undefined;
+    default:
+      return message.unsendable satisfies never;
+  }
+}
+
+type Kind = AgentMessage['parts'][number]['type'];
+const special: readonly Kind[] = ['reasoning', 'tool_call', 'binary', 'image_url'];
+
+function kindsIn(detail: string): readonly Kind[] {
+  if (/thinking|signature/i.test(detail)) return ['reasoning'];
+  if (/image/i.test(detail)) return ['binary', 'image_url', 'tool_call'];
+  return /tool/i.test(detail) ? ['tool_call'] : [];
+}
+
+/** What is left out already does not count, but its words. */
+function holdsAnyOf({ parts, unsendable }: AgentMessage, kinds: readonly Kind[]): boolean {
+  if (unsendable === 'content' || unsendable === 'text') return false;
+  return parts.some(({ type }) => kinds.includes(type) && (unsendable === undefined || type !== 'reasoning'));
+}
+
+function isWritable(message: LlmMessage): boolean {
+  if (hostileShape(message) !== undefined) return false;
+  try {
+    JSON.stringify(message);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,61 @@
+/** Messages as requests show them once one was refused for them; what stands in for the rest names it. */
+import { type AgentMessage, type MessagePart, toolCallsOf } from '#contracts/message.ts';
+
+const notKept = {
+  call: 'this tool call could not be kept: the model took no request with it',
+  image: '[an image was left out: the model took no request with it]',
+  text: '[a message was left out: the model took no request with it]',
+} as const;
+
+/** The same messages where none is marked. A call and its result go together: the mark is the call's. */
+export function withStandIns(messages: readonly AgentMessage[]): readonly AgentMessage[] {
+  if (messages.every(({ unsendable }) => unsendable === undefined)) return messages;
+  const left = new Set<string>();
+  return messages.map((message) => {
+    if (message.role === 'tool') return withoutResults(message, left);
+    for (const { id } of toolCallsOf(message.parts)) {
+      if (message.unsendable === undefined || message.unsendable === 'thinking') left.delete(id);
+      else left.add(id);
+    }
+    const { unsendable } = message;
+    if (unsendable === undefined) return message;
+    const parts = message.parts.flatMap((part) => standInFor(part, unsendable));
+    return { ...message, parts };
+  });
+}
+
+function standInFor(
+  part: MessagePart,
+  unsendable: NonNullable<AgentMessage['unsendable']>,
+): readonly MessagePart[] {
+  if (part.type === 'reasoning') return [];
+  if (unsendable === 'thinking') return [part];
+  switch (part.type) {
+    case 'tool_call':
+      return [{ type: 'tool_call', data: { ...part.data, input: '{}' } }];
+    case 'binary':
+    case 'image_url':
+      return [says(notKept.image)];
+    case 'text':
+      return unsendable === 'text' ? [says(notKept.text)] : [part];
+    default:
+      return [part];
+  }
+}
+
+function withoutResults(message: AgentMessage, left: ReadonlySet<string>): AgentMessage {
+  const isLeft = message.parts.some(
+    (part) => part.type === 'tool_result' && left.has(part.data.tool_call_id),
+  );
+  if (!isLeft) return message;
+  const parts = message.parts.flatMap((part): readonly MessagePart[] =>
+    part.type === 'tool_result'
+      ? [{ type: 'tool_result', data: { ...part.data, content: notKept.call, is_error: true } }]
+      : [],
+  );
+  return { ...message, parts };
+}
+
+function says(text: string): MessagePart {
+  return { type: 'text', data: { text } };
+}

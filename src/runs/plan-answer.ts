@@ -1,0 +1,69 @@
+import type { AgentEvent } from '#contracts/agent-event.ts';
+import type { Capabilities } from '#contracts/capabilities.ts';
+import { type AgentMessage, finishReasonOf, textOf } from '#contracts/message.ts';
+import type { ModelFailure } from '#contracts/model.ts';
+import type { Outcome } from '#contracts/outcome.ts';
+import type { SendReceipt } from '../replies/dedupe.ts';
+import type { Notices } from '../replies/notices.ts';
+import {
+  type ReplyPlan,
+  type ReplyToMode,
+  shapeInternalFailure,
+  shapeReply,
+} from '../replies/reply-pipeline.ts';
+import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
+import type { ReplyPart } from '../store/lanes/commit-answer.ts';
+import type { StopReason } from './active-runs.ts';
+import { answerParts } from './answer-parts.ts';
+import { endNotice } from './end-notice.ts';
+
+/** What an answer and an end are shaped for. */
+export type AnswerScene = {
+  readonly run: Pick<ClaimedRun, 'route' | 'chatKind'>;
+  readonly capabilities: Capabilities;
+  readonly replyToMode: ReplyToMode;
+  readonly notices: Notices;
+};
+
+/** What the run has done since its last answer. */
+export type Deeds = {
+  readonly receipts: readonly SendReceipt[];
+  readonly toolFailure: { readonly tool: string } | undefined;
+};
+
+export function planAnswer(message: AgentMessage, scene: AnswerScene, deeds: Deeds): ReplyPlan {
+  const { run, ...rest } = scene;
+  return shapeReply({
+    ...rest,
+    text: textOf(message.parts),
+    isCut: finishReasonOf(message.parts) === 'max_tokens',
+    receipts: deeds.receipts,
+    route: run.route,
+    chatKind: run.chatKind,
+    silenceContext: 'chat',
+    ...(deeds.toolFailure && { toolFailure: deeds.toolFailure }),
+  });
+}
+
+export type EndOutcome = {
+  readonly outcome: Outcome;
+  readonly outcomeReason: string;
+  readonly parts: readonly ReplyPart[];
+};
+
+/** What a person stopped is cancelled without a word; every other end is told. */
+export function planEnd(
+  { reason }: Pick<Extract<AgentEvent, { type: 'agent_end' }>, 'reason'>,
+  scene: AnswerScene,
+  why: { readonly stop: StopReason | undefined; readonly failure: ModelFailure | undefined },
+): EndOutcome {
+  if (why.stop !== undefined) return { outcome: 'cancelled', outcomeReason: why.stop, parts: [] };
+  const { run, ...rest } = scene;
+  const notice = endNotice(reason, why.failure, scene.notices);
+  const plan = shapeInternalFailure({ ...rest, ...run }, notice);
+  return {
+    outcome: 'failed',
+    outcomeReason: reason,
+    parts: answerParts(plan, { route: run.route, standing: undefined }),
+  };
+}
