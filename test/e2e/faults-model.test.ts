@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
+import { noticesFor } from '../../src/replies/notices.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { blocksOf, lastUserText } from '../platforms/anthropic/wire.ts';
@@ -38,6 +39,54 @@ const lasting: readonly { readonly what: string; readonly fault: Reply; readonly
     fault: { toolCalls: [{ name: 'list', input: { path: 'somewhere' } }], cutAfter: 1 },
   },
   { what: 'a refused request', fault: { status: 400, message: 'no' }, notice: refused },
+];
+
+const deep = `{"path":${'['.repeat(5_000)}${']'.repeat(5_000)}}`;
+const { answerEmpty, answerCut, answerCutEmpty } = noticesFor('en');
+const [failed, answered] = ['failed', 'answered'];
+
+const unsaid: readonly {
+  readonly what: string;
+  readonly replies: readonly Reply[];
+  readonly told: readonly string[];
+  readonly outcome: string | undefined;
+  readonly reason: string | null;
+}[] = [
+  {
+    what: 'nothing, twice',
+    replies: [{}, { text: ' ' }],
+    told: [answerEmpty],
+    outcome: failed,
+    reason: 'empty answer',
+  },
+  {
+    what: 'half an answer at its limit',
+    replies: [{ text: 'Once upon a', stopReason: 'max_tokens' }],
+    told: ['Once upon a', answerCut],
+    outcome: answered,
+    reason: 'cut off at its length limit',
+  },
+  {
+    what: 'nothing at its limit',
+    replies: [{ stopReason: 'max_tokens' }],
+    told: [answerCutEmpty],
+    outcome: failed,
+    reason: 'cut off before an answer',
+  },
+  {
+    what: 'a whole answer without its end',
+    replies: [{ chunks: ['Once ', 'upon'], cutAfter: 2 }],
+    told: ['Once upon'],
+    outcome: answered,
+    reason: null,
+  },
+  {
+    what: 'a call with 5,000 nested brackets',
+    replies: [{ toolCalls: [{ name: 'list', inputJson: deep }] }, { text: 'That was too deep.' }],
+    told: ['That was too deep.'],
+    outcome: answered,
+    reason: null,
+  },
 ];
 
 describe.concurrent('a message that the model answers with', () => {
@@ -98,6 +147,41 @@ describe.concurrent('a message that the model answers with', () => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
+  test.for(unsaid)(
+    '$what is reported, and the conversation goes on',
+    async ({ replies, told, outcome, reason }, { expect, onTestFinished }) => {
+      const { telegram, model, dataDir } = await startTelegramGateway({ config: impatient }, onTestFinished);
+      model.script((body, count) => replies[count - 1] ?? { text: `You said: ${lastUserText(body)}` });
+      telegram.userSends({ from: ada, text: 'Hello?' });
+      for (const text of told) await untilSaid(telegram, { chat: ada.id, text });
+      telegram.userSends({ from: ada, text: 'And now?' });
+      await untilSaid(telegram, { chat: ada.id, text: /^You said: .*And now\?$/s });
+      await untilAtRest(dataDir, 2);
+      expect(said(telegram, ada.id)).toHaveLength(told.length + 1);
+      expect(readStore(dataDir, 'select outcome, outcomeReason from inbox order by seq')).toEqual([
+        { outcome, outcomeReason: reason },
+        { outcome: 'answered', outcomeReason: null },
+      ]);
+      expect(model.requests.map(({ refusal }) => refusal)).toEqual(model.requests.map(() => undefined));
+      expect(findBreaches(dataDir)).toEqual([]);
+    },
+  );
+
+  test('nothing in a group is marked at the message', async ({ expect, onTestFinished }) => {
+    const { telegram, model, dataDir } = await startTelegramGateway({ config: impatient }, onTestFinished);
+    const chat = telegram.world.addSupergroup('team').chat.id;
+    model.script([{ text: ' ' }, {}]);
+    const asked = telegram.userSends({ chat, from: ada, text: '@ParleyTestBot hello?' });
+    const reaction = () =>
+      telegram.messages(chat).find(({ messageId }) => messageId === asked.messageId)?.botReaction;
+    await telegram.waitFor(() => reaction() === '😢');
+    await untilAtRest(dataDir, 1);
+    expect(readStore(dataDir, 'select outcome, outcomeReason from inbox')).toEqual([
+      { outcome: 'failed', outcomeReason: 'empty answer' },
+    ]);
+    expect(findBreaches(dataDir)).toEqual([]);
+  });
+
   test('429 for longer is told once that the model is busy, and can be stopped', async ({
     expect,
     onTestFinished,
@@ -142,7 +226,7 @@ describe.concurrent('a tool that', () => {
     onTestFinished,
   }) => {
     const { telegram, model, dataDir } = await startTelegramGateway({ env: { TEST_PLUGIN } }, onTestFinished);
-    model.script([{ toolCalls: [{ name: 'explode' }] }, {}]);
+    model.script([{ toolCalls: [{ name: 'explode' }] }, {}, {}]);
     telegram.userSends({ from: ada, text: 'Heat the house.' });
     await untilSaid(telegram, { chat: ada.id, text: 'Sorry, I could not finish that: explode failed.' });
     await untilAtRest(dataDir, 1);

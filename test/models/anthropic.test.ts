@@ -7,6 +7,7 @@ import { leanFetch } from '../../src/http/lean-fetch.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
+import type { Reply } from '../platforms/anthropic/turn.ts';
 import { blocksOf } from '../platforms/anthropic/wire.ts';
 import { aRequest, aUserMessage, eventsOf, failureIn, listTool, textIn } from './builders.ts';
 
@@ -172,6 +173,64 @@ describe('an answer', () => {
     expect(await Promise.race([reading, pause(1_000, 'it waits')])).toBe('it waits');
     expect((await reading).at(-1)).toMatchObject({ type: 'complete', finish: 'tool_use' });
     linger.open();
+  });
+});
+
+describe('a stream that breaks off', () => {
+  const chunks = ['Once ', 'upon ', 'a time'];
+
+  it.each<readonly [string, Reply]>([
+    ['ends politely', { chunks, endAfter: 3 }],
+    ['is cut', { chunks, cutAfter: 3 }],
+  ])('behind its last block is an answer when it %s', async (_how, reply) => {
+    server.script([reply]);
+    const events = await eventsOf(aProvider());
+    expect(textIn(events)).toBe('Once upon a time');
+    expect(events.at(-1)).toMatchObject({ type: 'complete', finish: 'end_turn' });
+  });
+
+  it('behind a whole call is an answer with that call', async () => {
+    server.script([{ text: 'I look.', toolCalls: [{ name: 'list', input: {} }], endAfter: 2 }]);
+    const events = await eventsOf(aProvider(), aRequest({ tools: [listTool] }));
+    expect(events.at(-1)).toMatchObject({ type: 'complete' });
+  });
+
+  it.each<readonly [string, Reply]>([
+    ['in its text', { chunks, endAfter: 2 }],
+    ['behind its thinking', { thinking: 'Hm.', text: 'Well', endAfter: 1 }],
+    [
+      'behind a call whose arguments never came',
+      { toolCalls: [{ name: 'list', inputJson: '' }], endAfter: 0 },
+    ],
+    ['with an error of the platform', { chunks, midStreamError: 'overloaded_error', afterChunks: 3 }],
+  ])('%s has failed, and may be asked for again', async (_where, reply) => {
+    server.script([reply]);
+    const events = await eventsOf(aProvider(), aRequest({ tools: [listTool], thinkingTokens: 2000 }));
+    expect(failureIn(events)?.retry).toEqual({ kind: 'later' });
+  });
+});
+
+describe('a request that cannot be sent', () => {
+  it('for a fault of our own is told as that, and never as a busy model', async () => {
+    const before = server.requests.length;
+    const schema: Record<string, unknown> = {};
+    schema.itself = schema;
+    const tools = [{ ...listTool, inputSchema: schema }];
+    const failure = failureIn(await eventsOf(aProvider(), aRequest({ tools })));
+    expect(failure).toMatchObject({ kind: 'unsendable', isLocal: true });
+    expect(failure?.detail).toContain('TypeError');
+    expect(failure?.retry).toBeUndefined();
+    expect(server.requests).toHaveLength(before);
+  });
+
+  it.each([
+    ['messages.3.content.1: no such thing', { kind: 'unsendable', messageIndex: 3 }],
+    ['messages: text content blocks must be non-empty', { kind: 'unsendable' }],
+    ['Could not process image', { kind: 'unsendable' }],
+    ['max_tokens: too many', { kind: 'failed' }],
+  ])('for its messages is known by what the platform says: %s', async (message, expected) => {
+    server.script([{ status: 400, message }]);
+    expect(failureIn(await eventsOf(aProvider()))).toMatchObject(expected);
   });
 });
 

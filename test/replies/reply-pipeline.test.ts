@@ -68,6 +68,25 @@ describe('shapeReply', () => {
     expect(textsOf(plan)).toEqual([fillNotice(noticesFor('en').toolFailure, { tool: 'shell' })]);
   });
 
+  it.each(['', ' \n', '<think>without an end', '\u200b\u2060\u202e', '\u0007', '\ufffd', '&#8203;'])(
+    'says that there was no answer for %j, and is not silent',
+    (text) => {
+      const { answerEmpty, answerCutEmpty } = noticesFor('en');
+      const plan = shapeReply(aReply({ text }));
+      expect(plan).toMatchObject({ kind: 'fallback', why: 'empty answer' });
+      expect(textsOf(plan)).toEqual([answerEmpty]);
+      expect(textsOf(shapeReply(aReply({ text, isCut: true })))).toEqual([answerCutEmpty]);
+      const group = shapeReply(aReply({ text, chatKind: 'group' }));
+      expect(group).toMatchObject({ kind: 'fallback', parts: [{ content: { kind: 'reaction' } }] });
+    },
+  );
+
+  it('says behind a cut text that it was cut', () => {
+    const plan = shapeReply(aReply({ text: 'Once upon a', isCut: true }));
+    expect(textsOf(plan)).toEqual(['Once upon a', noticesFor('en').answerCut]);
+    expect(plan).toMatchObject({ isCut: true, parts: [{}, { isNotice: true }] });
+  });
+
   it('says nothing about a failed tool when a person already got something', () => {
     const input = aReply({ text: '', toolFailure: { tool: 'shell' }, receipts: [aReceipt({ text: 'x' })] });
     expect(shapeReply(input)).toEqual({ kind: 'suppressed', reason: 'already-sent' });
@@ -109,6 +128,7 @@ describe('shapeInternalFailure', () => {
     expect(textsOf(shapeInternalFailure(aReply()))).toEqual([noticesFor('en').internalFailure]);
     expect(shapeInternalFailure(aReply({ chatKind: 'group' }))).toEqual({
       kind: 'fallback',
+      why: 'internal',
       parts: [{ content: { kind: 'reaction', messageId: '41', emoji: '⚠' } }],
     });
     const mute = { text: { maxLength: 100 }, canReact: false };
