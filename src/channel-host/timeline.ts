@@ -4,6 +4,7 @@ import type { TimelineEvent, TimelineReader } from '#contracts/timeline.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import type { Store } from '../store/command.ts';
 import { readParked } from '../store/lanes/parked.ts';
+import { readStanding } from '../store/lanes/read-standing.ts';
 import { readTimeline } from '../store/sessions/read-timeline.ts';
 
 /** What is being said, by lane. Events may be lost; reading the store again is what clients rely on. */
@@ -36,7 +37,7 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
       }
     }
   };
-  const readStanding = async (laneKey: string): Promise<TimelineEvent | undefined> => {
+  const readFirst = async (laneKey: string): Promise<TimelineEvent | undefined> => {
     try {
       const parked = await store.read(readParked, { laneKey });
       return parked && { kind: 'parked', ...parked };
@@ -53,6 +54,7 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
     },
     readerFor: (laneKeyFor) => ({
       read: (route, options) => store.read(readTimeline, { laneKey: laneKeyFor(route), ...options }),
+      standing: (route) => store.read(readStanding, { laneKey: laneKeyFor(route) }),
       watch: (route, onEvent, signal) => {
         if (signal.aborted) return;
         const laneKey = laneKeyFor(route);
@@ -68,7 +70,7 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
           if (known.size === 0) listeners.delete(laneKey);
         });
         // It was told when nobody listened here, and may be so for days.
-        void readStanding(laneKey).then((event) => {
+        void readFirst(laneKey).then((event) => {
           if (event && !isOutdated && !signal.aborted) onEvent(event);
         });
       },

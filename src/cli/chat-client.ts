@@ -8,7 +8,7 @@ import type { ServerFrame } from '#contracts/client-frames.ts';
 import { type Clock, systemClock } from '#contracts/clock.ts';
 import { type ChatLink, createChatLink } from './chat-link.ts';
 import { type ChatOutput, type ChatScreen, createStreamScreen, createTtyScreen } from './chat-screen.ts';
-import { type ChatTranscript, emptyTranscript, received, sent } from './chat-transcript.ts';
+import { type ChatTranscript, emptyTranscript, received, resumeFrom, sent } from './chat-transcript.ts';
 
 export type ChatOptions = {
   /** Where the gateway listens; a pointer file beside it is followed. */
@@ -100,7 +100,7 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
     link().sync();
   };
   return {
-    position: () => transcript.position,
+    position: () => resumeFrom(transcript),
     wasConnected: () => wasConnected,
     receive: (frame) => {
       const step = received(transcript, frame, { withHistory: isTty });
@@ -112,6 +112,8 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
     linkChanged: (state) => {
       // The read that was asked for went with the connection; the next one asks again.
       isLastRead = false;
+      // What goes on is told anew with the next connection.
+      if (state === 'lost') screen.show({ kind: 'preview', text: undefined });
       if (state === 'open') wasConnected = true;
       else if (isTty && !isLost) {
         screen.show({ kind: 'notice', text: wasConnected ? 'reconnecting…' : notRunning });

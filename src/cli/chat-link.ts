@@ -28,7 +28,7 @@ export type ChatLinkOptions = {
   readonly socketPath: string;
   readonly conversation: string;
   readonly clock: Clock;
-  /** The newest position this client has seen. */
+  /** The position after which it has to read. */
   readonly position: () => number;
   readonly onFrame: (frame: ServerFrame) => void;
   readonly onState: (state: 'open' | 'lost') => void;

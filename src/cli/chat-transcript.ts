@@ -16,6 +16,10 @@ export type ChatTranscript = {
   readonly position: number;
   /** Own messages without an end, by id. */
   readonly waiting: ReadonlyMap<string, WaitingState>;
+  /** Where they stand, as far as that is known. */
+  readonly openAt: ReadonlyMap<string, number>;
+  /** What the run waits for, if it is parked: told once. */
+  readonly waitsFor: string | undefined;
   readonly isLoaded: boolean;
   /** Formatted previews come for this answer: the plain ones are left alone. */
   readonly hasDraft: boolean;
@@ -29,6 +33,8 @@ export const emptyTranscript: ChatTranscript = {
   shown: new Set(),
   position: 0,
   waiting: new Map(),
+  openAt: new Map(),
+  waitsFor: undefined,
   isLoaded: false,
   hasDraft: false,
 };
@@ -36,6 +42,11 @@ export const emptyTranscript: ChatTranscript = {
 /** How much of the past is shown at the start. */
 const historyLength = 20;
 const openStates: ReadonlySet<string> = new Set(['held', 'waiting', 'taken']);
+
+/** After which position a connection reads: ahead of every own message whose end is not known. */
+export function resumeFrom({ position, openAt }: ChatTranscript): number {
+  return Math.min(position, ...[...openAt.values()].map((at) => at - 1));
+}
 
 export function sent(transcript: ChatTranscript, id: string): ChatTranscript {
   return {
@@ -60,6 +71,8 @@ export function received(
       return onMessage(transcript, frame.messageId, frame.text);
     case 'edited':
       return { transcript, lines: [{ kind: 'agent', text: `(corrected) ${frame.text}` }] };
+    case 'standing':
+      return onStanding(transcript, frame);
     case 'preview':
       return {
         transcript: { ...transcript, hasDraft: true },
@@ -101,12 +114,18 @@ function onItems(transcript: ChatTranscript, items: readonly TimelineItem[], wit
     ...fresh.filter((item) => !isPast(item)),
   ];
   const waiting = new Map(transcript.waiting);
-  for (const item of own) if (!openStates.has(item.state)) waiting.delete(item.messageId);
+  const openAt = new Map(transcript.openAt);
+  for (const { messageId, state, position } of own) {
+    if (openStates.has(state)) openAt.set(messageId, position);
+    else openAt.delete(messageId);
+    if (!openStates.has(state)) waiting.delete(messageId);
+  }
   const clearing: readonly ChatLine[] = visible.length > 0 ? [{ kind: 'preview', text: undefined }] : [];
   return {
     transcript: {
       ...transcript,
       waiting,
+      openAt,
       shown: new Set([...transcript.shown, ...items.map((item) => item.messageId)]),
       position: items.reduce((newest, item) => Math.max(newest, item.position), transcript.position),
       isLoaded: true,
@@ -154,12 +173,32 @@ function onEvent(
         lines: [{ kind: 'preview', text: undefined }],
       };
     case 'parked':
-      return { transcript, lines: [{ kind: 'tool', text: `waiting for ${event.reason}` }] };
+      return onWaiting(transcript, event.reason);
     case 'changed':
       return { transcript, lines: [] };
     default:
       return event satisfies never;
   }
+}
+
+/** Nothing is worked on: a preview of what was goes. */
+function onStanding(
+  transcript: ChatTranscript,
+  { run }: Extract<ServerFrame, { type: 'standing' }>,
+): ChatStep {
+  if (run !== undefined) return onWaiting(transcript, run.waitsFor);
+  return {
+    transcript: { ...transcript, hasDraft: false, waitsFor: undefined },
+    lines: [{ kind: 'preview', text: undefined }],
+  };
+}
+
+function onWaiting(transcript: ChatTranscript, waitsFor: string | undefined): ChatStep {
+  const isNew = waitsFor !== undefined && waitsFor !== transcript.waitsFor;
+  return {
+    transcript: { ...transcript, waitsFor },
+    lines: isNew ? [{ kind: 'tool', text: `waiting for ${waitsFor}` }] : [],
+  };
 }
 
 function onProblem(transcript: ChatTranscript, frame: Extract<ServerFrame, { type: 'problem' }>): ChatStep {
@@ -173,5 +212,7 @@ function onProblem(transcript: ChatTranscript, frame: Extract<ServerFrame, { typ
 function settle(transcript: ChatTranscript, id: string): ChatTranscript {
   const waiting = new Map(transcript.waiting);
   waiting.delete(id);
-  return { ...transcript, waiting };
+  const openAt = new Map(transcript.openAt);
+  openAt.delete(id);
+  return { ...transcript, waiting, openAt };
 }

@@ -89,7 +89,10 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
       case 'watch':
         return deps.timeline.watch(at, (event) => input({ kind: 'event', event }), ended.signal);
       case 'read':
-        return void attempt(async () => input({ kind: 'items', items: await read(deps, at, action.after) }));
+        return void attempt(async () => {
+          const items = await read(deps, at, action.after);
+          input({ kind: 'items', items, standing: await deps.timeline.standing(at) });
+        });
       case 'accept':
         effects = effects.then(() => attempt(async () => push(await accept(deps, at, action.frame))));
         return;

@@ -13,7 +13,7 @@ import {
   type ServerFrame,
 } from './client-frames.ts';
 import { parseJson } from './parse-json.ts';
-import type { TimelineEvent, TimelineItem } from './timeline.ts';
+import type { TimelineEvent, TimelineItem, TimelineStanding } from './timeline.ts';
 
 export type ConversationState = {
   readonly conversation: string | undefined;
@@ -27,7 +27,12 @@ export type ConversationState = {
 export type ConversationInput =
   | { readonly kind: 'frame'; readonly text: string }
   | { readonly kind: 'event'; readonly event: TimelineEvent }
-  | { readonly kind: 'items'; readonly items: readonly TimelineItem[] };
+  | {
+      readonly kind: 'items';
+      readonly items: readonly TimelineItem[];
+      /** Read after the items. */
+      readonly standing: TimelineStanding;
+    };
 
 export type ConversationAction =
   | { readonly kind: 'reply'; readonly frame: ServerFrame }
@@ -59,7 +64,7 @@ export function stepConversation(state: ConversationState, input: ConversationIn
     case 'event':
       return onEvent(state, input.event);
     case 'items':
-      return onItems(state, input.items);
+      return onItems(state, input);
     default:
       return input satisfies never;
   }
@@ -93,7 +98,10 @@ function onEvent(state: ConversationState, event: TimelineEvent): ConversationSt
   return event.kind === 'changed' ? read : { state: read.state, actions: [forward, ...read.actions] };
 }
 
-function onItems(state: ConversationState, items: readonly TimelineItem[]): ConversationStep {
+function onItems(
+  state: ConversationState,
+  { items, standing }: Extract<ConversationInput, { kind: 'items' }>,
+): ConversationStep {
   const last = items.at(-1)?.position ?? 0;
   const seen = new Set(items.map((item) => item.position));
   const done: ConversationState = {
@@ -104,7 +112,10 @@ function onItems(state: ConversationState, items: readonly TimelineItem[]): Conv
   };
   const reply: ConversationAction = { kind: 'reply', frame: { type: 'items', items } };
   const next = nextRead(state, done, items.length >= readLimit ? last : undefined);
-  return { state: next.state, actions: [reply, ...next.actions] };
+  // With another read to come, this is out of date already.
+  const isLast = next.actions.length === 0;
+  const stands: ConversationAction = { kind: 'reply', frame: { type: 'standing', ...standing } };
+  return { state: next.state, actions: isLast ? [reply, stands] : [reply, ...next.actions] };
 }
 
 /** A full page has a next one; a change during the read asks for another from the start. */

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import type { Acceptance } from './acceptance.ts';
-import type { TimelineEvent, TimelineItem } from './timeline.ts';
+import type { TimelineEvent, TimelineItem, TimelineStanding } from './timeline.ts';
 
 /** Longest text of one message, in UTF-16 code units. */
 export const maxTextLength = 32_000;
@@ -91,12 +91,24 @@ export const timelineEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('parked'), runId: z.string(), reason: z.string() }),
 ]) satisfies z.ZodType<TimelineEvent>;
 
+const timelineStanding = z.object({
+  run: z
+    .object({
+      runId: z.string(),
+      tools: z.array(z.string()).readonly(),
+      waitsFor: z.string().exactOptional(),
+    })
+    .exactOptional(),
+}) satisfies z.ZodType<TimelineStanding>;
+
 export const serverFrameSchema = z.discriminatedUnion('type', [
   /** The gateway has stored what became of frame `id`: it need not be sent again. */
   z.object({ type: z.literal('ack'), id: z.string(), state: z.string(), reason: z.string().exactOptional() }),
   /** Oldest first. An item with a known `messageId` replaces it: its state may have changed. */
   z.object({ type: z.literal('items'), items: z.array(timelineItem).readonly() }),
   z.object({ type: z.literal('event'), event: timelineEvent }),
+  /** Follows the last page of items: replaces all that the client knows of what goes on. */
+  z.object({ type: z.literal('standing'), ...timelineStanding.shape }),
   /** The answer so far, formatted; replaces what was shown. */
   z.object({ type: z.literal('preview'), text: z.string(), spans }),
   /** A delivered part. The item with the same `messageId` follows later and replaces it. */

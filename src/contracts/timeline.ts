@@ -14,12 +14,25 @@ export interface TimelineReader {
     route: ReplyRoute,
     options: { readonly after?: number; readonly limit: number },
   ): Promise<readonly TimelineItem[]>;
+  /** What goes on there now, by what is stored: what a client that was away knows of it is void. */
+  standing(route: ReplyRoute): Promise<TimelineStanding>;
   /**
    * Calls back for each change until the signal aborts, and once at the beginning when a run is parked
    * there. May miss some: `read` is the truth.
    */
   watch(route: ReplyRoute, onEvent: (event: TimelineEvent) => void, signal: AbortSignal): void;
 }
+
+export type TimelineStanding = {
+  /** Absent when nothing is worked on. */
+  readonly run?: {
+    readonly runId: string;
+    /** Names of the tools at work. */
+    readonly tools: readonly string[];
+    /** Set when it is parked. */
+    readonly waitsFor?: string;
+  };
+};
 
 export type TimelineItem = {
   /** Grows with time; a client asks for what came after the last one it has. */

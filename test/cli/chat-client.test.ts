@@ -83,6 +83,24 @@ describe('the chat client', () => {
       expect(session.stored).toHaveLength(1);
     });
 
+    it('ends although its message ended while it was cut off', async () => {
+      session.onStored = ({ event }) => {
+        if (event.kind === 'message') session.setState(event.messageId, 'taken');
+      };
+      await adapter.start(session.intake);
+      const chat = start();
+      chat.input.end('slow\n');
+      await expect.poll(() => session.stored.length, { timeout: patienceMs }).toBe(1);
+      // What is said behind it is shown: the client is past its own message.
+      session.say(route, { text: 'still here' });
+      await expect.poll(() => chat.output.text(), { timeout: patienceMs }).toContain('still here');
+      await adapter.stop();
+      const { event } = session.stored[0] as (typeof session.stored)[number];
+      if (event.kind === 'message') session.setState(event.messageId, 'answered');
+      await adapter.start(session.intake);
+      expect(await chat.code).toBe(0);
+    });
+
     it('prints no control characters of a message', async () => {
       session.onStored = ({ event }) => {
         if (event.kind !== 'message') return;

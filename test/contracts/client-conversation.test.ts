@@ -53,12 +53,27 @@ describe('a client conversation', () => {
     const read = stepConversation(opened(), {
       kind: 'items',
       items: [itemAt(1), itemAt(2, 'taken'), itemAt(3)],
+      standing: {},
     });
     const changed = stepConversation(read.state, { kind: 'event', event: { kind: 'changed' } });
     expect(changed.actions).toEqual([{ kind: 'read', after: 1 }]);
-    const ended = stepConversation(changed.state, { kind: 'items', items: [itemAt(2), itemAt(3)] });
+    const ended = stepConversation(changed.state, {
+      kind: 'items',
+      items: [itemAt(2), itemAt(3)],
+      standing: {},
+    });
     const later = stepConversation(ended.state, { kind: 'event', event: { kind: 'changed' } });
     expect(later.actions).toEqual([{ kind: 'read', after: 3 }]);
+  });
+
+  it('tells what goes on by the store behind the last page, and not when it is out of date', () => {
+    const standing = { run: { runId: 'r', tools: [] } };
+    const told = stepConversation(opened(), { kind: 'items', items: [itemAt(1)], standing });
+    expect(told.actions.at(-1)).toEqual({ kind: 'reply', frame: { type: 'standing', ...standing } });
+    const ended = { kind: 'event', event: { kind: 'run', runId: 'r', state: 'ended' } } as const;
+    const overtaken = stepConversation(opened(), ended);
+    const late = stepConversation(overtaken.state, { kind: 'items', items: [itemAt(1)], standing });
+    expect(late.actions.map((action) => action.kind)).toEqual(['reply', 'read']);
   });
 
   it('shows a client every item, whatever the order of changes and reads', () => {
@@ -146,6 +161,7 @@ class ModelGateway {
     this.#step({
       kind: 'items',
       items: this.#items.filter((item) => item.position > after).slice(0, readLimit),
+      standing: {},
     });
   }
 

@@ -9,7 +9,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { inboxId, type SessionKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { TimelineEvent, TimelineItem, TimelineReader } from '#contracts/timeline.ts';
+import type { TimelineEvent, TimelineItem, TimelineReader, TimelineStanding } from '#contracts/timeline.ts';
 
 export type SessionDouble = {
   readonly intake: Intake;
@@ -20,6 +20,8 @@ export type SessionDouble = {
   onStored: (envelope: InboundEnvelope) => void;
   /** While true, `accept` and `read` reject as they do when the store is away. */
   isAway: boolean;
+  /** What goes on, as the store has it. */
+  standing: TimelineStanding;
   /** How many watchers there are. */
   readonly watching: () => number;
   say(route: ReplyRoute, item: Partial<TimelineItem> & { readonly text: string }): TimelineItem;
@@ -44,6 +46,7 @@ export function createSessionDouble(): SessionDouble {
   const double: SessionDouble = {
     stored,
     isAway: false,
+    standing: {},
     onStored: () => undefined,
     watching: () => watchers.size,
     intake: {
@@ -65,6 +68,7 @@ export function createSessionDouble(): SessionDouble {
         const chosen = after > 0 ? found.slice(0, limit) : found.slice(-limit);
         return chosen.map((each) => each.item);
       },
+      standing: async () => double.standing,
       watch: (route, onEvent, signal) => {
         const watcher = { route: nameOf(route), onEvent };
         watchers.add(watcher);

@@ -2,7 +2,7 @@
 import { dismissNotice, fetchNotices, fetchStatus, signOut } from '/page/api.js';
 import { ChatView } from '/page/chat-view.js';
 import { createConnection } from '/page/connection.js';
-import { emptyConversation, reduce } from '/page/conversation.js';
+import { emptyConversation, reduce, resumeFrom } from '/page/conversation.js';
 import { createOutbox } from '/page/outbox.js';
 import { randomId } from '/page/random-id.js';
 import { h, render } from '/vendor/preact.js';
@@ -24,7 +24,7 @@ export function startChat(root, firstStatus) {
     url: `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/channels/web/chat`,
     conversation: 'main',
     outbox,
-    position: () => page.state().conversation.position,
+    resumeFrom: () => resumeFrom(page.state().conversation),
     onFrame: (frame) => page.dispatch({ kind: 'frame', frame }),
     onState: (state) => {
       page.dispatch({ kind: 'connection', state });
@@ -66,7 +66,9 @@ function createPage(root, status) {
   };
   const dispatch = (input) => {
     update({ conversation: reduce(state.conversation, input) });
-    const isEnd = input.frame?.event?.kind === 'run' && input.frame.event.state === 'ended';
+    const { type, event, run } = input.frame ?? {};
+    const isEnd =
+      (event?.kind === 'run' && event.state === 'ended') || (type === 'standing' && run === undefined);
     if (isEnd) setTimeout(() => dispatch({ kind: 'preview-settled' }), settleMs);
   };
   return {

@@ -8,7 +8,7 @@ const maxDelayMs = 8000;
 const ackPatienceMs = 10_000;
 
 /**
- * @param {{ url: string, conversation: string, outbox: any, position: () => number,
+ * @param {{ url: string, conversation: string, outbox: any, resumeFrom: () => number,
  *   onFrame: (frame: any) => void, onState: (state: 'connecting' | 'open' | 'lost') => void }} options
  */
 export function createConnection(options) {
@@ -25,7 +25,7 @@ export function createConnection(options) {
     socket = current;
     sentAt.clear();
     current.onopen = () => {
-      const after = options.position();
+      const after = options.resumeFrom();
       write({ type: 'hello', conversation: options.conversation, ...(after > 0 ? { after } : {}) });
       for (const { frame } of options.outbox.list()) write(frame);
       options.onState('open');

@@ -15,10 +15,24 @@ export const emptyConversation = {
   connection: 'connecting',
 };
 
+const nothingGoesOn = { run: undefined, preview: undefined, hasDraft: false };
+const openStates = new Set(['held', 'waiting', 'taken']);
+/** So many of the last items are read again after a pause: what became of them may have changed. */
+const readAgain = 50;
+
+/** After which position a new connection reads: ahead of everything whose state may have changed since. */
+export function resumeFrom(state) {
+  const open = [...state.messages.values()].filter(
+    (message) => message.position !== undefined && openStates.has(message.state),
+  );
+  return Math.max(0, Math.min(state.position - readAgain, ...open.map(({ position }) => position - 1)));
+}
+
 export function reduce(state, input) {
   switch (input.kind) {
     case 'connection':
-      return { ...state, connection: input.state, ...(input.state === 'open' ? {} : { run: undefined }) };
+      // What goes on is told anew with the next connection.
+      return { ...state, connection: input.state, ...(input.state === 'open' ? {} : nothingGoesOn) };
     case 'unsent':
       if (state.messages.has(input.frame.id)) return state;
       return putMessage(state, {
@@ -63,6 +77,8 @@ function onFrame(state, frame) {
       return onItems(state, frame.items);
     case 'event':
       return onEvent(state, frame.event);
+    case 'standing':
+      return onStanding(state, frame.run);
     case 'preview':
       return { ...state, preview: { text: frame.text, spans: frame.spans }, hasDraft: true };
     case 'message':
@@ -139,6 +155,15 @@ function onEvent(state, event) {
     default:
       return state;
   }
+}
+
+/** What the store says of the run replaces what events have said; only what is not stored is kept. */
+function onStanding(state, run) {
+  if (run === undefined) return { ...state, run: undefined };
+  const known = runOf(state, run.runId);
+  const atWork = run.tools.map((name) => ({ name, state: 'started' }));
+  const tools = known === state.run ? known.tools : atWork;
+  return { ...state, run: { ...known, tools, waitsFor: run.waitsFor } };
 }
 
 function onRun(state, event) {

@@ -9,11 +9,12 @@ type State = {
   readonly run?: { readonly waitsFor?: string };
 };
 type Shown = { readonly id: string; readonly text: string; readonly state: string };
-const { emptyConversation, reduce, messagesInOrder, isWorking } = await pageModule<{
+const { emptyConversation, reduce, messagesInOrder, isWorking, resumeFrom } = await pageModule<{
   emptyConversation: State;
   reduce(state: State, input: object): State;
   messagesInOrder(state: State): readonly Shown[];
   isWorking(state: State): boolean;
+  resumeFrom(state: State): number;
 }>('conversation.js');
 
 const after = (...frames: readonly ServerFrame[]) =>
@@ -51,6 +52,27 @@ const stored = {
 } as const;
 
 describe('the conversation of the page', () => {
+  it('forgets with its connection what goes on, and is told anew by the store', () => {
+    const started: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'started' } };
+    const growing: ServerFrame = { type: 'preview', text: 'Once', spans: [] };
+    const away = reduce(after(own('taken'), started, growing), { kind: 'connection', state: 'lost' });
+    expect(away).toMatchObject({ run: undefined, preview: undefined });
+    expect(resumeFrom(away)).toBe(0);
+    const back = (standing: ServerFrame, state: string) =>
+      [own(state), standing].reduce((known, frame) => reduce(known, { kind: 'frame', frame }), away);
+    expect(isWorking(back({ type: 'standing' }, 'answered'))).toBe(false);
+    const run = { runId: 'r', tools: ['glob'], waitsFor: 'an approval' };
+    expect(back({ type: 'standing', run }, 'taken').run).toMatchObject({
+      tools: [{ name: 'glob', state: 'started' }],
+      waitsFor: 'an approval',
+    });
+  });
+
+  it('takes a run away that ended unseen', () => {
+    const started: ServerFrame = { type: 'event', event: { kind: 'run', runId: 'r', state: 'started' } };
+    expect(after(started, { type: 'standing' }).run).toBeUndefined();
+  });
+
   it('shows each message once and in order, whatever comes first and how often', () => {
     const happenings = [
       unsent,

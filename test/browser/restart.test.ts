@@ -1,0 +1,71 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readStore } from '../e2e/conservation.ts';
+import { aDataFolder, type ParleyProcess, startParley } from '../e2e/parley-process.ts';
+import { until } from '../e2e/until.ts';
+import { createGate } from '../platforms/anthropic/gate.ts';
+import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { patienceMs } from '../support/patience.ts';
+import { launchChromium } from './chromium.ts';
+
+describe('a page whose gateway is killed', () => {
+  let browser: Browser;
+  let model: AnthropicServer;
+  let folder: Awaited<ReturnType<typeof aDataFolder>>;
+  const started: ParleyProcess[] = [];
+  beforeAll(async () => {
+    [browser, model, folder] = await Promise.all([launchChromium(), startAnthropicServer(), aDataFolder()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await Promise.all(started.map((parley) => parley.kill()));
+    await model?.close();
+    await folder?.remove();
+  });
+
+  const start = async (port = '0') => {
+    const env = { ANTHROPIC_API_KEY: 'test-key', ANTHROPIC_BASE_URL: model.url, PARLEY_PORT: port };
+    const parley = await startParley({ dataDir: folder.path, env });
+    started.push(parley);
+    return parley;
+  };
+
+  it('shows nothing of a run that ended while it was away', async () => {
+    const parley = await start();
+    const page = await browser.newPage();
+    page.setDefaultTimeout(patienceMs);
+    await page.goto(parley.signInLink);
+    await page.locator('.dot.open').first().waitFor();
+    const gate = createGate();
+    model.script((_body, count) =>
+      count === 1
+        ? { chunks: ['Once ', 'upon ', 'a time'], hold: { gate, afterChunks: 2 } }
+        : { text: 'Once upon a time it ended.' },
+    );
+    await page.fill('#composer', 'tell me a story');
+    await page.keyboard.press('Enter');
+    const stop = page.getByRole('button', { name: 'Stop' });
+    await page.locator('article.preview').waitFor();
+    await page.getByText('being answered').waitFor();
+    expect(await stop.count()).toBe(1);
+
+    await parley.kill();
+    await page.locator('.dot.lost, .dot.connecting').first().waitFor();
+    // Where the page does not look the run goes on, and ends.
+    const elsewhere = await start();
+    const isOver = () => readStore(folder.path, `select 1 from inbox where outcome = 'answered'`).length > 0;
+    await until(isOver, { what: 'the end of the run' });
+    await elsewhere.stop();
+    await start(new URL(parley.url).port);
+
+    await page.locator('.dot.open').first().waitFor();
+    await page.locator('article.own[data-state=answered]').waitFor();
+    await page.getByText('Once upon a time it ended.').waitFor();
+    await stop.waitFor({ state: 'detached' });
+    await page.locator('.activity').waitFor({ state: 'detached' });
+    expect(await page.getByText('being answered').count()).toBe(0);
+    expect(await page.getByText('Once upon a time it ended.').count()).toBe(1);
+    const { PARLEY_SCREENSHOT } = process.env;
+    if (PARLEY_SCREENSHOT !== undefined) await page.screenshot({ path: PARLEY_SCREENSHOT });
+  }, 60_000);
+});
