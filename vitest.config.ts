@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { madeBundles } from './bin/library-bundles.mjs';
 import { LongestFirst } from './test/support/longest-first.ts';
+import { patienceMs } from './test/support/patience.ts';
 
 // biome-ignore lint/style/noDefaultExport: vitest reads its configuration from the default export
 export default defineConfig({
@@ -21,6 +22,8 @@ export default defineConfig({
     // Most tests wait for other processes: three files at a time even where there are only two cores.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
+    setupFiles: ['test/support/patient-vitest.ts'],
+    expect: { poll: { timeout: patienceMs, interval: 20 } },
     testTimeout: 120_000,
     hookTimeout: 60_000,
     teardownTimeout: 5000,

@@ -84,11 +84,10 @@ const again = callsFirst({ name: 'again' });
 const sends = callsFirst({ name: 'message', input: { text: 'I am on it.' } });
 
 export const scenarios: readonly Scenario[] = [
-  ...(['received', 'woken', 'claimed', 'taken', 'model-called', 'finished', 'marked'] as const).map(
-    (point): Scenario => ({ ...plain, ...telegramFirst, kills: [`${point}:1`] }),
-  ),
+  ...(
+    ['received', 'woken', 'claimed', 'taken', 'model-called', 'turn-committed', 'finished', 'marked'] as const
+  ).map((point): Scenario => ({ ...plain, ...telegramFirst, kills: [`${point}:1`] })),
   { ...plain, kills: ['accepted:1'], channels: ['telegram', 'web'], longChannels: ['terminal'] },
-  { ...plain, kills: ['turn-committed:1'], channels: ['telegram', 'terminal'], longChannels: ['web'] },
   { ...plain, ...telegramFirst, title: 'mid-answer', kills: ['streaming:8'], prepare: () => paced },
   // Marked as sending, and the journal tells that its call had not begun.
   { ...plain, ...telegramFirst, kills: ['outbox-claimed:1'] },
@@ -226,8 +225,7 @@ export const scenarios: readonly Scenario[] = [
   {
     title: 'a second message behind the answer',
     kills: ['steered:1'],
-    channels: ['telegram', 'web'],
-    longChannels: ['terminal'],
+    ...telegramFirst,
     questions: ['question-1', 'question-2'],
     expected: [answerTo('question-1'), answerTo('question-2')],
     prepare: () => steers((gate) => ({ text: answer, hold: { gate } })),
@@ -244,8 +242,7 @@ export const scenarios: readonly Scenario[] = [
   {
     title: '/stop',
     kills: ['command-applied:1'],
-    channels: ['telegram', 'terminal'],
-    longChannels: ['web'],
+    ...telegramFirst,
     questions: [question],
     expected: [notices.stopped],
     prepare: () => meanwhile((person) => person.says('/stop')),
@@ -253,7 +250,7 @@ export const scenarios: readonly Scenario[] = [
   {
     title: '/queue',
     kills: ['command-applied:1'],
-    ...telegram,
+    ...inLongRuns,
     questions: [],
     expected: ['Queue: followup debounce:0ms quiet:1000ms cap:20 drop:summarize'],
     prepare: () => ({ ...asks, act: ({ person }) => person.says('/queue followup') }),
@@ -291,8 +288,7 @@ export const scenarios: readonly Scenario[] = [
     ...plain,
     title: 'SIGTERM, and killed while it hands over',
     kills: ['handing-over:1'],
-    channels: ['telegram', 'web'],
-    longChannels: ['terminal'],
+    ...telegramFirst,
     prepare: () => handsOver(),
   },
   {
@@ -322,15 +318,13 @@ export const scenarios: readonly Scenario[] = [
     // The preview in the first life: a run that is resumed before its channel is back shows none.
     title: 'killed in every try, at last in the middle of an answer',
     kills: ['preview-sent:1', 'model-called:1', 'streaming:8'],
-    ...telegram,
+    ...inLongRuns,
     questions: [question],
     expected: [notices.restartGaveUp],
     prepare: () => inGroup(),
   },
   // Not at `received`: what the webhook has not answered, Signal's server does not send again (a gap is told).
-  ...(['accepted', 'taken', 'turn-committed', 'outbox-claimed', 'marked'] as const).map(
-    (point): Scenario => ({ ...plain, ...signal, kills: [`${point}:1`] }),
-  ),
+  { ...plain, ...signal, kills: ['accepted:1'] },
   { ...plain, ...signal, kills: ['sending:1'], unknown: 'lost', expected: [] },
   { ...plain, ...signal, kills: ['sent-not-marked:1'], unknown: 'arrived' },
   {
@@ -343,14 +337,17 @@ export const scenarios: readonly Scenario[] = [
   {
     title: 'a second message behind the answer',
     kills: ['steered:1'],
-    ...signal,
+    ...signalInLongRuns,
     questions: ['question-1', 'question-2'],
     expected: [answerTo('question-1'), answerTo('question-2')],
     prepare: () => steers((gate) => ({ text: answer, hold: { gate } })),
   },
-  ...(['woken', 'claimed', 'model-called', 'finished', 'streaming'] as const).map(
-    (point): Scenario => ({ ...plain, ...signalInLongRuns, kills: [`${point}:1`] }),
-  ),
+  ...(
+    [
+      ...(['woken', 'claimed', 'taken', 'model-called', 'streaming'] as const),
+      ...(['turn-committed', 'finished', 'outbox-claimed', 'marked'] as const),
+    ] as const
+  ).map((point): Scenario => ({ ...plain, ...signalInLongRuns, kills: [`${point}:1`] })),
   // At `received` this is somebody's first message, in a direct conversation that no bot can list. What was being
   // sent is sent again under its nonce, and Discord shows it once: nothing is ever unknown.
   ...(['received', 'accepted', 'sending', 'sent-not-marked'] as const).map(
@@ -360,7 +357,7 @@ export const scenarios: readonly Scenario[] = [
     ...plain,
     title: 'an answer of two parts, the first cut off',
     kills: ['sent-not-marked:1'],
-    ...discord,
+    ...discordInLongRuns,
     expected: longOnDiscord,
     prepare: () => ({ ...asks, reply: () => ({ text: longOnDiscord.join('\n\n') }) }),
   },
@@ -396,7 +393,7 @@ export const scenarios: readonly Scenario[] = [
   {
     title: 'a second message behind the answer',
     kills: ['steered:1'],
-    ...discord,
+    ...discordInLongRuns,
     questions: ['question-1', 'question-2'],
     expected: [answerTo('question-1'), answerTo('question-2')],
     prepare: () => steers((gate) => ({ text: answer, hold: { gate } })),

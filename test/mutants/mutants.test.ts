@@ -33,9 +33,11 @@ const mutants = [
 ];
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
-const chosen = mutants.filter(
-  ({ isSample, needsPostgres }) => (isLong || isSample) && (hasPostgres || !needsPostgres),
-);
+/** Every other sample, and on the next day the others: MUTANT_TURN gives a turn again. */
+const turn = Number(process.env.MUTANT_TURN ?? Math.floor(Date.now() / 86_400_000));
+const samples = mutants.filter(({ isSample }) => isSample).filter((_, index) => (index + turn) % 2 === 0);
+const chosen = (isLong ? mutants : samples).filter(({ needsPostgres }) => hasPostgres || !needsPostgres);
+if (!isLong) console.info(`MUTANT_TURN=${turn}: ${chosen.map(({ name }) => name).join('; ')}`);
 const inTurn = createTurns(2);
 /** For all tests that notice something, one after the other. */
 const limitMs = 3_000_000;
