@@ -46,6 +46,9 @@ export class SignalAdapter implements ChannelAdapter {
       recent: this.#recent,
       troubles: this.#troubles,
       connection: () => this.#connection,
+      onMode: (mode) => {
+        if (this.#connection !== undefined) this.#connection = { ...this.#connection, mode };
+      },
     });
   }
 

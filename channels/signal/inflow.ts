@@ -111,6 +111,7 @@ export class Inflow {
       const acceptances = await (limit === undefined ? accepting : within(accepting, limit));
       for (const { eventKey, problem } of unreadable) log.warn({ eventKey, problem }, 'signal.unreadable');
       onSafe(batch, acceptances);
+      if (this.#deps.spool.isEmpty) onStoreTrouble(undefined);
       return true;
     } catch (error) {
       if (hasCode(error, 'stale_epoch')) {

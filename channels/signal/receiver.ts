@@ -33,10 +33,13 @@ export type ReceiverDeps = Pick<ChannelDeps, 'log' | 'clock' | 'dataDir' | 'rout
   readonly troubles: Troubles;
   /** Undefined until the account is known. */
   connection(): Connection | undefined;
+  /** The server runs in another mode than it said. */
+  onMode(mode: Mode): void;
 };
 
 /** Well below the free space at which the intake stops, so that a full disk still holds what was promised. */
 const spoolMaxBytes = 64 * 1024 * 1024;
+const askModeEveryMs = 60_000;
 /** How long the webhook has for what the socket shows as well. */
 const graceMs = 2000;
 
@@ -52,6 +55,7 @@ export class Receiver {
   readonly #inGrace = new Set<Promise<void>>();
   #intake: Intake | undefined;
   #isFirstStart = true;
+  #modeAskedAt = 0;
   #stopping = new AbortController();
   #source: { stop(): Promise<void> } | undefined;
   #alive: Promise<void> | undefined;
@@ -165,7 +169,10 @@ export class Receiver {
       log,
       isClear: () => this.#inflow.isClear,
       take: (notification) => this.#inflow.take({ at: clock.now(), raw: JSON.stringify(notification) }),
-      onTrouble: (problem) => troubles.set('connection', problem),
+      onTrouble: (problem) => {
+        troubles.set('connection', problem);
+        if (problem !== undefined) this.#askMode('polling');
+      },
       onGap: (gap) => this.#intake?.gap(gap),
     });
   }
@@ -188,17 +195,33 @@ export class Receiver {
         downSince = undefined;
         first.resolve();
       },
-      onDown: (reason, lastHeardAt) => {
+      onDown: (reason, lastHeardAt, isDoubted) => {
         log.warn({ reason }, 'signal.socket_down');
         downSince ??= lastHeardAt;
         // A connection that had stood is back in a moment, as a rule.
-        if (lastHeardAt === undefined) troubles.set('connection', `signal-cli-rest-api: ${reason}`);
+        if (lastHeardAt === undefined || isDoubted)
+          troubles.set('connection', `signal-cli-rest-api: ${reason}`);
+        if (isDoubted) this.#askMode('json-rpc');
         first.resolve();
       },
     });
     this.#stopping.signal.addEventListener('abort', () => first.resolve(), { once: true });
     await first.promise;
     return socket;
+  }
+
+  /** A server that was started again in the other mode refuses us for good: then it is received the other way. */
+  #askMode(used: Mode): void {
+    const { api, clock, onMode } = this.#deps;
+    if (clock.now() < this.#modeAskedAt + askModeEveryMs) return;
+    this.#modeAskedAt = clock.now();
+    this.#errands.add('mode', async (signal) => {
+      const { mode } = await api.about(signal);
+      if (mode === used || signal.aborted) return;
+      onMode(mode);
+      const detail = `signal-cli-rest-api was started again in ${mode} mode`;
+      this.#intake?.trouble({ kind: 'unreachable', detail, isOver: true });
+    });
   }
 
   #onFrame(raw: string): void {

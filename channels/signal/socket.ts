@@ -16,8 +16,11 @@ export type SocketDeps = {
   readonly openLimitMs?: number;
   onFrame(text: string): void;
   onOpen(): void;
-  /** `lastHeardAt`: the last sign of life, undefined when the connection never stood. */
-  onDown(reason: string, lastHeardAt: number | undefined): void;
+  /**
+   * `lastHeardAt`: the last sign of life, undefined when the connection never stood. `isDoubted`: neither did
+   * the ones before it, for long.
+   */
+  onDown(reason: string, lastHeardAt: number | undefined, isDoubted: boolean): void;
 };
 
 export type ReceiveSocket = {
@@ -29,6 +32,8 @@ const firstBackoffMs = 500;
 const longestBackoffMs = 5000;
 /** A connection that stood for less counts as a failed try: else one that is closed at once is opened at once. */
 const steadyMs = 10_000;
+/** After as many failed tries one that opens is believed at its first sign of life, not before. */
+const doubtedAfter = 3;
 /** How long the server may take to open the connection, once it has taken the call. */
 const usualOpenLimitMs = 30_000;
 
@@ -39,11 +44,11 @@ export function startSocket(deps: SocketDeps): ReceiveSocket {
   const loop = async () => {
     for (let failures = 0; !signal.aborted; ) {
       const began = deps.clock.now();
-      const { reason, lastHeardAt } = await new Connection(deps, signal).ended;
+      const { reason, lastHeardAt } = await new Connection(deps, signal, failures >= doubtedAfter).ended;
       if (signal.aborted) return;
       const hasStood = lastHeardAt !== undefined && deps.clock.now() - began >= steadyMs;
       failures = hasStood ? 1 : failures + 1;
-      deps.onDown(reason, lastHeardAt);
+      deps.onDown(reason, lastHeardAt, failures >= doubtedAfter);
       const pauseMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(failures - 1, 10));
       await deps.clock.wait(pauseMs, signal);
     }
@@ -74,8 +79,11 @@ class Connection {
   #tcp: Duplex | undefined;
   readonly #openLimit: NodeJS.Timeout;
   #lastHeardAt: number | undefined;
+  /** Its opening has been told, or is at once. */
+  #isTold: boolean;
 
-  constructor(deps: SocketDeps, stopping: AbortSignal) {
+  constructor(deps: SocketDeps, stopping: AbortSignal, isDoubted: boolean) {
+    this.#isTold = !isDoubted;
     const { promise, resolve } = Promise.withResolvers<Ended>();
     this.#deps = deps;
     this.ended = promise;
@@ -111,13 +119,16 @@ class Connection {
 
   #heard(): void {
     this.#lastHeardAt = this.#deps.clock.now();
+    if (this.#isTold) return;
+    this.#isTold = true;
+    this.#deps.onOpen();
   }
 
   #opened(): void {
     if (this.#over.signal.aborted) return;
     clearTimeout(this.#openLimit);
-    this.#heard();
-    this.#deps.onOpen();
+    if (this.#isTold) this.#deps.onOpen();
+    this.#lastHeardAt = this.#deps.clock.now();
     void this.#beat();
   }
 

@@ -25,7 +25,8 @@ export type Fault =
 
 /**
  * Which calls a fault meets: by method and by the beginning of the path. Handshakes of sockets are met
- * only where the path is given; `cut`, `page` and `refuse` work on them.
+ * only where the path is given; `cut`, `page`, `refuse` and
+ * `hang` work on them.
  */
 export type FaultMatch = { readonly method?: string; readonly path?: string; readonly times?: number };
 

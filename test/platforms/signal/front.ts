@@ -93,7 +93,7 @@ export class Front {
     if (fault.kind === 'page') this.#finishRaw(call, tcp, page(fault.status));
     else if (fault.kind === 'refuse')
       this.#finishRaw(call, tcp, refusal(new ApiError(fault.status, fault.error)));
-    else tcp.destroy();
+    else if (fault.kind !== 'hang') tcp.destroy();
   }
 
   /** Answers a handshake like any other request. */

@@ -7,7 +7,7 @@ export type TypingSign = { readonly place: Place; readonly isOn: boolean; readon
 
 /** What the calls read and write. */
 export type Platform = {
-  readonly mode: Mode;
+  mode: Mode;
   readonly release: '0.100' | 'head';
   readonly version: string;
   readonly world: World;

@@ -1,0 +1,156 @@
+/** What signal-cli-rest-api refuses, leaves unanswered or repeats never ends receiving, nor hurries it. */
+import fc from 'fast-check';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { ParleyError } from '#contracts/errors.ts';
+import { shortestGapMs } from '#contracts/remote-number.ts';
+import { botOf } from '../../../channels/signal/ids.ts';
+import { readFrames } from '../../../channels/signal/inbound.ts';
+import { startSocket } from '../../../channels/signal/socket.ts';
+import { createSteppedClock } from '../../support/stepped-clock.ts';
+import { RecordingIntake } from '../recording-intake.ts';
+import { aSignalStage, type SignalStage, type Way } from './signal-setup.ts';
+
+const forever = new AbortController().signal;
+const stages: SignalStage[] = [];
+
+afterEach(async () => {
+  for (const stage of stages.splice(0)) await stage.close();
+});
+
+/** The adapter on a clock of its own. */
+async function aChannel(way: Way) {
+  const stage = await aSignalStage(way);
+  stages.push(stage);
+  const clock = createSteppedClock();
+  const intake = new RecordingIntake();
+  const adapter = stage.newAdapter({ clock });
+  let isStopped = false;
+  onTestFinished(async () => {
+    void adapter.stop().then(() => {
+      isStopped = true;
+    });
+    await clock.until(() => isStopped);
+  });
+  const begin = async () => {
+    let isBegun = false;
+    void adapter.start(intake).then(() => {
+      isBegun = true;
+    });
+    await clock.until(() => isBegun);
+  };
+  return { ...stage, clock, intake, adapter, begin };
+}
+
+describe.each(['socket', 'polling'] as const)('receiving by %s', (way) => {
+  it.each([400, 401, 404, 429, 500, 503])('goes on after a %i without help', async (status) => {
+    const { server, ada, clock, intake, adapter, begin } = await aChannel(way);
+    await adapter.identify(forever);
+    server.fault({ kind: 'refuse', status, error: 'not now' }, { path: '/v1/receive', times: 6 });
+    const began = clock.now();
+    await begin();
+    await clock.until(() => intake.troubles.some((one) => one?.kind === 'unreachable'));
+    await clock.until(() => server.openSockets === 1 || way === 'polling');
+    server.people.writes({ from: ada, text: 'still arrives' });
+    await clock.until(() => intake.texts.length === 1 && intake.troubles.at(-1) === undefined);
+    // A handshake that is refused with 401 is made twice by the client itself.
+    expect(clock.now() - began).toBeGreaterThanOrEqual(3 * shortestGapMs);
+  });
+});
+
+it.each(['/v1/about', '/v1/accounts', '/v1/identities'])(
+  'a refusal of %s is a fault to try again after, and the next try succeeds',
+  async (path) => {
+    const { server, adapter } = await aChannel('socket');
+    for (const status of [400, 401, 404, 500]) {
+      server.fault({ kind: 'refuse', status, error: 'not now' }, { path, times: 1 });
+      await adapter.identify(forever).catch((error: unknown) => {
+        expect(error instanceof ParleyError && error.code.startsWith('channel_')).toBe(true);
+      });
+    }
+    await expect(adapter.identify(forever)).resolves.toMatchObject({ id: server.account.uuid });
+  },
+);
+
+it('polls that bring little are paced, and behind a full one the next comes at once', async () => {
+  const { server, ada, clock, intake, adapter, begin } = await aChannel('polling');
+  await adapter.identify(forever);
+  for (let count = 0; count < 35; count += 1) server.people.writes({ from: ada, text: `${count}` });
+  const began = clock.now();
+  await begin();
+  await intake.waitFor(() => intake.texts.length === 30);
+  expect(clock.now() - began).toBe(0);
+  const polls = () => server.calls.filter(({ path }) => path.startsWith('/v1/receive')).length;
+  const before = polls();
+  const pausedAt = clock.now();
+  await clock.until(() => polls() >= before + 10);
+  expect(clock.now() - pausedAt).toBeGreaterThanOrEqual(8 * shortestGapMs);
+});
+
+it('a handshake that is never answered is given up', async () => {
+  const { server, clock } = await aChannel('socket');
+  server.fault({ kind: 'hang' }, { path: '/v1/receive' });
+  const downs: string[] = [];
+  let isOpen = false;
+  const socket = startSocket({
+    url: `${server.url.replace('http', 'ws')}/v1/receive/${encodeURIComponent(server.account.number)}`,
+    clock,
+    heartbeatMs: 1000,
+    openLimitMs: 50,
+    onFrame: () => undefined,
+    onOpen: () => {
+      isOpen = true;
+    },
+    onDown: (reason) => void downs.push(reason),
+  });
+  onTestFinished(() => socket.stop());
+  await clock.until(() => isOpen);
+  expect(downs).toEqual(['the server took the call and did not answer']);
+});
+
+it('a server that was started again in the other mode is received the other way', async () => {
+  const { server, ada, clock, intake, adapter, begin } = await aChannel('polling');
+  await adapter.identify(forever);
+  await begin();
+  server.platform.mode = 'json-rpc';
+  await clock.until(() => intake.troubles.some((one) => one?.isOver));
+  let isStopped = false;
+  void adapter.stop().then(() => {
+    isStopped = true;
+  });
+  await clock.until(() => isStopped);
+  await begin();
+  await clock.until(() => server.openSockets === 1);
+  server.people.writes({ from: ada, text: 'by the socket' });
+  await clock.until(() => intake.texts.includes('by the socket'));
+});
+
+describe('a number of Signal’s', () => {
+  const aci = '00000000-0000-4000-8000-000000000001';
+  const bot = botOf({ aci: '00000000-0000-4000-8000-000000000002', number: '+15550001111', name: 'Parley' });
+  const known = { bot, nameOf: () => undefined, originalOf: () => 0, groupOf: () => undefined };
+  const odd = fc.oneof(
+    fc.constantFrom(-1, 0, 1e300, 8.64e15, '7', 'soon', null, undefined, {}),
+    fc.double(),
+    fc.integer(),
+  );
+
+  it('costs no message that can be read without it', () => {
+    fc.assert(
+      fc.property(odd, odd, (receipt, size) => {
+        const attachments = [{ id: 'a', contentType: 'image/png', size }];
+        const envelope = {
+          sourceUuid: aci,
+          timestamp: 5,
+          serverReceivedTimestamp: receipt,
+          dataMessage: { timestamp: 5, message: 'hi', attachments },
+        };
+        const { events, unreadable } = readFrames([{ account: bot.number, envelope }], known, [99]);
+        expect(unreadable).toEqual([]);
+        expect(events[0]).toMatchObject({ sentAt: 5, event: { text: 'hi' } });
+        // Without the server's word it is the time at which it came here.
+        expect(events[0]?.receivedAt).toBe(Number.isFinite(receipt) ? receipt : 99);
+      }),
+      { numRuns: process.env.PARLEY_LONG === '1' ? 20_000 : 300 },
+    );
+  });
+});
