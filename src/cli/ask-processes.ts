@@ -9,7 +9,7 @@ const downSchema = z.object({
   nextTryAt: z.string().exactOptional(),
 });
 
-const readySchema = z.object({ status: z.string(), components: z.array(downSchema) });
+const readySchema = z.object({ status: z.string(), components: z.array(downSchema).default([]) });
 
 export type ProcessHealth = ProcessAddress & {
   /** `silent`: it lives and does not answer. */

@@ -95,7 +95,7 @@ function createAnswers({ clock, readiness, metrics, token }: HealthServerDeps) {
     const isReading = method === 'GET' || method === 'HEAD';
     if (isReading && path === '/healthz') return json(200, { status: 'ok' });
     if (isReading && path === '/readyz') {
-      const { code, body } = readyAnswer(await readiness());
+      const { code, body } = readyAnswer(await readiness(), request.url ?? '');
       return json(code, body);
     }
     if (isReading && path === '/metrics') {

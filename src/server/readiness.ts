@@ -20,11 +20,14 @@ export function readinessOf({ needed, problems }: Needs, channels: readonly Name
   return { missing, components };
 }
 
-/** How `/readyz` answers. */
-export function readyAnswer({ missing, components }: Readiness) {
+/** How `/readyz` answers: what is down, and with `verbose` in the query what is well too. */
+export function readyAnswer({ missing, components = [] }: Readiness, url: string) {
+  const isVerbose = new URLSearchParams(url.split('?')[1]).has('verbose');
+  const shown = components.filter(({ state }) => isVerbose || state === 'down');
+  const listed = shown.length === 0 ? {} : { components: shown };
   return missing.length === 0
-    ? { code: 200, body: { status: 'ready', components } }
-    : { code: 503, body: { status: 'not ready', missing, components } };
+    ? { code: 200, body: { status: 'ready', ...listed } }
+    : { code: 503, body: { status: 'not ready', missing, ...listed } };
 }
 
 function componentOf(name: string, problems: readonly StatusProblem[]): Component {

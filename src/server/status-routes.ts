@@ -12,8 +12,8 @@ export type StatusDeps = {
 export function mountStatus(app: FastifyInstance, deps: StatusDeps): void {
   app.get('/healthz', { config: { access: 'public' } }, async () => ({ status: 'ok' }));
 
-  app.get('/readyz', { config: { access: 'public' } }, async (_request, reply) => {
-    const { code, body } = readyAnswer(await deps.readiness());
+  app.get('/readyz', { config: { access: 'public' } }, async (request, reply) => {
+    const { code, body } = readyAnswer(await deps.readiness(), request.url);
     return reply.code(code).send(body);
   });
 

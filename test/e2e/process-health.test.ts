@@ -8,7 +8,7 @@ import { until } from './until.ts';
 const bearer = { authorization: `Bearer ${pageToken}` };
 
 async function ready(url: string) {
-  const answer = await fetch(`${url}/readyz`);
+  const answer = await fetch(`${url}/readyz?verbose`);
   const body = (await answer.json()) as {
     status: string;
     missing?: readonly string[];

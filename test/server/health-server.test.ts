@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/contracts/clock.ts';
 import { createHealthServer, type HealthServerDeps } from '../../src/server/health-server.ts';
-import { readinessOf } from '../../src/server/readiness.ts';
+import { readinessOf, readyAnswer } from '../../src/server/readiness.ts';
 import { quietLog } from '../support/session-double.ts';
 import { send } from './a-server.ts';
 
@@ -31,7 +31,7 @@ describe('a process without a page', () => {
     expect((await send({ port, path: '/healthz' })).status).toBe(200);
     const notReady = await send({ port, path: '/readyz?verbose' });
     expect(notReady.status).toBe(503);
-    expect(JSON.parse(notReady.body)).toEqual({ status: 'not ready', missing: ['redis'], components: [] });
+    expect(JSON.parse(notReady.body)).toEqual({ status: 'not ready', missing: ['redis'] });
     missing = [];
     expect((await send({ port, path: '/readyz' })).status).toBe(200);
     expect(await send({ port, path: '/readyz', method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
@@ -102,6 +102,23 @@ describe('readiness', () => {
         nextTryAt: '2026-09-21T14:14:20.000Z',
       },
     ]);
+  });
+
+  it('is told in full on request, else only what is down', () => {
+    const readiness = readinessOf({ needed, problems: [{ id: 'redis', text: 'away' }] }, []);
+    const redis = { name: 'redis', state: 'down', reason: 'away' };
+    expect(readyAnswer(readiness, '/readyz')).toEqual({
+      code: 503,
+      body: { status: 'not ready', missing: ['redis'], components: [redis] },
+    });
+    expect(readyAnswer(readiness, '/readyz?verbose').body.components).toEqual([
+      { name: 'store', state: 'ok' },
+      redis,
+    ]);
+    expect(readyAnswer(readinessOf({ needed, problems: [] }, []), '/readyz')).toEqual({
+      code: 200,
+      body: { status: 'ready' },
+    });
   });
 
   it('does not wait for a channel that is off, or that another process receives for', () => {
