@@ -2,9 +2,12 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Resolves after `ms`, or at once when the signal aborts (it never rejects). */
+  /** Resolves after `ms`, at most 24.8 days, or at once when the signal aborts (it never rejects). */
   wait(ms: number, signal?: AbortSignal): Promise<void>;
 }
+
+/** A timer that is set for longer fires at once. */
+const longestTimerMs = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -16,7 +19,7 @@ export const systemClock: Clock = {
         signal?.removeEventListener('abort', done);
         resolve();
       };
-      const timer = setTimeout(done, ms);
+      const timer = setTimeout(done, Math.min(ms, longestTimerMs));
       signal?.addEventListener('abort', done, { once: true });
     }),
 };

@@ -1,0 +1,17 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '#contracts/clock.ts';
+
+describe('the clock of the process', () => {
+  it.each([2 ** 31, 1e15, Number.MAX_VALUE, Number.POSITIVE_INFINITY])(
+    'does not take a wait of %d ms for none',
+    async (ms) => {
+      const ended = new AbortController();
+      const wait = systemClock.wait(ms, ended.signal).then(() => 'waited' as const);
+      // A timer that overflows fires after 1 ms, in front of one that was set later for longer.
+      const later = systemClock.wait(20).then(() => 'later' as const);
+      expect(await Promise.race([wait, later])).toBe('later');
+      ended.abort();
+      await wait;
+    },
+  );
+});
