@@ -32,6 +32,7 @@ export class TelegramAdapter implements ChannelAdapter {
   readonly #deps: ChannelDeps;
   readonly #presence: Presence;
   readonly #admins: AdminLookup;
+  readonly #contest = { isOn: false };
   #connection: Connection | undefined;
   #poll: Poll | undefined;
 
@@ -91,6 +92,7 @@ export class TelegramAdapter implements ChannelAdapter {
         clock,
         log,
         pollSeconds: this.#config.pollSeconds,
+        contest: this.#contest,
         enrich: (events, signal) => this.#admins.annotate(events, signal),
       },
       intake,

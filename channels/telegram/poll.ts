@@ -27,6 +27,8 @@ export type PollDeps = {
   readonly pollSeconds: number;
   /** Beyond its own timeout, how long a poll may stay silent before its connection counts as dead. 15 s. */
   readonly silenceMs?: number;
+  /** Whether somebody else polls with the same token; outlives the poll, which ends and begins anew. */
+  readonly contest: { isOn: boolean };
   /** Adds what only a call can tell, before the events are stored. */
   readonly enrich: (
     events: readonly InboundEnvelope[],
@@ -104,7 +106,8 @@ class PollLoop {
   async #pollOnce(): Promise<void> {
     const { clock } = this.#deps;
     const began = clock.now();
-    const isQuick = !this.#isProven;
+    // Whoever polls last ends the other's poll: only a long one shows that the other has gone.
+    const isQuick = !this.#isProven && !this.#deps.contest.isOn;
     const updates = await this.#fetch(isQuick ? 0 : this.#deps.pollSeconds);
     this.#recovered();
     const isNews = updates.length > 0 ? await this.#handOver(updates) : isQuick;
@@ -176,6 +179,7 @@ class PollLoop {
     this.#refusals = 0;
     if (!this.#isProven || this.#trouble !== undefined) this.#intake.trouble(undefined);
     this.#isProven = true;
+    this.#deps.contest.isOn = false;
     this.#trouble = undefined;
   }
 
@@ -187,6 +191,7 @@ class PollLoop {
     this.#deps.log.warn({ ...problem, failures: this.#failures }, 'telegram.poll_failed');
     if (problem.kind !== this.#trouble || problem.isOver) this.#intake.trouble(problem);
     this.#trouble = problem.kind;
+    if (problem.kind === 'conflict') this.#deps.contest.isOn = true;
     if (problem.isOver) {
       this.#stopping.abort();
       return;

@@ -12,6 +12,7 @@ import { modeMutants } from './mode-mutants.ts';
 import { mutants as coreMutants, type Mutant } from './mutants.ts';
 import { parkedMutants } from './parked-mutants.ts';
 import { proofMutants } from './proof-mutants.ts';
+import { remoteMutants } from './remote-mutants.ts';
 import { roleMutants } from './role-mutants.ts';
 import { signalMutants } from './signal-mutants.ts';
 import { waitMutants } from './wait-mutants.ts';
@@ -26,6 +27,7 @@ const mutants = [
   ...modeMutants,
   ...parkedMutants,
   ...discordMutants,
+  ...remoteMutants,
   ...roleMutants,
   ...signalMutants,
   ...proofMutants,

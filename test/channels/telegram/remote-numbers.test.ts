@@ -162,6 +162,32 @@ describe('a bot that was refused', () => {
     expect(intake.texts).toEqual(['still arrives']);
   });
 
+  it('by a second poller that stays is not taken for well between two of its refusals', async () => {
+    const { clock, intake, begin } = await anAdapter();
+    let isRivalOpen = false;
+    const rival = () => {
+      if (isRivalOpen || !server.updates.isPolled) return;
+      isRivalOpen = true;
+      const answer = () => {
+        isRivalOpen = false;
+      };
+      server.updates.poll(0, { limit: 1, isLong: true, answer });
+    };
+    await begin();
+    await clock.until(() => {
+      rival();
+      return intake.troubles.some((one) => one?.isOver);
+    });
+    expect(intake.troubles.map((one) => one?.kind)).toEqual([undefined, 'conflict', 'conflict']);
+    // Begun anew it asks for news with patience: an answer at once would prove nothing.
+    await begin();
+    await clock.until(() => {
+      rival();
+      return intake.troubles.length === 5;
+    });
+    expect(intake.troubles.map((one) => one?.kind).slice(3)).toEqual(['conflict', 'conflict']);
+  });
+
   it('waits a minute, then five, and says when it tries next', async () => {
     server.fault(refusal(401), { method: 'getUpdates', times: 2 });
     const { clock, state } = await aHost();

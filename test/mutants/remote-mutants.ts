@@ -1,0 +1,60 @@
+import type { Mutant } from './mutants.ts';
+
+/** Broken variants of what keeps remote numbers and refusals from hurrying, stalling or ending a channel. */
+export const remoteMutants: readonly Mutant[] = [
+  {
+    name: 'the clamp returns its input',
+    invariant: 'every number from outside is one that a timer, a date or a loop can bear',
+    edits: [
+      {
+        file: 'src/contracts/remote-number.ts',
+        find: 'return number === undefined ? fallback : Math.min(max, Math.max(min, number));',
+        replace: 'void [min, max];\n  return number ?? fallback;',
+      },
+    ],
+    test: { file: 'test/contracts/remote-number.test.ts', name: 'stays in its range, whatever it is' },
+  },
+  {
+    name: 'the slow retry gives up',
+    invariant: 'no state of a channel needs a restart to heal',
+    edits: [
+      {
+        file: 'src/channel-host/channel-host.ts',
+        find: '      await deps.clock.wait(waitMs, signal);\n    }',
+        replace:
+          "      if (problem.kind === 'unauthorised') return;\n      await deps.clock.wait(waitMs, signal);\n    }",
+      },
+    ],
+    test: {
+      file: 'test/channel-host/recovery.test.ts',
+      name: 'is asked for its account again after 1, 5, 15 and 15 minutes, and says when',
+    },
+  },
+  {
+    name: 'limits by the sender’s clock',
+    invariant: 'limits count by the time of receipt',
+    edits: [
+      {
+        file: 'src/inbound/times.ts',
+        find: 'receivedAt: clampRemote(envelope.receivedAt, range)',
+        replace: 'receivedAt: clampRemote(envelope.sentAt, range)',
+      },
+    ],
+    test: { file: 'test/inbound/receipt-time.test.ts', name: 'is limited although its messages say' },
+  },
+  {
+    name: 'a poll without a gap',
+    invariant: 'a poll that is answered at once and brings nothing new is not made again at once',
+    edits: [
+      {
+        file: 'channels/telegram/poll.ts',
+        find: 'if (!isNews && gapMs > 0) await clock.wait(gapMs, this.#signal);',
+        replace: 'void [isNews, gapMs];',
+      },
+    ],
+    test: {
+      file: 'test/channels/telegram/remote-numbers.test.ts',
+      name: 'when each is answered at once with nothing',
+    },
+  },
+];
