@@ -47,7 +47,7 @@ export const accountMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/server/metrics/registry.ts',
-        find: 'show.accepted.remove();',
+        find: 'accepted.remove();',
         replace: '',
       },
     ],

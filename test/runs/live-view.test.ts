@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Capabilities } from '../../src/contracts/capabilities.ts';
 import type { ChannelAdapter } from '../../src/contracts/channel.ts';
 import { systemClock } from '../../src/contracts/clock.ts';
@@ -9,11 +6,10 @@ import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent, SendResult } from '../../src/contracts/outbound.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { createLiveView, type LiveViewOptions } from '../../src/runs/live-view.ts';
-import type { Store } from '../../src/store/command.ts';
 import { readParts } from '../../src/store/delivery/post-part.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { aRoute } from '../store/builders.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { openOwnStore } from './own-store.ts';
 
 const capabilities: Capabilities = {
   text: { maxLength: 4096 },
@@ -60,16 +56,7 @@ function aNetwork(answer?: SendResult) {
 }
 
 describe('what a person sees while a run works', () => {
-  let dir = '';
-  let store: Store;
-  beforeAll(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'parley-live-'));
-    store = await openStore({ kind: 'sqlite', dataDir: dir });
-  });
-  afterAll(async () => {
-    await store.close();
-    await rm(dir, { recursive: true, force: true });
-  });
+  const open = openOwnStore();
 
   const aView = (adapter: ChannelAdapter, over: Partial<LiveViewOptions> = {}) =>
     createLiveView({
@@ -80,7 +67,7 @@ describe('what a person sees while a run works', () => {
       route: aRoute(crypto.randomUUID()),
       runId: crypto.randomUUID(),
       standing: undefined,
-      store,
+      store: open(),
       clock: systemClock,
       log: silentLog,
       probe: noProbe,
@@ -96,7 +83,7 @@ describe('what a person sees while a run works', () => {
     await vi.waitFor(() => expect(network.shown().at(-1)).toEqual(['edit', 'Good morning']));
     const standing = await view.settle();
     expect(standing).toMatchObject({ messageId: '1' });
-    const [part] = await store.read(readParts, { keys: [standing?.key ?? ''] });
+    const [part] = await open().read(readParts, { keys: [standing?.key ?? ''] });
     expect(part).toMatchObject({ state: 'sent', receipts: ['1'] });
     await view.end();
   });
@@ -146,7 +133,7 @@ describe('what a person sees while a run works', () => {
     await vi.waitFor(() => expect(clockReads).toBeGreaterThan(readsSoFar));
     await view.end();
     expect(network.sent).toHaveLength(1);
-    const [part] = await store.read(readParts, { keys: [`${runId}:preview:0`] });
+    const [part] = await open().read(readParts, { keys: [`${runId}:preview:0`] });
     expect(part?.state).toBe(answer.kind);
   });
 

@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../src/contracts/clock.ts';
 import { textOf } from '../../src/contracts/message.ts';
@@ -14,27 +12,18 @@ import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
 import { beginBoot } from '../../src/store/boots.ts';
 import type { Store, StoreQuery } from '../../src/store/command.ts';
 import { json } from '../../src/store/json.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { readHistory } from '../../src/store/transcript/read-transcript.ts';
 import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { type CutStore, cutPower, everyCut } from '../support/power-cut.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { openOwnStore } from './own-store.ts';
 
 describe('a power cut while a run works', () => {
-  let dataDir = '';
-  let store: Store | undefined;
-  beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'parley-runs-'));
-    store = await openStore({ kind: 'sqlite', dataDir });
-  });
-  afterAll(async () => {
-    await store?.close();
-    await rm(dataDir, { recursive: true, force: true });
-  });
+  const open = openOwnStore();
 
   it('leaves one message, one effect at most and one answer, at whichever write it comes', async () => {
-    if (!store) throw new Error('the store is not open');
+    const store = open();
     let isReached = true;
     let cuts = 0;
     for (const cut of everyCut(50)) {
