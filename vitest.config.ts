@@ -24,8 +24,9 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     setupFiles: ['test/support/patient-vitest.ts'],
     expect: { poll: { timeout: patienceMs, interval: 20 } },
-    testTimeout: 120_000,
-    hookTimeout: 60_000,
+    // Both only end what hangs; a test has its own patience.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     teardownTimeout: 5000,
     // A spy of one file is none of the next one's.
     restoreMocks: true,

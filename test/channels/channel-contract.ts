@@ -29,7 +29,7 @@ export function channelContract(name: string, setup: () => Promise<ChannelHarnes
     for (const [group, checks] of Map.groupBy(channelChecks, (check) => check.group)) {
       describe(group, () => {
         for (const check of checks) {
-          it(check.name, { timeout: 60_000 }, async ({ skip }) => {
+          it(check.name, { timeout: 300_000 }, async ({ skip }) => {
             const verdict = await tryCheck(check, setup);
             if (verdict.kind === 'broken') throw verdict.error;
             if (verdict.kind === 'not-played') skip();

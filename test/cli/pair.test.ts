@@ -30,7 +30,7 @@ async function aFolder(env: Env = {}) {
 }
 
 it('lists who asks, lets the first one in as the owner and the next as a user, and shuts them out', {
-  timeout: 60_000,
+  timeout: 300_000,
 }, async () => {
   const { bot, rows, parley } = await aFolder();
   await bot.asks('1', 'ABCD2345');
@@ -60,7 +60,7 @@ it('lists who asks, lets the first one in as the owner and the next as a user, a
 });
 
 it('names no other owner where the configuration names one, and says who stays let in by it', {
-  timeout: 60_000,
+  timeout: 300_000,
 }, async () => {
   const { bot, rows, parley } = await aFolder({ PARLEY_OWNERS: 'test:9' });
   await bot.asks('1', 'ABCD2345');
@@ -73,7 +73,7 @@ it('names no other owner where the configuration names one, and says who stays l
   );
 });
 
-it('says what is wrong, and changes nothing', { timeout: 60_000 }, async () => {
+it('says what is wrong, and changes nothing', { timeout: 300_000 }, async () => {
   const { bot, store, rows, parley } = await aFolder();
   await bot.asks('1', 'ABCD2345');
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [

@@ -30,7 +30,7 @@ async function aFolder() {
   return { say, parley, run };
 }
 
-it('tells the story of a message in order of time, and of its cost', { timeout: 120_000 }, async () => {
+it('tells the story of a message in order of time, and of its cost', { timeout: 300_000 }, async () => {
   const { parley, run } = await aFolder();
   const { stdout, code } = await parley('test:-100123/45');
   expect(code).toBe(0);
@@ -57,7 +57,7 @@ it('tells the story of a message in order of time, and of its cost', { timeout: 
   expect(times).toEqual([...times].sort());
 });
 
-it('shows what was written only when asked to, and no secret even then', { timeout: 120_000 }, async () => {
+it('shows what was written only when asked to, and no secret even then', { timeout: 300_000 }, async () => {
   const { parley } = await aFolder();
   expect((await parley('45')).stdout).not.toContain('what of');
   const shown = (await parley('45', '--text')).stdout;
@@ -72,7 +72,7 @@ it('shows what was written only when asked to, and no secret even then', { timeo
   expect(stdout).not.toContain(secret);
 });
 
-it('lists the messages that an id may mean, and says what can be given', { timeout: 120_000 }, async () => {
+it('lists the messages that an id may mean, and says what can be given', { timeout: 300_000 }, async () => {
   const { say, parley } = await aFolder();
   await say('-100999', '45', 'message:other');
   const several = await parley('45');

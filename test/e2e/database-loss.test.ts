@@ -98,7 +98,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
   });
 
   test('takes no writes, as a standby in a fail-over does, refuses nobody and goes on after it', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const database = await makeDatabase(onTestFinished);
     const settings = { config, env: { DATABASE_URL: database.url } };

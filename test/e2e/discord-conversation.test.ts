@@ -34,7 +34,7 @@ async function openDiscord(
   return { stage, discord: stage.discord };
 }
 
-describe.concurrent('a direct message on Discord', { timeout: 60_000 }, () => {
+describe.concurrent('a direct message on Discord', { timeout: 300_000 }, () => {
   test('is shown as being answered, and answered once with its styles, pinging nobody', async ({
     expect,
     onTestFinished,
@@ -58,7 +58,7 @@ describe.concurrent('a direct message on Discord', { timeout: 60_000 }, () => {
   });
 });
 
-describe.concurrent('a person who writes on Discord', { timeout: 60_000 }, () => {
+describe.concurrent('a person who writes on Discord', { timeout: 300_000 }, () => {
   test('steers the run with a second message', async ({ expect, onTestFinished }) => {
     const { stage, discord } = await openDiscord(onTestFinished);
     const gate = createGate();
@@ -102,7 +102,7 @@ describe.concurrent('a person who writes on Discord', { timeout: 60_000 }, () =>
   });
 });
 
-describe.concurrent('a guild on Discord', { timeout: 60_000 }, () => {
+describe.concurrent('a guild on Discord', { timeout: 300_000 }, () => {
   test('is answered where Parley is mentioned or replied to, with what was said before', async ({
     expect,
     onTestFinished,
@@ -142,7 +142,7 @@ describe.concurrent('a guild on Discord', { timeout: 60_000 }, () => {
   });
 });
 
-describe.concurrent('a restart', { timeout: 60_000 }, () => {
+describe.concurrent('a restart', { timeout: 300_000 }, () => {
   test('answers once what was said on Discord while Parley was down, in each place', async ({
     expect,
     onTestFinished,

@@ -45,7 +45,7 @@ describe.concurrent('a gateway that stands still for longer than its lease', () 
   // Without PARLEY_TEST_DATABASE_URL there is no database that two hosts could share.
   test.skipIf(databaseServer === undefined)(
     'loses its runs and its account to the other one, and writes and sends nothing more',
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     async ({ expect, onTestFinished }) => {
       const database = await makeDatabase(onTestFinished);
       const env = { DATABASE_URL: database.url };
@@ -86,7 +86,7 @@ describe.concurrent('a gateway that stands still for longer than its lease', () 
 });
 
 describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { concurrent: true }, () => {
-  test('cuts every connection again and again answers everybody once', { timeout: 60_000 }, async ({
+  test('cuts every connection again and again answers everybody once', { timeout: 300_000 }, async ({
     expect,
     onTestFinished,
   }) => {
@@ -114,7 +114,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
   });
 
   test('is away for three seconds shows it, and answers everybody once when it is back', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const database = await makeDatabase(onTestFinished);
     const url = new URL(database.url);
@@ -146,7 +146,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
 });
 
 describe.concurrent('a gateway whose SQLite file', () => {
-  test('is locked by another program for seven seconds answers everybody once', { timeout: 60_000 }, async ({
+  test('is locked by another program for seven seconds answers everybody once', { timeout: 300_000 }, async ({
     expect,
     onTestFinished,
   }) => {
@@ -181,7 +181,7 @@ describe.skipIf(!canMount())(
   { concurrent: true },
   () => {
     test('has less than 200 MB left: it shows it, takes nothing in, and ends what it has begun', {
-      timeout: 60_000,
+      timeout: 300_000,
     }, async ({ expect, onTestFinished }) => {
       const disk = await mountSmallDisk(400, onTestFinished);
       const settings = { config: { ...forCrowd, ...config }, dataDir: disk.dataDir };
@@ -206,7 +206,7 @@ describe.skipIf(!canMount())(
       expect(crowd.breaches(dataDir)).toEqual([]);
     });
 
-    test('is full to the last byte while it works', { timeout: 60_000 }, async ({
+    test('is full to the last byte while it works', { timeout: 300_000 }, async ({
       expect,
       onTestFinished,
     }) => {

@@ -11,7 +11,7 @@ const slowly = { chunkDelayMs: 20 };
 
 describe.concurrent('Parley loses nothing and doubles nothing when its Redis', () => {
   test('stops for ten seconds: what was begun is answered meanwhile, what came is answered after', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const { telegram, model, dataDir } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
     const crowd = gatherCrowd(telegram, 5);
@@ -34,7 +34,7 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
     expect(crowd.count()).toBe(10);
   });
 
-  test('is killed again and again under load', { timeout: 60_000 }, async ({ expect, onTestFinished }) => {
+  test('is killed again and again under load', { timeout: 300_000 }, async ({ expect, onTestFinished }) => {
     const { telegram, model, dataDir } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
     const crowd = gatherCrowd(telegram, 8);
     model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], ...slowly }));
@@ -48,7 +48,7 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 
-  test('is emptied again and again under load', { timeout: 60_000 }, async ({ expect, onTestFinished }) => {
+  test('is emptied again and again under load', { timeout: 300_000 }, async ({ expect, onTestFinished }) => {
     const { telegram, model, dataDir } = await startTelegramGateway({ config: forCrowd }, onTestFinished);
     const crowd = gatherCrowd(telegram, 8);
     model.script((body) => ({ chunks: ['You said: ', lastUserText(body)], ...slowly }));
@@ -62,7 +62,7 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
   });
 
   test('is one of its owner, and that is emptied, killed and away for a while', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const redis = await startOwnRedis(onTestFinished);
     const settings = { config: forCrowd, env: { REDIS_URL: redis.socketPath } };
@@ -82,7 +82,7 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
   });
 
   test('is gone when Parley is told to stop: it stops, and goes on where it was', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const redis = await startOwnRedis(onTestFinished);
     const settings = { config: forCrowd, env: { REDIS_URL: redis.socketPath } };
@@ -103,7 +103,7 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
   });
 
   test('outlives a Parley that was killed: the next one goes on within seconds', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const redis = await startOwnRedis(onTestFinished);
     const settings = { config: forCrowd, env: { REDIS_URL: redis.socketPath } };

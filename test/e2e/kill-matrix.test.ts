@@ -28,7 +28,7 @@ function nameOf({ kills, title }: Scenario, channel: ChannelName): string {
 describe.concurrent('loses and doubles nothing when killed at', () => {
   // Not test.each: it cuts long names off.
   for (const { scenario, channel, name } of cases)
-    test(name, { timeout: 60_000 }, async () => {
+    test(name, { timeout: 300_000 }, async () => {
       const played = await playScenario(scenario, channel);
       expect(played.breaches).toEqual([]);
       expect(played.errors).toEqual([]);

@@ -35,7 +35,7 @@ async function openTwoBots(atEnd: Cleanup, config: object = {}): Promise<Opened>
   return { stage, work, atWork: (id) => telegramPerson(work, id) };
 }
 
-describe.concurrent('a person with several accounts', { timeout: 120_000 }, () => {
+describe.concurrent('a person with several accounts', { timeout: 300_000 }, () => {
   test('goes on in one conversation from network to network, each answer where its question was asked', async ({
     expect,
     onTestFinished,
@@ -141,7 +141,7 @@ describe.concurrent('a person with several accounts', { timeout: 120_000 }, () =
   );
 });
 
-describe.concurrent('two bots of one network', { timeout: 120_000 }, () => {
+describe.concurrent('two bots of one network', { timeout: 300_000 }, () => {
   test('answer each for itself, and the trouble of one is not the other’s', async ({
     expect,
     onTestFinished,

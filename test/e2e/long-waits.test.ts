@@ -12,7 +12,7 @@ const day = 86_400;
 const waits = 'select tries, dueAt, waitAskedSince as since, waitAskedUntil as until, state from outbox';
 
 test('a chat that its network makes wait for a day is asked for every five minutes, and says so', {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   const { telegram, model, dataDir, parley } = await startTelegramGateway({}, onTestFinished);
   const { url } = parley();

@@ -10,7 +10,7 @@ import { until } from './until.ts';
 const codeNotice = /^I do not know you yet\. .* code: ([A-Z2-9]{8}) /;
 
 test('a stranger gets a code, the console makes the first one owner, who lets the next one in and out', {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async ({ expect, onTestFinished }) => {
   const { telegram, model, dataDir, parley, start } = await startTelegramGateway(
     { config: { access: {} } },

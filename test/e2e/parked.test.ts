@@ -13,7 +13,7 @@ const concurrency = 2;
 const waiting = 4;
 
 test('people whose runs wait for an approval hold nobody up, and are answered once after a restart', {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   const stage = await openStage({ lanes: { concurrency: { main: concurrency } } });
   onTestFinished(() => stage.close());
@@ -77,7 +77,7 @@ test('/stop ends a run that waits for an approval at once, and what comes then i
   const [call] = readStore(stage.dataDir, 'select result from toolCalls');
   expect(call?.result).toContain('cancelled by user');
   expect(findBreaches(stage.dataDir)).toEqual([]);
-}, 60_000);
+});
 
 /** A message that wants an approval, before there is one. */
 function asks(body: WireBody): boolean {

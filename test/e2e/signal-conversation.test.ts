@@ -40,7 +40,7 @@ const dot = Buffer.from(
 
 const echo = (body: WireBody) => ({ text: `You said: ${lastText(body)}` });
 
-describe.concurrent('a direct message on Signal', { timeout: 60_000 }, () => {
+describe.concurrent('a direct message on Signal', { timeout: 300_000 }, () => {
   test('is read, shown as being answered, and answered once with its styles', async ({
     expect,
     onTestFinished,
@@ -115,7 +115,7 @@ describe.concurrent('a direct message on Signal', { timeout: 60_000 }, () => {
   });
 });
 
-describe.concurrent('a group on Signal', { timeout: 60_000 }, () => {
+describe.concurrent('a group on Signal', { timeout: 300_000 }, () => {
   test('is answered when Parley is mentioned or replied to, with what was said before', async ({
     expect,
     onTestFinished,
@@ -145,7 +145,7 @@ describe.concurrent('a group on Signal', { timeout: 60_000 }, () => {
   });
 });
 
-describe.concurrent('a restart', { timeout: 60_000 }, () => {
+describe.concurrent('a restart', { timeout: 300_000 }, () => {
   test('goes on with the conversation and says since when messages may be missing', async ({
     expect,
     onTestFinished,
@@ -174,7 +174,7 @@ describe.concurrent('a restart', { timeout: 60_000 }, () => {
 // Without PARLEY_TEST_DATABASE_URL there is no database that can go away while the process lives.
 describe.skipIf(databaseServer === undefined)('while the database is away', () => {
   test('messages are kept in the file, survive a kill, and are answered in order', {
-    timeout: 90_000,
+    timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const database = await makeDatabase(onTestFinished);
     const inside = new URL(database.url);

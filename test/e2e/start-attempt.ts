@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { patienceMs } from '../support/patience.ts';
 
 export type Attempt = {
   readonly env?: Readonly<Record<string, string>>;
@@ -14,9 +15,6 @@ export type Failure = {
   /** What was said to the person: both outputs together. */
   readonly words: string;
 };
-
-/** The longest a start may take to say what is wrong. */
-const deadlineMs = 15_000;
 
 /** Runs `parley start` in a folder of its own, to its end; `code` is null when it had to be killed. */
 export async function tryToStart({ env = {}, files = {} }: Attempt): Promise<Failure> {
@@ -42,7 +40,7 @@ async function run(cwd: string, env: NonNullable<Attempt['env']>): Promise<Failu
       words += text;
     });
   }
-  const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+  const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
   const code = await new Promise<number | null>((resolve) =>
     child.once('close', (status) => resolve(status)),
   );

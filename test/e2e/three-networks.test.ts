@@ -81,7 +81,7 @@ function roomsOf(stage: Stage): readonly Room[] {
   ];
 }
 
-describe.concurrent('one gateway on three networks', { timeout: 120_000 }, () => {
+describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () => {
   test('goes on in one conversation with one person, each answer where its question was asked', async ({
     expect,
     onTestFinished,

@@ -53,7 +53,7 @@ async function untilWoken(socketPath: string): Promise<number> {
 
 describe.concurrent('the wakes of a Redis', () => {
   test('that was away are there again, and what was begun went on', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const redis = await startOwnRedis(onTestFinished);
     const { bobWrites, finish } = await aWaitingLane({ REDIS_URL: redis.socketPath }, onTestFinished);
@@ -64,7 +64,7 @@ describe.concurrent('the wakes of a Redis', () => {
     expect(await finish()).toEqual([]);
   });
 
-  test('that was emptied are there again', { timeout: 60_000 }, async ({ expect, onTestFinished }) => {
+  test('that was emptied are there again', { timeout: 300_000 }, async ({ expect, onTestFinished }) => {
     const { dataDir, bobWrites, finish } = await aWaitingLane({}, onTestFinished);
     await bobWrites();
     await untilWoken(privateSocket(dataDir));
@@ -74,7 +74,7 @@ describe.concurrent('the wakes of a Redis', () => {
   });
 
   test('whose folder was deleted are there again after its return', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const { dataDir, bobWrites, finish } = await aWaitingLane({}, onTestFinished);
     const before = await untilServing(privateSocket(dataDir));

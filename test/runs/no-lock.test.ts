@@ -36,5 +36,5 @@ describeEachDatabase('while the model thinks', (open, beside) => {
     expect(busy?.told.map(({ text }) => text)).toEqual(['one', 'two']);
     expect(busy?.openRuns).toBe(0);
     expect(beneath?.inbox.map(({ outcome }) => outcome)).toEqual(['answered']);
-  }, 30_000);
+  });
 });

@@ -170,7 +170,7 @@ describe('http server', () => {
       passed += answers.filter((answer) => answer.status === 200).length;
     }
     expect(passed).toBe(0);
-  }, 60_000);
+  });
 
   it('refuses a weak or placeholder token at once', () => {
     for (const token of ['', 'undefined', 'changeme', 'password', 'x'.repeat(40), 'short-but-random-1']) {

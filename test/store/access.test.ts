@@ -74,7 +74,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     }
   });
 
-  it('never waits as the fourth, and pushes nobody out', { timeout: 60_000 }, async () => {
+  it('never waits as the fourth, and pushes nobody out', { timeout: 300_000 }, async () => {
     const second = await beside.open();
     onTestFinished(() => second.close());
     const bot = await aBot(open());
@@ -205,7 +205,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     expect(await outcomes(key)).toEqual(['ended cancelled stop', 'ended cancelled stop']);
   });
 
-  it('that meets a message leaves it refused, or not taken in at all', { timeout: 120_000 }, async () => {
+  it('that meets a message leaves it refused, or not taken in at all', { timeout: 300_000 }, async () => {
     const second = await beside.open();
     onTestFinished(() => second.close());
     const seen = new Set<string>();

@@ -14,7 +14,7 @@ describe.skipIf(!canTrace)('a commit on SQLite', () => {
     onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
     const program = [process.execPath, join(import.meta.dirname, 'commit-one-by-one.ts'), dataDir];
     const traced = ['-f', '-e', 'trace=fdatasync,fsync', ...program, String(commits)];
-    const { status, stderr } = spawnSync('strace', traced, { encoding: 'utf8', timeout: 60_000 });
+    const { status, stderr } = spawnSync('strace', traced, { encoding: 'utf8', timeout: 300_000 });
     expect(status, stderr.slice(-2000)).toBe(0);
     const between = stderr.split('COMMITS BEGIN')[1]?.split('COMMITS END')[0] ?? '';
     expect(between.match(/f(?:data)?sync\(\d/g)?.length ?? 0).toBeGreaterThanOrEqual(commits);

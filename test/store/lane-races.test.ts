@@ -47,7 +47,7 @@ describeEachDatabase('two workers on one lane', (open, beside) => {
     const { inbox, told } = await readLane(open(), lane.key);
     expect(told.length).toBe(inbox.filter((row) => row.state !== 'waiting').length);
     expect(new Set(told.map((message) => message.text)).size).toBe(told.length);
-  }, 60_000);
+  });
 });
 
 describeEachDatabase('a message that arrives exactly as a run ends', (open, beside) => {

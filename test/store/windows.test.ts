@@ -48,14 +48,14 @@ describeEachDatabase('a message', (open) => {
     const { worker, lane, says, told } = aScene(open(), { debounceMs: 300 });
     await says('one');
     await says('two');
-    await expect.poll(async () => (await worker.claim(lane.key)).kind, { timeout: 30_000 }).toBe('run');
+    await expect.poll(async () => (await worker.claim(lane.key)).kind, { timeout: 300_000 }).toBe('run');
     expect(await told()).toEqual(['one', 'two']);
   });
 
   it('does not wait for the debounce behind an active run', async () => {
     const { worker, lane, says } = aScene(open(), { mode: 'followup', debounceMs: 200 });
     await says('one');
-    await expect.poll(async () => (await worker.claim(lane.key)).kind, { timeout: 30_000 }).toBe('run');
+    await expect.poll(async () => (await worker.claim(lane.key)).kind, { timeout: 300_000 }).toBe('run');
     const { effects } = await says('two');
     expect(effects.arrivals).toEqual([lane.key]);
     const [waiting] = await open().read(readDues, { laneKey: lane.key });

@@ -46,7 +46,7 @@ describe('the door (threat 1)', () => {
 
   it.each(networks)(
     'lets in whom the policies name and keeps nothing of anybody else, in every cell on %s',
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async (network) => {
       let count = 0;
       for (const policies of everyPolicy) {

@@ -96,7 +96,7 @@ describe('formatted text', () => {
     );
   });
 
-  it('shows no style where there is none', { timeout: 120_000 }, () => {
+  it('shows no style where there is none', { timeout: 300_000 }, () => {
     check(
       fc.property(wildTexts, ({ text, spans }) => {
         const asked = stylesPerCharacter({ text, spans });
@@ -112,7 +112,7 @@ describe('formatted text', () => {
     );
   });
 
-  it('shows each style where words and white space lie between them', { timeout: 120_000 }, () => {
+  it('shows each style where words and white space lie between them', { timeout: 300_000 }, () => {
     check(
       fc.property(phrases, ({ text, spans }) => {
         expect(rendered(toMarkdown({ text, spans }))).toEqual({ text, spans });

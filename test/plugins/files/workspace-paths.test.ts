@@ -162,7 +162,7 @@ async function picture(folder: string): Promise<string> {
 }
 
 describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)', () => {
-  it('reach nothing outside, in over 200 forms by every tool', { timeout: 60_000 }, async () => {
+  it('reach nothing outside, in over 200 forms by every tool', { timeout: 300_000 }, async () => {
     const paths = [...new Set(hostilePaths(files))];
     expect(paths.length).toBeGreaterThan(200);
     const before = await picture(files.outside);
