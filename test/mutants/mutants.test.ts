@@ -10,6 +10,7 @@ import { itemMutants } from './item-mutants.ts';
 import { linkMutants } from './link-mutants.ts';
 import { modeMutants } from './mode-mutants.ts';
 import { mutants as coreMutants, type Mutant } from './mutants.ts';
+import { outcomeMutants } from './outcome-mutants.ts';
 import { parkedMutants } from './parked-mutants.ts';
 import { proofMutants } from './proof-mutants.ts';
 import { remoteMutants } from './remote-mutants.ts';
@@ -25,6 +26,7 @@ const mutants = [
   ...linkMutants,
   ...itemMutants,
   ...modeMutants,
+  ...outcomeMutants,
   ...parkedMutants,
   ...discordMutants,
   ...remoteMutants,
