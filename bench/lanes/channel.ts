@@ -73,6 +73,7 @@ export function envelopeOf(marked: Marked, from: string): InboundEnvelope {
       kind: 'message',
       messageId: message,
       text: questionOf(marked),
+      provenance: 'typed',
       attachments: [],
       mentionsBot: false,
       repliesToBot: false,

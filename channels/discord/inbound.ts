@@ -26,6 +26,7 @@ import {
 } from './payload-schema.ts';
 import { cleanText, nobody, senderOf } from './people.ts';
 import { readPermissions } from './permissions.ts';
+import { provenanceOf } from './provenance.ts';
 
 /** One event of the gateway, as it came. */
 export type Dispatch = { readonly t: string; readonly d: unknown; readonly s: number };
@@ -159,7 +160,7 @@ function readEdit(data: unknown, around: Surroundings): Reading {
     sentAt: Number.isNaN(time) ? around.receivedAt : time,
     sender: authorOf(message, place, around),
     replyTo: messageId(message.id),
-    event: { kind: 'edit', messageId: messageId(message.id), text },
+    event: { kind: 'edit', messageId: messageId(message.id), text, provenance: provenanceOf(message) },
   });
   return { kind: 'events', place, events: [envelope] };
 }
@@ -182,7 +183,7 @@ function readDeletes(ids: readonly string[], where: Where, around: Surroundings)
       sentAt: around.receivedAt,
       sender: authors[index] ?? nobody,
       replyTo: messageId(id),
-      event: { kind: 'delete', messageId: messageId(id) },
+      event: { kind: 'delete', messageId: messageId(id), isVouched: true },
     }),
   );
   return { kind: 'events', place, events };
@@ -267,6 +268,8 @@ function commandOf({ id, data }: Interaction): InboundEvent {
     kind: 'message',
     messageId: interactionMessage.format(id),
     text: cleanText(words.join(' ').trim()),
+    // Filled into the bot's own form by whoever sent it.
+    provenance: 'typed',
     attachments: [],
     mentionsBot: true,
     repliesToBot: false,

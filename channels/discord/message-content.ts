@@ -5,6 +5,7 @@ import { formatRef } from './attachment-ref.ts';
 import type { Bot } from './ids.ts';
 import type { Attachment, Message, QuotedMessage } from './payload-schema.ts';
 import { cleanText, nameOf } from './people.ts';
+import { isForward, provenanceOf } from './provenance.ts';
 
 /** The names that stand for ids in a text; for display only. */
 export type Names = {
@@ -18,7 +19,6 @@ export type Names = {
 /** Message types that people write: plain, a reply, and the line that another bot's command leaves. */
 const readableTypes = new Set([0, 19, 20, 23]);
 const replyType = 19;
-const forwardReference = 1;
 const voiceMessageFlag = 1 << 13;
 const mostAttachments = 10;
 
@@ -36,6 +36,7 @@ export function readContent(message: Message, guildId: string | undefined, names
     kind: 'message',
     messageId: messageId(message.id),
     text: forwarded === undefined ? textOf(message, guildId, names) : plainTextOf(forwarded),
+    provenance: provenanceOf(message),
     attachments: attachmentsOf(shown, message),
     mentionsBot: mentionsBot(message, guildId, names),
     repliesToBot: message.type === replyType && message.referenced_message?.author.id === names.bot.id,
@@ -79,8 +80,7 @@ function plainTextOf({ content, sticker_items: stickers, poll }: Content): strin
 
 /** A forwarded message stands in its snapshot; Discord does not say who wrote it. */
 function forwardOf(message: Message): Content | undefined {
-  const isForward = message.message_reference?.type === forwardReference;
-  return isForward ? message.message_snapshots?.[0]?.message : undefined;
+  return isForward(message) ? message.message_snapshots?.[0]?.message : undefined;
 }
 
 function originOf(channelId: string | undefined, names: Names): string {

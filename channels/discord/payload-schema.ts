@@ -54,6 +54,8 @@ export const messageSchema = z.object({
   mention_roles: z.array(id).max(500).default([]),
   flags: z.int().default(0),
   webhook_id: id.optional(),
+  /** Only whether there is one counts. */
+  application_id: z.unknown().optional(),
   message_reference: z
     .object({ type: z.int().optional(), message_id: id.optional(), channel_id: id.optional() })
     .optional(),

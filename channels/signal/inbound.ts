@@ -18,7 +18,14 @@ import {
   type SignalEnvelope,
 } from './envelope-schema.ts';
 import { isGroupId, keyOf, messageIdOf, readAci, routeOf } from './ids.ts';
-import { attachmentsOf, cleanText, type Names, readMessage, textOf } from './message-content.ts';
+import {
+  attachmentsOf,
+  cleanText,
+  type Names,
+  provenanceOf,
+  readMessage,
+  textOf,
+} from './message-content.ts';
 
 /** What the messages themselves do not say. */
 export type Known = Names & {
@@ -166,7 +173,9 @@ function eventOf(content: Content, act: Act, known: Known): InboundEvent | undef
   if (adminDelete) {
     const author = readAci(adminDelete.targetAuthorUuid);
     if (author === undefined) return { kind: 'unsupported', name: 'admin-delete' };
-    return { kind: 'delete', messageId: targetOf(author, adminDelete.targetSentTimestamp, known) };
+    const messageId = targetOf(author, adminDelete.targetSentTimestamp, known);
+    const isAdmin = known.groupOf(groupInfo?.groupId ?? '')?.admins.has(act.actor.aci) === true;
+    return { kind: 'delete', messageId, ...(isAdmin && { isVouched: true }) };
   }
   if (content.message || attachmentsOf(content).length > 0)
     return readMessage(content, { author: act.actor.aci, timestamp: act.timestamp }, known);
@@ -180,7 +189,8 @@ function readEdit({ targetSentTimestamp, dataMessage }: Edit, act: Act, known: K
   if (!dataMessage) return nothing;
   const messageId = targetOf(act.actor.aci, targetSentTimestamp, known);
   const edit = { ...act, timestamp: dataMessage.timestamp };
-  return eventIn(dataMessage, edit, known, { kind: 'edit', messageId, text: textOf(dataMessage, known) });
+  const [text, provenance] = [textOf(dataMessage, known), provenanceOf(dataMessage)];
+  return eventIn(dataMessage, edit, known, { kind: 'edit', messageId, text, provenance });
 }
 
 function targetOf(author: string, timestamp: number, known: Known) {

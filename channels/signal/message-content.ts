@@ -1,5 +1,6 @@
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundMessage } from '#contracts/envelope.ts';
+import type { Provenance } from '#contracts/provenance.ts';
 import type { Content, Mention, SignalAttachment } from './envelope-schema.ts';
 import { type Bot, type MessageRef, messageIdOf, readAci } from './ids.ts';
 
@@ -16,6 +17,7 @@ export function readMessage(content: Content, ref: MessageRef, names: Names): In
     kind: 'message',
     messageId: messageIdOf(ref),
     text: textOf(content, names),
+    provenance: provenanceOf(content),
     attachments: attachmentsOf(content),
     mentionsBot: mentionsBot(content.mentions ?? [], names.bot),
     repliesToBot: readAci(content.quote?.authorUuid) === names.bot.aci,
@@ -24,15 +26,26 @@ export function readMessage(content: Content, ref: MessageRef, names: Names): In
 }
 
 /**
+ * What answers a story goes with it. Signal marks no forward: a forwarded text cannot be told from one that
+ * the sender typed, which is why whatever crosses a trust line asks for a second step.
+ */
+export function provenanceOf({ storyContext }: Content): Provenance {
+  return storyContext == null ? 'typed' : 'story';
+}
+
+/**
  * The text with names where Signal has placeholders. A command behind a mention of the bot is a command:
- * in a group people write `@Parley /stop`.
+ * in a group people write `@Parley /stop`. The mention decides, not a name that reads like the bot's.
  */
 export function textOf({ message, mentions }: Content, names: Names): string {
-  const text = withNames(message ?? '', mentions ?? [], names);
-  const address = `@${names.bot.name}`;
-  if (!mentionsBot(mentions ?? [], names.bot) || !text.trimStart().startsWith(address)) return text;
-  const rest = text.trimStart().slice(address.length).trimStart();
-  return rest.startsWith('/') ? rest : text;
+  const written = message ?? '';
+  const text = withNames(written, mentions ?? [], names);
+  const first = written.search(/\S/);
+  const isAddressed = (mentions ?? []).some(
+    ({ start, length, uuid }) =>
+      start === first && readAci(uuid) === names.bot.aci && /^\s*\//.test(written.slice(start + length)),
+  );
+  return isAddressed ? text.trimStart().slice(`@${names.bot.name}`.length).trimStart() : text;
 }
 
 /**

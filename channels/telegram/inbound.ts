@@ -13,6 +13,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { type Bot, formatCursor, keyOf, telegram } from './ids.ts';
 import { isServiceMessage, nameOfContent, readContent, textOf } from './message-content.ts';
 import { anonymousSender, chatOf, cleanText, nobody, senderOf } from './people.ts';
+import { provenanceOf } from './provenance.ts';
 import {
   callbackSchema,
   type Message,
@@ -136,7 +137,12 @@ function readEdit(body: unknown, { bot, updateId }: Context): InboundEnvelope {
   const editedAt = message.edit_date ?? message.date;
   const text = textOf(message);
   const event: InboundEvent = isOrdinary(message)
-    ? { kind: 'edit', messageId: messageId(String(message.message_id)), text }
+    ? {
+        kind: 'edit',
+        messageId: messageId(String(message.message_id)),
+        text,
+        provenance: provenanceOf(message),
+      }
     : unsupported('edited_message');
   // Two edits within one second share their date, so the text tells them apart.
   const version = createHash('sha256').update(text).digest('hex').slice(0, 12);

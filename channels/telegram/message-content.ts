@@ -3,6 +3,7 @@ import type { InboundMessage } from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';
 import type { Bot } from './ids.ts';
 import { cleanText, nameOf, originName } from './people.ts';
+import { provenanceOf } from './provenance.ts';
 import type { Entity, Message, QuotedMessage, TelegramFile } from './update-schema.ts';
 
 /** A text this long may go on in the next message: clients split at 4096, some earlier, at a word. */
@@ -10,7 +11,7 @@ const mayContinueFrom = 4000;
 
 /** Fields that are not the content of a message; the first other one names a service message. */
 const commonFields = new Set(
-  'message_id message_thread_id is_topic_message from sender_chat sender_boost_count sender_business_bot sender_tag date chat edit_date author_signature reply_to_message external_reply quote forward_origin via_bot has_protected_content is_from_offline link_preview_options reply_markup media_group_id effect_id direct_messages_topic business_connection_id receiver_user ephemeral_message_id'.split(
+  'message_id message_thread_id is_topic_message from sender_chat sender_boost_count sender_business_bot sender_tag date chat edit_date author_signature reply_to_message external_reply quote forward_origin forward_date forward_from forward_from_chat forward_from_message_id forward_sender_name forward_signature is_automatic_forward via_bot has_protected_content is_from_offline link_preview_options reply_markup media_group_id effect_id direct_messages_topic business_connection_id receiver_user ephemeral_message_id'.split(
     ' ',
   ),
 );
@@ -35,6 +36,7 @@ export function readContent(message: Message, bot: Bot): InboundMessage {
     kind: 'message',
     messageId: messageId(String(message.message_id)),
     text: textOf(message),
+    provenance: provenanceOf(message),
     attachments: attachmentsOf(message),
     mentionsBot: mentions(message, bot),
     repliesToBot: answeredMessage(message)?.from?.id === bot.id,

@@ -18,6 +18,8 @@ export type IgnoreReason =
   | 'not-mentioned'
   | 'empty'
   | 'unknown-message'
+  /** Somebody else's to change. */
+  | 'not-the-author'
   | 'unchanged'
   | 'membership'
   | 'migrated';

@@ -27,6 +27,7 @@ function inboundEvent(frame: EffectFrame): InboundEvent {
         kind: 'message',
         messageId: messageId(frame.id),
         text: frame.text,
+        provenance: 'typed',
         attachments: [],
         mentionsBot: false,
         repliesToBot: false,
@@ -34,7 +35,7 @@ function inboundEvent(frame: EffectFrame): InboundEvent {
     case 'stop':
       return { kind: 'stop' };
     case 'edit':
-      return { kind: 'edit', messageId: messageId(frame.message), text: frame.text };
+      return { kind: 'edit', messageId: messageId(frame.message), text: frame.text, provenance: 'typed' };
     case 'delete':
       return { kind: 'delete', messageId: messageId(frame.message) };
     default:

@@ -1,5 +1,6 @@
 import type { AttachmentRef } from './attachment.ts';
 import type { ConversationId, EventKey, MessageId, PeerId } from './ids.ts';
+import type { Provenance } from './provenance.ts';
 import type { ReplyRoute } from './route.ts';
 
 /** One platform event, mapped by a channel's pure `inbound.ts`. */
@@ -41,7 +42,7 @@ export type Sender = {
 export type InboundEvent =
   | InboundMessage
   | InboundEdit
-  | { readonly kind: 'delete'; readonly messageId: MessageId }
+  | InboundDelete
   | {
       readonly kind: 'reaction';
       readonly messageId: MessageId;
@@ -62,13 +63,14 @@ export type InboundMessage = {
   readonly kind: 'message';
   readonly messageId: MessageId;
   readonly text: string;
+  readonly provenance: Provenance;
   readonly attachments: readonly AttachmentRef[];
   /** A native mention of the bot, or a command addressed to it by name. */
   readonly mentionsBot: boolean;
   /** A reply to one of the bot's own messages. */
   readonly repliesToBot: boolean;
   readonly quote?: { readonly messageId: MessageId; readonly author: string; readonly text: string };
-  /** The original author's label, when the text was forwarded: untrusted data. */
+  /** The original author's label, when the text was forwarded: untrusted data, and never what says that it was. */
   readonly forwardedFrom?: string;
   /** Parts of one album carry the same id and are joined. */
   readonly album?: string;
@@ -81,4 +83,15 @@ export type InboundEdit = {
   readonly messageId: MessageId;
   /** The full new text. */
   readonly text: string;
+  readonly provenance: Provenance;
+};
+
+export type InboundDelete = {
+  readonly kind: 'delete';
+  readonly messageId: MessageId;
+  /**
+   * The network itself has taken the message away, and need not say who asked it to. Absent: it counts
+   * only when the sender is the message's own.
+   */
+  readonly isVouched?: true;
 };

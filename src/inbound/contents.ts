@@ -8,12 +8,14 @@ import type { Decision } from '../store/intake/proposal.ts';
 import type { Author } from '../store/items/edit-item.ts';
 import type { InboxContent } from '../store/json.ts';
 import type { Gate } from './gate.ts';
+import { isTyped } from './own-words.ts';
 
 /** A message with nothing but its text. */
 export const plain: InboundMessage = {
   kind: 'message',
   messageId: '' as InboundMessage['messageId'],
   text: '',
+  provenance: 'typed',
   attachments: [],
   mentionsBot: false,
   repliesToBot: false,
@@ -27,6 +29,7 @@ export function contentOf(envelope: InboundEnvelope, message: InboundMessage): I
     sender: { id: sender.id, name: sender.name },
     sentAt,
     ...(message.quote && { quote: message.quote, lead: renderQuote(message.quote) }),
+    ...(!isTyped(message) && { provenance: message.provenance }),
     ...(message.forwardedFrom !== undefined && { forwardedFrom: message.forwardedFrom }),
     attachments: message.attachments,
   };
@@ -48,7 +51,7 @@ export function promptOf(
     sentAt: envelope.sentAt,
     isGroup: envelope.chat.kind === 'group',
     ...(message.quote && { quote: message.quote }),
-    ...(message.forwardedFrom !== undefined && { forwardedFrom: message.forwardedFrom }),
+    ...(!isTyped(message) && { dataAbout: describeData(message) }),
     attachments: [],
     timeZone,
   });
@@ -63,6 +66,31 @@ export function promptOfEdit(
   return renderInbound({ text, sender: { name, authority }, sentAt, isGroup, attachments: [], timeZone });
 }
 
+type Origin = Pick<InboundMessage, 'provenance' | 'forwardedFrom'>;
+
+/** For the mark around words that are not the sender's own. */
+function describeData({ provenance, forwardedFrom = '' }: Origin): string {
+  switch (provenance) {
+    case 'forwarded':
+      return `forwarded from ${cleanLabel(forwardedFrom) || 'someone'}`;
+    case 'quoted':
+      return 'quoted by the sender';
+    case 'inline-bot':
+      return 'chosen from what an inline bot offered';
+    case 'channel-post':
+      return `posted in a channel${forwardedFrom === '' ? '' : `, from ${cleanLabel(forwardedFrom)}`}`;
+    case 'story':
+      return 'about a story';
+    case 'automated':
+      return 'sent by a program for the sender';
+    case 'typed':
+    case 'unknown':
+      return 'of unknown origin';
+    default:
+      return provenance satisfies never;
+  }
+}
+
 type Changing<Kind> = {
   readonly gate: Pick<Gate, 'timeZone' | 'notices' | 'groups'>;
   readonly envelope: InboundEnvelope;
@@ -71,21 +99,25 @@ type Changing<Kind> = {
 };
 
 export function editOf({ gate, envelope, authority, event }: Changing<'edit'>): Decision {
-  const { text } = event;
+  const { text, provenance } = event;
   const name = nameOf(envelope);
+  const promptFor = (origin: Origin) =>
+    promptOf(gate, { envelope, authority, message: { ...plain, text, ...origin } });
   return {
     kind: 'edit',
     text,
-    prompt: promptOf(gate, { envelope, authority, message: { ...plain, text } }),
+    prompt: promptFor({ provenance }),
+    ...(isTyped(event) ? { dataPrompt: promptFor({ provenance: 'unknown' }) } : { provenance }),
     note: `${name} edited an earlier message. It now reads:\n${wrapUntrusted(text, `edited by ${name}`, newBoundary())}`,
     newId: newRowId(),
   };
 }
 
 /** Some networks say that a message is gone, and not who took it away. */
-export function deleteOf({ gate, envelope }: Omit<Changing<'delete'>, 'event' | 'authority'>): Decision {
+export function deleteOf({ gate, envelope, event }: Omit<Changing<'delete'>, 'authority'>): Decision {
   return {
     kind: 'delete',
+    ...(event.isVouched && { isVouched: true }),
     note: `${nameOf(envelope)} deleted {message}.`,
     offer: { route: envelope.route, text: gate.notices.stopOffer },
   };

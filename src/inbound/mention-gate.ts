@@ -1,4 +1,5 @@
 import type { InboundMessage } from '#contracts/envelope.ts';
+import { isTyped } from './own-words.ts';
 
 /** Set for one group by `/activation`; wins over the configuration. */
 export type Activation = 'mention' | 'always';
@@ -21,13 +22,16 @@ export type MentionGate = {
  */
 const searchedLength = 4096;
 
-/** Whether a group message calls the agent: mention, reply to the bot, pattern, or a gate that is off. */
+/** Whether a group message calls the agent: reply to the bot, mention or pattern in the sender's own words, or a gate that is off. */
 export function passesMentionGate(
-  message: Pick<InboundMessage, 'text' | 'mentionsBot' | 'repliesToBot'>,
+  message: Pick<InboundMessage, 'text' | 'mentionsBot' | 'repliesToBot' | 'provenance'>,
   { requireMention, patterns, activation }: MentionGate,
 ): boolean {
   const isGated = activation === undefined ? requireMention : activation === 'mention';
-  if (!isGated || message.mentionsBot || message.repliesToBot) return true;
+  // To whom a message replies is the sender's choice; whom its words name is not, when they are another's.
+  if (!isGated || message.repliesToBot) return true;
+  if (!isTyped(message)) return false;
+  if (message.mentionsBot) return true;
   const text = message.text.slice(0, searchedLength);
   return patterns.some((pattern) => pattern.find(text) !== undefined);
 }

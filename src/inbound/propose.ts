@@ -21,10 +21,11 @@ import type { Bundle, Decision, LaneSpec, NewItem, Proposal } from '../store/int
 import type { InboxContent } from '../store/json.ts';
 import type { ChatLinks } from '../store/links/read-links.ts';
 import { authorise, authorityOf, isOwnerBy } from './authorise.ts';
-import { commandRight, type ParsedCommand, parseCommand } from './commands.ts';
+import { commandRight, type ParsedCommand } from './commands.ts';
 import { contentOf, deleteOf, editOf, plain, promptOf, reactionOf } from './contents.ts';
 import { type Gate, queueSettingsFor } from './gate.ts';
 import { passesMentionGate } from './mention-gate.ts';
+import { isTyped, readOrder } from './own-words.ts';
 import { pairingRequest } from './pairing.ts';
 
 export type Arrival = {
@@ -77,11 +78,11 @@ export function propose(gate: Gate, arrival: Arrival): Proposed {
     case 'edit':
       return asProposal(editOf({ gate, envelope, authority, event: envelope.event }));
     case 'delete':
-      return asProposal(deleteOf({ gate, envelope }));
+      return asProposal(deleteOf({ gate, envelope, event: envelope.event }));
     case 'reaction':
       return asProposal(reactionOf({ gate, envelope, event: envelope.event }));
     case 'stop': {
-      const parsed = parseCommand('/stop', { name: arrival.botName });
+      const parsed = readOrder(envelope.event, { name: arrival.botName });
       const right = parsed && rightOf(parsed, arrival, authority);
       if (!parsed || !right || right === 'denied') return asProposal({ kind: 'ignore', reason: 'empty' });
       return {
@@ -129,7 +130,7 @@ function proposeMessage(gate: Gate, { arrival, event, authority, message }: Mess
       ...(rate.isFirst && { notice: { route, text } }),
     });
   }
-  const parsed = parseCommand(message.text, { name: botName });
+  const parsed = readOrder(message, { name: botName });
   const right = parsed && rightOf(parsed, arrival, authority);
   if (parsed && right && right !== 'denied') {
     return {
@@ -297,7 +298,7 @@ function refusal(
   if (reason === 'dm-not-allowed' && envelope.chat.kind === 'dm')
     return notice(gate.notices.dmNotAllowed, platformRef(route.channel, sender.id));
   // Only an owner who speaks to the bot is told: to anybody else a group that is not answered is silent.
-  const isAsked = event.mentionsBot || event.repliesToBot;
+  const isAsked = (event.mentionsBot && isTyped(event)) || event.repliesToBot;
   if (reason === 'group-not-allowed' && isAsked && isOwnerBy({ route, sender, standing }, gate.access))
     return notice(gate.notices.groupNotAllowed, platformRef(route.channel, route.conversation));
   return { kind: 'refuse', reason };

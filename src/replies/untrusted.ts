@@ -18,8 +18,8 @@ export type InboundText = {
   readonly sentAt: number;
   readonly isGroup: boolean;
   readonly quote?: { readonly author: string; readonly text: string };
-  /** The original author's label: the text is then data, not a request. */
-  readonly forwardedFrom?: string;
+  /** Where the text comes from, when the sender did not write it: it is then data, not a request. */
+  readonly dataAbout?: string;
   readonly attachments: readonly StoredAttachment[];
   /** IANA name, for example `Europe/Berlin`. */
   readonly timeZone: string;
@@ -56,14 +56,12 @@ export function renderQuote(
 
 /** In groups the text begins with who and when; quotes, forwards and files are marked as data. */
 export function renderInbound(message: InboundText, boundary: Boundary = newBoundary()): string {
-  const { quote, forwardedFrom, attachments } = message;
+  const { quote, dataAbout, attachments } = message;
   const pieces = [
     ...(quote ? [renderQuote(quote, boundary)] : []),
-    forwardedFrom === undefined
+    dataAbout === undefined
       ? ownWords(message)
-      : [labelOf(message), wrapUntrusted(message.text, `forwarded from ${nameOr(forwardedFrom)}`, boundary)]
-          .join(' ')
-          .trimStart(),
+      : [labelOf(message), wrapUntrusted(message.text, dataAbout, boundary)].join(' ').trimStart(),
     ...attachments.map(attachmentLine),
   ];
   return pieces.filter((piece) => piece !== '').join('\n');

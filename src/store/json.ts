@@ -2,6 +2,7 @@ import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { parseJson } from '#contracts/parse-json.ts';
+import type { Provenance } from '#contracts/provenance.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 
@@ -19,6 +20,8 @@ export type InboxContent = {
   readonly quote?: { readonly messageId: string; readonly author: string; readonly text: string };
   /** The quote as the model reads it: an edit changes what stands behind it. */
   readonly lead?: string;
+  /** Absent: the sender's own words. */
+  readonly provenance?: Provenance;
   readonly forwardedFrom?: string;
   readonly attachments: readonly AttachmentRef[];
   readonly stored?: readonly StoredAttachment[];

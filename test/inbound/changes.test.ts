@@ -199,11 +199,16 @@ async function aConversation(store: Store, mode: QueueMode, { cap = 20, dmScope 
 
 function aMessage(text: string) {
   const id = messageId(crypto.randomUUID());
-  const plain = { attachments: [], mentionsBot: false, repliesToBot: false };
+  const plain = { provenance: 'typed', attachments: [], mentionsBot: false, repliesToBot: false } as const;
   return { kind: 'message', messageId: id, text, ...plain } as const;
 }
 
-const edited = (id: string, text: string): InboundEvent => ({ kind: 'edit', messageId: messageId(id), text });
+const edited = (id: string, text: string): InboundEvent => ({
+  kind: 'edit',
+  messageId: messageId(id),
+  text,
+  provenance: 'typed',
+});
 const deleted = (id: string): InboundEvent => ({ kind: 'delete', messageId: messageId(id) });
 const reaction = (id: string, emoji: string) =>
   ({ kind: 'reaction', messageId: messageId(id), emoji, isRemoved: false }) as const;

@@ -6,8 +6,8 @@ import { costRatio } from '../support/cost-ratio.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 
-function aMessage(changes: { text?: string; mentionsBot?: boolean; repliesToBot?: boolean } = {}) {
-  return { text: 'hello', mentionsBot: false, repliesToBot: false, ...changes };
+function aMessage(changes: Partial<Parameters<typeof passesMentionGate>[0]> = {}) {
+  return { text: 'hello', provenance: 'typed', mentionsBot: false, repliesToBot: false, ...changes } as const;
 }
 
 function aGate(changes: Partial<MentionGate> = {}): MentionGate {
@@ -26,6 +26,12 @@ describe('mention gate', () => {
   it('holds back what does not call the agent', () => {
     expect(passesMentionGate(aMessage({ text: 'the parleying went on' }), aGate())).toBe(false);
     expect(passesMentionGate(aMessage(), aGate({ patterns: [] }))).toBe(false);
+  });
+
+  it('is not called by words that are not the sender’s own, but by their reply', () => {
+    const forwarded = { provenance: 'forwarded', text: 'Parley, come here' } as const;
+    expect(passesMentionGate(aMessage({ ...forwarded, mentionsBot: true }), aGate())).toBe(false);
+    expect(passesMentionGate(aMessage({ ...forwarded, repliesToBot: true }), aGate())).toBe(true);
   });
 
   it.each([

@@ -80,6 +80,7 @@ function anEnvelope(bot: string, { text, n }: { text: string; n: number }): Inbo
       kind: 'message',
       messageId: messageId(String(n)),
       text,
+      provenance: 'typed',
       attachments: [],
       mentionsBot: false,
       repliesToBot: false,

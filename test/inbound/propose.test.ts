@@ -34,6 +34,7 @@ function decide(said: Said, gate: Gate): Decision {
       kind: 'message',
       messageId: messageId('1'),
       text: 'Hello?',
+      provenance: 'typed',
       attachments: [],
       mentionsBot: said.isMention,
       repliesToBot: false,

@@ -20,7 +20,7 @@ const makers = {
     aMessage(mark, { text: '', attachments: [{ kind: 'image', ref: `file-${mark}`, name: `${mark}.png` }] }),
   'part of an album': (mark) => aMessage(mark, { album: mark }),
   'text that goes on': (mark) => aMessage(mark, { mayContinue: true }),
-  forward: (mark) => aMessage(mark, { forwardedFrom: `The Owner ${mark}` }),
+  forward: (mark) => aMessage(mark, { provenance: 'forwarded', forwardedFrom: `The Owner ${mark}` }),
   reply: (mark) =>
     aMessage(mark, {
       repliesToBot: true,
@@ -31,7 +31,7 @@ const makers = {
   '/stop all': (mark) => aMessage(mark, { text: '/stop all' }),
   '/pair approve': (mark) => aMessage(mark, { text: '/pair approve ABCDEFGH' }),
   '/start with a code': (mark) => aMessage(mark, { text: '/start ABCDEFGH' }),
-  edit: (mark) => ({ kind: 'edit', messageId: messageId(mark), text: `edited ${mark}` }),
+  edit: (mark) => ({ kind: 'edit', messageId: messageId(mark), text: `edited ${mark}`, provenance: 'typed' }),
   delete: (mark) => ({ kind: 'delete', messageId: messageId(mark) }),
   reaction: (mark) => ({ kind: 'reaction', messageId: messageId(mark), emoji: mark, isRemoved: false }),
   'reaction taken back': (mark) => ({
@@ -57,6 +57,7 @@ function aMessage(mark: string, over: Partial<InboundMessage>): InboundMessage {
     kind: 'message',
     messageId: messageId(mark),
     text: `words ${mark}`,
+    provenance: 'typed',
     attachments: [],
     mentionsBot: true,
     repliesToBot: false,

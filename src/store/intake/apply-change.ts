@@ -7,7 +7,7 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { json } from '../json.ts';
+import { type InboxContent, json } from '../json.ts';
 import { lockLane, takeSeq } from '../lanes/lane-row.ts';
 import { appendNote } from '../transcript/append.ts';
 import type { Accepting } from './accepting.ts';
@@ -26,25 +26,34 @@ export async function applyEdit(tx: Tx, accepting: Accepting, edit: EditDecision
   const found = await findMessage(tx, accepting);
   if (!found) return editContext(tx, accepting, edit);
   const { row } = found;
+  if (row.senderId !== accepting.proposal.senderId) return { kind: 'ignored', reason: 'not-the-author' };
   const content = json.content(row.content);
-  const prompt = behindLead(content, edit.prompt);
+  const { words, changed } = wordedAnew(content, edit);
   if (content.text === text) return { kind: 'ignored', reason: 'unchanged' };
   // What is to be done in the lane's order is no text that could read otherwise.
   if (row.kind === 'command') return { kind: 'noted', effect: 'command-kept' };
   await tx.db
     .updateTable('inbox')
-    .set({ content: JSON.stringify({ ...content, text, prompt }) })
+    .set({ content: JSON.stringify(changed) })
     .where('id', '=', row.id)
     .execute();
   if (row.state === 'held' || row.state === 'waiting') return { kind: 'noted', effect: 'replaced' };
   if (isInActiveRun(found)) {
-    await correct(tx, { found, text, prompt: edit.prompt, newId: edit.newId, effects: accepting.effects });
+    await correct(tx, { found, text, prompt: words, newId: edit.newId, effects: accepting.effects });
     return { kind: 'noted', effect: 'steered' };
   }
-  if (await changeSummary(tx, found, oneLine(prompt))) return { kind: 'noted', effect: 'replaced' };
+  if (await changeSummary(tx, found, oneLine(changed.prompt))) return { kind: 'noted', effect: 'replaced' };
   if (row.transcriptId === null) return { kind: 'noted', effect: 'ended' };
   await noteAfterRun(tx, row.transcriptId, edit.note);
   return { kind: 'noted', effect: 'after-run' };
+}
+
+/** What was another's words stays data, whoever gives it others; and what becomes another's is data from then on. */
+function wordedAnew(content: InboxContent, edit: EditDecision) {
+  const { text, provenance = content.provenance } = edit;
+  const words = content.provenance === undefined ? edit.prompt : (edit.dataPrompt ?? edit.prompt);
+  const prompt = behindLead(content, words);
+  return { words, changed: { ...content, text, prompt, ...(provenance && { provenance }) } };
 }
 
 export async function applyDelete(
@@ -53,8 +62,10 @@ export async function applyDelete(
   deletion: DeleteDecision,
 ): Promise<Acceptance> {
   const found = await findMessage(tx, accepting);
-  if (!found) return deleteContext(tx, accepting);
+  if (!found) return deleteContext(tx, accepting, deletion);
   const { row, lane } = found;
+  if (!deletion.isVouched && row.senderId !== accepting.proposal.senderId)
+    return { kind: 'ignored', reason: 'not-the-author' };
   if (row.state === 'held' || row.state === 'waiting' || (await changeSummary(tx, found, undefined))) {
     if (row.state === 'held') await openLedger(tx, { ids: [row.id] });
     await tx.db
@@ -157,35 +168,32 @@ async function findMessage(tx: Tx, { proposal }: Accepting): Promise<Found | und
   const lane = await lockLane(tx, seen.laneKey);
   // Read again under the lock: the message may have been taken in between.
   const row = await find();
-  if (!lane || !row) return undefined;
-  const isReaction = proposal.kind === 'reaction';
-  return isReaction || row.senderId === proposal.senderId || proposal.kind === 'delete'
-    ? { row, lane }
-    : undefined;
+  return lane && row ? { row, lane } : undefined;
 }
 
-async function editContext(
-  tx: Tx,
-  accepting: Accepting,
-  { text, prompt }: EditDecision,
-): Promise<Acceptance> {
+async function editContext(tx: Tx, accepting: Accepting, edit: EditDecision): Promise<Acceptance> {
   const row = await findContext(tx, accepting);
   if (!row) return { kind: 'ignored', reason: 'unknown-message' };
   const content = json.content(row.content);
-  if (content.sender.id !== accepting.proposal.senderId)
-    return { kind: 'ignored', reason: 'unknown-message' };
+  if (content.sender.id !== accepting.proposal.senderId) return { kind: 'ignored', reason: 'not-the-author' };
   await tx.db
     .updateTable('groupContext')
-    .set({ content: JSON.stringify({ ...content, text, prompt: behindLead(content, prompt) }) })
+    .set({ content: JSON.stringify(wordedAnew(content, edit).changed) })
     .where('laneKey', '=', row.laneKey)
     .where('seq', '=', row.seq)
     .execute();
   return { kind: 'noted', effect: 'context-replaced' };
 }
 
-async function deleteContext(tx: Tx, accepting: Accepting): Promise<Acceptance> {
+async function deleteContext(
+  tx: Tx,
+  accepting: Accepting,
+  { isVouched }: DeleteDecision,
+): Promise<Acceptance> {
   const row = await findContext(tx, accepting);
   if (!row) return { kind: 'ignored', reason: 'unknown-message' };
+  if (!isVouched && json.content(row.content).sender.id !== accepting.proposal.senderId)
+    return { kind: 'ignored', reason: 'not-the-author' };
   await tx.db
     .deleteFrom('groupContext')
     .where('laneKey', '=', row.laneKey)

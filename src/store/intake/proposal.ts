@@ -1,5 +1,6 @@
 import type { Acceptance, IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
 import type { Authority } from '#contracts/outcome.ts';
+import type { Provenance } from '#contracts/provenance.ts';
 import type { DropPolicy, QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Approval } from '../access/approve-pairing.ts';
@@ -51,12 +52,19 @@ export type Decision =
       readonly kind: 'edit';
       readonly text: string;
       readonly prompt: string;
+      /** The new words as data, for a message that was not its sender's own; absent when `prompt` has them so. */
+      readonly dataPrompt?: string;
+      /** Of the new words; absent when the sender typed them. */
+      readonly provenance?: Provenance;
       /** For the transcript, once the message has been answered. */
       readonly note: string;
       readonly newId: string;
     }
-  /** `{message}` in a note stands for the message that it is about. */
-  | { readonly kind: 'delete'; readonly note: string; readonly offer: Notice }
+  /**
+   * `{message}` in a note stands for the message that it is about. `isVouched`: the network has taken it
+   * away; otherwise only its own sender may.
+   */
+  | { readonly kind: 'delete'; readonly isVouched?: true; readonly note: string; readonly offer: Notice }
   | { readonly kind: 'reaction'; readonly content: InboxContent; readonly limit: number }
   | { readonly kind: 'migrate'; readonly to: string; readonly toKey: string; readonly from: string }
   | { readonly kind: 'membership'; readonly isMember: boolean };

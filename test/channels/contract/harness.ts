@@ -23,6 +23,8 @@ export type ChannelHarness = {
 
   /** A person writes in a thread or topic of a group; returns the route an answer must take. */
   personSaysInThread?(text: string): Promise<ReplyRoute>;
+  /** The person of `personSays` passes somebody's message on, in any way that the network marks. */
+  personForwards?(text: string): Promise<void>;
   /** The person changes the message of the latest `personSays`. */
   personEdits?(text: string): Promise<void>;
   /** The person deletes the message of the latest `personSays`. */

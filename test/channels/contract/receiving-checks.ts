@@ -24,6 +24,26 @@ export const receivingChecks = checksOf('receiving', {
     expect(isSameRoute(envelope.route, route)).toBe(true);
   },
 
+  'tells what was typed, and worded anew, by its sender': async (trial) => {
+    const { personSays, personEdits } = trial.harness;
+    await trial.begin();
+    await personSays('my own words');
+    expect((await trial.first('message')).event.provenance).toBe('typed');
+    if (personEdits === undefined) return;
+    await personEdits('other words of mine');
+    expect((await trial.first('edit')).event.provenance).toBe('typed');
+  },
+
+  'tells what was forwarded from what its sender typed': async (trial) => {
+    const forward = trial.need(trial.harness.personForwards);
+    await trial.begin();
+    await forward('/stop all');
+    const { event, sender } = await trial.first('message');
+    expect(event.text).toBe('/stop all');
+    expect(sender.isSelf).toBe(false);
+    expect(event.provenance).not.toBe('typed');
+  },
+
   'keeps the order in which people wrote': async (trial) => {
     await trial.begin();
     for (const text of ['one', 'two', 'three', 'four']) await trial.harness.personSays(text);

@@ -26,6 +26,11 @@ channelContract('discord', async () => {
     newAdapter: () => newAdapter(),
     strangerAdapter: () => newAdapter({ token: `${server.token}-of-somebody-else` }),
     personSays: async (text) => void said.push(server.userSends({ from: ada, text })),
+    personForwards: async (text) => {
+      const message_reference = { type: 1, message_id: '1', channel_id: general.id };
+      const message_snapshots = [{ message: { content: text, attachments: [] } }];
+      server.userSends({ from: ada, fields: { message_reference, message_snapshots } });
+    },
     personSaysInThread: async (text) => {
       const thread = server.places.startsThread({ parent: general, name: 'plans', owner: ada });
       server.userSends({ from: ada, channel: thread, text });

@@ -42,6 +42,7 @@ describe('a message', () => {
         kind: 'message',
         messageId: message.id,
         text: 'good morning',
+        provenance: 'typed',
         attachments: [],
         mentionsBot: false,
         repliesToBot: false,
@@ -234,7 +235,7 @@ describe('an edit', () => {
     const at = (edited_timestamp: string) =>
       only(read('MESSAGE_UPDATE', { ...message, edited_timestamp })).envelope;
     const first = at('2026-11-20T10:00:01.000000+00:00');
-    expect(first.event).toEqual({ kind: 'edit', messageId: message.id, text: 'second' });
+    expect(first.event).toMatchObject({ kind: 'edit', messageId: message.id, text: 'second' });
     expect(first.sender.id).toBe(ada.id);
     expect(first.eventKey).not.toBe(at('2026-11-20T10:00:01.500000+00:00').eventKey);
     expect(first.eventKey).not.toBe(at('2026-11-20T10:00:01.000001+00:00').eventKey);
@@ -287,7 +288,7 @@ describe('a delete', () => {
     const ids = [nextId(), nextId()];
     const reading = read('MESSAGE_DELETE_BULK', { ids, ...where });
     expect(reading.kind === 'events' && reading.events.map(({ event }) => event)).toEqual(
-      ids.map((id) => ({ kind: 'delete', messageId: id })),
+      ids.map((id) => ({ kind: 'delete', messageId: id, isVouched: true })),
     );
   });
 

@@ -234,9 +234,25 @@ const mapping: readonly BrokenAdapter[] = [
       const { event } = one;
       if (event.kind !== 'edit') return one;
       const rest = { attachments: [], mentionsBot: false, repliesToBot: false };
-      return { ...one, event: { ...rest, kind: 'message', messageId: event.messageId, text: event.text } };
+      return { ...one, event: { ...rest, ...event, kind: 'message' } };
     }),
     caughtBy: ['hands over each edit with its whole text and a key of its own'],
+  },
+  {
+    name: 'takes a forwarded text for one that its sender typed',
+    receive: 'pull',
+    breakage: eventsWith((one) =>
+      one.event.kind === 'message' ? { ...one, event: { ...one.event, provenance: 'typed' } } : one,
+    ),
+    caughtBy: ['tells what was forwarded from what its sender typed'],
+  },
+  {
+    name: 'takes what was typed for a forward',
+    receive: 'push',
+    breakage: eventsWith((one) =>
+      one.event.kind === 'message' ? { ...one, event: { ...one.event, provenance: 'unknown' } } : one,
+    ),
+    caughtBy: ['tells what was typed, and worded anew, by its sender'],
   },
   {
     name: 'gives an edit to nobody',

@@ -58,6 +58,7 @@ export async function anExampleNetwork(receive: Way, breakage: Breakage = {}): P
       server.says(ada, { room: group, text, thread: 'plans' });
       return { ...routeOf(theBot.id, group.id), thread: threadId('plans') };
     },
+    personForwards: async (text) => void server.says(ada, { room: dm, text, forwardOf: 'Bob' }),
     personEdits: async (text) => server.edits(theLatest(), text),
     personDeletes: async () => server.deletes(theLatest()),
     personReacts: async (emoji, change) => server.reacts(theLatest(), emoji, change === 'taken-back'),

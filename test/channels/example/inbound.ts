@@ -15,7 +15,7 @@ const base = {
 };
 
 const eventSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('message'), ...base, text: z.string() }),
+  z.object({ kind: z.literal('message'), ...base, text: z.string(), forwardOf: z.string().optional() }),
   z.object({ kind: z.literal('edit'), ...base, text: z.string(), version: z.number() }),
   z.object({ kind: z.literal('delete'), ...base }),
   z.object({
@@ -59,12 +59,14 @@ function inboundEvent(event: ExampleEvent): InboundEvent {
         kind: 'message',
         messageId: id,
         text: event.text,
+        provenance: event.forwardOf === undefined ? 'typed' : 'forwarded',
+        ...(event.forwardOf !== undefined && { forwardedFrom: event.forwardOf }),
         attachments: [],
         mentionsBot: false,
         repliesToBot: false,
       };
     case 'edit':
-      return { kind: 'edit', messageId: id, text: event.text };
+      return { kind: 'edit', messageId: id, text: event.text, provenance: 'typed' };
     case 'delete':
       return { kind: 'delete', messageId: id };
     case 'reaction':

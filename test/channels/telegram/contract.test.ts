@@ -18,6 +18,10 @@ channelContract('telegram', async () => {
     personSays: async (text) => {
       latest = server.userSends({ from: ada, text }).message.message_id;
     },
+    personForwards: async (text) => {
+      const forward_origin = { type: 'hidden_user', sender_user_name: 'Bob', date: 1 };
+      server.userSends({ from: ada, text, fields: { forward_origin } });
+    },
     personEdits: async (text) => void server.people.edits({ chat: ada.id, messageId: latest, text }),
     personReacts: async (emoji, change) => {
       const messageId = latest;

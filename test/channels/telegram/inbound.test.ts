@@ -44,6 +44,7 @@ describe('a message', () => {
         kind: 'message',
         messageId: '9',
         text: 'hi',
+        provenance: 'typed',
         attachments: [],
         mentionsBot: false,
         repliesToBot: false,

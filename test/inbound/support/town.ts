@@ -154,6 +154,7 @@ export function anEnvelope(
   const message = {
     kind: 'message',
     messageId: id,
+    provenance: 'typed',
     attachments: [],
     mentionsBot,
     repliesToBot: false,

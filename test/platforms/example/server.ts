@@ -15,6 +15,8 @@ export type StoredMessage = {
   readonly author: Author;
   readonly room: Room;
   readonly thread?: string;
+  /** Who wrote it, when it was passed on. */
+  readonly forwardOf?: string;
   text: string;
   spans: readonly Span[];
   version: number;
@@ -79,8 +81,11 @@ export class ExampleServer {
     return { asked: asked.promise, release: gate.resolve };
   }
 
-  says(author: Author, { room, text, thread }: { room: Room; text: string; thread?: string }): StoredMessage {
-    return this.#store({ author, room, text, spans: [], ...(thread !== undefined && { thread }) });
+  says(
+    author: Author,
+    said: { room: Room; text: string; thread?: string; forwardOf?: string },
+  ): StoredMessage {
+    return this.#store({ author, spans: [], ...said });
   }
 
   edits(message: StoredMessage, text: string): void {
@@ -156,7 +161,7 @@ export class ExampleServer {
 
 type Body = { readonly text?: string; readonly spans?: readonly Span[] };
 
-function eventOf({ id, author, room, thread, text }: StoredMessage) {
+function eventOf({ id, author, room, thread, forwardOf, text }: StoredMessage) {
   return {
     kind: 'message',
     id,
@@ -166,6 +171,7 @@ function eventOf({ id, author, room, thread, text }: StoredMessage) {
     text,
     at: 1_790_000_000_000 + id,
     thread,
+    forwardOf,
   };
 }
 

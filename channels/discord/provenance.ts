@@ -1,0 +1,25 @@
+import type { Provenance } from '#contracts/provenance.ts';
+import type { Message } from './payload-schema.ts';
+
+const messageTypes = { plain: 0, reply: 19 } as const;
+const forwardReference = 1;
+/** Published to the channels that follow, or come from one. */
+const crosspostFlags = (1 << 0) | (1 << 1);
+
+export function isForward({ message_reference: reference, message_snapshots: snapshots }: Message): boolean {
+  return reference?.type === forwardReference || (snapshots?.length ?? 0) > 0;
+}
+
+/** A forward has its text in a snapshot; what an application or a webhook writes is nobody's typing. */
+export function provenanceOf(message: Message): Provenance {
+  if (isForward(message)) return 'forwarded';
+  if ((message.flags & crosspostFlags) !== 0) return 'channel-post';
+  const isAutomated =
+    message.webhook_id !== undefined ||
+    Boolean(message.application_id) ||
+    message.interaction_metadata !== undefined ||
+    message.author.bot === true;
+  if (isAutomated) return 'automated';
+  const isTyped = message.type === messageTypes.plain || message.type === messageTypes.reply;
+  return isTyped ? 'typed' : 'unknown';
+}
