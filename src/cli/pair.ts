@@ -7,6 +7,7 @@ import { hashPairingCode } from '../inbound/pairing.ts';
 import { stripText } from '../logging/redaction.ts';
 import { noticesFor } from '../replies/notices.ts';
 import { approveOnConsole, readAccess, revokeOnConsole } from '../store/access/operate-access.ts';
+import { personLabel } from '../store/access/person-label.ts';
 import type { ExitCode } from './exit-code.ts';
 import { withStore } from './with-store.ts';
 
@@ -32,9 +33,9 @@ export async function runPairApprove(typed: string): Promise<ExitCode> {
   const approved = await withStore((store) => store.write(approveOnConsole, approval), config);
   switch (approved.kind) {
     case 'approved': {
-      const { name, ref, role } = approved;
+      const { role } = approved;
       process.stdout.write(
-        stripText(`${name} (${ref}) may write now${role === 'owner' ? ', as the owner' : ''}.`),
+        stripText(`${personLabel(approved)} may write now${role === 'owner' ? ', as the owner' : ''}.`),
       );
       process.stdout.write('\n');
       return 0;

@@ -48,11 +48,11 @@ export const commandTable: readonly CommandSpec[] = [
   { ...spec('activation', 'admin', 'In a group: answer when mentioned, or always'), usage: 'mention|always' },
   {
     ...spec('link', 'anyone', 'Continue this conversation from another account of yours'),
-    usage: '[code|list|remove channel:id]',
+    usage: '[code|confirm code|list|remove channel:id]',
   },
   {
     ...spec('pair', 'nobody', 'For my owner: who may write to me'),
-    usage: '[list|approve code|revoke channel:id]',
+    usage: '[list|approve code|confirm code|revoke channel:id]',
     inDms: 'owner',
   },
   spec('whoami', 'anyone', 'Show your id on this network and your rights'),

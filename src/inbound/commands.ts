@@ -112,12 +112,12 @@ function parseArguments(spec: CommandSpec, rest: string): ParsedCommand {
   }
 }
 
-/** A deep link carries one word; `link_` and a code is a link code, as if it had been typed. */
+/** A deep link carries one word; `link_` and a code is a link code, which is asked about once more: whoever taps has typed nothing. */
 function parseStart(spec: CommandSpec, payload: string): ParsedCommand {
   const linkSpec = commandTable.find(({ name }) => name === 'link');
   const code = payload.startsWith('link_') ? readOneTimeCode(payload.slice('link_'.length)) : undefined;
   if (linkSpec && code !== undefined)
-    return asCommand(linkSpec, { name: 'link', request: { kind: 'join', code } });
+    return asCommand(linkSpec, { name: 'link', request: { kind: 'join', code, isFromLink: true } });
   return asCommand(spec, payload === '' ? { name: 'start' } : { name: 'start', payload });
 }
 

@@ -1,11 +1,15 @@
 /** `/link`: what it asks the store for, and every text that may come of it. */
 import { agentId } from '#contracts/ids.ts';
+import { cleanLabel } from '../replies/clean-untrusted.ts';
 import { fillNotice, type Notices } from '../replies/notices.ts';
 import type { Identities } from '../sessions/identities.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
+import { personLabel } from '../store/access/person-label.ts';
 import type { CommandEffect, Decision } from '../store/intake/proposal.ts';
 import type { AskForCode, JoinByCode, LinkStep, RemoveAccount } from '../store/links/link-step.ts';
+import type { Rights } from '../store/links/trust-line.ts';
+import type { AccessPolicy } from './access-policy.ts';
 import type { Gate } from './gate.ts';
 import type { LinkRequest } from './link-request.ts';
 import { hashOneTimeCode, newOneTimeCode } from './one-time-code.ts';
@@ -27,7 +31,7 @@ export function decideLink(gate: Gate, command: CommandArrival, request: LinkReq
   const { route, chat } = arrival.envelope;
   const change = (step: LinkStep) => ({ kind: 'link', step, lane, route }) as const;
   if (chat.kind === 'group') {
-    const codeHash = request.kind === 'join' ? hashOneTimeCode(purpose, request.code) : undefined;
+    const codeHash = 'code' in request ? hashOneTimeCode(purpose, request.code) : undefined;
     const text = gate.notices.linkOnlyDirect;
     return change({ kind: 'void', text, ...(codeHash !== undefined && { codeHash }) });
   }
@@ -36,7 +40,8 @@ export function decideLink(gate: Gate, command: CommandArrival, request: LinkReq
     case 'ask':
       return change(askStep(gate, linking));
     case 'join':
-      return change(joinStep(gate, linking, request.code));
+    case 'confirm':
+      return change(joinStep(gate, linking, request));
     case 'list':
       return { kind: 'answer', text: describeAccounts(linking, gate.notices) };
     case 'remove':
@@ -52,6 +57,8 @@ type Linking = {
   readonly command: CommandArrival;
   readonly identities: Identities;
   readonly own: string;
+  /** What the sender is called; no proof of anything. */
+  readonly name: string;
   /** Where the configuration has put the account: there the store has nothing to say. */
   readonly configured: { readonly identity?: string };
 };
@@ -61,16 +68,17 @@ function linkingOf(gate: Gate, command: CommandArrival): Linking {
   const own = platformRef(route.channel, sender.id);
   const identity = gate.identityLinks.get(own);
   const configured = identity === undefined ? {} : { identity };
-  return { command, identities: identitiesOf(gate, command.arrival), own, configured };
+  const name = cleanLabel(sender.name);
+  return { command, identities: identitiesOf(gate, command.arrival), own, name, configured };
 }
 
 function askStep(gate: Gate, linking: Linking): AskForCode {
-  const { own, configured, command } = linking;
+  const { own, name, configured } = linking;
   const code = newOneTimeCode();
   const newIdentity = nameIdentity();
   const alias = aliasFor(gate, linking, newIdentity);
   return {
-    ...{ kind: 'ask', peer: own, authority: command.authority, newIdentity, ...configured },
+    ...{ kind: 'ask', peer: own, name, newIdentity, ...configured },
     codeHash: hashOneTimeCode(purpose, code),
     ttlMs: codeMinutes * 60_000,
     ...(alias && { alias }),
@@ -100,21 +108,39 @@ function aliasFor(gate: Gate, { identities, own, command }: Linking, identity: s
   return key === laneKey ? undefined : { key, laneKey };
 }
 
-function joinStep({ notices }: Gate, { own, configured, command }: Linking, code: string): JoinByCode {
+type Joining = Extract<LinkRequest, { readonly kind: 'join' | 'confirm' }>;
+
+function joinStep(
+  { notices, access }: Gate,
+  { own, name, configured }: Linking,
+  request: Joining,
+): JoinByCode {
+  const { kind, code } = request;
+  const stage = kind === 'confirm' ? 'confirmed' : request.isFromLink ? 'unsure' : 'typed';
   return {
-    ...{ kind: 'join', peer: own, authority: command.authority, ...configured },
+    ...{ kind: 'join', peer: own, stage, rights: rightsOf(access), ...configured },
     codeHash: hashOneTimeCode(purpose, code),
     texts: {
+      confirm: fillNotice(notices.linkConfirm, { code }),
       linked: notices.linkDone,
-      told: fillNotice(notices.linkTold, { other: own }),
+      told: fillNotice(notices.linkTold, { other: personLabel({ ref: own, name }), ref: own }),
       lowered: notices.linkLowered,
-      wrong: notices.linkWrong,
+      wrong: kind === 'confirm' ? notices.linkUnasked : notices.linkWrong,
       tooMany: notices.linkTooMany,
       self: notices.linkSelf,
       already: notices.linkAlready,
       elsewhere: notices.linkElsewhere,
     },
   };
+}
+
+/** As `authorityOf` sees it, for the store, which knows who is linked and approved at the moment of the link. */
+function rightsOf({ owners, allowFrom, dmPolicy }: AccessPolicy): Rights {
+  const named = [
+    ...[...allowFrom].map((ref) => [ref, 'member'] as const),
+    ...[...owners].map((ref) => [ref, 'owner'] as const),
+  ];
+  return { named: Object.fromEntries(named), approved: dmPolicy === 'pairing' ? 'member' : 'guest' };
 }
 
 /** What needs no look at the store; undefined when it does. */

@@ -4,7 +4,9 @@ import { readOneTimeCode } from './one-time-code.ts';
 export type LinkRequest =
   | { readonly kind: 'ask' }
   | { readonly kind: 'list' }
-  | { readonly kind: 'join'; readonly code: string }
+  /** `isFromLink`: the code came with a link that anybody may have made. */
+  | { readonly kind: 'join'; readonly code: string; readonly isFromLink?: true }
+  | { readonly kind: 'confirm'; readonly code: string }
   /** `channel:peer`. */
   | { readonly kind: 'remove'; readonly target: string };
 
@@ -17,8 +19,9 @@ export function parseLinkRequest(text: string): LinkRequest | string {
     const isAccount = target !== undefined && more.length === 0 && /^[a-z][a-z0-9-]*:\S+$/.test(target);
     return isAccount ? { kind: 'remove', target } : 'Use /link remove channel:id; /link list shows them.';
   }
-  const code = readOneTimeCode(text);
+  const isConfirming = word.toLowerCase() === 'confirm';
+  const code = readOneTimeCode(isConfirming ? text.slice(word.length) : text);
   return code === undefined
     ? 'Use /link to get a code, /link and the code to use it, /link list, or /link remove channel:id.'
-    : { kind: 'join', code };
+    : { kind: isConfirming ? 'confirm' : 'join', code };
 }

@@ -9,6 +9,7 @@ import {
   type PendingRequest,
   readAccess,
 } from '../store/access/operate-access.ts';
+import { personLabel } from '../store/access/person-label.ts';
 import type { Store } from '../store/command.ts';
 import type { CommandEffect, CommandReplies } from '../store/intake/proposal.ts';
 import type { AccessPolicy } from './access-policy.ts';
@@ -28,7 +29,7 @@ const shown = 20;
 
 export async function decidePair(
   { store, gate }: PairDeps,
-  { arrival }: CommandArrival,
+  { arrival, event }: CommandArrival,
   request: PairRequest,
 ): Promise<Decided> {
   const { notices } = gate;
@@ -39,17 +40,30 @@ export async function decidePair(
       return { effect: { kind: 'none' }, replies: { done: describeAccess(list, arrival.now) } };
     }
     case 'approve': {
+      const { code } = request;
+      const offer = { to: platformRef(route.channel, sender.id), in: event.conversationKey };
+      return {
+        effect: { kind: 'pair-show', codeHash: hashPairingCode(code), offer },
+        replies: {
+          done: fillNotice(notices.pairingConfirm, { code }),
+          nothing: notices.pairingUnknown,
+          limited: notices.pairingLimited,
+        },
+      };
+    }
+    case 'confirm': {
       const approval = {
         codeHash: hashPairingCode(request.code),
         by: platformRef(route.channel, sender.id),
         role: 'user',
         text: notices.pairingApproved,
+        offeredIn: event.conversationKey,
       } as const;
       return {
         effect: { kind: 'pair-approve', approval },
         replies: {
           done: notices.pairingDone,
-          nothing: notices.pairingUnknown,
+          nothing: notices.pairingUnasked,
           limited: notices.pairingLimited,
         },
       };
@@ -88,12 +102,14 @@ export function describeAccess({ requests, people }: AccessList, now: number): s
   return lines.length === 0 ? 'Nobody asks to be let in, and nobody was let in by a code.' : lines.join('\n');
 }
 
-function requestLine({ ref, name, account, expiresAt }: PendingRequest, now: number): string {
+function requestLine(request: PendingRequest, now: number): string {
+  const { account, expiresAt } = request;
   const minutes = Math.max(1, Math.ceil((expiresAt - now) / 60_000));
-  return `asks: ${ref} “${name}” at ${account}, for ${minutes} more minutes`;
+  return `asks: ${personLabel(request)} at ${account}, for ${minutes} more minutes`;
 }
 
-function personLine({ ref, name, account, role, approvedAt, approvedBy }: ApprovedPerson): string {
+function personLine(person: ApprovedPerson): string {
+  const { account, role, approvedAt, approvedBy } = person;
   const since = timeText(approvedAt).slice(0, 10);
-  return `${role}: ${ref} “${name}” at ${account}, since ${since} by ${approvedBy}`;
+  return `${role}: ${personLabel(person)} at ${account}, since ${since} by ${approvedBy}`;
 }

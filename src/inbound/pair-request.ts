@@ -3,7 +3,8 @@ import { readOneTimeCode } from './one-time-code.ts';
 /** What `/pair …` asks for. */
 export type PairRequest =
   | { readonly kind: 'list' }
-  | { readonly kind: 'approve'; readonly code: string }
+  /** Names whom the code would let in; `confirm` lets them in. */
+  | { readonly kind: 'approve' | 'confirm'; readonly code: string }
   /** `channel:peer`. */
   | { readonly kind: 'revoke'; readonly ref: string };
 
@@ -14,18 +15,20 @@ export function parsePairRequest(text: string): PairRequest | string {
     case '':
     case 'list':
       return rest === '' ? { kind: 'list' } : 'Use /pair list on its own.';
-    case 'approve': {
+    case 'approve':
+    case 'confirm': {
+      const kind = word.toLowerCase() === 'approve' ? 'approve' : 'confirm';
       const code = readOneTimeCode(rest);
       return code === undefined
-        ? 'Use /pair approve and the code of 8 letters and digits that the person was shown.'
-        : { kind: 'approve', code };
+        ? `Use /pair ${kind} and the code of 8 letters and digits that the person was shown.`
+        : { kind, code };
     }
     case 'revoke':
       return isRef(rest)
         ? { kind: 'revoke', ref: rest }
         : 'Use /pair revoke channel:id; /pair list shows them.';
     default:
-      return 'Use /pair list, /pair approve and the code, or /pair revoke channel:id.';
+      return 'Use /pair list, /pair approve and the code, /pair confirm and the code, or /pair revoke channel:id.';
   }
 }
 

@@ -74,6 +74,9 @@ const english = {
   pairingApproved: 'My owner has let you in. Please send me your message again.',
   pairingDone: '{who} may write to me now.',
   pairingAsked: '{who} asks to write to me. To let them in, send: /pair approve {code}',
+  pairingConfirm: '{who} would then be allowed to write to me. To let them in, send: /pair confirm {code}',
+  pairingUnasked:
+    'Nothing waits for that confirmation here. Send /pair approve and the code first; I’ll then say whom it lets in.',
   startCodeHint: 'Was that code for linking another account of yours? Then send: /link {code}',
   pairingUnknown: 'Nobody waits with that code. It may have expired; then the person gets a new one.',
   pairingLimited: 'That were many codes within a minute. Please wait a minute and try again.',
@@ -83,10 +86,14 @@ const english = {
   linkCode:
     'Send this from your other account, in a direct message to me, within {minutes} minutes:\n/link {code}\nWhoever sends it goes on in this conversation as you, so show it to nobody.',
   linkCodeGone: '(A code to link accounts was shown here. It is of no use any more.)',
+  linkConfirm:
+    'That would make one conversation of this account and {other}, with the lesser rights of the two. If both accounts are yours, send: /link confirm {code}',
+  linkUnasked:
+    'Nothing waits for that confirmation here. Send /link and the code first; I’ll then say whom it joins.',
   linkDone:
     'This account is linked with {other}: both are one conversation from now on, and each answer goes where its question came from. What was said here before stays on record. /link list shows the accounts, /link remove takes one out.',
   linkTold:
-    '{other} is linked with this account: both are one conversation from now on, and each answer goes where its question came from. Was that not you? Send: /link remove {other}',
+    '{other} is linked with this account: both are one conversation from now on, and each answer goes where its question came from. Was that not you? Send: /link remove {ref}',
   linkLowered:
     'The two accounts have different rights. What you ask in the conversation they share has the lesser rights of the two; my owner can give both the same in the configuration.',
   linkWrong: 'That is no code that holds. Ask for one with /link from your other account.',
@@ -172,6 +179,17 @@ const german: Partial<Notices> = {
   pairingApproved: 'Mein Besitzer hat dich zugelassen. Bitte schick mir deine Nachricht noch einmal.',
   pairingDone: '{who} darf mir jetzt schreiben.',
   pairingAsked: '{who} möchte mir schreiben. Zum Zulassen sende: /pair approve {code}',
+  pairingConfirm: '{who} dürfte mir dann schreiben. Zum Zulassen sende: /pair confirm {code}',
+  pairingUnasked:
+    'Hier wartet nichts auf diese Bestätigung. Sende zuerst /pair approve und den Code; dann sage ich, wen er zulässt.',
+  linkConfirm:
+    'Damit würde aus diesem Konto und {other} ein gemeinsames Gespräch, mit den geringeren Rechten der beiden. Sind beide deine, sende: /link confirm {code}',
+  linkUnasked:
+    'Hier wartet nichts auf diese Bestätigung. Sende zuerst /link und den Code; dann sage ich, wen er verbindet.',
+  linkDone:
+    'Dieses Konto ist mit {other} verbunden: Beide sind ab jetzt ein Gespräch, und jede Antwort geht dorthin, woher ihre Frage kam. /link list zeigt die Konten, /link remove nimmt eines heraus.',
+  linkTold:
+    '{other} ist mit diesem Konto verbunden: Beide sind ab jetzt ein Gespräch, und jede Antwort geht dorthin, woher ihre Frage kam. Warst du das nicht? Sende: /link remove {ref}',
   pairingUnknown:
     'Mit diesem Code wartet niemand. Vielleicht ist er abgelaufen; dann bekommt die Person einen neuen.',
   pairingLimited: 'Das waren viele Codes in einer Minute. Bitte versuche es in einer Minute noch einmal.',

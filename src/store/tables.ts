@@ -317,6 +317,9 @@ export type PairingsTable = {
   route: string;
   /** The part of the outbox that shows the code, blanked as soon as the code is worth nothing. */
   noticeKey: string;
+  /** Who was named the person in chat and may confirm (`<channel>:<peer>`), and in which conversation. */
+  offeredTo: Generated<string | null>;
+  offeredIn: Generated<string | null>;
   createdAt: number;
   expiresAt: number;
 };
@@ -354,6 +357,9 @@ export type LinkCodesTable = {
   asked: string;
   /** The part of the outbox that shows the code, blanked as soon as the code is worth nothing. */
   answerKey: string;
+  /** Who was told whom the code joins and may confirm (`<channel>:<peer>`), and in which conversation. */
+  offeredTo: Generated<string | null>;
+  offeredIn: Generated<string | null>;
   expiresAt: number;
 };
 

@@ -40,9 +40,9 @@ it('lists who asks, lets the first one in as the owner and the next as a user, a
   );
 
   expect(parley('pair', 'approve', 'abcd-2345').stdout).toBe(
-    'Person 1 (test:1) may write now, as the owner.\n',
+    'test:1 “Person 1” may write now, as the owner.\n',
   );
-  expect(parley('pair', 'approve', 'EFGH2345').stdout).toBe('Person 2 (test:2) may write now.\n');
+  expect(parley('pair', 'approve', 'EFGH2345').stdout).toBe('test:2 “Person 2” may write now.\n');
   expect((await rows()).people).toEqual([
     { peerId: '1', role: 'owner' },
     { peerId: '2', role: 'user' },

@@ -9,7 +9,7 @@ export async function untilTold(person: Person, pattern: RegExp): Promise<string
   return find() ?? '';
 }
 
-/** `asker` asks for a code and `joiner` uses it: two events. */
+/** `asker` asks for a code and `joiner` uses it: two events, as both have the same rights. */
 export async function link(asker: Person, joiner: Person): Promise<void> {
   const seen = asker.standing().length;
   asker.says('/link');

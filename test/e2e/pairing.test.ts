@@ -27,7 +27,7 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   telegram.userSends({ from: eve, text: 'Hello?' });
   const first = await codeFor(eve.id);
   expect(await onConsole(dataDir, 'pair', 'approve', first)).toBe(
-    'Eve (telegram:666) may write now, as the owner.\n',
+    'telegram:666 “Eve” may write now, as the owner.\n',
   );
   // The gateway runs on and finds what the console has written.
   await untilSaid(telegram, { chat: eve.id, text: /^My owner has let you in\./ });
@@ -39,15 +39,27 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   // What is stored outlives the process.
   await parley().kill();
   await start();
+  // Passed on it is somebody's text; and the step that lets him in names him first.
+  const forward_origin = { type: 'user', sender_user: bob, date: 1 };
+  telegram.userSends({ from: eve, text: `/pair approve ${second}`, fields: { forward_origin } });
+  const isAnswered = () =>
+    said(telegram, eve.id).filter((text) => text.startsWith('You said: ')).length === 2;
+  await until(isAnswered, { what: 'an answer to the forward', deadlineMs: 20_000 });
+  telegram.userSends({ from: eve, text: `/pair confirm ${second}` });
+  await untilSaid(telegram, { chat: eve.id, text: /^Nothing waits for that confirmation here\./ });
   telegram.userSends({ from: eve, text: `/pair approve ${second}` });
-  await untilSaid(telegram, { chat: eve.id, text: 'Bob (telegram:502) may write to me now.' });
+  await untilSaid(telegram, { chat: eve.id, text: /^telegram:502 “Bob” would then be allowed/ });
+  await parley().kill();
+  await start();
+  telegram.userSends({ from: eve, text: `/pair confirm ${second}` });
+  await untilSaid(telegram, { chat: eve.id, text: 'telegram:502 “Bob” may write to me now.' });
   await untilSaid(telegram, { chat: bob.id, text: /^My owner has let you in\./ });
 
   const gate = createGate();
   onTestFinished(async () => gate.open());
   model.script([{ chunks: ['A long ', 'answer.'], hold: { gate, afterChunks: 1 } }]);
   telegram.userSends({ from: bob, text: 'Tell me a story.' });
-  await until(() => model.requests.length === 2, { what: 'the story', deadlineMs: 20_000 });
+  await until(() => model.requests.length === 3, { what: 'the story', deadlineMs: 20_000 });
   telegram.userSends({ from: bob, text: 'A long one.' });
   const waits = () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length === 1;
   await until(waits, { what: 'the second message', deadlineMs: 20_000 });
@@ -55,11 +67,11 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   await untilSaid(telegram, { chat: eve.id, text: 'telegram:502 may not write to me any more.' });
   telegram.userSends({ from: bob, text: 'Hello?' });
   await codeFor(bob.id, 1);
-  await untilAtRest(dataDir, 9);
+  await untilAtRest(dataDir, 12);
 
   const ofBob = readStore(dataDir, `select outcome from inbox where senderId = '502' order by seq`);
   expect(ofBob).toEqual([{ outcome: 'cancelled' }, { outcome: 'refused' }]);
-  expect(model.requests).toHaveLength(2);
+  expect(model.requests).toHaveLength(3);
   expect(said(telegram, bob.id).join()).not.toContain('answer');
   const refused = readStore(dataDir, `select reason from ledger where outcome = 'refused'`);
   expect(refused).toEqual(Array(4).fill({ reason: 'dm-not-paired' }));

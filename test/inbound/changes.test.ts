@@ -93,7 +93,7 @@ describeEachDatabase('an edit', (open) => {
     const inPlace = { group: ann.peer };
     expect(await town.send(eve, edited(said.id, 'mine now'), inPlace)).toEqual({
       kind: 'ignored',
-      reason: 'unknown-message',
+      reason: 'not-the-author',
     });
     await town.worker.claimRun(laneKey);
     expect(await told(open(), laneKey)).toEqual(['red']);

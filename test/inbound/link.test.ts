@@ -7,7 +7,7 @@ import { describeEachDatabase } from '../store/each-database.ts';
 
 const guesses = process.env.PARLEY_LONG === '1' ? 50_000 : 500;
 
-import { anAccount, createTown, refOf } from './support/town.ts';
+import { anAccount, createTown, labelOf, refOf } from './support/town.ts';
 
 describeEachDatabase('linking accounts', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
@@ -49,8 +49,8 @@ describeEachDatabase('linking accounts', (open, beside) => {
     const town = createTown(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     await town.link(asker, joiner);
-    expect((await town.said(asker)).at(-1)).toContain(`${refOf(joiner)} is linked with this account`);
-    expect((await town.said(joiner)).at(-1)).toContain(`This account is linked with ${refOf(asker)}`);
+    expect((await town.said(asker)).at(-1)).toContain(`${labelOf(joiner)} is linked with this account`);
+    expect((await town.said(joiner)).at(-1)).toContain(`This account is linked with ${labelOf(asker)}`);
     await town.send(joiner, '/link list');
     const list = (await town.said(joiner)).at(-1);
     expect(list?.split('\n').slice(1).sort()).toEqual([refOf(asker), `${refOf(joiner)} (this one)`].sort());

@@ -35,12 +35,21 @@ describe('an owner', () => {
     door.change(`delete from "pairings"`);
   });
 
-  type Said = { readonly chat?: ChatState; readonly isAdmin?: boolean; readonly id?: string };
+  type Said = {
+    readonly chat?: ChatState;
+    readonly isAdmin?: boolean;
+    readonly id?: string;
+    readonly name?: string;
+  };
   /** What became of the message, and what was answered. */
-  const say = async (sender: SenderState, text: string, { chat = 'dm', isAdmin = false, id }: Said = {}) => {
+  const say = async (
+    sender: SenderState,
+    text: string,
+    { chat = 'dm', isAdmin = false, id, name = `Name of ${sender}` }: Said = {},
+  ) => {
     const mark = `say-${++count}`;
     const cell = { event: 'text', sender, chat } as const;
-    const who = { isAdmin, name: `Name of ${sender}`, ...(id !== undefined && { id: peerId(id) }) };
+    const who = { isAdmin, name, ...(id !== undefined && { id: peerId(id) }) };
     const envelope = envelopeOf(cell, { network, bot: door.bot, mark }, who);
     const event = { ...envelope.event, kind: 'message', text, messageId: messageId(mark) } as never;
     const [acceptance] = await door.accept([{ ...envelope, eventKey: eventKey(mark), event }]);
@@ -67,7 +76,12 @@ describe('an owner', () => {
 
     expect(await say('owner', `/pair approve ${code.toLowerCase()}`)).toEqual({
       acceptance: { kind: 'command', command: 'pair' },
-      answer: 'Name of stranger (telegram:6) may write to me now.',
+      answer: `telegram:6 “Name of stranger” would then be allowed to write to me. To let them in, send: /pair confirm ${code}`,
+    });
+    expect((await say('stranger', 'Am I in?')).acceptance?.kind).toBe('refused');
+    expect(await say('owner', `/pair confirm ${code.toLowerCase()}`)).toEqual({
+      acceptance: { kind: 'command', command: 'pair' },
+      answer: 'telegram:6 “Name of stranger” may write to me now.',
     });
     expect((await say('stranger', 'Hello again')).acceptance?.kind).toBe('accepted');
     const inbox = door.rows(
@@ -93,7 +107,27 @@ describe('an owner', () => {
     const code = codeIn((await say('stranger', 'Hello?')).answer);
     await say('owner', '/pair revoke telegram:2');
     expect((await say('approved as owner', `/pair approve ${code}`)).acceptance?.kind).toBe('refused');
-    expect((await say('owner', `/pair approve ${code}`)).answer).toContain('(telegram:6) may write');
+    await say('owner', `/pair approve ${code}`);
+    expect((await say('owner', `/pair confirm ${code}`)).answer).toMatch(
+      /^telegram:6 .* may write to me now/,
+    );
+  });
+
+  it('confirms only what they were asked to confirm: themselves, in that conversation, once, and not by a name', async () => {
+    const spoof = 'Ann” (telegram:1) “the owner';
+    const asked = await say('stranger', 'Hello?', { name: spoof });
+    const code = codeIn(asked.answer);
+    const unasked = /^Nothing waits for that confirmation here\./;
+    expect((await say('owner', `/pair confirm ${code}`)).answer).toMatch(unasked);
+    expect((await say('owner', `/pair approve ${code}`)).answer).toMatch(
+      /^telegram:6 “Ann telegram:1 the owner” would/,
+    );
+    expect((await say('approved as owner', `/pair confirm ${code}`)).answer).toMatch(unasked);
+    // Whoever is shown the request last confirms it.
+    await say('approved as owner', `/pair approve ${code}`);
+    expect((await say('owner', `/pair confirm ${code}`)).answer).toMatch(unasked);
+    expect((await say('approved as owner', `/pair confirm ${code}`)).answer).toContain('may write');
+    expect((await say('approved as owner', `/pair confirm ${code}`)).answer).toMatch(unasked);
   });
 
   it('is told what is wrong with a code, with whom nobody let in, and who is named elsewhere', async () => {
@@ -112,7 +146,7 @@ describe('an owner', () => {
   it('approves nobody by opening a link, and nobody guesses by one', async () => {
     const code = codeIn((await say('stranger', '/start ABCDEFGH')).answer);
     expect((await say('owner', `/start ${code}`)).answer).toBe(
-      `Name of stranger (telegram:6) asks to write to me. To let them in, send: /pair approve ${code}`,
+      `telegram:6 “Name of stranger” asks to write to me. To let them in, send: /pair approve ${code}`,
     );
     expect((await say('stranger', 'Am I in?')).acceptance?.kind).toBe('refused');
     expect((await say('owner', '/start ABCDEFGH')).answer).toMatch(/^Hello! .*\n.* \/link ABCDEFGH$/);

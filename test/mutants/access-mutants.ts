@@ -107,6 +107,33 @@ export const accessMutants: readonly Mutant[] = [
     test: { file: 'test/threats/access.test.ts', name: 'keeps nothing of anybody else' },
   },
   {
+    name: 'orders from whoever’s words',
+    invariant: 'only what its sender typed can be a command',
+    edits: [
+      {
+        file: 'src/inbound/own-words.ts',
+        find: "event.kind === 'message' && isTyped(event)",
+        replace: "event.kind === 'message'",
+      },
+    ],
+    test: { file: 'test/threats/provenance.test.ts', name: 'are executed for nobody on telegram' },
+  },
+  {
+    name: 'confirmed without being asked',
+    invariant: 'in chat nobody is let in who was not named to the owner first',
+    edits: [
+      {
+        file: 'src/store/access/approve-pairing.ts',
+        find: 'offeredIn === undefined',
+        replace: "offeredIn !== ''",
+      },
+    ],
+    test: {
+      file: 'test/inbound/pair-command.test.ts',
+      name: 'confirms only what they were asked to confirm',
+    },
+  },
+  {
     name: '/pair in the hands of everybody',
     invariant: 'only an owner, and only in a direct conversation, approves',
     edits: [

@@ -28,15 +28,23 @@ export type Door = {
   rows(sql: string): readonly Readonly<Record<string, string | number | null>>[];
 };
 
+export type DoorSettings = {
+  readonly dataDir: string;
+  readonly network: string;
+  readonly policies: Policies;
+  /** Laid over what the configuration of these tests says. */
+  readonly config?: object;
+};
+
 export async function aDoor(
   store: Store,
-  { dataDir, network, policies }: { dataDir: string; network: string; policies: Policies },
+  { dataDir, network, policies, config = {} }: DoorSettings,
 ): Promise<Door> {
   const bot = unique('bot');
   const account = `${network}/${bot}`;
   const holder = unique('boot');
   const configPath = join(dataDir, `${bot}.json`);
-  await writeFile(configPath, JSON.stringify(settingsOf(policies, network)));
+  await writeFile(configPath, JSON.stringify({ ...settingsOf(policies, network), ...config }));
   const values = { PARLEY_DATA_DIR: dataDir, PARLEY_CONFIG: configPath };
   const gate = createGate(loadConfig({ values, unknown: [] }, dataDir), noticesFor('en'));
   const lease = await store.write(claimAccount, { account, holder, leaseMs: 600_000 });

@@ -14,6 +14,11 @@ export type Approval = {
   readonly role: Role | 'owner-if-none';
   /** Told to the person who was let in. */
   readonly text: string;
+  /**
+   * In chat: the conversation in which `by` was named the person before. Without that nobody is let in.
+   * Absent on the console, where the list is read.
+   */
+  readonly offeredIn?: string;
 };
 
 export type Approved =
@@ -41,13 +46,15 @@ export async function approvePairing(tx: Tx, approval: Approval): Promise<Approv
   if (!found) return { kind: 'unknown' };
   const { account, peerId, id, ref, name } = found;
   await lockAccount(tx, account);
-  const request = await tx.db
-    .deleteFrom('pairings')
-    .where('id', '=', id)
-    .where('codeHash', '=', approval.codeHash)
+  const own = tx.db.deleteFrom('pairings').where('id', '=', id).where('codeHash', '=', approval.codeHash);
+  const { by, offeredIn } = approval;
+  const request = await (offeredIn === undefined
+    ? own
+    : own.where('offeredTo', '=', by).where('offeredIn', '=', offeredIn)
+  )
     .returning(['route', 'noticeKey'])
     .executeTakeFirst();
-  // Revoked while this waited for the account.
+  // Revoked while this waited for the account, or not offered.
   if (!request) return { kind: 'unknown' };
   await blankNotice(tx, request.noticeKey);
   const role = await enterPerson(tx, { account, peerId, ref, name }, approval);
@@ -60,14 +67,31 @@ export async function approvePairing(tx: Tx, approval: Approval): Promise<Approv
   return { kind: 'approved', ref, name, role, conversationKey };
 }
 
-/** Who asks with this code; counts as a try like an approval. Changes nothing else. */
+export type Showing = {
+  readonly codeHash: string;
+  /** Who may confirm the approval then, and where; the last one who was shown the request. */
+  readonly offer?: { readonly to: string; readonly in: string };
+};
+
+/** Who asks with this code; counts as a try like an approval. Lets nobody in. */
 export async function showRequest(
   tx: Tx,
-  { codeHash }: Pick<Approval, 'codeHash'>,
+  { codeHash, offer }: Showing,
 ): Promise<{ readonly kind: 'asks'; readonly ref: string; readonly name: string } | Unapproved> {
   if ((await takeTry(tx)) === 'limited') return { kind: 'limited' };
   const found = await findRequest(tx, codeHash);
-  return found ? { kind: 'asks', ref: found.ref, name: found.name } : { kind: 'unknown' };
+  if (!found) return { kind: 'unknown' };
+  const { account, id, ref, name } = found;
+  if (offer) {
+    await lockAccount(tx, account);
+    await tx.db
+      .updateTable('pairings')
+      .set({ offeredTo: offer.to, offeredIn: offer.in })
+      .where('id', '=', id)
+      .where('codeHash', '=', codeHash)
+      .execute();
+  }
+  return { kind: 'asks', ref, name };
 }
 
 async function findRequest(tx: Tx, codeHash: string) {

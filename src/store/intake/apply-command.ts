@@ -1,5 +1,6 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import { approvePairing, showRequest } from '../access/approve-pairing.ts';
+import { personLabel } from '../access/person-label.ts';
 import { revokeAccess } from '../access/revoke-access.ts';
 import type { Tx } from '../command.ts';
 import { ensureConversation, insertPart } from '../delivery/insert-part.ts';
@@ -80,7 +81,7 @@ async function carryOut(tx: Tx, lane: Lane, { accepting, effect, spec }: Ordered
       return approve(tx, { accepting, effect });
     case 'pair-show': {
       const shown = await showRequest(tx, effect);
-      if (shown.kind === 'asks') return { found: 'done', values: { who: `${shown.name} (${shown.ref})` } };
+      if (shown.kind === 'asks') return { found: 'done', values: { who: personLabel(shown) } };
       return shown.kind === 'limited' ? 'limited' : 'nothing';
     }
     case 'pair-revoke':
@@ -100,7 +101,7 @@ async function approve(tx: Tx, { accepting, effect }: Applying<'pair-approve'>):
   if (approved.kind === 'limited') return 'limited';
   if (approved.kind === 'unknown') return 'nothing';
   accepting.effects.deliveries.push(approved.conversationKey);
-  return { found: 'done', values: { who: `${approved.name} (${approved.ref})` } };
+  return { found: 'done', values: { who: personLabel(approved) } };
 }
 
 async function revoke(tx: Tx, { accepting, effect }: Applying<'pair-revoke'>): Promise<Finding> {

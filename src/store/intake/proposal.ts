@@ -3,7 +3,7 @@ import type { Authority } from '#contracts/outcome.ts';
 import type { Provenance } from '#contracts/provenance.ts';
 import type { DropPolicy, QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Approval } from '../access/approve-pairing.ts';
+import type { Approval, Showing } from '../access/approve-pairing.ts';
 import type { PairingRequest } from '../access/request-pairing.ts';
 import type { Standing } from '../access/standing.ts';
 import type { Actor } from '../items/actor.ts';
@@ -129,7 +129,7 @@ export type CommandEffect =
   | { readonly kind: 'item'; readonly actor: Actor; readonly change: ItemChange }
   | { readonly kind: 'activation'; readonly value: 'mention' | 'always' }
   | { readonly kind: 'pair-approve'; readonly approval: Approval }
-  | { readonly kind: 'pair-show'; readonly codeHash: string }
+  | ({ readonly kind: 'pair-show' } & Showing)
   | { readonly kind: 'pair-revoke'; readonly ref: string };
 
 /** A change of what waits; `told` is for a sender who does not see it happen. */

@@ -7,6 +7,7 @@
  * accounts (`src/inbound/authorise.ts`).
  */
 import type { ReplyRoute } from '#contracts/route.ts';
+import { personLabel } from '../access/person-label.ts';
 import type { Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import type { Accepting } from '../intake/accepting.ts';
@@ -14,6 +15,7 @@ import type { LaneSpec } from '../intake/proposal.ts';
 import { ensureLane, lockLane, takeSeq } from '../lanes/lane-row.ts';
 import { countGuess, lockLinks, mayGuess } from './guess-limit.ts';
 import type { Asked, AskForCode, JoinByCode, LinkStep, RemoveAccount, VoidCode } from './link-step.ts';
+import { crossesTrustLine } from './trust-line.ts';
 
 export type Linking = {
   readonly step: LinkStep;
@@ -51,10 +53,10 @@ async function ask(
   { input, proposal }: Accepting,
   { step, linking }: { step: AskForCode; linking: Linking },
 ): Promise<void> {
-  const { peer, authority, identity, newIdentity, alias, codeHash, ttlMs, texts } = step;
+  const { peer, name, identity, newIdentity, alias, codeHash, ttlMs, texts } = step;
   await takeCode(tx, { peer });
   const asked: Asked = {
-    ...{ peer, authority, newIdentity, route: linking.route, laneKey: linking.lane.key, used: texts.used },
+    ...{ peer, name, newIdentity, route: linking.route, laneKey: linking.lane.key, used: texts.used },
     ...(identity !== undefined && { identity }),
     ...(alias && { alias }),
   };
@@ -77,19 +79,28 @@ async function join(
   accepting: Accepting,
   { step, linking, answer }: Answering<JoinByCode>,
 ): Promise<void> {
+  const { proposal } = accepting;
   const { peer, texts } = step;
   const isTried = await mayGuess(tx, peer);
-  const asked = isTried ? await takeCode(tx, { codeHash: step.codeHash }) : undefined;
+  const asked = isTried ? await findCode(tx, step, proposal.conversationKey) : undefined;
   await lockBoth(tx, { lane: linking.lane, otherKey: asked?.laneKey });
   if (isTried) await countGuess(tx, { peer, isWrong: asked === undefined });
   if (!isTried) return answer(texts.tooMany);
   if (!asked) return answer(texts.wrong);
-  if (asked.peer === peer) return answer(texts.self);
-  const named = (text: string) => text.replaceAll('{other}', () => asked.peer);
+  const other = personLabel({ ref: asked.peer, name: asked.name });
+  const named = (text: string) => text.replaceAll('{other}', () => other);
   const mine = step.identity ?? (await identityOf(tx, peer));
   const theirs = asked.identity ?? (await identityOf(tx, asked.peer));
-  if (mine !== undefined && theirs !== undefined)
-    return answer(named(mine === theirs ? texts.already : texts.elsewhere));
+  const hindrance = hindranceOf({ step, asked, mine, theirs });
+  const identities = [mine, theirs].filter((one) => one !== undefined);
+  const isUneven = await crossesTrustLine(tx, { peers: [peer, asked.peer], identities, rights: step.rights });
+  const isSure = step.stage === 'confirmed' || (step.stage === 'typed' && !isUneven);
+  if (hindrance === undefined && !isSure) {
+    await offerCode(tx, step, proposal.conversationKey);
+    return answer(named(texts.confirm));
+  }
+  await takeCode(tx, { codeHash: step.codeHash });
+  if (hindrance !== undefined) return answer(named(hindrance));
   const identity = theirs ?? mine ?? asked.newIdentity;
   if (step.identity === undefined) await enter(tx, { peer, identity, route: linking.route });
   if (asked.identity === undefined) await enter(tx, { peer: asked.peer, identity, route: asked.route });
@@ -99,10 +110,25 @@ async function join(
       .values({ ...asked.alias, identity, peer: asked.peer })
       .execute();
   }
-  const lowered = step.authority === asked.authority ? '' : `\n${texts.lowered}`;
+  const lowered = isUneven ? `\n${texts.lowered}` : '';
   const told = { name: 'told', route: asked.route, laneKey: asked.laneKey };
   await say(tx, accepting, { ...told, text: texts.told + lowered });
   return answer(named(texts.linked) + lowered);
+}
+
+type Meeting = {
+  readonly step: JoinByCode;
+  readonly asked: Asked;
+  readonly mine: string | undefined;
+  readonly theirs: string | undefined;
+};
+
+/** Why the two cannot be linked, with or without a second step. */
+function hindranceOf({ step, asked, mine, theirs }: Meeting): string | undefined {
+  const { peer, texts } = step;
+  if (asked.peer === peer) return texts.self;
+  if (mine === undefined || theirs === undefined) return undefined;
+  return mine === theirs ? texts.already : texts.elsewhere;
 }
 
 /**
@@ -148,6 +174,32 @@ async function lockBoth(
   if (otherKey !== undefined && otherKey < lane.key) await lockLane(tx, otherKey);
   await ensureLane(tx, lane);
   if (otherKey !== undefined && otherKey > lane.key) await lockLane(tx, otherKey);
+}
+
+/**
+ * Who asked with this code. One that was offered to somebody is good for nobody else; one that is confirmed
+ * must have been offered to this account, in this conversation. The caller holds the lock of all links.
+ */
+async function findCode(tx: Tx, step: JoinByCode, place: string): Promise<Asked | undefined> {
+  const row = await tx.db
+    .selectFrom('linkCodes')
+    .select(['asked', 'offeredTo', 'offeredIn'])
+    .where('codeHash', '=', step.codeHash)
+    .where('expiresAt', '>', tx.now)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const isOffered = row.offeredTo === step.peer && row.offeredIn === place;
+  const isFree = row.offeredTo === null || row.offeredTo === step.peer;
+  const isGood = step.stage === 'confirmed' ? isOffered : isFree;
+  return isGood ? (JSON.parse(row.asked) as Asked) : undefined;
+}
+
+async function offerCode(tx: Tx, { codeHash, peer }: JoinByCode, place: string): Promise<void> {
+  await tx.db
+    .updateTable('linkCodes')
+    .set({ offeredTo: peer, offeredIn: place })
+    .where('codeHash', '=', codeHash)
+    .execute();
 }
 
 /** Uses up the code of this hash, or the one that this account has asked for. */

@@ -1,5 +1,5 @@
-import type { Authority } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { Rights } from './trust-line.ts';
 
 /** What `/link` asks for. Accounts are named `<channel>:<peer>`; every text is for a person. */
 export type LinkStep = AskForCode | JoinByCode | RemoveAccount | VoidCode;
@@ -7,7 +7,8 @@ export type LinkStep = AskForCode | JoinByCode | RemoveAccount | VoidCode;
 export type AskForCode = {
   readonly kind: 'ask';
   readonly peer: string;
-  readonly authority: Authority;
+  /** What the account calls itself, cleaned. */
+  readonly name: string;
   /** Where the configuration has put the account. */
   readonly identity?: string;
   readonly codeHash: string;
@@ -24,10 +25,16 @@ export type AskForCode = {
 export type JoinByCode = {
   readonly kind: 'join';
   readonly peer: string;
-  readonly authority: Authority;
+  /**
+   * `typed` links at once those who have the same rights; otherwise, and for an `unsure` one, it says whom
+   * the code joins, and only then, from the same account in the same conversation, `confirmed` links.
+   */
+  readonly stage: 'typed' | 'unsure' | 'confirmed';
+  readonly rights: Rights;
   readonly identity?: string;
   readonly codeHash: string;
   readonly texts: {
+    readonly confirm: string;
     readonly linked: string;
     /** For the conversation in which the code was asked for. */
     readonly told: string;
@@ -55,7 +62,7 @@ export type RemoveAccount = {
 export type VoidCode = { readonly kind: 'void'; readonly codeHash?: string; readonly text: string };
 
 /** What is kept of who asked, until the code is used. */
-export type Asked = Pick<AskForCode, 'peer' | 'authority' | 'identity' | 'newIdentity' | 'alias'> & {
+export type Asked = Pick<AskForCode, 'peer' | 'name' | 'identity' | 'newIdentity' | 'alias'> & {
   readonly route: ReplyRoute;
   readonly laneKey: string;
   readonly used: string;

@@ -24,6 +24,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('codeHash', 'text')
     .addColumn('route', 'text', required)
     .addColumn('noticeKey', 'text', required)
+    .addColumn('offeredTo', 'text')
+    .addColumn('offeredIn', 'text')
     .addColumn('createdAt', 'bigint', required)
     .addColumn('expiresAt', 'bigint', required)
     .addPrimaryKeyConstraint('pairingsKey', ['account', 'peerId'])

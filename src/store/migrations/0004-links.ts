@@ -25,6 +25,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('codeHash', 'text', required)
     .addColumn('asked', 'text', required)
     .addColumn('answerKey', 'text', required)
+    .addColumn('offeredTo', 'text')
+    .addColumn('offeredIn', 'text')
     .addColumn('expiresAt', 'bigint', required)
     .execute();
   await db.schema.createIndex('linkCodesHash').on('linkCodes').column('codeHash').unique().execute();

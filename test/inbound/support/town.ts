@@ -40,7 +40,7 @@ export type Town = {
   said(to: Account): Promise<readonly string[]>;
   /** The code that `/link` shows. */
   ask(from: Account): Promise<string>;
-  /** `/link` asked for by one account and typed by the other. */
+  /** `/link` asked for by one account and typed by the other, who confirms it when asked to. */
   link(asker: Account, joiner: Account): Promise<void>;
   readonly worker: ReturnType<typeof aWorker>;
 };
@@ -75,6 +75,8 @@ export const anAccount = (channel: string): Account => ({
   peer: `${channel[0]}${++count}${Date.now() % 1e6}`,
 });
 export const refOf = ({ channel, peer }: Account): string => `${channel}:${peer}`;
+/** As others are told of them. */
+export const labelOf = (account: Account): string => `${refOf(account)} “Person ${account.peer}”`;
 
 export function createTown(store: Store, settings: TownSettings = {}): Town {
   const holder = settings.holder ?? 'boot-1';
@@ -133,7 +135,9 @@ export function createTown(store: Store, settings: TownSettings = {}): Town {
     said,
     ask,
     link: async (asker, joiner) => {
-      await send(joiner, `/link ${await ask(asker)}`);
+      const code = await ask(asker);
+      await send(joiner, `/link ${code}`);
+      if ((await said(joiner)).at(-1)?.includes('/link confirm')) await send(joiner, `/link confirm ${code}`);
     },
     laneOf: (acceptance) => {
       if (acceptance.kind === 'accepted') return acceptance.sessionKey;

@@ -1,0 +1,35 @@
+import type { Authority } from '#contracts/outcome.ts';
+import { readRolesOf } from '../access/standing.ts';
+import type { Tx } from '../command.ts';
+
+/** What the configuration says of rights; what is stored of people comes on top of it. */
+export type Rights = {
+  /** Of the accounts that it names, `<channel>:<peer>`. */
+  readonly named: Readonly<Record<string, Authority>>;
+  /** What an approval as user is worth. */
+  readonly approved: Authority;
+};
+
+type Joining = {
+  readonly peers: readonly string[];
+  /** With whoever is linked in them already. */
+  readonly identities: readonly string[];
+  readonly rights: Rights;
+};
+
+/** Whether those who would become one person have different rights now. */
+export async function crossesTrustLine(tx: Tx, { peers, identities, rights }: Joining): Promise<boolean> {
+  const linked =
+    identities.length === 0
+      ? []
+      : await tx.db.selectFrom('links').select('peer').where('identity', 'in', identities).execute();
+  const refs = [...new Set([...peers, ...linked.map(({ peer }) => peer)])];
+  const roles = await readRolesOf.run(tx, { refs });
+  const authorityOf = (ref: string): Authority => {
+    const role = roles.get(ref);
+    if (role === 'owner') return 'owner';
+    if (Object.hasOwn(rights.named, ref)) return rights.named[ref] ?? 'guest';
+    return role === 'user' ? rights.approved : 'guest';
+  };
+  return new Set(refs.map(authorityOf)).size > 1;
+}

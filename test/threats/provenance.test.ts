@@ -1,0 +1,135 @@
+/**
+ * Threat 19: words that their sender did not write and send are data. Every way in which a network passes
+ * words on, every command, every role: through the channel's own mapping and the real intake into a real
+ * store, nothing of it is executed. The same words, typed, are the control.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { accountId } from '../../src/contracts/ids.ts';
+import type { CommandName } from '../../src/inbound/command-table.ts';
+import type { Store } from '../../src/store/command.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { aDoor, type Door } from './access-door.ts';
+import { type Form, type Network, openNetworks, type Role } from './provenance-forms.ts';
+
+/** Every command of the chat; a new one does not compile until it stands here. */
+const orders = {
+  help: ['/help'],
+  status: ['/status'],
+  stop: ['/stop all'],
+  new: ['/new'],
+  reset: ['/reset'],
+  queue: ['/queue reset'],
+  activation: ['/activation always'],
+  link: ['/link', '/link ABCDEFGH', '/link confirm ABCDEFGH', '/start link_ABCDEFGH'],
+  pair: ['/pair list', '/pair approve ABCDEFGH', '/pair confirm ABCDEFGH', '/pair revoke net:1'],
+  whoami: ['/whoami'],
+  start: ['/start ABCDEFGH'],
+} as const satisfies Record<CommandName, readonly string[]>;
+const texts = Object.values(orders).flat();
+
+type Cell = { readonly form: Form; readonly role: Role; readonly text: string };
+
+describe('words that are not their sender’s own (threat 19)', () => {
+  let dataDir = '';
+  let store: Store | undefined;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'parley-provenance-'));
+    store = await openStore({ kind: 'sqlite', dataDir });
+  });
+  afterAll(async () => {
+    await store?.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  it.each(openNetworks.map((open) => open()).map((network) => [network.channel, network] as const))(
+    'are executed for nobody on %s, and the same words are when they were typed',
+    { timeout: 120_000 },
+    async (_, network) => {
+      if (!store) throw new Error('the store is not open');
+      const door = await aDoor(store, {
+        dataDir,
+        network: network.channel,
+        policies: { dmPolicy: 'open', groupPolicy: 'allowlist' },
+        config: configFor(network),
+      });
+      // The typed ones change what the others would meet, so they come last.
+      for (const isTyped of [false, true]) {
+        const forms = network.forms.filter((form) => form.isTyped === isTyped);
+        const cells = forms.flatMap((form) =>
+          network.roles.flatMap((role) => texts.map((text) => ({ form, role, text }))),
+        );
+        const executed = await play(door, cells);
+        const wrong = cells.filter((cell) => executed.has(cell) !== (isTyped && isAllowed(cell)));
+        expect(wrong.map(nameOf)).toEqual([]);
+        if (!isTyped) expect(answersOf(door)).toEqual([]);
+      }
+    },
+  );
+
+  it('call nobody in a group, however they name the bot', async () => {
+    if (!store) throw new Error('the store is not open');
+    const [open] = openNetworks;
+    const network = open();
+    const policies = { dmPolicy: 'open', groupPolicy: 'allowlist' } as const;
+    const settings = { dataDir, network: network.channel, policies, config: configFor(network) };
+    const door = await aDoor(store, settings);
+    const forward = network.forms.find(({ name }) => name === 'forward of a user');
+    const text = '/activation@ParleyBot always';
+    const [envelope] = forward?.read(text, 'admin') ?? [];
+    if (envelope?.event.kind !== 'message') throw new Error('nothing was read');
+    const event = { ...envelope.event, mentionsBot: true };
+    expect(await door.accept([inDoor(door, { ...envelope, event })])).toEqual([
+      { kind: 'ignored', reason: 'not-mentioned' },
+    ]);
+  });
+});
+
+function configFor({ channel, idOf, group }: Network): object {
+  return {
+    owners: [`${channel}:${idOf('owner')}`],
+    access: {
+      dmPolicy: 'open',
+      groupPolicy: 'allowlist',
+      allowFrom: [`${channel}:${idOf('user')}`],
+      allowGroups: [`${channel}:${group}`],
+    },
+  };
+}
+
+/** What is right, apart from the code: only an owner, in a direct message, is obeyed about pairing. */
+function isAllowed({ role, text }: Cell): boolean {
+  return !text.startsWith('/pair') || role === 'owner';
+}
+
+/** Sends them in one after the other, and gives those that were obeyed. */
+async function play(door: Door, cells: readonly Cell[]): Promise<ReadonlySet<Cell>> {
+  const events = cells.flatMap((cell) =>
+    cell.form.read(cell.text, cell.role).map((envelope) => ({ cell, envelope: inDoor(door, envelope) })),
+  );
+  const acceptances = await door.accept(events.map(({ envelope }) => envelope));
+  const rows = door.rows(`select "id" from "inbox" where "account" = @account and "kind" = 'command'`);
+  const commands = new Set(rows.map(({ id }) => id));
+  const isObeyed = (n: number) => {
+    const acceptance = acceptances[n];
+    return (
+      acceptance?.kind === 'command' || (acceptance?.kind === 'accepted' && commands.has(acceptance.inboxId))
+    );
+  };
+  return new Set(events.flatMap(({ cell }, n) => (isObeyed(n) ? [cell] : [])));
+}
+
+function inDoor<One extends Parameters<Door['accept']>[0][number]>(door: Door, envelope: One): One {
+  return { ...envelope, route: { ...envelope.route, account: accountId(door.bot) } };
+}
+
+/** What was said in answer to an order, or about one that was worded wrongly. */
+function answersOf(door: Door): readonly unknown[] {
+  return door.rows(`select "content" from "outbox" where "key" like @account || ':%:answer'`);
+}
+
+function nameOf({ form, role, text }: Cell): string {
+  return `${form.name}, ${role}: ${text}`;
+}
