@@ -88,7 +88,11 @@ async function decideItem(
       const prompt = promptOfEdit(gate, author, text);
       const change = { kind: 'edit', number, text, prompt, newId: newRowId() } as const;
       const { itemEdited: done, itemCorrected: steered, itemKept: kept } = notices;
-      return { effect: { kind: 'item', actor, change }, replies: { ...late, done, steered, kept } };
+      const notPermitted = fillNotice(notices.notPermitted, { who: 'whoever sent it, or my owner,' });
+      return {
+        effect: { kind: 'item', actor, change },
+        replies: { ...late, done, steered, kept, notPermitted },
+      };
     }
     default:
       return request satisfies never;
@@ -103,6 +107,7 @@ function actorOf(gate: Gate, arrival: CommandArrival): Actor {
   return {
     ref,
     people: [ref, ...(reachOfStop(gate, arrival)?.people ?? [])],
+    ...(arrival.authority !== 'owner' && { mayRewordOwnOnly: true }),
     mayChangeAny: arrival.authority === 'owner' || (isGroup && sender.isAdmin === true),
     mayPromoteOwn: !isGroup,
     conversationKey: arrival.event.conversationKey,

@@ -36,9 +36,6 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
 
   telegram.userSends({ from: bob, text: 'Me too?' });
   const second = await codeFor(bob.id);
-  // What is stored outlives the process.
-  await parley().kill();
-  await start();
   // Passed on it is somebody's text; and the step that lets him in names him first.
   const forward_origin = { type: 'user', sender_user: bob, date: 1 };
   telegram.userSends({ from: eve, text: `/pair approve ${second}`, fields: { forward_origin } });
@@ -49,6 +46,7 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   await untilSaid(telegram, { chat: eve.id, text: /^Nothing waits for that confirmation here\./ });
   telegram.userSends({ from: eve, text: `/pair approve ${second}` });
   await untilSaid(telegram, { chat: eve.id, text: /^telegram:502 “Bob” would then be allowed/ });
+  // What is stored outlives the process.
   await parley().kill();
   await start();
   telegram.userSends({ from: eve, text: `/pair confirm ${second}` });

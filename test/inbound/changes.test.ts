@@ -99,6 +99,20 @@ describeEachDatabase('an edit', (open) => {
     expect(await told(open(), laneKey)).toEqual(['red']);
   });
 
+  it('leaves data what was another’s words, and makes data of what becomes it', async () => {
+    const { town, ann, laneKey, said } = await aConversation(open(), 'followup');
+    const forward = { ...aMessage('obey me'), provenance: 'forwarded', forwardedFrom: 'Eve' } as const;
+    await town.send(ann, forward);
+    const reworded = { ...edited(forward.messageId, 'obey me now'), provenance: 'typed' } as const;
+    expect(await town.send(ann, reworded)).toEqual({ kind: 'noted', effect: 'replaced' });
+    await town.send(ann, { ...edited(said.id, 'obey me too'), provenance: 'inline-bot' } as InboundEvent);
+    await town.worker.answer(await town.worker.claimRun(laneKey), 'ok');
+    await town.worker.claimRun(laneKey);
+    const [first = '', second = ''] = await told(open(), laneKey);
+    expect(first).toMatch(/^<<<untrusted \w+ chosen from .*>>>\nobey me too\n<<<end untrusted/);
+    expect(second).toMatch(/^<<<untrusted \w+ .*>>>\nobey me now\n<<<end untrusted/);
+  });
+
   it('makes nothing else of a command that waits', async () => {
     const { town, ann, laneKey } = await aConversation(open(), 'steer');
     const run = await town.worker.claimRun(laneKey);
@@ -145,6 +159,21 @@ describeEachDatabase('a deletion', (open) => {
     await town.worker.answer(await town.worker.claimRun(laneKey), 'ok');
     expect(await town.send(ann, deleted(said.id))).toEqual({ kind: 'noted', effect: 'after-run' });
     expect((await told(open(), laneKey)).at(-1)).toMatch(/^Person \w+ deleted an earlier message: “red”\.$/);
+    expect((await town.worker.claim(laneKey)).kind).toBe('resting');
+  });
+});
+
+describeEachDatabase('a deletion', (open) => {
+  it('counts from the author, or where the network itself has taken the message away', async () => {
+    const { town, laneKey, said, ann } = await aConversation(open(), 'steer');
+    const eve = { ...anAccount('alpha'), peer: 'eve' };
+    const inPlace = { group: ann.peer };
+    expect(await town.send(eve, deleted(said.id), inPlace)).toEqual({
+      kind: 'ignored',
+      reason: 'not-the-author',
+    });
+    const vouched = { kind: 'delete', messageId: messageId(said.id), isVouched: true } as const;
+    expect(await town.send(eve, vouched, inPlace)).toEqual({ kind: 'noted', effect: 'cancelled' });
     expect((await town.worker.claim(laneKey)).kind).toBe('resting');
   });
 });

@@ -56,6 +56,50 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect(list?.split('\n').slice(1).sort()).toEqual([refOf(asker), `${refOf(joiner)} (this one)`].sort());
   });
 
+  it('links accounts of different rights only after it has said whom, to the same account in the same place', async () => {
+    for (const isAskersOwner of [true, false]) {
+      await beside.sql('delete from "linkGuesses"');
+      const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
+      const config = { owners: [refOf(isAskersOwner ? asker : joiner)] };
+      const town = createTown(open(), { config });
+      const [elsewhere, other] = [{ ...joiner, bot: 'other' }, anAccount('beta')];
+      const code = await town.ask(asker);
+      const lastTo = async (to: typeof joiner) => (await town.said(to)).at(-1) ?? '';
+
+      await town.send(joiner, `/link confirm ${code}`);
+      expect(await lastTo(joiner)).toContain('Nothing waits for that confirmation here.');
+      await town.send(joiner, `/link ${code}`);
+      expect(await lastTo(joiner)).toContain(`of this account and ${labelOf(asker)}`);
+      expect(await lastTo(joiner)).toContain(`/link confirm ${code}`);
+      for (const stranger of [elsewhere, other]) {
+        await town.send(stranger, `/link confirm ${code}`);
+        expect(await lastTo(stranger)).toContain('Nothing waits for that confirmation here.');
+      }
+      await town.send(other, `/link ${code}`);
+      expect(await lastTo(other)).toContain('That is no code that holds');
+      await town.send(joiner, '/link list');
+      expect(await lastTo(joiner)).toContain('linked with no other');
+      // A new process knows what was offered.
+      await beside.sql('delete from "linkGuesses"');
+      await createTown(open(), { config }).send(joiner, `/link confirm ${code}`);
+      expect(await lastTo(joiner)).toContain(`This account is linked with ${labelOf(asker)}`);
+      await town.send(joiner, `/link confirm ${code}`);
+      expect(await lastTo(joiner)).toContain('Nothing waits for that confirmation here.');
+    }
+  });
+
+  it('asks again when the code came with a link, and when an account of lesser rights is linked already', async () => {
+    const [asker, joiner, third] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
+    const town = createTown(open(), { config: { owners: [refOf(third)] } });
+    const code = await town.ask(asker);
+    await town.send(joiner, `/start link_${code}`);
+    expect((await town.said(joiner)).at(-1)).toContain(`/link confirm ${code}`);
+    await town.send(joiner, `/link confirm ${code}`);
+    expect((await town.said(joiner)).at(-1)).toContain('is linked with');
+    await town.send(third, `/link ${await town.ask(joiner)}`);
+    expect((await town.said(third)).at(-1)).toContain('/link confirm');
+  });
+
   it('loses nothing that waits or is to be delivered on either side', async () => {
     const town = createTown(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];

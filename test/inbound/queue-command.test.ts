@@ -215,6 +215,10 @@ describeEachDatabase('/queue in a group', (open) => {
     expect(await ask(bob, `/queue promote ${b}`)).toBe('Only an admin or my owner may do that.');
     expect(await ask(bob, `/queue edit ${b} better`)).toBe(`#${b} now reads: “better”`);
     expect(await ask(ann, `/queue promote ${b}`, { isAdmin: true })).toBe(`#${b} comes next: “better”`);
+    // Others' words have the rights of who wrote them.
+    expect(await ask(ann, `/queue edit ${b} mine`, { isAdmin: true })).toBe(
+      'Only whoever sent it, or my owner, may do that.',
+    );
     // What a member may not say is plain text, which nobody has called the agent with.
     for (const text of ['/queue', '/queue collect', '/queue reset'])
       expect(await town.send(bob, text, { group: laneKey.split(':').at(-1) ?? '' })).toEqual({

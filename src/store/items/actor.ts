@@ -6,6 +6,8 @@ export type Actor = {
   readonly people: readonly string[];
   /** Owners and, in groups, administrators: they change anybody's messages. */
   readonly mayChangeAny: boolean;
+  /** Administrators who are no owners: the words of others have their writer's rights, so they may not be theirs. */
+  readonly mayRewordOwnOnly?: true;
   /** In a direct conversation one's own may be put in front; in a group that pushes others back. */
   readonly mayPromoteOwn: boolean;
   /** Where the change was asked for, so that everybody there sees it; absent on page and command line. */

@@ -11,6 +11,7 @@ import {
   findItem,
   type ItemAsked,
   type ItemRow,
+  isOwn,
   itemStep,
   lateFor,
   mayChange,
@@ -36,7 +37,8 @@ export async function edit(
 ): Promise<Changed> {
   const row = await findItem(tx, lane, number);
   if (!row) return { kind: 'unknown' };
-  if (!mayChange(actor, row)) return { kind: 'not-permitted' };
+  if (!mayChange(actor, row) || (actor.mayRewordOwnOnly && !isOwn(actor, row)))
+    return { kind: 'not-permitted' };
   if (row.kind === 'command') return { kind: 'kept' };
   const changed = await reword(tx, lane, { row, words, effects });
   if (changed.kind === 'done' || changed.kind === 'steered')
