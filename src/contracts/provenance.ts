@@ -19,3 +19,8 @@ export type Provenance =
   /** Sent in the sender's name by a program or at a set time. */
   | 'automated'
   | 'unknown';
+
+/** Unknown is not typed. */
+export function isTyped({ provenance }: { readonly provenance: Provenance }): boolean {
+  return provenance === 'typed';
+}

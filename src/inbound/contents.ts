@@ -1,6 +1,7 @@
 /** What is stored of a message, and how the model reads it. */
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import type { Authority } from '#contracts/outcome.ts';
+import { isTyped } from '#contracts/provenance.ts';
 import { newRowId } from '#contracts/row-id.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
 import { newBoundary, renderInbound, renderQuote, wrapUntrusted } from '../replies/untrusted.ts';
@@ -8,7 +9,6 @@ import type { Decision } from '../store/intake/proposal.ts';
 import type { Author } from '../store/items/edit-item.ts';
 import type { InboxContent } from '../store/json.ts';
 import type { Gate } from './gate.ts';
-import { isTyped } from './own-words.ts';
 
 /** A message with nothing but its text. */
 export const plain: InboundMessage = {

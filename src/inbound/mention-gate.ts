@@ -1,5 +1,5 @@
 import type { InboundMessage } from '#contracts/envelope.ts';
-import { isTyped } from './own-words.ts';
+import { isTyped } from '#contracts/provenance.ts';
 
 /** Set for one group by `/activation`; wins over the configuration. */
 export type Activation = 'mention' | 'always';

@@ -4,17 +4,11 @@
  * the intake turns an event into a command.
  */
 import type { InboundEvent } from '#contracts/envelope.ts';
+import { isTyped } from '#contracts/provenance.ts';
 import { type ParsedCommand, parseCommand } from './commands.ts';
 
 /** The command that an event is; undefined for everything that is none, whatever it reads like. */
 export function readOrder(event: InboundEvent, bot: { readonly name?: string }): ParsedCommand | undefined {
   if (event.kind === 'stop') return parseCommand('/stop', bot);
   return event.kind === 'message' && isTyped(event) ? parseCommand(event.text, bot) : undefined;
-}
-
-/** Unknown is not typed. */
-export function isTyped({
-  provenance,
-}: Pick<Extract<InboundEvent, { kind: 'message' }>, 'provenance'>): boolean {
-  return provenance === 'typed';
 }

@@ -5,6 +5,7 @@
  */
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import { type Authority, leastTrusted } from '#contracts/outcome.ts';
+import { isTyped } from '#contracts/provenance.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { newRowId } from '#contracts/row-id.ts';
 import { fillNotice } from '../replies/notices.ts';
@@ -25,7 +26,7 @@ import { commandRight, type ParsedCommand } from './commands.ts';
 import { contentOf, deleteOf, editOf, plain, promptOf, reactionOf } from './contents.ts';
 import { type Gate, queueSettingsFor } from './gate.ts';
 import { passesMentionGate } from './mention-gate.ts';
-import { isTyped, readOrder } from './own-words.ts';
+import { readOrder } from './own-words.ts';
 import { pairingRequest } from './pairing.ts';
 
 export type Arrival = {
