@@ -70,20 +70,29 @@ export async function findEntry(folder: Entry, name: string): Promise<Stats | un
 }
 
 /**
- * Asks the kernel where an open entry stands now. Throws when it is not under `root`: then the folder
- * was moved away while it was open.
+ * Asks the kernel where an open entry stands now: the names from `root` to it. Throws when it is not under
+ * `root`: then the folder was moved away while it was open.
  */
-export async function checkInside(entry: Entry, root: string): Promise<void> {
+export async function checkInside(entry: Entry, root: string): Promise<readonly string[]> {
   const actual = await readlink(pathOf(entry.handle));
-  if (actual !== root && !actual.startsWith(root === '/' ? '/' : `${root}/`)) {
-    throw fileProblem(`${entry.path} is no longer inside the workspace.`);
-  }
+  const above = root === '/' ? '/' : `${root}/`;
+  if (actual === root) return [];
+  if (actual.startsWith(above)) return actual.slice(above.length).split('/');
+  throw fileProblem(`${entry.path} is no longer inside the workspace.`);
+}
+
+/** A second name may stand anywhere: what is read or written by this one is then not the workspace's alone. */
+export function checkOneLink(stats: Pick<Stats, 'nlink'>, path: string): void {
+  // None is left when somebody has replaced the file since it was opened.
+  if (stats.nlink <= 1) return;
+  throw fileProblem(`${path} has further hard links, perhaps outside the workspace.`);
 }
 
 /** Opens a regular file for reading, through the entry that was checked. */
 export async function openForReading(entry: Entry): Promise<FileHandle> {
   if (entry.stats.isDirectory()) throw fileProblem(`${entry.path} is a folder.`);
   if (!entry.stats.isFile()) throw fileProblem(`${entry.path} is not a regular file.`);
+  checkOneLink(entry.stats, entry.path);
   try {
     return await open(pathOf(entry.handle), flags.O_RDONLY | flags.O_NONBLOCK);
   } catch (error) {

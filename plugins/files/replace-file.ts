@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { constants as flags, type Stats } from 'node:fs';
 import { open, rename, unlink } from 'node:fs/promises';
-import { checkInside, childPath, type Entry, findEntry, pathAt } from './descriptor.ts';
+import { checkInside, checkOneLink, childPath, type Entry, findEntry, pathAt } from './descriptor.ts';
+import { refuseExecutable, refuseExecuted } from './executed-places.ts';
 import { fileProblem, fromSystemError, linkSentence } from './file-problem.ts';
 import { openFolders, type Place } from './open-path.ts';
 import { segmentsOf } from './workspace-path.ts';
@@ -21,6 +22,8 @@ export async function replaceFile(
   const segments = segmentsOf(path, place.roots);
   const name = segments.at(-1);
   if (name === undefined) throw fileProblem(`${path} is the workspace itself, not a file.`);
+  // Before any folder is made.
+  refuseExecuted(segments, path);
   await using folder = await openFolders(place, segments.slice(0, -1), signal);
   const before = await findWritable(folder, name);
   const temporary = `.parley-${randomBytes(8).toString('hex')}.tmp`;
@@ -30,7 +33,9 @@ export async function replaceFile(
     if (replaces !== undefined && !isSameFile(await findWritable(folder, name), replaces)) {
       throw fileProblem(`${path} changed since it was read; read it again.`);
     }
-    await checkInside(folder, place.realRoot);
+    const actual = await checkInside(folder, place.realRoot);
+    // A folder may have been renamed since it was opened.
+    refuseExecuted([...actual, name], path);
     await rename(pathAt(folder.handle, temporary), pathAt(folder.handle, name));
   } catch (error) {
     // Best effort: the folder may be gone, and then so is the file.
@@ -48,7 +53,8 @@ async function findWritable(folder: Entry, name: string): Promise<Stats | undefi
   if (stats.isSymbolicLink()) throw fileProblem(linkSentence(path));
   if (stats.isDirectory()) throw fileProblem(`${path} is a folder.`);
   if (!stats.isFile()) throw fileProblem(`${path} is not a regular file.`);
-  if (stats.nlink !== 1) throw fileProblem(`${path} has further hard links, perhaps outside the workspace.`);
+  checkOneLink(stats, path);
+  refuseExecutable(stats.mode, path);
   return stats;
 }
 

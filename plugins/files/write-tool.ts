@@ -13,7 +13,8 @@ export function createWriteTool(config: FilesConfig): Tool {
   return defineTool({
     name: 'write',
     description:
-      'Writes a text file of the workspace, whole. Replaces what was there; to change a part, use edit.',
+      'Writes a text file of the workspace, whole. Replaces what was there; to change a part, use edit. ' +
+      'Not written: executable files, and what other programs run by themselves, such as .git, .env and .vscode.',
     inputSchema,
     parallelSafe: false,
     // The same content in the same place: writing it again after a crash changes nothing.

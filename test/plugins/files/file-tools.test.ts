@@ -89,10 +89,22 @@ describe.runIf(process.platform === 'linux')('file tools', () => {
     });
 
     it('keeps the mode of the file it replaces, without special bits', async () => {
-      await put('script.sh', 'echo');
-      await chmod(join(files.workspace, 'script.sh'), 0o4750);
-      await files.call('write', { path: 'script.sh', content: 'echo hi' });
-      expect((await stat(join(files.workspace, 'script.sh'))).mode & 0o7777).toBe(0o750);
+      await put('notes.txt', 'echo');
+      await chmod(join(files.workspace, 'notes.txt'), 0o4640);
+      await files.call('write', { path: 'notes.txt', content: 'echo hi' });
+      expect((await stat(join(files.workspace, 'notes.txt'))).mode & 0o7777).toBe(0o640);
+    });
+
+    it('makes nothing executable and changes nothing that is', async () => {
+      await files.call('write', { path: 'new.sh', content: '#!/bin/sh' });
+      expect((await stat(join(files.workspace, 'new.sh'))).mode & 0o111).toBe(0);
+      await put('build.sh', 'echo');
+      await chmod(join(files.workspace, 'build.sh'), 0o744);
+      await expect(files.call('write', { path: 'build.sh', content: 'rm' })).rejects.toThrow('is executable');
+      await expect(files.call('edit', { path: 'build.sh', oldText: 'echo', newText: 'rm' })).rejects.toThrow(
+        'is executable',
+      );
+      expect(await contentOf('build.sh')).toBe('echo');
     });
 
     it('refuses what is too large and leaves the old file', async () => {

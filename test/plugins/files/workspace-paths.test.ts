@@ -235,12 +235,83 @@ describe.runIf(process.platform === 'linux')('paths of the file tools (threat 5)
     expect(await files.call('list', {})).toContain('pipe (special)');
   });
 
-  it('do not write to a file that has another name elsewhere', async () => {
+  it('neither read nor write a file that has another name elsewhere', async () => {
     await link(join(files.outside, 'secret.txt'), join(files.workspace, 'hard.txt'));
-    await expect(files.call('write', { path: 'hard.txt', content: 'x' })).rejects.toThrow('hard links');
-    await expect(files.call('edit', { path: 'hard.txt', oldText: canary, newText: '' })).rejects.toThrow(
-      'hard links',
-    );
+    const calls: readonly (readonly [string, object])[] = [
+      ['read', {}],
+      ['write', { content: 'x' }],
+      ['edit', { oldText: canary, newText: '' }],
+    ];
+    for (const [tool, args] of calls) {
+      await expect(files.call(tool, { path: 'hard.txt', ...args })).rejects.toThrow('further hard links');
+    }
+    for (const path of ['.', 'hard.txt']) {
+      const found = await files.call('grep', { pattern: '.', path });
+      expect(found).not.toContain(canary);
+      expect(found).toContain('some files could not be read');
+    }
     expect(await readFile(join(files.outside, 'secret.txt'), 'utf8')).toBe(canary);
+  });
+
+  it.each([
+    ...[
+      '.git',
+      '.git/config',
+      '.git/hooks/pre-commit',
+      'sub/.git/x',
+      '.GIT/config',
+      '.g\u200cit/config',
+      '.git./config',
+    ],
+    ...[
+      '.git /config',
+      '.git::$INDEX_ALLOCATION/config',
+      'git~1/config',
+      '.\uff47it/config',
+      'bare.git/hooks/update',
+    ],
+    ...['sub/HEAD', '.husky/pre-push', '.githooks/x', './sub/../.git/config', '.envrc', '.env', '.env.local'],
+    ...[
+      '.npmrc',
+      'sub/.yarnrc.yml',
+      '.vscode/tasks.json',
+      '.idea/x.xml',
+      '.github/workflows/x.yml',
+      'a.code-workspace',
+    ],
+    ...[
+      '.bashrc',
+      '.config/systemd/user/x.service',
+      '.ssh/authorized_keys',
+      'crontab',
+      '.claude/settings.json',
+    ],
+    ...[
+      'hooks/x.js',
+      'Skills/x/SKILL.md',
+      'plugins/x.ts',
+      'parley.config.json',
+      'sitecustomize.py',
+      'lib/x.pth',
+    ],
+  ])('do not write to %j, which others run without being asked', async (path) => {
+    const before = await readdir(files.workspace);
+    await expect(files.call('write', { path, content: 'x' })).rejects.toThrow('without being asked');
+    await expect(files.call('edit', { path, oldText: 'x', newText: 'y' })).rejects.toThrow();
+    expect(await readdir(files.workspace)).toEqual(before);
+    expect(await readdir(join(files.workspace, 'sub'))).toEqual(['deep', 'up']);
+  });
+
+  it.each([
+    'src/hooks/use.ts',
+    '.gitignore',
+    '.gitattributes',
+    '.env.example',
+    'package.json',
+    'Makefile',
+    'docs/head.md',
+  ])('write to %j, which runs when somebody runs the project', async (path) => {
+    await files.call('write', { path, content: 'x' });
+    expect(await files.call('read', { path })).toContain('x');
   });
 });
