@@ -62,6 +62,7 @@ export async function openServer(
     port: config.port,
     token,
     allowedHosts: config.allowedHosts,
+    trustedProxies: config.trustedProxies,
     notices: owner,
   });
   closers.add('http server', server.close);

@@ -10,6 +10,9 @@ import { createLineStream } from './line-stream.ts';
 import { outboundPlan } from './outbound.ts';
 import { prepareSocketFile } from './socket-file.ts';
 
+/** Clients at once; one more is closed unanswered. */
+const maxClients = 64;
+
 /** Serves clients of this machine's owner over a unix socket. Holds nothing that lasts. */
 export function createTerminalAdapter(deps: ChannelDeps): ChannelAdapter {
   const open = new Set<ClientConnection>();
@@ -53,6 +56,7 @@ export function createTerminalAdapter(deps: ChannelDeps): ChannelAdapter {
     start: async (intake) => {
       if (stopServing !== undefined) return;
       const server = createServer((socket) => onConnect(intake, socket));
+      server.maxConnections = maxClients;
       stopServing = await serve(server, deps.dataDir);
     },
     stop,

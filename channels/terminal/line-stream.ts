@@ -13,9 +13,12 @@ export type LineStream = {
 /** Bytes that may wait for a client that does not read; past it the client is cut off. */
 const maxBufferedBytes = 8 * 1024 * 1024;
 const closeGraceMs = 300;
+/** A client writes a line at once; one that is begun and not ended by then was never meant to be. */
+const defaultLineMs = 15_000;
 const newline = 0x0a;
 
-export function createLineStream(socket: Socket): LineStream {
+/** `lineMs`: how long a line may take from its first byte to its end, ms. */
+export function createLineStream(socket: Socket, lineMs = defaultLineMs): LineStream {
   // A client that is gone is told by `close`; its error says nothing more.
   socket.on('error', () => socket.destroy());
   return {
@@ -30,26 +33,38 @@ export function createLineStream(socket: Socket): LineStream {
       timer.unref();
       socket.once('close', () => clearTimeout(timer));
     },
-    onLine: (listener) => readLines(socket, listener),
+    onLine: (listener) => readLines(socket, { listener, lineMs }),
     onClose: (listener) => void socket.once('close', listener),
   };
 }
 
-/** Splits at line ends before decoding, so that no character is cut; a line too long ends the stream. */
-function readLines(socket: Socket, listener: (line: string) => void): void {
+type Reading = { readonly listener: (line: string) => void; readonly lineMs: number };
+
+/** Splits at line ends before decoding, so that no character is cut; a line too long or too slow ends the stream. */
+function readLines(socket: Socket, { listener, lineMs }: Reading): void {
   let rest: Buffer[] = [];
   let restBytes = 0;
+  let tooLate: NodeJS.Timeout | undefined;
+  const watchLine = () => {
+    if (restBytes === 0) {
+      clearTimeout(tooLate);
+      tooLate = undefined;
+    } else tooLate ??= setTimeout(() => socket.destroy(), lineMs).unref();
+  };
+  socket.once('close', () => clearTimeout(tooLate));
   socket.on('data', (chunk: Buffer) => {
     let from = 0;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
       const line = Buffer.concat([...rest, chunk.subarray(from, end)]).toString();
       rest = [];
       restBytes = 0;
+      watchLine();
       from = end + 1;
       if (line.length > 0) listener(line);
     }
     restBytes += chunk.length - from;
     rest.push(chunk.subarray(from));
     if (restBytes > maxFrameBytes) socket.destroy();
+    else watchLine();
   });
 }

@@ -27,12 +27,32 @@ const noticesSchema = z.object({
   notices: z.array(z.object({ id: z.string(), text: z.string(), since: z.number() }).loose()),
 });
 
+/** Why a gateway turns a request away, as it says it. */
+const refusalCodes = [
+  'wrong_token',
+  'sign_in_first',
+  'too_many_tries',
+  'host_not_allowed',
+  'origin_not_allowed',
+  'store_unavailable',
+  'internal',
+] as const;
+type RefusalCode = (typeof refusalCodes)[number];
+const refusalSchema = z.object({ error: z.object({ code: z.enum(refusalCodes) }) });
+
 export type AskedStatus = z.infer<typeof statusSchema> & Partial<z.infer<typeof noticesSchema>>;
 
 export type GatewayAnswer =
   | { readonly kind: 'running'; readonly url: string; readonly status: AskedStatus }
   /** Nobody listens there. */
   | { readonly kind: 'away'; readonly url: string }
+  /** A Parley that lets nobody in who asks like this. */
+  | {
+      readonly kind: 'refused';
+      readonly url: string;
+      readonly code: RefusalCode;
+      readonly retryAfterS?: number;
+    }
   /** Another program, or the gateway of another data folder. `httpStatus` is 0 when it speaks no HTTP. */
   | { readonly kind: 'foreign'; readonly url: string; readonly httpStatus: number };
 
@@ -49,12 +69,23 @@ export async function askGateway(config: Config): Promise<GatewayAnswer> {
     config.port === 0 ? { kind: 'away', url: configured } : await askAt(configured, token);
   if (answer.kind === 'running' || served === undefined || served === configured) return answer;
   const other = await askAt(served, token);
-  return other.kind === 'running' ? other : answer;
+  // What says why it turned us away says more than an address at which nobody is.
+  return other.kind === 'running' || answer.kind === 'away' ? other : answer;
 }
 
 async function askAt(url: string, token: string): Promise<GatewayAnswer> {
   const status = await ask(`${url}/api/status`, token);
   if (status.kind !== 'answer') return { kind: status.kind, url, httpStatus: 0 };
+  const refusal = refusalSchema.safeParse(status.body).data;
+  if (refusal !== undefined) {
+    const { retryAfterS } = status;
+    return {
+      kind: 'refused',
+      url,
+      code: refusal.error.code,
+      ...(retryAfterS !== undefined && { retryAfterS }),
+    };
+  }
   const parsed = statusSchema.safeParse(status.body).data;
   if (parsed === undefined) return { kind: 'foreign', url, httpStatus: status.httpStatus };
   const notices = await ask(`${url}/api/notices`, token);
@@ -75,6 +106,8 @@ export async function askRunningGateway(
         'store_unavailable',
         `Parley does not answer at ${answer.url}. Start it with: npm start`,
       );
+    case 'refused':
+      throw new ParleyError('invalid_input', wordsForRefusal(answer, config));
     case 'foreign':
       throw new ParleyError(
         'invalid_input',
@@ -85,13 +118,46 @@ export async function askRunningGateway(
   }
 }
 
-async function tokenOf(config: Config): Promise<string> {
+const sameFolder = 'Set PARLEY_DATA_DIR, PARLEY_PORT and PARLEY_TOKEN as it was started with.';
+
+/** The real cause and one next step. */
+export function wordsForRefusal(
+  { url, code, retryAfterS = 60 }: Extract<GatewayAnswer, { kind: 'refused' }>,
+  { dataDir, token }: Pick<Config, 'dataDir' | 'token'>,
+): string {
+  const used = token === undefined ? `The token in ${join(dataDir, 'token')}` : 'PARLEY_TOKEN';
+  switch (code) {
+    case 'wrong_token':
+      return `${used} isn't the token of the gateway at ${url}. ${sameFolder}`;
+    case 'sign_in_first':
+      return `There is no token in ${dataDir}, and the gateway at ${url} wants one. ${sameFolder}`;
+    case 'too_many_tries':
+      return `${used} isn't the token of the gateway at ${url}, and too many wrong tokens came from this address: try again in ${retryAfterS} s. ${sameFolder}`;
+    case 'host_not_allowed':
+    case 'origin_not_allowed':
+      return `The gateway at ${url} doesn't answer to that name. Add it to allowedHosts in its parley.config.json.`;
+    case 'store_unavailable':
+      return `The gateway at ${url} can't use its database right now. It keeps trying; ask again in a moment.`;
+    case 'internal':
+      return `The gateway at ${url} failed to answer. Its log says why.`;
+    default:
+      return code satisfies never;
+  }
+}
+
+/** The token that a gateway with this configuration has; empty before its first start. */
+export async function tokenOf(config: Pick<Config, 'token' | 'dataDir'>): Promise<string> {
   if (config.token !== undefined) return config.token.reveal();
   return (await readFile(join(config.dataDir, 'token'), 'utf8').catch(() => '')).trim();
 }
 
 type Answer =
-  | { readonly kind: 'answer'; readonly httpStatus: number; readonly body: unknown }
+  | {
+      readonly kind: 'answer';
+      readonly httpStatus: number;
+      readonly body: unknown;
+      readonly retryAfterS: number | undefined;
+    }
   | { readonly kind: 'away' }
   | { readonly kind: 'foreign' };
 
@@ -108,8 +174,10 @@ async function ask(url: string, token: string): Promise<Answer> {
   try {
     const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
     const answer = await fetch(url, { headers, signal: AbortSignal.timeout(5_000) });
-    const body: unknown = answer.ok ? await readJson(answer) : undefined;
-    return { kind: 'answer', httpStatus: answer.status, body };
+    const body: unknown = await readJson(answer);
+    const waitS = Number.parseInt(answer.headers.get('retry-after') ?? '', 10);
+    const retryAfterS = waitS > 0 && waitS <= 86_400 ? waitS : undefined;
+    return { kind: 'answer', httpStatus: answer.status, body, retryAfterS };
   } catch (error) {
     return { kind: isRefused(error) ? 'away' : 'foreign' };
   }

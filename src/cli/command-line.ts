@@ -30,6 +30,10 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
   addGatewayCommands(program, entry, finish);
   addOutboxCommands(program.command('outbox').description('look after what could not be delivered'), finish);
   addPairCommands(program.command('pair').description('decide who may write to the bot'), finish);
+  addSignInCommands(
+    program.command('sign-ins').description('manage the browsers that are signed in'),
+    finish,
+  );
   addChannelCommands(program.command('channels').description('look after the networks'), entry, finish);
   addConfigCommands(program.command('config').description('look at the configuration'), entry, finish);
   try {
@@ -136,6 +140,25 @@ function addPairCommands(pair: Command, finish: Finish): void {
     .action(async (person: string) => {
       const { runPairRevoke } = await import('./pair.ts');
       await finish(runPairRevoke(person));
+    });
+}
+
+function addSignInCommands(signIns: Command, finish: Finish): void {
+  signIns
+    .command('list')
+    .description('show the browsers that are signed in')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { runSignInsList } = await import('./sign-ins.ts');
+      await finish(runSignInsList({ asJson: json }));
+    });
+  signIns
+    .command('end [id]')
+    .description('sign a browser out, also while the gateway runs')
+    .option('--all', 'every browser')
+    .action(async (id: string | undefined, { all = false }: { all?: boolean }) => {
+      const { runSignInsEnd } = await import('./sign-ins.ts');
+      await finish(runSignInsEnd({ ...(id !== undefined && { id }), isAll: all }));
     });
 }
 

@@ -1,6 +1,7 @@
 // The shape of parley.config.json. Every number Parley has is here with its default; the environment
 // is laid over it by load-config.ts. Secrets are not in it: they come from the environment only.
 import { z } from 'zod';
+import { isAddressRange } from './address-range.ts';
 import { peer } from './peer.ts';
 import { queue } from './queue-schema.ts';
 import { compilePattern } from './text-pattern.ts';
@@ -277,6 +278,11 @@ export const fileSchema = z.strictObject({
   host: z.string().min(1).default('127.0.0.1'),
   port: z.int().min(0).max(65_535).default(7411).describe('0 takes any free port.'),
   allowedHosts: z.array(z.string().min(1)).default([]).describe('More Host names the page answers to.'),
+  trustedProxies: z
+    .array(z.string().refine(isAddressRange, 'is no IP address or CIDR range'))
+    .max(100)
+    .default([])
+    .describe('Proxies whose X-Forwarded-For says who asks: addresses and CIDR ranges. Default: none.'),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   timeZone: z
     .string()

@@ -1,35 +1,73 @@
+/**
+ * Answers wrong secrets more and more shortly. A secret is judged first, so that the right one passes at
+ * once, from a locked address too: it is too long to be guessed, however many tries there are. What the
+ * lock takes from a guesser is the answer, and from everybody else nothing.
+ */
 import type { Clock } from '#contracts/clock.ts';
 
-/**
- * Bounds how many wrong secrets are looked at. An attempt is counted and judged in one synchronous
- * step, so concurrent tries cannot slip in between; past the limit not even a right one is judged.
- */
 export interface AttemptLimiter {
-  attempt(source: string, isRight: () => boolean): Attempt;
+  /** `isRight` is asked once, at once. Never throws for the lockouts' sake. */
+  attempt(source: string, isRight: () => boolean): Promise<Attempt>;
 }
 
-export type Attempt = { readonly kind: 'right' } | { readonly kind: 'wrong' } | { readonly kind: 'limited' };
+export type Attempt =
+  | { readonly kind: 'right' }
+  | { readonly kind: 'wrong' }
+  | { readonly kind: 'limited'; readonly retryAfterMs: number };
 
 export type AttemptLimits = {
+  /** Wrong tries from one source within a window. */
   readonly perSource: number;
-  /** Over all sources, so that many addresses do not multiply the tries. */
-  readonly inTotal: number;
+  /** Of the window, and of the lock that follows, ms. */
   readonly windowMs: number;
+  /** Most sources that are remembered; the one that was new first gives way. */
+  readonly maxSources: number;
 };
 
-export const defaultAttemptLimits: AttemptLimits = { perSource: 10, inTotal: 60, windowMs: 60_000 };
+export const defaultAttemptLimits: AttemptLimits = { perSource: 10, windowMs: 60_000, maxSources: 10_000 };
 
-export function createAttemptLimiter(clock: Clock, limits = defaultAttemptLimits): AttemptLimiter {
-  let wrongTries: readonly { readonly source: string; readonly at: number }[] = [];
+/** Where lockouts outlive the process. Neither throws. */
+export interface Lockouts {
+  /** Until when a source is locked, ms since the epoch. */
+  find(source: string): Promise<number | undefined>;
+  /** A source is locked from now on; resolves when that outlives the process, or can't for now. */
+  record(source: string, until: number): Promise<void>;
+}
+
+type Tries = { wrong: number; since: number; lockedUntil: number };
+
+export function createAttemptLimiter(
+  { clock, lockouts }: { readonly clock: Clock; readonly lockouts: Lockouts },
+  limits = defaultAttemptLimits,
+): AttemptLimiter {
+  const sources = new Map<string, Promise<Tries>>();
+  const begin = async (source: string): Promise<Tries> => ({
+    wrong: 0,
+    since: clock.now(),
+    lockedUntil: (await lockouts.find(source)) ?? 0,
+  });
+  const triesOf = (source: string): Promise<Tries> => {
+    const known = sources.get(source);
+    if (known !== undefined) return known;
+    const oldest = sources.keys().next();
+    if (sources.size >= limits.maxSources && !oldest.done) sources.delete(oldest.value);
+    const begun = begin(source);
+    sources.set(source, begun);
+    return begun;
+  };
   return {
-    attempt: (source, isRight) => {
-      const since = clock.now() - limits.windowMs;
-      // At most `inTotal` entries are ever kept, so this stays small under a flood.
-      wrongTries = wrongTries.filter((wrong) => wrong.at > since);
-      const own = wrongTries.filter((wrong) => wrong.source === source).length;
-      if (own >= limits.perSource || wrongTries.length >= limits.inTotal) return { kind: 'limited' };
+    attempt: async (source, isRight) => {
       if (isRight()) return { kind: 'right' };
-      wrongTries = [...wrongTries, { source, at: clock.now() }];
+      const tries = await triesOf(source);
+      // From here on in one step: tries that come at once are counted one after the other.
+      const now = clock.now();
+      if (tries.lockedUntil > now) return { kind: 'limited', retryAfterMs: tries.lockedUntil - now };
+      if (now - tries.since >= limits.windowMs) Object.assign(tries, { wrong: 0, since: now });
+      tries.wrong += 1;
+      if (tries.wrong >= limits.perSource) {
+        Object.assign(tries, { wrong: 0, since: now, lockedUntil: now + limits.windowMs });
+        await lockouts.record(source, tries.lockedUntil);
+      }
       return { kind: 'wrong' };
     },
   };

@@ -9,6 +9,8 @@ export interface ChannelRoutes {
   hostFor(line: string): RouteHost;
   /** Puts the two wildcard routes on the server; what they lead to is looked up per request. */
   mount(app: FastifyInstance): void;
+  /** The sessions that have open sockets. */
+  sessionsInUse(): ReadonlySet<string>;
   /** Closes the open sockets of one session, or all. */
   closeSockets(which: { readonly session: string } | 'all', reason: string): void;
 }
@@ -32,6 +34,7 @@ export function createChannelRoutes(): ChannelRoutes {
       mountSockets(app, sockets, open);
       mountWebhooks(app, webhooks);
     },
+    sessionsInUse: () => new Set([...open.values()].filter((session) => session !== undefined)),
     closeSockets: (which, reason) => {
       for (const [socket, session] of open) {
         if (which === 'all') closeSocket(socket, 1001, reason);

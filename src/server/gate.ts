@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
 import type { Identity, IdentityCheck } from './identity.ts';
@@ -22,20 +23,26 @@ export type GateDeps = {
   readonly identities: IdentityCheck;
   readonly cookieName: () => string;
   readonly origins: () => AllowedOrigins;
+  /** Whom a wrong token counts against. */
+  readonly sourceOf: (request: FastifyRequest) => string;
 };
 
-type Refusal = { readonly status: number; readonly code: string };
+export type Refusal = { readonly status: number; readonly code: string; readonly retryAfterMs?: number };
 
 /** The choke point before every handler, unknown paths and WebSocket upgrades included. */
 export function mountGate(app: FastifyInstance, deps: GateDeps): void {
   app.decorateRequest('identity', undefined);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
-    const refusal = refusalOf(app, request, deps);
+    const refusal = await refusalOf(app, request, deps);
     if (refusal !== undefined) return refuse(reply, refusal);
   });
   app.setNotFoundHandler((_request, reply) => refuse(reply, { status: 404, code: 'not_found' }));
   app.setErrorHandler((error, request, reply) => {
+    if (isStoreAway(error)) {
+      deps.log.warn({ path: request.routeOptions.url, reason: String(error) }, 'http.store-away');
+      return refuse(reply, storeAway);
+    }
     const status = statusOf(error);
     if (status < 500) return refuse(reply, { status, code: 'invalid_request' });
     deps.log.error({ path: request.routeOptions.url, reason: String(error) }, 'http.failed');
@@ -43,7 +50,11 @@ export function mountGate(app: FastifyInstance, deps: GateDeps): void {
   });
 }
 
-function refusalOf(app: FastifyInstance, request: FastifyRequest, deps: GateDeps): Refusal | undefined {
+async function refusalOf(
+  app: FastifyInstance,
+  request: FastifyRequest,
+  deps: GateDeps,
+): Promise<Refusal | undefined> {
   const { access = 'signed-in', isSocket = false } = request.routeOptions.config;
   const isUpgrade = request.headers.upgrade !== undefined;
   const verdict = judgeHead(
@@ -54,19 +65,17 @@ function refusalOf(app: FastifyInstance, request: FastifyRequest, deps: GateDeps
   // An upgrade of any other route would be answered with an open socket before it is closed.
   if (isUpgrade && !isSocket) return { status: 404, code: 'not_found' };
   if (access === 'webhook' || (access === 'public' && !verdict.bearerOnly)) return undefined;
-  request.identity = identify(app, request, deps);
+  request.identity = await identify(app, request, deps);
   return identityRefusal(request.identity, verdict.bearerOnly);
 }
 
-function identify(app: FastifyInstance, request: FastifyRequest, deps: GateDeps): Identity {
+function identify(app: FastifyInstance, request: FastifyRequest, deps: GateDeps): Promise<Identity> {
   const { authorization, cookie } = request.headers;
-  const identity = deps.identities.identify({
+  return deps.identities.identify({
     authorization,
     cookie: cookie === undefined ? undefined : app.parseCookie(cookie)[deps.cookieName()],
-    source: request.ip,
+    source: deps.sourceOf(request),
   });
-  if (identity.kind === 'limited') deps.log.warn({ source: request.ip }, 'http.too_many_wrong_tokens');
-  return identity;
 }
 
 function identityRefusal(identity: Identity, bearerOnly: boolean): Refusal | undefined {
@@ -75,18 +84,36 @@ function identityRefusal(identity: Identity, bearerOnly: boolean): Refusal | und
       return undefined;
     case 'session':
       return bearerOnly ? { status: 403, code: 'origin_missing' } : undefined;
+    case 'wrong':
+      return { status: 401, code: 'wrong_token' };
     case 'limited':
-      return { status: 429, code: 'too_many_tries' };
+      return { status: 429, code: 'too_many_tries', retryAfterMs: identity.retryAfterMs };
     case 'nobody':
       return { status: 401, code: 'sign_in_first' };
+    case 'unknown':
+      return storeAway;
     default:
       return identity satisfies never;
   }
 }
 
-function refuse(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  if (refusal.status === 429) reply.header('retry-after', '60');
-  return reply.code(refusal.status).send({ error: { code: refusal.code } });
+/** It comes back by itself: whoever asked may ask again. */
+const storeAway: Refusal = { status: 503, code: 'store_unavailable', retryAfterMs: 5_000 };
+
+function isStoreAway(error: unknown): boolean {
+  return hasCode(error, 'store_unavailable') || hasCode(error, 'store_full');
+}
+
+/** What a person reads who asks by hand; programs read the code. */
+const texts: Readonly<Partial<Record<string, string>>> = {
+  store_unavailable:
+    "Parley can't use its database right now. It keeps trying; please ask again in a moment.",
+};
+
+export function refuse(reply: FastifyReply, { status, code, retryAfterMs }: Refusal): FastifyReply {
+  if (retryAfterMs !== undefined) reply.header('retry-after', String(Math.ceil(retryAfterMs / 1000)));
+  const text = texts[code];
+  return reply.code(status).send({ error: { code, ...(text !== undefined && { text }) } });
 }
 
 function statusOf(error: unknown): number {

@@ -9,10 +9,12 @@ import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import { allowedOrigins } from './allowed-origins.ts';
-import { createAttemptLimiter } from './attempt-limiter.ts';
+import { createAttemptLimiter, type Lockouts } from './attempt-limiter.ts';
+import { connectionLimits, limitConnections, serverOptionsOf } from './connection-limits.ts';
 import type { Readiness } from './gateway-status.ts';
 import { readyAnswer } from './readiness.ts';
 import { judgeHead } from './request-guard.ts';
+import { sourceOf } from './request-source.ts';
 import { isSameSecret } from './secret-comparison.ts';
 import { securityHeaders } from './security-headers.ts';
 
@@ -34,28 +36,22 @@ export interface HealthServer {
 }
 
 const loopback = '127.0.0.1';
-const requestTimeoutMs = 10_000;
-const mostConnections = 64;
+/** A monitor or two ask here. */
+const limits = { ...connectionLimits, perSource: 64, inTotal: 64 };
+/** Only this machine asks, and only for figures. */
+const noLockouts: Lockouts = { find: async () => undefined, record: async () => undefined };
 
 export function createHealthServer(deps: HealthServerDeps): HealthServer {
   const answer = createAnswers(deps);
-  const server = createServer(
-    {
-      requestTimeout: requestTimeoutMs,
-      headersTimeout: requestTimeoutMs,
-      connectionsCheckingInterval: 2_000,
-      maxHeaderSize: 8 * 1024,
-    },
-    (request, response) => {
-      void answer(request, portOf(server))
-        .catch((error: unknown) => {
-          deps.log.error({ reason: String(error) }, 'http.failed');
-          return json(500, { error: { code: 'internal' } });
-        })
-        .then((answered) => send(request, response, answered));
-    },
-  );
-  server.maxConnections = mostConnections;
+  const server = createServer(serverOptionsOf(limits), (request, response) => {
+    void answer(request, portOf(server))
+      .catch((error: unknown) => {
+        deps.log.error({ reason: String(error) }, 'http.failed');
+        return json(500, { error: { code: 'internal' } });
+      })
+      .then((answered) => send(request, response, answered));
+  });
+  limitConnections(server, { limits });
   return {
     listen: async () => {
       await listenSomewhere(server, deps);
@@ -72,14 +68,13 @@ export function createHealthServer(deps: HealthServerDeps): HealthServer {
 type Answer = { readonly code: number; readonly type: string; readonly body: string };
 
 function createAnswers({ clock, readiness, metrics, token }: HealthServerDeps) {
-  const limiter = createAttemptLimiter(clock);
+  const limiter = createAttemptLimiter({ clock, lockouts: noLockouts });
   const mayReadMetrics = async (request: IncomingMessage): Promise<Answer | undefined> => {
     const sent = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
     if (sent === undefined) return json(401, { error: { code: 'sign_in_first' } });
     const right = await token();
-    const { kind } = await limiter.attempt(request.socket.remoteAddress ?? '', () =>
-      isSameSecret(sent, right),
-    );
+    const source = sourceOf(request.socket.remoteAddress ?? '');
+    const { kind } = await limiter.attempt(source, () => isSameSecret(sent, right));
     if (kind === 'right') return undefined;
     return kind === 'limited'
       ? json(429, { error: { code: 'too_many_tries' } })

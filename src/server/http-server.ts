@@ -5,7 +5,7 @@
 import type { AddressInfo } from 'node:net';
 import cookiePlugin from '@fastify/cookie';
 import websocketPlugin from '@fastify/websocket';
-import fastify, { type FastifyInstance } from 'fastify';
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { maxFrameBytes } from '#contracts/client-frames.ts';
 import { type Clock, systemClock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
@@ -14,16 +14,26 @@ import type { RouteHost } from '#contracts/route-host.ts';
 import { allowedOrigins } from './allowed-origins.ts';
 import { createAttemptLimiter } from './attempt-limiter.ts';
 import { createChannelRoutes } from './channel-routes.ts';
+import {
+  type ConnectionLimits,
+  connectionLimits,
+  limitConnections,
+  serverOptionsOf,
+} from './connection-limits.ts';
 import { mountGate } from './gate.ts';
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { createIdentityCheck } from './identity.ts';
 import { mountNotices, type OwnerNotices } from './notices-routes.ts';
 import { pageAddress } from './page-address.ts';
 import { servePage } from './page-files.ts';
-import { createSessionSeal } from './session-seal.ts';
+import { sourceOf } from './request-source.ts';
 import { createSignInCodes } from './sign-in-codes.ts';
 import { mountSignIn } from './sign-in-routes.ts';
+import { createSignIns, type SignInStore } from './sign-ins.ts';
 import { mountStatus } from './status-routes.ts';
+import { storedLockouts } from './stored-lockouts.ts';
+import { trustedProxies } from './trusted-proxies.ts';
+import { watchSignIns } from './watch-sign-ins.ts';
 
 export type HttpServerDeps = {
   readonly host: string;
@@ -33,6 +43,11 @@ export type HttpServerDeps = {
   readonly token: string;
   /** Host values to answer to beside the loopback names, as browsers send them: `parley.home:8443`. */
   readonly allowedHosts?: readonly string[];
+  /** Proxies whose X-Forwarded-For is believed, addresses and CIDR ranges. Default: none. */
+  readonly trustedProxies?: readonly string[];
+  /** Where sign-ins and lockouts are. */
+  readonly store: SignInStore;
+  readonly limits?: ConnectionLimits;
   readonly log: Log;
   readonly clock?: Clock;
   readonly pageDir?: string;
@@ -56,7 +71,6 @@ export interface HttpServer {
 }
 
 const bodyLimitBytes = 64 * 1024;
-const requestTimeoutMs = 15_000;
 /** 128 bits as hexadecimal digits take 32 characters, as base64 22. */
 const minTokenLength = 22;
 
@@ -65,17 +79,24 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const clock = deps.clock ?? systemClock;
   const codes = createSignInCodes(clock);
   const routes = createChannelRoutes();
+  const isProxy = trustedProxies(deps.trustedProxies ?? []);
+  const limits = deps.limits ?? connectionLimits;
+  const { requestTimeout, keepAliveTimeout, ...http } = serverOptionsOf(limits);
   const app = fastify({
     bodyLimit: bodyLimitBytes,
-    requestTimeout: requestTimeoutMs,
+    requestTimeout,
+    keepAliveTimeout,
+    // Given once more: Node.js compares it with the time for a request's head as it makes the server.
+    http: { ...http, requestTimeout },
     forceCloseConnections: true,
-    trustProxy: false,
+    trustProxy: isProxy,
     logger: false,
     // A prototype key is refused, not dropped: nobody sends one by accident.
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
   });
+  limitConnections(app.server, { limits, isProxy });
   const port = () => boundPort(app) ?? deps.port;
   mountAll(app, deps, { clock, codes, routes, port });
   return {
@@ -104,9 +125,19 @@ type Parts = {
 };
 
 function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): void {
-  const limiter = createAttemptLimiter(parts.clock);
-  const seal = createSessionSeal(deps.token, parts.clock);
-  const identities = createIdentityCheck({ token: deps.token, seal, limiter });
+  const { clock, routes } = parts;
+  const limiter = createAttemptLimiter({ clock, lockouts: storedLockouts({ ...deps, clock }) });
+  const signIns = createSignIns({
+    ...deps,
+    clock,
+    inUse: routes.sessionsInUse,
+    onEnd: (session) => routes.closeSockets({ session }, 'signed out'),
+  });
+  const watch = watchSignIns(signIns, deps.log);
+  app.addHook('onListen', async () => watch.start());
+  app.addHook('preClose', async () => watch.stop());
+  const identities = createIdentityCheck({ token: deps.token, signIns, limiter });
+  const whose = (request: FastifyRequest) => sourceOf(request.ip, request.socket.remoteAddress);
   // Cookies are shared by all ports of a host, so the port is in the name.
   const cookieName = () => `parley-${parts.port()}`;
 
@@ -118,7 +149,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
       socket.terminate();
     },
     preClose: (done) => {
-      parts.routes.closeSockets('all', 'going away');
+      routes.closeSockets('all', 'going away');
       done();
     },
   });
@@ -127,6 +158,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     identities,
     cookieName,
     origins: () => allowedOrigins(parts.port(), deps.allowedHosts ?? []),
+    sourceOf: whose,
   });
   app.register(async (scope) => {
     mountStatus(scope, deps);
@@ -134,13 +166,13 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     mountSignIn(scope, {
       cookieName,
       codes: parts.codes,
-      seal,
+      signIns,
       limiter,
       identities,
-      onSignOut: (session) => parts.routes.closeSockets({ session }, 'signed out'),
+      sourceOf: whose,
     });
     servePage(scope, deps.pageDir);
-    parts.routes.mount(scope);
+    routes.mount(scope);
   });
 }
 

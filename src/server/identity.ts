@@ -1,58 +1,53 @@
 import type { Attempt, AttemptLimiter } from './attempt-limiter.ts';
 import { isSameSecret } from './secret-comparison.ts';
-import type { SessionSeal } from './session-seal.ts';
+import type { SignIns } from './sign-ins.ts';
 
 /** Who asks. There is one owner; a session is one signed-in browser. */
 export type Identity =
   | { readonly kind: 'bearer' }
   | { readonly kind: 'session'; readonly id: string }
   | { readonly kind: 'nobody' }
-  /** Too many wrong tokens came from there; this one was not looked at. */
-  | { readonly kind: 'limited' };
+  /** A token came, and it is wrong. */
+  | { readonly kind: 'wrong' }
+  /** It is wrong, as too many others from there were. */
+  | { readonly kind: 'limited'; readonly retryAfterMs: number }
+  /** A cookie came, and the store can't be asked about it. */
+  | { readonly kind: 'unknown' };
 
 export type Credentials = {
   readonly authorization: string | undefined;
   readonly cookie: string | undefined;
-  /** The peer's address, never a forwarded one. */
+  /** Whom a wrong token counts against, see `sourceOf`. */
   readonly source: string;
 };
 
 export interface IdentityCheck {
-  identify(credentials: Credentials): Identity;
+  identify(credentials: Credentials): Promise<Identity>;
   /** Judges a token typed into the sign-in form. */
-  tryToken(token: string, source: string): Attempt;
+  tryToken(token: string, source: string): Promise<Attempt>;
 }
 
 export function createIdentityCheck(deps: {
   readonly token: string;
-  readonly seal: SessionSeal;
+  readonly signIns: Pick<SignIns, 'find'>;
   readonly limiter: AttemptLimiter;
 }): IdentityCheck {
   const tryToken = (token: string, source: string) =>
     deps.limiter.attempt(source, () => isSameSecret(token, deps.token));
   return {
     tryToken,
-    identify: ({ authorization, cookie, source }) => {
-      if (authorization !== undefined) return identifyBearer(tryToken(bearerOf(authorization), source));
-      const id = cookie === undefined ? undefined : deps.seal.read(cookie);
-      return id === undefined ? { kind: 'nobody' } : { kind: 'session', id };
+    identify: async ({ authorization, cookie, source }) => {
+      if (authorization !== undefined) {
+        const attempt = await tryToken(bearerOf(authorization), source);
+        return attempt.kind === 'right' ? { kind: 'bearer' } : attempt;
+      }
+      if (cookie === undefined || cookie === '') return { kind: 'nobody' };
+      const found = await deps.signIns.find(cookie);
+      return found.kind === 'found' ? { kind: 'session', id: found.id } : found;
     },
   };
 }
 
 function bearerOf(authorization: string): string {
   return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';
-}
-
-function identifyBearer(attempt: Attempt): Identity {
-  switch (attempt.kind) {
-    case 'right':
-      return { kind: 'bearer' };
-    case 'wrong':
-      return { kind: 'nobody' };
-    case 'limited':
-      return { kind: 'limited' };
-    default:
-      return attempt satisfies never;
-  }
 }

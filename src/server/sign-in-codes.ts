@@ -6,6 +6,8 @@ export interface SignInCodes {
   issue(): string;
   /** True exactly once for a code that was issued and is not too old. */
   redeem(code: string): boolean;
+  /** Makes a redeemed code good again: it opened nothing. */
+  giveBack(code: string): void;
 }
 
 export const codeLifetimeMs = 15 * 60 * 1000;
@@ -27,6 +29,7 @@ export function createSignInCodes(clock: Clock): SignInCodes {
       expiries.delete(hashOf(code));
       return expiry !== undefined && expiry > clock.now();
     },
+    giveBack: (code) => void expiries.set(hashOf(code), clock.now() + codeLifetimeMs),
   };
 }
 

@@ -1,68 +1,95 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Attempt, AttemptLimiter } from './attempt-limiter.ts';
+import type { AttemptLimiter } from './attempt-limiter.ts';
+import { type Refusal, refuse } from './gate.ts';
 import type { IdentityCheck } from './identity.ts';
-import type { SessionSeal } from './session-seal.ts';
 import type { SignInCodes } from './sign-in-codes.ts';
+import type { SignIns } from './sign-ins.ts';
 
 export type SignInDeps = {
   readonly cookieName: () => string;
   readonly codes: SignInCodes;
-  readonly seal: SessionSeal;
+  readonly signIns: SignIns;
   readonly limiter: AttemptLimiter;
   readonly identities: IdentityCheck;
-  readonly onSignOut: (session: string) => void;
+  /** Whom a wrong try counts against. */
+  readonly sourceOf: (request: FastifyRequest) => string;
 };
 
 const tokenForm = z.object({ token: z.string().min(1).max(1024) });
 const linkQuery = z.object({ code: z.string().min(1).max(128) });
+const endForm = z.union([
+  z.strictObject({ id: z.string().min(1).max(100) }),
+  z.strictObject({ others: z.literal(true) }),
+]);
+const signedIn = { config: { access: 'signed-in' } } as const;
+const open = { config: { access: 'public' } } as const;
 
-/** One-time link, token form, and sign-out. The cookie is the only thing that stays in the browser. */
+/** One-time link, token form, sign-out, and the list of who is signed in. The cookie alone stays in the browser. */
 export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
-  app.get('/signin', { config: { access: 'public' } }, async (request, reply) => {
+  const { signIns } = deps;
+  app.get('/signin', open, async (request, reply) => {
     const query = linkQuery.safeParse(request.query);
-    const attempt = query.success
-      ? deps.limiter.attempt(request.ip, () => deps.codes.redeem(query.data.code))
-      : ({ kind: 'wrong' } as const);
-    if (attempt.kind === 'right') openSession(reply, deps);
-    return reply.redirect(attempt.kind === 'right' ? '/' : '/#link-not-valid', 303);
-  });
-
-  app.post('/api/sign-in', { config: { access: 'public' } }, async (request, reply) => {
-    const form = tokenForm.safeParse(request.body);
-    if (!form.success) return reply.code(400).send({ error: { code: 'invalid_input' } });
-    return answerAttempt(deps.identities.tryToken(form.data.token, request.ip), reply, deps);
-  });
-
-  app.post('/api/sign-out', { config: { access: 'signed-in' } }, async (request, reply) => {
-    if (request.identity?.kind === 'session') {
-      deps.seal.revoke(request.identity.id);
-      deps.onSignOut(request.identity.id);
+    if (!query.success) return reply.redirect('/#link-not-valid', 303);
+    const { code } = query.data;
+    const attempt = await deps.limiter.attempt(deps.sourceOf(request), () => deps.codes.redeem(code));
+    if (attempt.kind !== 'right') return reply.redirect('/#link-not-valid', 303);
+    try {
+      await openSession(request, reply, deps);
+    } catch (error) {
+      // A link is not used up by a database that is away.
+      deps.codes.giveBack(code);
+      throw error;
     }
-    return reply.clearCookie(deps.cookieName(), cookieOptions).code(204).send();
+    return reply.redirect('/', 303);
+  });
+
+  app.post('/api/sign-in', open, async (request, reply) => {
+    const form = tokenForm.safeParse(request.body);
+    if (!form.success) return refuse(reply, { status: 400, code: 'invalid_input' });
+    const attempt = await deps.identities.tryToken(form.data.token, deps.sourceOf(request));
+    if (attempt.kind !== 'right') return refuse(reply, refusalOfAttempt(attempt));
+    await openSession(request, reply, deps);
+    return reply.code(204).send();
+  });
+
+  app.post('/api/sign-out', signedIn, async (request, reply) => {
+    reply.clearCookie(deps.cookieName(), cookieOptions);
+    if (request.identity?.kind === 'session') await signIns.end({ id: request.identity.id });
+    return reply.code(204).send();
+  });
+
+  app.get('/api/sign-ins', signedIn, async (request) => ({
+    signIns: (await signIns.list()).map(({ id, browser, createdAt, lastSeenAt }) => ({
+      ...{ id, browser, createdAt, lastSeenAt },
+      isThis: id === ownId(request),
+    })),
+  }));
+
+  app.post('/api/sign-ins/end', signedIn, async (request, reply) => {
+    const form = endForm.safeParse(request.body);
+    if (!form.success) return refuse(reply, { status: 400, code: 'invalid_input' });
+    const own = ownId(request);
+    const which = 'id' in form.data ? form.data : own === undefined ? {} : { allBut: own };
+    return { ended: await signIns.end(which) };
   });
 }
 
-function answerAttempt(attempt: Attempt, reply: FastifyReply, deps: SignInDeps): FastifyReply {
-  switch (attempt.kind) {
-    case 'right':
-      openSession(reply, deps);
-      return reply.code(204).send();
-    case 'wrong':
-      return reply.code(401).send({ error: { code: 'wrong_token' } });
-    case 'limited':
-      return reply
-        .code(429)
-        .header('retry-after', '60')
-        .send({ error: { code: 'too_many_tries' } });
-    default:
-      return attempt satisfies never;
-  }
+function ownId(request: FastifyRequest): string | undefined {
+  return request.identity?.kind === 'session' ? request.identity.id : undefined;
+}
+
+/** How a wrong secret is answered, typed or sent along. */
+export function refusalOfAttempt(
+  attempt: { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly retryAfterMs: number },
+): Refusal {
+  if (attempt.kind === 'wrong') return { status: 401, code: 'wrong_token' };
+  return { status: 429, code: 'too_many_tries', retryAfterMs: attempt.retryAfterMs };
 }
 
 const cookieOptions = { path: '/', httpOnly: true, sameSite: 'strict' } as const;
 
-function openSession(reply: FastifyReply, deps: SignInDeps): void {
-  const { value, maxAgeS } = deps.seal.issue();
+async function openSession(request: FastifyRequest, reply: FastifyReply, deps: SignInDeps): Promise<void> {
+  const { value, maxAgeS } = await deps.signIns.open(request.headers['user-agent']);
   reply.setCookie(deps.cookieName(), value, { ...cookieOptions, maxAge: maxAgeS });
 }

@@ -30,6 +30,8 @@ import { takeSteers } from './lanes/steer.ts';
 import { closeBundles } from './lanes/sweep.ts';
 import { dismissNotice, endNotice, raiseNotice } from './notices/note-trouble.ts';
 import { tellOwner } from './notices/tell-owner.ts';
+import { lockOut } from './sign-ins/lockouts.ts';
+import { endSignIns, openSignIn, touchSignIn } from './sign-ins/sign-ins.ts';
 import { markUnsendable } from './transcript/mark-unsendable.ts';
 
 // `never` as input: the list forgets what each takes; Store.write knows it.
@@ -51,11 +53,14 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   endBoots,
   endNotice,
   endRun,
+  endSignIns,
   endToolTurn,
   handOver,
   letGoOf,
+  lockOut,
   markToolStarted,
   markUnsendable,
+  openSignIn,
   parkRun,
   postParts,
   promoteItem,
@@ -77,4 +82,5 @@ export const storeCommands: readonly StoreCommand<never, unknown>[] = [
   takeSteers,
   tellOwner,
   tellWaiting,
+  touchSignIn,
 ];

@@ -30,6 +30,8 @@ export type Tables = {
   linkCodes: LinkCodesTable;
   linkGuesses: LinkGuessesTable;
   itemChanges: ItemChangesTable;
+  signIns: SignInsTable;
+  lockouts: LockoutsTable;
 };
 
 /** A process that has opened the store. */
@@ -376,3 +378,19 @@ export type ItemChangesTable = {
   by: string;
   at: number;
 };
+
+/** A signed-in browser. Its times are those of the server that signed it in. */
+export type SignInsTable = {
+  id: string;
+  /** Of the cookie, keyed with the access token. The cookie itself is not stored. */
+  secretHash: string;
+  /** Names the access token that it was made under. */
+  issuer: string;
+  browser: string;
+  createdAt: number;
+  lastSeenAt: number;
+  expiresAt: number;
+};
+
+/** An address that has sent too many wrong secrets. */
+export type LockoutsTable = { source: string; until: number };

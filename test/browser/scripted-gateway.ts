@@ -8,6 +8,7 @@ import type { ShownNotice } from '#contracts/owner-notice.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { channel } from '../../channels/web/index.ts';
 import { createHttpServer } from '../../src/server/http-server.ts';
+import { lazyStore } from '../support/lazy-store.ts';
 import { createSessionDouble, quietLog, type SessionDouble } from '../support/session-double.ts';
 
 export type ScriptedGateway = {
@@ -25,7 +26,9 @@ export type ScriptedGateway = {
 export async function startScriptedGateway(): Promise<ScriptedGateway> {
   const session = createSessionDouble();
   const owner: { notices: readonly ShownNotice[] } = { notices: [] };
+  const store = lazyStore();
   const server = createHttpServer({
+    store,
     host: '127.0.0.1',
     port: 0,
     token: randomBytes(24).toString('base64url'),

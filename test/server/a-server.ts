@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { createHttpServer, type HttpServer, type HttpServerDeps } from '../../src/server/http-server.ts';
+import { lazyStore } from '../support/lazy-store.ts';
 import { quietLog } from '../support/session-double.ts';
 
 export type RunningServer = {
@@ -9,15 +10,17 @@ export type RunningServer = {
   readonly port: number;
   readonly token: string;
   /** A cookie header of a signed-in browser. */
-  signIn(): Promise<string>;
+  signIn(userAgent?: string): Promise<string>;
 };
 
 export async function aServer(deps: Partial<HttpServerDeps> = {}): Promise<RunningServer> {
-  const token = randomBytes(24).toString('base64url');
+  const token = deps.token ?? randomBytes(24).toString('base64url');
+  const own = deps.store === undefined ? lazyStore() : undefined;
   const server = createHttpServer({
     host: '127.0.0.1',
     port: 0,
     token,
+    store: own ?? lazyStore(),
     log: quietLog,
     readiness: async () => ({ missing: [] }),
     status: async () => ({
@@ -31,11 +34,16 @@ export async function aServer(deps: Partial<HttpServerDeps> = {}): Promise<Runni
   });
   const { url } = await server.listen();
   const port = Number(new URL(url).port);
-  const signIn = async () => {
-    const answer = await send({ port, path: pathOf(server.signInLink()) });
+  const signIn = async (userAgent?: string) => {
+    const headers = userAgent === undefined ? {} : { 'user-agent': userAgent };
+    const answer = await send({ port, path: pathOf(server.signInLink()), headers });
     return String(answer.headers['set-cookie']).split(';')[0] ?? '';
   };
-  return { server, url, port, token, signIn };
+  const close = async () => {
+    await server.close();
+    await own?.close();
+  };
+  return { server: { ...server, close }, url, port, token, signIn };
 }
 
 export function pathOf(link: string): string {

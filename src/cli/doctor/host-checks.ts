@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../config/config.ts';
-import { askGateway } from '../ask-gateway.ts';
+import { askGateway, wordsForRefusal } from '../ask-gateway.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
 const oldestNode = 24;
@@ -132,6 +132,8 @@ export async function checkPort(config: Config): Promise<DoctorCheck> {
     return failed(name, `${host}:${port} cannot be used (${problem})`, 'correct PARLEY_HOST and PARLEY_PORT');
   const answer = await askGateway(config);
   if (answer.kind === 'running') return ok(name, `Parley ${answer.status.version} runs at ${answer.url}`);
+  if (answer.kind === 'refused')
+    return failed(name, wordsForRefusal(answer, config), 'ask it with the settings that it was started with');
   const pid = await readFile(join(dataDir, 'parley.pid'), 'utf8').catch(() => 'none');
   return failed(
     name,

@@ -22,6 +22,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await createModelCalls(db);
   await createOutbox(db);
   await createReceipts(db);
+  await createSignIns(db);
 }
 
 async function createBoots(db: Kysely<unknown>): Promise<void> {
@@ -308,6 +309,24 @@ async function createReceipts(db: Kysely<unknown>): Promise<void> {
     .addColumn('partKey', 'text', required)
     .addPrimaryKeyConstraint('receiptsKey', ['conversationKey', 'messageId']);
   await underKey(db, table).execute();
+}
+
+async function createSignIns(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('signIns')
+    .addColumn('id', 'text', primary)
+    .addColumn('secretHash', 'text', (column) => required(column).unique())
+    .addColumn('issuer', 'text', required)
+    .addColumn('browser', 'text', required)
+    .addColumn('createdAt', 'bigint', required)
+    .addColumn('lastSeenAt', 'bigint', required)
+    .addColumn('expiresAt', 'bigint', required)
+    .execute();
+  await db.schema
+    .createTable('lockouts')
+    .addColumn('source', 'text', primary)
+    .addColumn('until', 'bigint', required)
+    .execute();
 }
 
 /**

@@ -1,0 +1,45 @@
+import { ParleyError } from '#contracts/errors.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { stripText } from '../logging/redaction.ts';
+import { issuerOf } from '../server/sign-ins.ts';
+import { endSignIns, readSignIns } from '../store/sign-ins/sign-ins.ts';
+import { tokenOf } from './ask-gateway.ts';
+import type { ExitCode } from './exit-code.ts';
+import { withStore } from './with-store.ts';
+
+/** Shows the browsers that are signed in with the token of this data folder. */
+export async function runSignInsList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+  const config = loadConfig();
+  const issuer = issuerOf(await tokenOf(config));
+  const signIns = await withStore((store) => store.read(readSignIns, { issuer, at: Date.now() }), config);
+  const lines = signIns.map(({ id, browser, createdAt, lastSeenAt }) =>
+    [id, browser, `signed in ${timeOf(createdAt)}`, `last seen ${timeOf(lastSeenAt)}`].join('  '),
+  );
+  const text = lines.length === 0 ? 'No browser is signed in.' : lines.map(stripText).join('\n');
+  process.stdout.write(`${asJson ? JSON.stringify(signIns, undefined, 2) : text}\n`);
+  return 0;
+}
+
+/** Signs browsers out. A running gateway closes what they have open within a second. */
+export async function runSignInsEnd(which: {
+  readonly id?: string;
+  readonly isAll: boolean;
+}): Promise<ExitCode> {
+  const { id, isAll } = which;
+  if ((id === undefined) !== isAll) {
+    throw new ParleyError('invalid_input', 'Give the id of one sign-in (parley sign-ins list), or --all.');
+  }
+  const config = loadConfig();
+  const issuer = issuerOf(await tokenOf(config));
+  const input = id === undefined ? { issuer } : { issuer, id };
+  const { length } = await withStore((store) => store.write(endSignIns, input), config);
+  if (id !== undefined && length === 0) {
+    throw new ParleyError('invalid_input', `No browser is signed in as ${id}. See: parley sign-ins list`);
+  }
+  process.stdout.write(length === 1 ? 'Signed 1 browser out.\n' : `Signed ${length} browsers out.\n`);
+  return 0;
+}
+
+function timeOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
+}

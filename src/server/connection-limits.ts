@@ -1,0 +1,68 @@
+/**
+ * What one connection, one address and all of them may take, for every HTTP server of Parley. A request
+ * that is only half sent, in its head, its body or its upgrade, is cut at `requestMs` at the latest.
+ */
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { sourceOf } from './request-source.ts';
+
+export type ConnectionLimits = {
+  /** For a request's head, from the connection's or the last request's end, ms. */
+  readonly headMs: number;
+  /** For a whole request, body included, ms. */
+  readonly requestMs: number;
+  /** How often both are looked at, ms. */
+  readonly checkMs: number;
+  /** How long a connection without a request is kept, ms. */
+  readonly idleMs: number;
+  /** Connections of one address, and of all. Those past it are closed unanswered. */
+  readonly perSource: number;
+  readonly inTotal: number;
+};
+
+export const connectionLimits: ConnectionLimits = {
+  headMs: 10_000,
+  requestMs: 15_000,
+  checkMs: 2_000,
+  idleMs: 10_000,
+  perSource: 128,
+  inTotal: 1_024,
+};
+
+/** The limits as `http.createServer` takes them. */
+export function serverOptionsOf(limits: ConnectionLimits = connectionLimits) {
+  return {
+    headersTimeout: Math.min(limits.headMs, limits.requestMs),
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: limits.checkMs,
+    keepAliveTimeout: limits.idleMs,
+    maxHeaderSize: 16 * 1024,
+  };
+}
+
+/** Bounds the connections of a server. Those of `isProxy` stand for many people and count in total only. */
+export function limitConnections(
+  server: Server,
+  { limits = connectionLimits, isProxy = () => false }: LimitOptions = {},
+): void {
+  const open = new Map<string, number>();
+  server.maxConnections = limits.inTotal;
+  server.on('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? '';
+    if (isProxy(address)) return;
+    const source = sourceOf(address);
+    const count = (open.get(source) ?? 0) + 1;
+    if (count > limits.perSource) return void socket.destroy();
+    open.set(source, count);
+    socket.once('close', () => {
+      const left = (open.get(source) ?? 1) - 1;
+      if (left === 0) open.delete(source);
+      else open.set(source, left);
+    });
+  });
+}
+
+type LimitOptions = {
+  readonly limits?: ConnectionLimits;
+  readonly isProxy?: (address: string) => boolean;
+};

@@ -1,0 +1,142 @@
+/**
+ * Which browsers are signed in. The row in the store decides, at each request and, for open sockets, twice a
+ * second, so that an end holds in every process and after every restart. A cookie is a random secret; the
+ * store has its hash, keyed with the access token, so that a new token ends every sign-in.
+ */
+import { createHmac, randomBytes } from 'node:crypto';
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import { newRowId } from '#contracts/row-id.ts';
+import type { Store } from '../store/command.ts';
+import {
+  endSignIns,
+  findSignIn,
+  maxSignIns,
+  openSignIn,
+  readSignIns,
+  type SignIn,
+  touchSignIn,
+} from '../store/sign-ins/sign-ins.ts';
+import { describeBrowser } from './describe-browser.ts';
+import { withinPatience } from './within-patience.ts';
+
+export type SignInStore = Pick<Store, 'read' | 'write' | 'writeAlong'>;
+
+export interface SignIns {
+  /** The value of a new browser's cookie. Throws what the store throws. */
+  open(userAgent: string | undefined): Promise<{ readonly value: string; readonly maxAgeS: number }>;
+  find(cookie: string): Promise<FoundSignIn>;
+  /** The one seen last first. Throws what the store throws. */
+  list(): Promise<readonly SignIn[]>;
+  /**
+   * Ends one sign-in, or all but one, and says how many there were. When the store can't be written, the one
+   * that was named is ended in this process, its end is stored as soon as that works, and this throws.
+   */
+  end(which: { readonly id: string } | { readonly allBut?: string }): Promise<number>;
+  /** Looks which of the sign-ins in use have ended elsewhere. */
+  look(): Promise<void>;
+}
+
+export type FoundSignIn =
+  | { readonly kind: 'found'; readonly id: string }
+  | { readonly kind: 'nobody' }
+  /** The store can't be read, and this process doesn't know the cookie. */
+  | { readonly kind: 'unknown' };
+
+export type SignInsDeps = {
+  readonly token: string;
+  readonly store: SignInStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The sign-ins of the open sockets. */
+  inUse(): Iterable<string>;
+  /** Called for each that has ended, here or elsewhere. */
+  onEnd(id: string): void;
+};
+
+const lifetimeMs = 30 * 24 * 60 * 60 * 1000;
+const secretBytes = 32;
+/** How stale "last seen" may be. */
+const touchMs = 60_000;
+/** How long a request waits for the database before this process decides by what it knows. */
+const patienceMs = 2_000;
+
+/** Names an access token without telling anything of it. */
+export function issuerOf(token: string): string {
+  return createHmac('sha256', token).update('parley sign-in issuer v1').digest('base64url').slice(0, 22);
+}
+
+export function createSignIns(deps: SignInsDeps): SignIns {
+  const { store, clock, log, onEnd } = deps;
+  const issuer = issuerOf(deps.token);
+  const key = createHmac('sha256', deps.token).update('parley sign-in key v1').digest();
+  const hashOf = (secret: string) => createHmac('sha256', key).update(secret).digest('base64url');
+  /** Found a moment ago, by hash: who is signed in stays so while the store is away. */
+  const known = new Map<string, SignIn>();
+  /** Ended here, which the store doesn't know yet. */
+  const ending = new Set<string>();
+
+  const forget = (id: string) => {
+    for (const [hash, signIn] of known) if (signIn.id === id) known.delete(hash);
+    onEnd(id);
+  };
+  const remember = (hash: string, signIn: SignIn) => {
+    known.delete(hash);
+    const oldest = known.keys().next();
+    if (known.size >= maxSignIns && !oldest.done) known.delete(oldest.value);
+    known.set(hash, signIn);
+    const at = clock.now();
+    if (at - signIn.lastSeenAt >= touchMs) store.writeAlong(touchSignIn, { id: signIn.id, at });
+  };
+  const judge = (signIn: SignIn | undefined): FoundSignIn =>
+    signIn === undefined || ending.has(signIn.id) || signIn.expiresAt <= clock.now()
+      ? { kind: 'nobody' }
+      : { kind: 'found', id: signIn.id };
+  const list = () => store.read(readSignIns, { issuer, at: clock.now() });
+
+  return {
+    list,
+    open: async (userAgent) => {
+      const value = randomBytes(secretBytes).toString('base64url');
+      const at = clock.now();
+      await store.write(openSignIn, {
+        ...{ id: newRowId(), secretHash: hashOf(value), issuer, at },
+        ...{ browser: describeBrowser(userAgent), expiresAt: at + lifetimeMs },
+      });
+      return { value, maxAgeS: lifetimeMs / 1000 };
+    },
+    find: async (cookie) => {
+      const secretHash = hashOf(cookie);
+      try {
+        const reading = store.read(findSignIn, { secretHash, at: clock.now() });
+        const signIn = await withinPatience(reading, patienceMs);
+        if (signIn !== undefined) remember(secretHash, signIn);
+        return judge(signIn);
+      } catch (error) {
+        log.debug({ error }, 'sign-in.not-read');
+        const signIn = known.get(secretHash);
+        return signIn === undefined ? { kind: 'unknown' } : judge(signIn);
+      }
+    },
+    end: async (which) => {
+      if ('id' in which) {
+        ending.add(which.id);
+        forget(which.id);
+      }
+      const ended = await store.write(endSignIns, { issuer, ...which });
+      for (const id of ended) forget(id);
+      if ('id' in which) ending.delete(which.id);
+      return ended.length;
+    },
+    look: async () => {
+      for (const id of ending) {
+        await store.write(endSignIns, { issuer, id });
+        ending.delete(id);
+      }
+      const used = new Set([...deps.inUse(), ...[...known.values()].map(({ id }) => id)]);
+      if (used.size === 0) return;
+      const living = new Set((await list()).map(({ id }) => id));
+      for (const id of used) if (!living.has(id)) forget(id);
+    },
+  };
+}

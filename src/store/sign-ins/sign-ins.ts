@@ -1,0 +1,89 @@
+/**
+ * The browsers that are signed in, a row each. A browser without a row is signed out, in every process and
+ * after every restart. Times are the server's, handed in: it alone knows when a cookie was made.
+ */
+import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
+import { insertNewRow } from '../insert-row.ts';
+
+export type SignIn = {
+  readonly id: string;
+  /** What the browser calls itself, as text that can be shown. */
+  readonly browser: string;
+  readonly createdAt: number;
+  readonly lastSeenAt: number;
+  readonly expiresAt: number;
+};
+
+/** Those of one access token; another token's sign-ins are nobody's. */
+type OfIssuer = { readonly issuer: string; readonly at: number };
+
+/** Most sign-ins of one access token; the one seen longest ago gives way. */
+export const maxSignIns = 100;
+
+/** Stores a sign-in, sweeps the expired ones, and keeps to the limit. Safe to repeat: one row per secret. */
+export const openSignIn: StoreCommand<
+  OfIssuer & Omit<SignIn, 'createdAt' | 'lastSeenAt'> & { readonly secretHash: string },
+  void
+> = {
+  name: 'openSignIn',
+  run: async (tx, { at, ...row }) => {
+    await tx.db.deleteFrom('signIns').where('expiresAt', '<=', at).execute();
+    await insertNewRow(tx, 'signIns', { ...row, createdAt: at, lastSeenAt: at });
+    const kept = tx.db
+      .selectFrom('signIns')
+      .select('id')
+      .where('issuer', '=', row.issuer)
+      .orderBy('lastSeenAt', 'desc')
+      .orderBy('createdAt', 'desc')
+      .orderBy('id', 'desc')
+      .limit(maxSignIns);
+    await tx.db.deleteFrom('signIns').where('issuer', '=', row.issuer).where('id', 'not in', kept).execute();
+  },
+};
+
+/** Removes one sign-in, or all but one. The ids of those that ended. Repeating it changes nothing. */
+export const endSignIns: StoreCommand<
+  { readonly issuer: string } & ({ readonly id: string } | { readonly allBut?: string }),
+  readonly string[]
+> = {
+  name: 'endSignIns',
+  run: async (tx, input) => {
+    const ended = tx.db.deleteFrom('signIns').where('issuer', '=', input.issuer).returning('id');
+    const rows = await ('id' in input
+      ? ended.where('id', '=', input.id)
+      : ended.where('id', '<>', input.allBut ?? '')
+    ).execute();
+    return rows.map(({ id }) => id);
+  },
+};
+
+/** Notes that a browser was here. For freshness only. */
+export const touchSignIn: StoreCommand<{ readonly id: string; readonly at: number }, void> = {
+  name: 'touchSignIn',
+  run: async (tx, { id, at }) => {
+    await tx.db.updateTable('signIns').set({ lastSeenAt: at }).where('id', '=', id).execute();
+  },
+};
+
+/** The living sign-in whose cookie has this hash. */
+export const findSignIn: StoreQuery<
+  { readonly secretHash: string; readonly at: number },
+  SignIn | undefined
+> = {
+  query: 'findSignIn',
+  run: (tx, { secretHash, at }) => living(tx, at).where('secretHash', '=', secretHash).executeTakeFirst(),
+};
+
+/** All that live, the one seen last first. */
+export const readSignIns: StoreQuery<OfIssuer, readonly SignIn[]> = {
+  query: 'readSignIns',
+  run: (tx, { issuer, at }) =>
+    living(tx, at).where('issuer', '=', issuer).orderBy('lastSeenAt', 'desc').limit(maxSignIns).execute(),
+};
+
+function living(tx: Tx, at: number) {
+  return tx.db
+    .selectFrom('signIns')
+    .select(['id', 'browser', 'createdAt', 'lastSeenAt', 'expiresAt'])
+    .where('expiresAt', '>', at);
+}

@@ -1,0 +1,37 @@
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { createLineStream } from '../../../channels/terminal/line-stream.ts';
+
+async function aStream(lineMs: number) {
+  const lines: string[] = [];
+  const server = createServer((socket) =>
+    createLineStream(socket, lineMs).onLine((line) => lines.push(line)),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  onTestFinished(() => {
+    socket.destroy();
+    server.close();
+  });
+  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  return { socket, lines, ended };
+}
+
+it('cuts off a line that is begun and dribbles on without an end', async () => {
+  const { socket, lines, ended } = await aStream(100);
+  socket.write('{"type":"whole"}\n{"type":');
+  const dribble = setInterval(() => socket.write(' '), 20);
+  await ended;
+  clearInterval(dribble);
+  expect(lines).toEqual(['{"type":"whole"}']);
+});
+
+it('waits between two lines for as long as the client likes', async () => {
+  const { socket, lines } = await aStream(1);
+  for (const line of ['one', 'two', 'three']) {
+    socket.write(`${line}\n`);
+    while (!lines.includes(line)) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  expect(socket.destroyed).toBe(false);
+});

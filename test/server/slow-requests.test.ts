@@ -1,0 +1,73 @@
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { channelId } from '#contracts/ids.ts';
+import { connectionLimits } from '../../src/server/connection-limits.ts';
+import { aServer, type RunningServer } from './a-server.ts';
+
+const upgrade =
+  'GET /channels/post/chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-version: 13\r\n';
+const sentHalf: readonly (readonly [what: string, sent: string])[] = [
+  ['nothing at all', ''],
+  ['a line without its end', 'GET /healthz HT'],
+  ['a head without its end', 'GET /healthz HTTP/1.1\r\nhost: x\r\nx-a: b'],
+  ['an upgrade without its end', upgrade],
+  [
+    'a sign-in without its body',
+    'POST /api/sign-in HTTP/1.1\r\nhost: HOST\r\norigin: http://HOST\r\nx-parley: 1\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"to',
+  ],
+  [
+    'a webhook whose chunks never end',
+    'POST /channels/post/webhook/x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n',
+  ],
+];
+
+describe('a request that is only half sent', () => {
+  let running: RunningServer;
+  beforeAll(async () => {
+    const limits = {
+      ...connectionLimits,
+      headMs: 200,
+      requestMs: 300,
+      checkMs: 50,
+      idleMs: 200,
+      perSource: 12,
+    };
+    running = await aServer({ limits });
+    const routes = running.server.routesFor(channelId('post'));
+    routes.webhook('webhook', async () => ({ status: 201 }));
+    routes.socket('chat', () => undefined);
+  });
+  afterAll(() => running.server.close());
+
+  it.each(sentHalf)('is cut: %s', async (_what, sent) => {
+    const { socket, ended } = open(sent);
+    // One byte now and then, as a slow attacker sends them, buys no time.
+    const dribble = setInterval(() => socket.write(sent === '' ? '' : 'a'), 40);
+    // That it ends at all is what counts: nothing was left that would end it later.
+    await ended;
+    clearInterval(dribble);
+  });
+
+  it('takes no place from others: an address has so many connections and no more', async () => {
+    const held = Array.from({ length: 12 }, () => open('GET /healthz HTTP/1.1\r\nhost: HOST\r\n'));
+    await Promise.all(held.map(({ connected }) => connected));
+    const more = open('GET /healthz HTTP/1.1\r\nhost: HOST\r\n\r\n');
+    expect(await more.ended).toBe('');
+    await Promise.all(held.map(({ ended }) => ended));
+    const after = open('GET /healthz HTTP/1.1\r\nhost: HOST\r\nconnection: close\r\n\r\n');
+    expect(await after.ended).toContain('200 OK');
+  });
+
+  function open(text: string) {
+    const socket: Socket = connect(running.port, '127.0.0.1');
+    let heard = '';
+    socket.on('data', (data) => {
+      heard += data.toString();
+    });
+    socket.on('error', () => undefined);
+    socket.write(text.replaceAll('HOST', `127.0.0.1:${running.port}`));
+    const connected = new Promise<void>((resolve) => socket.once('connect', () => resolve()));
+    const ended = new Promise<string>((resolve) => socket.once('close', () => resolve(heard)));
+    return { socket, connected, ended };
+  }
+});
