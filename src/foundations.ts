@@ -54,10 +54,14 @@ export async function openFoundations(ground: Ground): Promise<Foundations> {
   return { redis, store, holder, journal, siblings, publishAddress };
 }
 
-/** When one fails the other is waited for all the same, so that it is closed and not left open. */
+/**
+ * When one fails the other is waited for all the same, so that it is closed and not left open. When both
+ * do, the other one, the database, has the more to say: Redis lies on the same disk.
+ */
 async function openBoth<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<[One, Other]> {
   await Promise.allSettled([one, other]);
-  return Promise.all([one, other]);
+  const opened = await other;
+  return [await one, opened];
 }
 
 async function openRedisFor({ closers, ...ground }: Ground, folderId: string): Promise<RunningRedis> {

@@ -67,6 +67,7 @@ export async function openServer(
   });
   closers.add('http server', server.close);
   const listen = async () => {
+    await base.beforeListen?.();
     const { url } = await server.listen();
     await writeAddress(config.dataDir, url);
     await base.publishAddress(url);
@@ -131,7 +132,7 @@ export async function openChannels(base: Base, { host, gate, server }: ChannelPa
 }
 
 /** The session of the person who sits at a channel of this machine. */
-function laneKeyOf(gate: Gate, route: ReplyRoute, peer: string): string {
+export function laneKeyOf(gate: Gate, route: ReplyRoute, peer: string): string {
   const event = { route, chat: { kind: 'dm' }, sender: { id: peerId(peer) } } as const;
   const { defaultAgent: agent, dmScope, identityLinks } = gate;
   return sessionKeyOf(event, { agent, dmScope, identityLinks });

@@ -45,10 +45,10 @@ process.exitCode = await runCommandLine(process.argv.slice(2), {
   chatSocket: 'channels/terminal/terminal.sock',
   parts: { channels, plugins },
   start: async (role) => {
-    const [{ runStart }, { startGateway }] = await Promise.all([
+    const [{ runStart }, { startPatiently }] = await Promise.all([
       import('./cli/start.ts'),
-      import('./gateway.ts'),
+      import('./start-patiently.ts'),
     ]);
-    return runStart({ channels, plugins, startGateway, ...(role && { role }) });
+    return runStart({ channels, plugins, startGateway: startPatiently, ...(role && { role }) });
   },
 });

@@ -30,6 +30,8 @@ export type StartDeps = {
 /** What the process has to know of a gateway that runs. */
 export interface RunningGateway extends StatusTable {
   signInLink?(): string;
+  /** Resolves once it runs; `waiting` says why it does not yet. */
+  readonly started: Promise<void>;
   readonly settled: Promise<void>;
   readonly broken: Promise<void>;
   stop(): Promise<void>;
@@ -54,6 +56,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     });
     await Promise.race([gateway.settled, stopped]);
     process.stdout.write(renderStatusTable(gateway, gateway.signInLink?.()));
+    if (gateway.waiting() !== undefined) void showWhenStarted(gateway);
     keepCompiledCode();
     void collectWhenIdle();
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
@@ -64,6 +67,12 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
   } finally {
     await logger.close();
   }
+}
+
+/** What could not be shown while it waited: the link to sign in, and the channels. */
+async function showWhenStarted(gateway: RunningGateway): Promise<void> {
+  await gateway.started;
+  process.stdout.write(renderStatusTable(gateway, gateway.signInLink?.()));
 }
 
 /**

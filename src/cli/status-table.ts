@@ -8,11 +8,18 @@ export type StatusTable = {
     readonly id: string;
     readonly state: { readonly kind: string; readonly account?: string; readonly reason?: string };
   }[];
+  /** Why it has not started yet; undefined when it runs. */
+  waiting(): string | undefined;
   readonly plugins: readonly { readonly kind: string; readonly plugin: string; readonly problem?: string }[];
 };
 
 /** What a person sees after `npm start`: where the page is, which channels are on and why, which model answers. */
 export function renderStatusTable(status: StatusTable, signInLink: string | undefined): string {
+  const waiting = status.waiting();
+  if (waiting !== undefined) {
+    const page = status.url === undefined ? '' : `\n\n  page  ${status.url}`;
+    return `\n  ${waiting}${page}\n\n`;
+  }
   const page: readonly (readonly [string, string])[] =
     status.url === undefined || signInLink === undefined
       ? [

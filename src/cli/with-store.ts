@@ -4,6 +4,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
 import type { Store } from '../store/command.ts';
 import { openStore } from '../store/open-store.ts';
+import { readableStore } from '../store/readable-store.ts';
 
 /** Works on the database itself, so it helps whether the gateway runs or not; a running one sees it within a second. */
 export async function withStore<T>(use: (store: Store) => Promise<T>, config = loadConfig()): Promise<T> {
@@ -14,12 +15,22 @@ export async function withStore<T>(use: (store: Store) => Promise<T>, config = l
       `There is no database in ${dataDir} yet: Parley has not run there. Start it, or set PARLEY_DATA_DIR as it was started with.`,
     );
   }
-  const store = await openStore(
-    databaseUrl ? { kind: 'postgres', url: databaseUrl.reveal(), poolSize: 1 } : { kind: 'sqlite', dataDir },
-  );
+  const store = databaseUrl
+    ? await openStore({ kind: 'postgres', url: databaseUrl.reveal(), poolSize: 1 })
+    : await openFile(dataDir);
   try {
     return await use(store);
   } finally {
     await store.close();
+  }
+}
+
+/** On a disk that is full or read-only, what there is can still be read. */
+async function openFile(dataDir: string): Promise<Store> {
+  try {
+    return await openStore({ kind: 'sqlite', dataDir });
+  } catch (error) {
+    if (!(error instanceof ParleyError) || error.retry.kind !== 'later') throw error;
+    return readableStore(dataDir, error) ?? Promise.reject(error);
   }
 }

@@ -58,7 +58,7 @@ async function untilAnswering(connections: RedisConnections): Promise<void> {
     throw new ParleyError(
       'redis_unavailable',
       `Redis is not reachable (${reason}). Start it, correct REDIS_URL, or unset it: Parley then runs one of its own.`,
-      { cause },
+      { cause, retry: { kind: 'later' } },
     );
   }
 }

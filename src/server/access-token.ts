@@ -7,7 +7,7 @@ const tokenBytes = 32;
 /** The owner's token of this data folder, made on the first start; 256 bits, readable by this user only. */
 export async function accessToken(dataDir: string): Promise<string> {
   const path = join(dataDir, 'token');
-  const kept = await readToken(path);
+  const kept = await keptToken(dataDir);
   if (kept !== undefined) return kept;
   const token = randomBytes(tokenBytes).toString('base64url');
   // Whole or not at all: an empty file would be an empty token, and let everybody in.
@@ -18,9 +18,9 @@ export async function accessToken(dataDir: string): Promise<string> {
 }
 
 /** Undefined on the first start, and when what lies there is too short to be a token. */
-async function readToken(path: string): Promise<string | undefined> {
+export async function keptToken(dataDir: string): Promise<string | undefined> {
   try {
-    const token = (await readFile(path, 'utf8')).trim();
+    const token = (await readFile(join(dataDir, 'token'), 'utf8')).trim();
     return token.length >= tokenBytes ? token : undefined;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;

@@ -21,7 +21,8 @@ type ChannelParams = { readonly channel: string; readonly path: string; readonly
 
 const webhookBodyBytes = 1024 * 1024;
 
-export function createChannelRoutes(): ChannelRoutes {
+/** `absentWebhookStatus`: answers a webhook that no channel has asked for, or not yet. */
+export function createChannelRoutes(absentWebhookStatus: 404 | 503 = 404): ChannelRoutes {
   const sockets = new Map<string, SocketHandler>();
   const webhooks = new Map<string, WebhookHandler>();
   const open = new Map<WebSocket, string | undefined>();
@@ -32,7 +33,7 @@ export function createChannelRoutes(): ChannelRoutes {
     }),
     mount: (app) => {
       mountSockets(app, sockets, open);
-      mountWebhooks(app, webhooks);
+      mountWebhooks(app, webhooks, absentWebhookStatus);
     },
     sessionsInUse: () => new Set([...open.values()].filter((session) => session !== undefined)),
     closeSockets: (which, reason) => {
@@ -62,7 +63,11 @@ function mountSockets(
   );
 }
 
-function mountWebhooks(app: FastifyInstance, handlers: ReadonlyMap<string, WebhookHandler>): void {
+function mountWebhooks(
+  app: FastifyInstance,
+  handlers: ReadonlyMap<string, WebhookHandler>,
+  absentStatus: number,
+): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser(
@@ -73,7 +78,7 @@ function mountWebhooks(app: FastifyInstance, handlers: ReadonlyMap<string, Webho
     const options = { config: { access: 'webhook' as const }, bodyLimit: webhookBodyBytes };
     const answer = async (request: FastifyRequest<{ Params: ChannelParams }>) => {
       const handler = handlers.get(routeName(request.params));
-      if (handler === undefined) return { status: 404 };
+      if (handler === undefined) return { status: absentStatus };
       const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
       return handler({ params: request.params['*'] ?? '', headers: request.headers, body });
     };

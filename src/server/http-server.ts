@@ -48,6 +48,8 @@ export type HttpServerDeps = {
   /** Where sign-ins and lockouts are. */
   readonly store: SignInStore;
   readonly limits?: ConnectionLimits;
+  /** Answers a webhook that no channel has asked for. Default: 404. */
+  readonly absentWebhookStatus?: 404 | 503;
   readonly log: Log;
   readonly clock?: Clock;
   readonly pageDir?: string;
@@ -78,7 +80,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   checkToken(deps.token);
   const clock = deps.clock ?? systemClock;
   const codes = createSignInCodes(clock);
-  const routes = createChannelRoutes();
+  const routes = createChannelRoutes(deps.absentWebhookStatus);
   const isProxy = trustedProxies(deps.trustedProxies ?? []);
   const limits = deps.limits ?? connectionLimits;
   const { requestTimeout, keepAliveTimeout, ...http } = serverOptionsOf(limits);

@@ -71,22 +71,13 @@ export function createSignIns(deps: SignInsDeps): SignIns {
   const issuer = issuerOf(deps.token);
   const key = createHmac('sha256', deps.token).update('parley sign-in key v1').digest();
   const hashOf = (secret: string) => createHmac('sha256', key).update(secret).digest('base64url');
-  /** Found a moment ago, by hash: who is signed in stays so while the store is away. */
-  const known = new Map<string, SignIn>();
+  const known = createKnown(deps);
   /** Ended here, which the store doesn't know yet. */
   const ending = new Set<string>();
 
   const forget = (id: string) => {
-    for (const [hash, signIn] of known) if (signIn.id === id) known.delete(hash);
+    known.forget(id);
     onEnd(id);
-  };
-  const remember = (hash: string, signIn: SignIn) => {
-    known.delete(hash);
-    const oldest = known.keys().next();
-    if (known.size >= maxSignIns && !oldest.done) known.delete(oldest.value);
-    known.set(hash, signIn);
-    const at = clock.now();
-    if (at - signIn.lastSeenAt >= touchMs) store.writeAlong(touchSignIn, { id: signIn.id, at });
   };
   const judge = (signIn: SignIn | undefined): FoundSignIn =>
     signIn === undefined || ending.has(signIn.id) || signIn.expiresAt <= clock.now()
@@ -110,7 +101,7 @@ export function createSignIns(deps: SignInsDeps): SignIns {
       try {
         const reading = store.read(findSignIn, { secretHash, at: clock.now() });
         const signIn = await withinPatience(reading, patienceMs);
-        if (signIn !== undefined) remember(secretHash, signIn);
+        if (signIn !== undefined) known.remember(secretHash, signIn);
         return judge(signIn);
       } catch (error) {
         log.debug({ error }, 'sign-in.not-read');
@@ -133,10 +124,30 @@ export function createSignIns(deps: SignInsDeps): SignIns {
         await store.write(endSignIns, { issuer, id });
         ending.delete(id);
       }
-      const used = new Set([...deps.inUse(), ...[...known.values()].map(({ id }) => id)]);
+      const used = new Set([...deps.inUse(), ...known.ids()]);
       if (used.size === 0) return;
       const living = new Set((await list()).map(({ id }) => id));
       for (const id of used) if (!living.has(id)) forget(id);
+    },
+  };
+}
+
+/** Who was found a moment ago, by hash: they stay signed in while the store is away. */
+function createKnown({ store, clock }: Pick<SignInsDeps, 'store' | 'clock'>) {
+  const known = new Map<string, SignIn>();
+  return {
+    get: (hash: string) => known.get(hash),
+    ids: () => [...known.values()].map(({ id }) => id),
+    forget: (id: string) => {
+      for (const [hash, signIn] of known) if (signIn.id === id) known.delete(hash);
+    },
+    remember: (hash: string, signIn: SignIn) => {
+      known.delete(hash);
+      const oldest = known.keys().next();
+      if (known.size >= maxSignIns && !oldest.done) known.delete(oldest.value);
+      known.set(hash, signIn);
+      const at = clock.now();
+      if (at - signIn.lastSeenAt >= touchMs) store.writeAlong(touchSignIn, { id: signIn.id, at });
     },
   };
 }

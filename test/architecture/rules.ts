@@ -12,7 +12,17 @@ const order = [
   ['sessions', 'agent', 'models', 'replies'],
   ['queue', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
   ['server', 'cli'],
-  ['siblings.ts', 'foundations.ts', 'base.ts', 'front.ts', 'gateway.ts', 'main.ts'],
+  [
+    'siblings.ts',
+    'foundations.ts',
+    'base.ts',
+    'obstacle.ts',
+    'front.ts',
+    'waiting-front.ts',
+    'gateway.ts',
+    'start-patiently.ts',
+    'main.ts',
+  ],
 ].flat();
 
 export const importsGoDown: Rule = (tree) =>

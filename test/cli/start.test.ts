@@ -34,7 +34,10 @@ it('says which roles there are', async () => {
 
 it('names no page and no way to sign in where there is none', () => {
   const model = { name: 'm', isDemo: false };
-  const worker = renderStatusTable({ model, channels: () => [], plugins: [] }, undefined);
+  const worker = renderStatusTable(
+    { model, channels: () => [], plugins: [], waiting: () => undefined },
+    undefined,
+  );
   expect(worker).toContain('none: this process works for the others');
   expect(worker).not.toContain('sign in');
 });

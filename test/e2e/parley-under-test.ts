@@ -9,8 +9,8 @@ import { secretsOf } from '../../src/config/secrets-of.ts';
 import { channelId } from '../../src/contracts/ids.ts';
 import type { PluginDefinition } from '../../src/contracts/plugin.ts';
 import type { Probe } from '../../src/contracts/probe.ts';
-import { startGateway } from '../../src/gateway.ts';
 import { createLogger } from '../../src/logging/logger.ts';
+import { startPatiently } from '../../src/start-patiently.ts';
 import { killTree } from './process-tree.ts';
 
 function at(order: string | undefined, act: () => void): Probe {
@@ -37,7 +37,7 @@ const extra =
   process.env.TEST_PLUGIN === undefined
     ? []
     : [((await import(process.env.TEST_PLUGIN)) as { plugin: PluginDefinition }).plugin];
-const gateway = await startGateway({
+const gateway = await startPatiently({
   config,
   log: logger.log,
   version: '0.0.0-test',

@@ -1,11 +1,10 @@
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import BetterSqlite3 from 'better-sqlite3';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Store, StoreCommand } from '../command.ts';
-import { directDatabase } from './direct-database.ts';
-import { errorOf, faultOf } from './fault-of.ts';
+import { errorOf } from './fault-of.ts';
+import { openReader } from './read-only-store.ts';
 import type { WriterAnswer, WriterReport, WriterRequest } from './writer-messages.ts';
 
 type Waiter = { resolve(output: unknown): void; reject(error: unknown): void };
@@ -69,22 +68,6 @@ export async function openSqliteStore(file: string): Promise<Store> {
       await exited;
       reader.close();
     },
-  };
-}
-
-function openReader(file: string): Pick<Store, 'read'> & { close(): void } {
-  const connection = new BetterSqlite3(file, { readonly: true });
-  connection.pragma('cache_size = -4000');
-  const db = directDatabase(connection);
-  return {
-    read: async (query, input) => {
-      try {
-        return await query.run({ db, now: Date.now(), dialect: 'sqlite' }, input);
-      } catch (error) {
-        throw errorOf(faultOf(error, file));
-      }
-    },
-    close: () => void connection.close(),
   };
 }
 

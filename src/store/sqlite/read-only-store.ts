@@ -1,0 +1,34 @@
+import BetterSqlite3 from 'better-sqlite3';
+import type { ParleyError } from '#contracts/errors.ts';
+import type { Store } from '../command.ts';
+import { directDatabase } from './direct-database.ts';
+import { errorOf, faultOf } from './fault-of.ts';
+
+/** A read-only connection to the database file. Throws what SQLite throws when it can't be opened so. */
+export function openReader(file: string): Pick<Store, 'read'> & { close(): void } {
+  const connection = new BetterSqlite3(file, { readonly: true });
+  connection.pragma('cache_size = -4000');
+  const db = directDatabase(connection);
+  return {
+    read: async (query, input) => {
+      try {
+        return await query.run({ db, now: Date.now(), dialect: 'sqlite' }, input);
+      } catch (error) {
+        throw errorOf(faultOf(error, file));
+      }
+    },
+    close: () => void connection.close(),
+  };
+}
+
+/** What can be read of a database that can't be written; every write rejects with `reason`. */
+export function openReadOnlyStore(file: string, reason: ParleyError): Store {
+  const reader = openReader(file);
+  return {
+    read: reader.read,
+    write: () => Promise.reject(reason),
+    writeAlong: () => undefined,
+    broken: Promise.withResolvers<void>().promise,
+    close: async () => reader.close(),
+  };
+}

@@ -1,0 +1,157 @@
+import { execFileSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { runParley } from '../cli/run-parley.ts';
+import { lastUserText } from '../platforms/anthropic/wire.ts';
+import { findBreaches, untilAtRest } from './conservation.ts';
+import { databaseServer, makeDatabase } from './own-database.ts';
+import { makeDoor } from './own-door.ts';
+import { channelShown, pageToken } from './page-state.ts';
+import { canMount, mountSmallDisk, type SmallDisk } from './small-disk.ts';
+import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { until } from './until.ts';
+
+const headers = { authorization: `Bearer ${pageToken}` };
+
+async function readiness(url: string): Promise<{ readonly httpStatus: number; readonly text: string }> {
+  const answer = await fetch(`${url}/readyz`);
+  return { httpStatus: answer.status, text: await answer.text() };
+}
+
+async function untilReady(url: string): Promise<void> {
+  const isReady = async () => (await readiness(url).catch(() => undefined))?.httpStatus === 200;
+  await until(isReady, { what: 'readiness' });
+}
+
+async function problemsAt(url: string): Promise<string> {
+  const status = (await (await fetch(`${url}/api/status`, { headers })).json()) as {
+    problems: readonly { readonly text: string }[];
+  };
+  return status.problems.map(({ text }) => text).join('\n');
+}
+
+/** Takes the room, or the right to write, and gives it back. */
+type Plague = {
+  readonly what: string;
+  readonly says: RegExp;
+  strike(disk: SmallDisk): Promise<void>;
+  lift(disk: SmallDisk): Promise<void>;
+};
+
+function remount(disk: SmallDisk, mode: 'ro' | 'rw'): void {
+  execFileSync('mount', ['-o', `remount,${mode}`, join(disk.dataDir, '..')], { stdio: 'ignore' });
+}
+
+const plagues: readonly Plague[] = [
+  {
+    what: 'a disk that is full to the last byte',
+    says: /on a disk that is full/,
+    strike: (disk) => disk.fill(),
+    lift: (disk) => disk.free(),
+  },
+  {
+    what: 'a file system that is read-only',
+    says: /file system that is read-only/,
+    strike: async (disk) => remount(disk, 'ro'),
+    lift: async (disk) => remount(disk, 'rw'),
+  },
+];
+
+// A disk of its own takes the right to mount one, which an ordinary user does not have.
+describe.skipIf(!canMount())('a start on', () => {
+  test.for(plagues)(
+    '$what says so, shows what it can, and goes on by itself',
+    { timeout: 90_000 },
+    async (plague, { expect, onTestFinished }) => {
+      const disk = await mountSmallDisk(400, onTestFinished);
+      const gateway = await startTelegramGateway({ dataDir: disk.dataDir }, onTestFinished);
+      const { telegram, model, dataDir } = gateway;
+      model.script((body) => ({ text: `You said: ${lastUserText(body)}` }));
+      telegram.userSends({ from: ada, text: 'One.' });
+      await untilSaid(telegram, { chat: ada.id, text: 'You said: One.' });
+      await untilAtRest(dataDir, 1);
+      await gateway.parley().stop();
+
+      await plague.strike(disk);
+      telegram.userSends({ from: ada, text: 'Two.' });
+      const { url } = await gateway.start();
+      expect(await readiness(url)).toMatchObject({
+        httpStatus: 503,
+        text: expect.stringMatching(/data folder|store/),
+      });
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+      expect((await fetch(url)).status).toBe(200);
+      expect(await problemsAt(url)).toMatch(plague.says);
+      const log = await readFile(join(dataDir, 'test.log'), 'utf8');
+      expect(log).toMatch(/start\.waiting/);
+      // What has to be written is refused, and the cursor stays.
+      const form = { ...headers, origin: url, 'content-type': 'application/json', 'x-parley': '1' };
+      const signIn = await fetch(`${url}/api/sign-in`, {
+        method: 'POST',
+        headers: form,
+        body: JSON.stringify({ token: pageToken }),
+      });
+      expect([signIn.status, await signIn.text()]).toEqual([
+        503,
+        expect.stringContaining('please ask again'),
+      ]);
+      expect((await fetch(`${url}/channels/x/webhook/y`, { method: 'POST', body: '{}' })).status).toBe(503);
+      const env = { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: new URL(url).port, PARLEY_TOKEN: pageToken };
+      expect((await runParley(['status'], env)).stdout).toMatch(plague.says);
+      expect((await runParley(['why', 'telegram:1'], env)).stderr).not.toContain('disk');
+      expect((await runParley(['outbox', 'list'], env)).code).toBe(0);
+      expect(said(telegram, ada.id)).toEqual(['You said: One.']);
+      expect(telegram.updates.pending).toHaveLength(1);
+
+      await plague.lift(disk);
+      await untilSaid(telegram, { chat: ada.id, text: 'You said: Two.' });
+      await untilReady(url);
+      await untilAtRest(dataDir, 2);
+      expect(said(telegram, ada.id)).toEqual(['You said: One.', 'You said: Two.']);
+      expect((await channelShown(url, 'telegram')).state).toBe('on');
+      expect(findBreaches(dataDir)).toEqual([]);
+    },
+  );
+
+  test('a full disk with an empty folder makes what it needs once there is room', {
+    timeout: 60_000,
+  }, async ({ expect, onTestFinished }) => {
+    const disk = await mountSmallDisk(400, onTestFinished);
+    await disk.fill();
+    const gateway = await startTelegramGateway({ dataDir: disk.dataDir }, onTestFinished);
+    const { url } = gateway.parley();
+    expect((await readiness(url)).httpStatus).toBe(503);
+    await disk.free();
+    await untilReady(url);
+    gateway.model.script(() => ({ text: 'Hello.' }));
+    gateway.telegram.userSends({ from: ada, text: 'Hi.' });
+    await untilSaid(gateway.telegram, { chat: ada.id, text: 'Hello.' });
+  });
+});
+
+// Without PARLEY_TEST_DATABASE_URL there is no PostgreSQL on this machine.
+test.skipIf(databaseServer === undefined)(
+  'a start while PostgreSQL is away says so and goes on when it is there',
+  { timeout: 60_000 },
+  async ({ expect, onTestFinished }) => {
+    const database = await makeDatabase(onTestFinished);
+    const url = new URL(database.url);
+    const door = await makeDoor({ host: url.hostname, port: Number(url.port) }, onTestFinished);
+    url.port = String(door.port);
+    door.shut();
+    const gateway = await startTelegramGateway({ env: { DATABASE_URL: url.href } }, onTestFinished);
+    const { telegram, model, parley } = gateway;
+    expect(await readiness(parley().url)).toEqual({
+      httpStatus: 503,
+      text: '{"status":"not ready","missing":["store"]}',
+    });
+    expect(await problemsAt(parley().url)).toMatch(/PostgreSQL is not reachable/);
+    model.script(() => ({ text: 'Hello.' }));
+    telegram.userSends({ from: ada, text: 'Hi.' });
+    door.open();
+    await untilSaid(telegram, { chat: ada.id, text: 'Hello.' });
+    await untilReady(parley().url);
+    expect(await database.read('select outcome from inbox')).toEqual([{ outcome: 'answered' }]);
+  },
+);
