@@ -92,6 +92,7 @@ export async function openHealth(base: Base, host: ChannelHost): Promise<{ reado
     token: () => tokenOf(base),
   });
   closers.add('health server', server.close);
+  await base.beforeListen?.();
   const { url } = await server.listen();
   await base.publishAddress(url);
   return { url };

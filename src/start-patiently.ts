@@ -7,7 +7,7 @@ import type { GatewayOptions } from './base.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { configuredModel } from './models/configured-model.ts';
 import { findObstacle, type Obstacle, obstacleIn } from './obstacle.ts';
-import { openWaitingFront, type WaitingFront, wordsFor } from './waiting-front.ts';
+import { openWaitingFront, openWaitingHealth, type WaitingFront, wordsFor } from './waiting-front.ts';
 
 export type PatientGateway = Gateway & {
   /** Why it has not started yet; undefined once it has. */
@@ -61,7 +61,8 @@ async function waitBefore(first: Obstacle, options: GatewayOptions): Promise<Pat
     }
   })();
   return {
-    ...(front.url !== '' && { url: front.url, signInLink: () => gateway?.signInLink?.() ?? '' }),
+    ...(config.role !== 'worker' && { url: front.url, signInLink: () => gateway?.signInLink?.() ?? '' }),
+    healthUrl: front.url,
     channels: () => gateway?.channels() ?? [],
     model: configuredModel(config.model, clock),
     plugins: [],
@@ -82,14 +83,10 @@ type Front = WaitingFront & { reopen(): Promise<void> };
 
 /** The door while nothing runs behind it, which may close for a try and open again at the same place. */
 async function openFront(options: Parameters<typeof openWaitingFront>[0]): Promise<Front> {
-  // A worker has no door.
-  if (options.config.role === 'worker') {
-    const nothing = async () => undefined;
-    return { url: '', letGo: nothing, close: nothing, reopen: nothing };
-  }
-  let open: WaitingFront | undefined = await openWaitingFront(options);
+  const openOne = options.config.role === 'worker' ? openWaitingHealth : openWaitingFront;
+  let open: WaitingFront | undefined = await openOne(options);
   const { url } = open;
-  const config = { ...options.config, port: Number(new URL(url).port || 80) };
+  const config = movedTo(url, options.config);
   const close = async () => {
     const closing = open;
     open = undefined;
@@ -101,7 +98,7 @@ async function openFront(options: Parameters<typeof openWaitingFront>[0]): Promi
     close,
     reopen: async () => {
       await close();
-      open = await openWaitingFront({ ...options, config });
+      open = await openOne({ ...options, config });
     },
   };
 }
@@ -117,7 +114,7 @@ type Trying = {
 /** Tries again and again; undefined when it was stopped first. Throws what waiting does not mend. */
 async function untilStarted(trying: Trying): Promise<Gateway | undefined> {
   const { options, clock, front, signal, onObstacle } = trying;
-  const port = front.url === '' ? options.config.port : Number(new URL(front.url).port || 80);
+  const config = movedTo(front.url, options.config);
   for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
     await clock.wait(waitMs, signal);
     if (signal.aborted) return undefined;
@@ -130,7 +127,7 @@ async function untilStarted(trying: Trying): Promise<Gateway | undefined> {
       await front.letGo();
       return await startGateway({
         ...options,
-        config: { ...options.config, port },
+        config,
         beforeListen: front.close,
       });
     } catch (error) {
@@ -140,4 +137,10 @@ async function untilStarted(trying: Trying): Promise<Gateway | undefined> {
       await front.reopen();
     }
   }
+}
+
+/** The start goes on at the address at which it waited. */
+function movedTo(url: string, config: GatewayOptions['config']): GatewayOptions['config'] {
+  const port = Number(new URL(url).port || 80);
+  return config.role === 'worker' ? { ...config, health: { ...config.health, port } } : { ...config, port };
 }

@@ -18,8 +18,11 @@ import { noLiveEvents } from './queue/live-events.ts';
 import { noticesFor } from './replies/notices.ts';
 import { keptToken } from './server/access-token.ts';
 import { removeAddress, writeAddress } from './server/address-file.ts';
+import type { StatusProblem } from './server/gateway-status.ts';
+import { createHealthServer } from './server/health-server.ts';
 import { createHttpServer, type HttpServer } from './server/http-server.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
+import { readinessOf } from './server/readiness.ts';
 import type { Store } from './store/command.ts';
 import { absentStore, readableStore, releasable } from './store/readable-store.ts';
 
@@ -54,7 +57,7 @@ export async function openWaitingFront(options: Waiting): Promise<WaitingFront> 
   const server = createHttpServer({
     ...{ host: config.host, port: config.port, allowedHosts: config.allowedHosts },
     ...{ trustedProxies: config.trustedProxies, token: await tokenFor(options), store, clock, log },
-    readiness: async () => ({ missing: [options.obstacle().id] }),
+    readiness: readinessFrom(options),
     status: async () => ({
       ...{ version, startedAt, model: { name, isDemo } },
       channels: configuredAccounts(options.channels, config).map(({ line, state }) => ({
@@ -62,7 +65,7 @@ export async function openWaitingFront(options: Waiting): Promise<WaitingFront> 
         state: 'off' as const,
         detail: state.kind === 'off' ? state.reason : 'Parley is waiting to start',
       })),
-      problems: [{ id: options.obstacle().id, text: wordsFor(options.obstacle()) }],
+      problems: [problemOf(options.obstacle())],
     }),
     metrics: createMetrics({ store, clock, isRedisReady: () => false }).metrics,
     notices: { shown: async () => [], dismiss: () => Promise.reject(away) },
@@ -75,6 +78,26 @@ export async function openWaitingFront(options: Waiting): Promise<WaitingFront> 
   await writeAddress(config.dataDir, url).catch(() => undefined);
   closers.add('page address', () => removeAddress(config.dataDir));
   return { url, letGo: store.release, close: closers.close };
+}
+
+/** The door of a worker that waits: what it lacks, and nothing else. */
+export async function openWaitingHealth(options: Waiting): Promise<WaitingFront> {
+  const { config, log, clock } = options;
+  const server = createHealthServer({
+    ...{ port: config.health.port, log, clock, readiness: readinessFrom(options) },
+    metrics: async () => 'parley_store_up 0\n',
+    token: () => tokenFor(options),
+  });
+  const { url } = await server.listen();
+  return { url, letGo: async () => undefined, close: server.close };
+}
+
+function readinessFrom({ obstacle }: Pick<Waiting, 'obstacle'>) {
+  return async () => readinessOf({ needed: [obstacle().id], problems: [problemOf(obstacle())] }, []);
+}
+
+function problemOf(obstacle: Obstacle): StatusProblem {
+  return { id: obstacle.id, text: wordsFor(obstacle) };
 }
 
 /** What its owner reads of a gateway that waits. */

@@ -25,6 +25,7 @@ const pageFiles: readonly (readonly [url: string, name: string, type: string])[]
     'random-id',
     'rich-text',
     'sign-in-view',
+    'sign-ins-view',
     'status-view',
   ].map((name) => [`/page/${name}.js`, `${name}.js`, script] as const),
 ];

@@ -26,12 +26,35 @@ export async function signIn(token) {
   const answer = await post('/api/sign-in', { token }).catch(() => undefined);
   if (answer === undefined) return 'Parley does not answer. Is it running?';
   if (answer.ok) return undefined;
-  if (answer.status === 429) return 'Too many tries. Wait a minute, then try again.';
-  return 'That is not the token.';
+  if (answer.status === 503) return "Parley can't use its database right now. Please try again in a moment.";
+  if (answer.status === 429)
+    return "That isn't the token, and there were too many wrong ones. Please wait a minute.";
+  return "That isn't the token.";
 }
 
 export async function signOut() {
   await post('/api/sign-out', {});
+}
+
+/** Resolves with the browsers that are signed in, the one seen last first. Rejects when that can't be had. */
+export async function fetchSignIns() {
+  const answer = await fetch('/api/sign-ins', { cache: 'no-store' });
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  return (await answer.json()).signIns;
+}
+
+/** Rejects when it didn't work; one that has ended meanwhile is ended already. */
+export async function endSignIn(id) {
+  await change('/api/sign-ins/end', { id });
+}
+
+export async function endOtherSignIns() {
+  await change('/api/sign-ins/end', { others: true });
+}
+
+async function change(path, body) {
+  const answer = await post(path, body);
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
 }
 
 function post(path, body) {

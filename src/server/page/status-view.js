@@ -1,3 +1,4 @@
+import { SignInsView } from '/page/sign-ins-view.js';
 import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
 
@@ -22,6 +23,7 @@ export function StatusView({ status, connection, onSignOut }) {
     <div class="card popover">
       <p class="line"><span class="dot ${connection}"></span>${connectionWords[connection]}</p>
       ${status !== undefined && html`<${Details} status=${status} />`}
+      <${SignInsView} />
       <button class="quiet" onClick=${onSignOut}>Sign out of this browser</button>
     </div>
   </details>`;
