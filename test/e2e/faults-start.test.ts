@@ -66,16 +66,6 @@ const mistakes: readonly Mistake[] = [
     says: /DATABASE_URL.*not a PostgreSQL.*postgres:\/\//,
   },
   {
-    what: 'a PostgreSQL that is not there',
-    env: { DATABASE_URL: 'postgres://me:wH2kd8s0aQ@127.0.0.1:1/parley' },
-    says: /PostgreSQL.*ECONNREFUSED.*DATABASE_URL/,
-  },
-  {
-    what: 'a Redis that is not there',
-    env: { REDIS_URL: 'redis://127.0.0.1:1' },
-    says: /Redis.*ECONNREFUSED.*REDIS_URL/,
-  },
-  {
     what: 'no Redis to start',
     env: { PATH: '/nowhere' },
     says: /redis-server is not installed.*[\s\S]*REDIS_URL/,
@@ -93,7 +83,31 @@ const mistakes: readonly Mistake[] = [
   },
 ];
 
+/** What may be over in a moment is waited for. */
+const absences: readonly Mistake[] = [
+  {
+    what: 'a PostgreSQL that is not there',
+    env: { DATABASE_URL: 'postgres://me:wH2kd8s0aQ@127.0.0.1:1/parley' },
+    says: /can't start yet: PostgreSQL.*ECONNREFUSED.*DATABASE_URL/,
+  },
+  {
+    what: 'a Redis that is not there',
+    env: { REDIS_URL: 'redis://127.0.0.1:1' },
+    says: /can't start yet: Redis.*ECONNREFUSED.*REDIS_URL/,
+  },
+];
+
 describe.concurrent('a start with', () => {
+  test.for(absences)(
+    '$what waits for it, says what to do, and can be stopped',
+    async ({ says, ...attempt }, { expect }) => {
+      const { code, words } = await tryToStart({ ...attempt, until: says });
+      expect(words).toMatch(says);
+      expect(code).toBe(0);
+      expect(words).not.toMatch(/\n\s+at |wH2kd8s0aQ/);
+    },
+  );
+
   test.for(mistakes)('$what ends at once and says what to do', async ({ says, ...attempt }, { expect }) => {
     const { code, words } = await tryToStart(attempt);
     expect(words).toMatch(says);

@@ -8,6 +8,8 @@ export type Attempt = {
   readonly env?: Readonly<Record<string, string>>;
   /** Files to lay into the folder first, by their path. */
   readonly files?: Readonly<Record<string, string>>;
+  /** It is stopped, as by a person, once it has said this. */
+  readonly until?: RegExp;
 };
 
 export type Failure = {
@@ -17,17 +19,20 @@ export type Failure = {
 };
 
 /** Runs `parley start` in a folder of its own, to its end; `code` is null when it had to be killed. */
-export async function tryToStart({ env = {}, files = {} }: Attempt): Promise<Failure> {
+export async function tryToStart({ env = {}, files = {}, until }: Attempt): Promise<Failure> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-start-'));
   try {
     for (const [path, text] of Object.entries(files)) await writeFile(join(folder, path), text);
-    return await run(folder, env);
+    return await run(folder, { env, until });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function run(cwd: string, env: NonNullable<Attempt['env']>): Promise<Failure> {
+async function run(
+  cwd: string,
+  { env, until }: { readonly env: NonNullable<Attempt['env']>; readonly until: RegExp | undefined },
+): Promise<Failure> {
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/parley.mjs'), 'start'], {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -38,6 +43,7 @@ async function run(cwd: string, env: NonNullable<Attempt['env']>): Promise<Failu
     stream.setEncoding('utf8');
     stream.on('data', (text: string) => {
       words += text;
+      if (until?.test(words)) child.kill('SIGTERM');
     });
   }
   const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);

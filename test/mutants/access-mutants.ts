@@ -145,4 +145,56 @@ export const accessMutants: readonly Mutant[] = [
     ],
     test: { file: 'test/inbound/pair-command.test.ts', name: 'alone approves' },
   },
+  {
+    name: 'sign-out kept in memory only',
+    invariant: 'who has signed out stays so over a restart',
+    edits: [
+      {
+        file: 'src/server/sign-ins.ts',
+        find: 'const ended = await store.write(endSignIns, { issuer, ...which });',
+        replace: `const ended = 'id' in which ? [which.id] : await store.write(endSignIns, { issuer, ...which });`,
+      },
+      {
+        file: 'src/server/sign-ins.ts',
+        find: `      if ('id' in which) ending.delete(which.id);\n`,
+        replace: '',
+      },
+    ],
+    test: { file: 'test/server/sign-ins.test.ts', name: 'outlive a restart, and so does a sign-out' },
+  },
+  {
+    name: 'right token refused while its address is locked',
+    invariant: 'wrong tokens never lock out the right one',
+    edits: [
+      {
+        file: 'src/server/attempt-limiter.ts',
+        find: `      if (isRight()) return { kind: 'right' };\n`,
+        replace: '',
+      },
+      {
+        file: 'src/server/attempt-limiter.ts',
+        find: '      if (now - tries.since >= limits.windowMs)',
+        replace: `      if (isRight()) return { kind: 'right' };\n      if (now - tries.since >= limits.windowMs)`,
+      },
+    ],
+    test: {
+      file: 'test/server/attempt-limiter.test.ts',
+      name: 'finds a lockout that another process has begun',
+    },
+  },
+  {
+    name: 'hard link read',
+    invariant: 'a file with a second name is read no more than it is written',
+    edits: [
+      {
+        file: 'plugins/files/descriptor.ts',
+        find: '  checkOneLink(entry.stats, entry.path);\n',
+        replace: '',
+      },
+    ],
+    test: {
+      file: 'test/plugins/files/workspace-paths.test.ts',
+      name: 'neither read nor write a file that has another name',
+    },
+  },
 ];
