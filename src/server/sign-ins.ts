@@ -66,11 +66,15 @@ export function issuerOf(token: string): string {
   return createHmac('sha256', token).update('parley sign-in issuer v1').digest('base64url').slice(0, 22);
 }
 
+function hashUnder(token: string): (secret: string) => string {
+  const key = createHmac('sha256', token).update('parley sign-in key v1').digest();
+  return (secret) => createHmac('sha256', key).update(secret).digest('base64url');
+}
+
 export function createSignIns(deps: SignInsDeps): SignIns {
   const { store, clock, log, onEnd } = deps;
   const issuer = issuerOf(deps.token);
-  const key = createHmac('sha256', deps.token).update('parley sign-in key v1').digest();
-  const hashOf = (secret: string) => createHmac('sha256', key).update(secret).digest('base64url');
+  const hashOf = hashUnder(deps.token);
   const known = createKnown(deps);
   /** Ended here, which the store doesn't know yet. */
   const ending = new Set<string>();
@@ -79,10 +83,10 @@ export function createSignIns(deps: SignInsDeps): SignIns {
     known.forget(id);
     onEnd(id);
   };
-  const judge = (signIn: SignIn | undefined): FoundSignIn =>
-    signIn === undefined || ending.has(signIn.id) || signIn.expiresAt <= clock.now()
-      ? { kind: 'nobody' }
-      : { kind: 'found', id: signIn.id };
+  const judge = (signIn: SignIn | undefined): FoundSignIn => {
+    const isOver = signIn === undefined || ending.has(signIn.id) || signIn.expiresAt <= clock.now();
+    return isOver ? { kind: 'nobody' } : { kind: 'found', id: signIn.id };
+  };
   const list = () => store.read(readSignIns, { issuer, at: clock.now() });
 
   return {
@@ -125,8 +129,7 @@ export function createSignIns(deps: SignInsDeps): SignIns {
         ending.delete(id);
       }
       const used = new Set([...deps.inUse(), ...known.ids()]);
-      if (used.size === 0) return;
-      const living = new Set((await list()).map(({ id }) => id));
+      const living = new Set(used.size === 0 ? [] : (await list()).map(({ id }) => id));
       for (const id of used) if (!living.has(id)) forget(id);
     },
   };
