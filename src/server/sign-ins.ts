@@ -66,13 +66,21 @@ export function issuerOf(token: string): string {
   return createHmac('sha256', token).update('parley sign-in issuer v1').digest('base64url').slice(0, 22);
 }
 
+function listOf({ store, clock }: SignInsDeps, issuer: string): Promise<readonly SignIn[]> {
+  return store.read(readSignIns, { issuer, at: clock.now() });
+}
+
+function isLiving(signIn: SignIn | undefined, now: number): signIn is SignIn {
+  return signIn !== undefined && signIn.expiresAt > now;
+}
+
 function hashUnder(token: string): (secret: string) => string {
   const key = createHmac('sha256', token).update('parley sign-in key v1').digest();
   return (secret) => createHmac('sha256', key).update(secret).digest('base64url');
 }
 
 export function createSignIns(deps: SignInsDeps): SignIns {
-  const { store, clock, log, onEnd } = deps;
+  const { store, clock, log } = deps;
   const issuer = issuerOf(deps.token);
   const hashOf = hashUnder(deps.token);
   const known = createKnown(deps);
@@ -81,16 +89,14 @@ export function createSignIns(deps: SignInsDeps): SignIns {
 
   const forget = (id: string) => {
     known.forget(id);
-    onEnd(id);
+    deps.onEnd(id);
   };
-  const judge = (signIn: SignIn | undefined): FoundSignIn => {
-    const isOver = signIn === undefined || ending.has(signIn.id) || signIn.expiresAt <= clock.now();
-    return isOver ? { kind: 'nobody' } : { kind: 'found', id: signIn.id };
-  };
-  const list = () => store.read(readSignIns, { issuer, at: clock.now() });
-
+  const judge = (signIn: SignIn | undefined): FoundSignIn =>
+    isLiving(signIn, clock.now()) && !ending.has(signIn.id)
+      ? { kind: 'found', id: signIn.id }
+      : { kind: 'nobody' };
   return {
-    list,
+    list: () => listOf(deps, issuer),
     open: async (userAgent) => {
       const value = randomBytes(secretBytes).toString('base64url');
       const at = clock.now();
@@ -109,8 +115,7 @@ export function createSignIns(deps: SignInsDeps): SignIns {
         return judge(signIn);
       } catch (error) {
         log.debug({ error }, 'sign-in.not-read');
-        const signIn = known.get(secretHash);
-        return signIn === undefined ? { kind: 'unknown' } : judge(signIn);
+        return known.get(secretHash) === undefined ? { kind: 'unknown' } : judge(known.get(secretHash));
       }
     },
     end: async (which) => {
@@ -129,7 +134,7 @@ export function createSignIns(deps: SignInsDeps): SignIns {
         ending.delete(id);
       }
       const used = new Set([...deps.inUse(), ...known.ids()]);
-      const living = new Set(used.size === 0 ? [] : (await list()).map(({ id }) => id));
+      const living = new Set(used.size === 0 ? [] : (await listOf(deps, issuer)).map(({ id }) => id));
       for (const id of used) if (!living.has(id)) forget(id);
     },
   };
