@@ -20,30 +20,40 @@ export function chunkFormatted(
   formatted: FormattedText,
   limits: Capabilities['text'],
 ): readonly FormattedText[] {
-  const chunks: FormattedText[] = [];
+  return [...chunksOf(formatted, limits)];
+}
+
+/** The same one after the other: whoever cuts a long text may rest in between. Linear in the text. */
+export function* chunksOf(formatted: FormattedText, limits: Capabilities['text']): Generator<FormattedText> {
   const { text } = formatted;
+  const from = new SpanCursor(formatted);
   let start = 0;
   while (start < text.length) {
-    const cut = findFitting(formatted, start, limits);
-    if (text.slice(start, cut.end).trim() !== '') chunks.push(sliceFormatted(formatted, start, cut.end));
+    from.move(start);
+    const cut = findFitting(from, start, limits);
+    if (text.slice(start, cut.end).trim() !== '') yield from.sliceTo(cut.end);
     start = cut.next;
   }
-  return chunks;
 }
 
 /** Room for one character of two units; less cannot be asked for. */
 const leastLength = 2;
+/** So many shorter pieces are tried by their share before the length is halved. */
+const sharedTries = 4;
 
 /** Where the native form is longer than the text, a shorter piece is tried until it fits. */
-function findFitting(formatted: FormattedText, start: number, limits: Capabilities['text']): Cut {
+function findFitting(from: SpanCursor, start: number, limits: Capabilities['text']): Cut {
   const { maxLength } = limits;
-  const end = formatted.text.length;
-  for (let length = maxLength; ; ) {
-    const cut = end - start <= length ? { end, next: end } : findCut(formatted, start, length);
-    const taken = nativeLength(sliceFormatted(formatted, start, cut.end), limits);
+  const end = from.text.length;
+  let length = maxLength;
+  for (let tried = 0; ; tried += 1) {
+    const cut = end - start <= length ? { end, next: end } : findCut(from, start, length);
+    if (limits.nativeLength === undefined && cut.end - start <= maxLength) return cut;
+    const taken = nativeLength(from.sliceTo(cut.end), limits);
     if (taken <= maxLength || length <= leastLength) return cut;
     const share = Math.floor(((cut.end - start) * maxLength) / taken);
-    length = Math.max(leastLength, Math.min(length - 1, share));
+    const next = tried < sharedTries ? share : Math.min(share, Math.floor(length / 2));
+    length = Math.max(leastLength, Math.min(length - 1, next));
   }
 }
 
@@ -52,62 +62,122 @@ export function nativeLength(formatted: FormattedText, limits: Capabilities['tex
   return limits.nativeLength?.(formatted) ?? formatted.text.length;
 }
 
-/** A part of a text with the spans that lie in it, clipped. Offsets in UTF-16 units. */
-export function sliceFormatted(formatted: FormattedText, start: number, end: number): FormattedText {
-  const spans = formatted.spans.flatMap((span): Span[] => {
-    const from = Math.max(span.start, start);
-    const to = Math.min(span.start + span.length, end);
-    return to > from ? [{ ...span, start: from - start, length: to - from }] : [];
-  });
-  return { text: formatted.text.slice(start, end), spans };
+/** The spans that a piece can have, for pieces that follow one another: each span is passed once. */
+class SpanCursor {
+  readonly text: string;
+  readonly #spans: readonly Span[];
+  /** Began before the start and go on behind it. */
+  #open: readonly Span[] = [];
+  #next = 0;
+  #start = 0;
+
+  constructor({ text, spans }: FormattedText) {
+    this.text = text;
+    const isOrdered = spans.every((span, index) => span.start >= (spans[index - 1]?.start ?? 0));
+    this.#spans = isOrdered ? spans : spans.toSorted((a, b) => a.start - b.start);
+  }
+
+  /** Only forwards. */
+  move(start: number): void {
+    const begun: Span[] = [...this.#open];
+    for (let span = this.#spans[this.#next]; span && span.start < start; span = this.#spans[this.#next]) {
+      begun.push(span);
+      this.#next += 1;
+    }
+    this.#open = begun.filter((span) => span.start + span.length > start);
+    this.#start = start;
+  }
+
+  /** The piece from where the cursor stands, its spans clipped. Offsets in UTF-16 units. */
+  sliceTo(end: number): FormattedText {
+    const start = this.#start;
+    const spans: Span[] = [];
+    for (const span of this.#until(end)) {
+      const from = Math.max(span.start, start);
+      const to = Math.min(span.start + span.length, end);
+      if (to > from) spans.push({ ...span, start: from - start, length: to - from });
+    }
+    return { text: this.text.slice(start, end), spans };
+  }
+
+  /** The code block that a cut would go through. */
+  blockAt(cut: Cut): Span | undefined {
+    for (const span of this.#until(cut.next)) {
+      if (span.kind === 'code-block' && cut.end < span.start + span.length) return span;
+    }
+    return undefined;
+  }
+
+  *#until(end: number): Generator<Span> {
+    yield* this.#open;
+    for (let index = this.#next; index < this.#spans.length; index += 1) {
+      const span = this.#spans[index];
+      if (!span || span.start >= end) return;
+      yield span;
+    }
+  }
 }
 
-function findCut(formatted: FormattedText, start: number, maxLength: number): Cut {
+function findCut(from: SpanCursor, start: number, maxLength: number): Cut {
+  const { text } = from;
   const limit = start + maxLength;
-  const cut = bestCut(formatted.text, start, limit);
-  const block = formatted.spans.find(
-    (span) => span.kind === 'code-block' && span.start < cut.next && cut.end < span.start + span.length,
-  );
+  const cut = bestCut(text, start, limit);
+  const block = from.blockAt(cut);
   if (!block) return cut;
-  const before = formatted.text.slice(start, block.start);
+  const before = text.slice(start, block.start);
   if (before.trim() !== '' && block.length <= maxLength) {
     return { end: start + before.trimEnd().length, next: block.start };
   }
-  return cutInCode(formatted.text, Math.max(start, block.start), start, limit);
+  return cutInCode(text, Math.max(start, block.start), start, limit);
 }
 
+/** Looked for from the limit backwards; a break right behind the limit is a good place too. */
 function bestCut(text: string, start: number, limit: number): Cut {
   const least = start + Math.floor((limit - start) * LEAST_FILL);
-  // One more character is looked at: a break right behind the limit is a good place too.
-  const window = text.slice(start, limit + 1);
-  for (const separator of [
-    /\n[ \t]*\n\s*?(?=[ \t]*\S|$)/g,
-    /\n+/g,
-    /(?<=[.!?…。！？]["'”’)\]*_]{0,3})\s+|(?<=[。！？])/g,
-  ]) {
-    const cut = lastBreak(window, separator, start);
-    if (cut && cut.end >= least) return widen(text, cut);
+  const found: Partial<Record<Break, number>> = {};
+  for (let end = limit; end > start; end -= 1) {
+    const kind = breakAt(text, end);
+    if (kind === undefined) continue;
+    if (kind === 'paragraph' && end >= least) return widen(text, end);
+    if (end >= least) found[kind === 'stop' ? 'sentence' : kind] ??= end;
+    if (kind !== 'stop') found.word ??= end;
+    if (end < least && found.word !== undefined) break;
   }
-  const word = lastBreak(window, /\s+/g, start);
-  return word ? widen(text, word) : hardCut(text, start, limit);
+  const best = found.line ?? found.sentence ?? found.word;
+  return best === undefined ? hardCut(text, start, limit) : widen(text, best);
 }
 
-function lastBreak(window: string, separator: RegExp, offset: number): Cut | undefined {
-  let found: Cut | undefined;
-  for (const match of window.matchAll(separator)) {
-    const end = window.slice(0, match.index).trimEnd().length;
-    if (end > 0 && end < window.length)
-      found = { end: offset + end, next: offset + match.index + match[0].length };
-  }
-  return found;
+/** From the best place to cut at. `stop`: the end of a sentence that no space follows. */
+type Break = 'paragraph' | 'line' | 'sentence' | 'stop' | 'word';
+
+/** What kind of break begins at `end`, in front of its white space. */
+function breakAt(text: string, end: number): Break | undefined {
+  if (isSpace(text, end - 1)) return undefined;
+  if (!isSpace(text, end)) return /[。！？]/.test(text.charAt(end - 1)) ? 'stop' : undefined;
+  const gap = gapAt(text, end);
+  if (/\n[ \t]*\n/.test(gap)) return 'paragraph';
+  if (gap.includes('\n')) return 'line';
+  return /[.!?…。！？]["'”’)\]*_]{0,3}$/.test(text.slice(Math.max(0, end - 4), end)) ? 'sentence' : 'word';
 }
 
-/** Takes all the white space around a cut, but leaves the next line its indentation. */
-function widen(text: string, cut: Cut): Cut {
-  const gap = /^\s*/.exec(text.slice(cut.end))?.[0] ?? '';
+const SPACE = /\s/;
+const GAP = /\s*/y;
+
+function isSpace(text: string, index: number): boolean {
+  return SPACE.test(text.charAt(index));
+}
+
+function gapAt(text: string, index: number): string {
+  GAP.lastIndex = index;
+  return GAP.exec(text)?.[0] ?? '';
+}
+
+/** Takes all the white space behind a cut, but leaves the next line its indentation. */
+function widen(text: string, end: number): Cut {
+  const gap = gapAt(text, end);
   const lastBreakAt = gap.lastIndexOf('\n');
   const taken = lastBreakAt === -1 ? gap.length : lastBreakAt + 1;
-  return { end: cut.end, next: cut.end + taken };
+  return { end, next: end + taken };
 }
 
 /** In code every space counts: only the one line break at the cut is dropped. */

@@ -4,6 +4,7 @@
  * failed or unknown send, or a word to another session never silences an answer.
  */
 import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
+import { contains } from './containment.ts';
 
 /** What one call of a sending tool came to. Receipts are reset after each answer. */
 export type SendReceipt = {
@@ -77,7 +78,8 @@ export function judgeRepeat(
   const sent = confirmedSends(receipts, options.route);
   if (sent.length === 0 || finalText.trim() === '') return { kind: 'new' };
   const texts = sent.map((receipt) => receipt.text);
-  if ([...texts, texts.join('\n')].some((text) => isRepeat(finalText, text))) return { kind: 'repeats' };
+  const said = normalise(finalText);
+  if ([...texts, texts.join('\n')].some((text) => isRepeat(finalText, said, text))) return { kind: 'repeats' };
   const acknowledgements = options.acknowledgements ?? ACKNOWLEDGEMENTS;
   return isAcknowledgement(finalText, acknowledgements) ? { kind: 'acknowledges' } : { kind: 'new' };
 }
@@ -99,15 +101,15 @@ export function withoutSentMedia<Media extends { readonly path: string }>(
   return media.filter((file) => !sent.has(file.path));
 }
 
-function isRepeat(finalText: string, sentText: string): boolean {
+/** `a`: the final text, normalised. */
+function isRepeat(finalText: string, a: string, sentText: string): boolean {
   if (finalText.trim() === sentText.trim()) return true;
-  const a = normalise(finalText);
   const b = normalise(sentText);
   if (a === '' || b === '') return false;
   if (a === b) return true;
   const [shorter, longer] = a.length < b.length ? [a, b] : [b, a];
   return (
-    shorter.length >= SHORTEST_CONTAINED && shorter.length * 2 >= longer.length && longer.includes(shorter)
+    shorter.length >= SHORTEST_CONTAINED && shorter.length * 2 >= longer.length && contains(longer, shorter)
   );
 }
 

@@ -51,7 +51,8 @@ export class FormattedTextWriter {
   finish(): FormattedText {
     const text = this.#text.trimEnd();
     const skipped = text.length - text.trimStart().length;
-    const spans = this.#spans.flatMap((span) => clip(span, skipped, text.length));
+    // An outer span is closed last, and stands before the inner ones that have its range.
+    const spans = this.#spans.toReversed().flatMap((span) => clip(span, skipped, text.length));
     spans.sort((a, b) => a.start - b.start || b.length - a.length);
     return { text: text.trimStart(), spans: cutAroundCode(spans) };
   }
@@ -59,11 +60,11 @@ export class FormattedTextWriter {
   #close({ mark, start }: Open): void {
     const length = this.#text.length - start;
     if (length <= 0) return;
-    if (typeof mark === 'string') this.#spans.unshift({ kind: mark, start, length });
-    else if ('link' in mark) this.#spans.unshift({ kind: 'link', start, length, url: mark.link });
+    if (typeof mark === 'string') this.#spans.push({ kind: mark, start, length });
+    else if ('link' in mark) this.#spans.push({ kind: 'link', start, length, url: mark.link });
     else {
       const language = mark.codeBlock === undefined ? {} : { language: mark.codeBlock };
-      this.#spans.unshift({ kind: 'code-block', start, length, ...language });
+      this.#spans.push({ kind: 'code-block', start, length, ...language });
     }
   }
 }

@@ -51,6 +51,10 @@ type Scan = {
   readonly isFinal: boolean;
   at: number;
   out: string;
+  /** Whether the output ends at a line's start, but for blanks. */
+  isLineBlank: boolean;
+  /** By name of a block: where the tags that open one end → where it is closed. */
+  readonly blocks: Map<string, ReadonlyMap<number, number>>;
   replyTag?: string;
 };
 
@@ -66,7 +70,7 @@ export function stripScaffoldingStreaming(text: string): string {
 
 function strip(source: string, isFinal: boolean): Stripped {
   if (!/[<[]/.test(source)) return { text: source };
-  const scan: Scan = { source, isFinal, at: 0, out: '' };
+  const scan: Scan = { source, isFinal, at: 0, out: '', isLineBlank: true, blocks: new Map() };
   while (scan.at < source.length) {
     if (!step(scan)) break;
   }
@@ -83,9 +87,7 @@ function step(scan: Scan): boolean {
   }
   if (char === '`') return copyCode(scan);
   if (char === '<' || char === '[') return readMarker(scan);
-  const next = nextSpecial(scan.source, scan.at + 1);
-  scan.out += scan.source.slice(scan.at, next);
-  scan.at = next;
+  take(scan, nextSpecial(scan.source, scan.at + 1) - scan.at);
   return true;
 }
 
@@ -150,34 +152,45 @@ function readMarker(scan: Scan): boolean {
 }
 
 function skipBlock(scan: Scan, opening: string, name: string): boolean {
-  const end = endOfBlock(scan.source, scan.at + opening.length, name);
+  const end = endOfBlock(scan, scan.at + opening.length, name);
   if (end !== undefined) {
-    const isAtLineStart = /(?:^|\n)[ \t]*$/.test(scan.out);
     const gap = /^\s*/.exec(scan.source.slice(end))?.[0] ?? '';
     // The gap may go on growing, and with it what is skipped.
     if (!scan.isFinal && end + gap.length === scan.source.length) return false;
-    scan.at = isAtLineStart ? end + gap.length : end;
+    scan.at = scan.isLineBlank ? end + gap.length : end;
     return true;
   }
   if (!scan.isFinal) return false;
-  const isLineStart = /(?:^|\n)[ \t]*$/.test(scan.out);
-  scan.at = isLineStart ? scan.source.length : scan.at + opening.length;
+  scan.at = scan.isLineBlank ? scan.source.length : scan.at + opening.length;
   return true;
 }
 
 /** Where the block that was opened before `from` is closed, nested ones counted. */
-function endOfBlock(source: string, from: number, name: string): number | undefined {
-  const tags =
-    source.charAt(from - 1) === ']'
-      ? new RegExp(`\\[(/?)${name}\\]`, 'gi')
-      : new RegExp(`<(/?)(?:\\w{1,12}:)?${name}(?:\\s[^<>]{0,200})?>`, 'gi');
-  tags.lastIndex = from;
-  let depth = 1;
-  for (let tag = tags.exec(source); tag; tag = tags.exec(source)) {
-    depth += tag[1] === '/' ? -1 : 1;
-    if (depth === 0) return tag.index + tag[0].length;
+function endOfBlock({ source, blocks }: Scan, from: number, name: string): number | undefined {
+  const kind = `${source.charAt(from - 1)}${name.toLowerCase()}`;
+  const known = blocks.get(kind) ?? pairTags(source, kind);
+  blocks.set(kind, known);
+  return known.get(from);
+}
+
+/** All blocks of a name in one pass: looking for each one's end by itself would read the rest for each. */
+function pairTags(source: string, kind: string): ReadonlyMap<number, number> {
+  const name = kind.slice(1);
+  const tags = kind.startsWith(']')
+    ? new RegExp(`\\[(/?)${name}\\]`, 'gi')
+    : new RegExp(`<(/?)(?:\\w{1,12}:)?${name}(?:\\s[^<>]{0,200})?>`, 'gi');
+  const ends = new Map<number, number>();
+  const open: number[] = [];
+  for (const tag of source.matchAll(tags)) {
+    const end = tag.index + tag[0].length;
+    if (tag[1] !== '/') {
+      open.push(end);
+      continue;
+    }
+    const opened = open.pop();
+    if (opened !== undefined) ends.set(opened, end);
   }
-  return undefined;
+  return ends;
 }
 
 function matchAt(pattern: RegExp, scan: Scan): RegExpExecArray | undefined {
@@ -186,7 +199,10 @@ function matchAt(pattern: RegExp, scan: Scan): RegExpExecArray | undefined {
 }
 
 function take(scan: Scan, length: number): void {
-  scan.out += scan.source.slice(scan.at, scan.at + length);
+  const piece = scan.source.slice(scan.at, scan.at + length);
+  const line = piece.slice(piece.lastIndexOf('\n') + 1);
+  scan.isLineBlank = (scan.isLineBlank || line.length < piece.length) && !/[^ \t]/.test(line);
+  scan.out += piece;
   scan.at += length;
 }
 

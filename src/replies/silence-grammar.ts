@@ -8,8 +8,10 @@ export type SilenceContext = 'chat' | 'heartbeat' | 'announce' | 'agent-reply';
 export type SilenceGrammar = {
   /** A token at the beginning, with what parts it from the rest. */
   readonly head: readonly RegExp[];
-  /** A token at the end. */
-  readonly tail: readonly RegExp[];
+  /** A token at the end of a line with other words. */
+  readonly tail: RegExp;
+  /** A token at the end, if nothing but blanks stands before it on its line. */
+  readonly lineTail: RegExp;
   /** The whole text says the token as JSON, or fenced. */
   readonly whole: readonly RegExp[];
   /** Every text that may still grow into a head or a whole (a superset: holding is safe). */
@@ -30,9 +32,11 @@ const EMPHASIS = '[*_~]{0,3}';
 /** On a line of its own a token may be wrapped in anything a model is known to wrap it in. */
 const WRAP = '[*_~`"\'“”‘’«»()<>\\[\\]]{0,6}';
 const END = '[*_~`"\'“”‘’«»()<>\\[\\].!…]{0,6}';
+/** Between the pieces of a token. Bounded: two runs of it beside each other would be tried in every split. */
+const GAP = '\\s{0,40}';
 /** Scripts that are written without spaces: a token may touch them. Without the full-width colon. */
 const UNSPACED = '\\u2e80-\\u9fff\\uac00-\\ud7af\\uff00-\\uff19\\uff1b-\\uffef';
-const NOT_NAMED = '(?!\\s*[:：])';
+const NOT_NAMED = `(?!${GAP}[:：])`;
 /** What must stand before a token at the end of a line, besides the line's start. */
 const BEFORE_TAIL = `[\\s.!?…)\\]*~${UNSPACED}]`;
 
@@ -49,25 +53,23 @@ export function silenceGrammar(context: SilenceContext): SilenceGrammar {
 
 function grammarOf(tokens: readonly string[]): SilenceGrammar {
   const token = `(?:${tokens.join('|')})`;
-  const json = `\\{\\s*"action"\\s*:\\s*"\\s*${token}\\s*"\\s*\\}`;
+  const json = `\\{${GAP}"action"${GAP}:${GAP}"${GAP}${token}${GAP}"${GAP}\\}`;
   return {
     head: [
       new RegExp(`^${WRAP}${token}${END}[ \\t]*(?:\\n|$)${NOT_NAMED}`, 'i'),
       new RegExp(`^${EMPHASIS}${token}${EMPHASIS}[.!…]{0,3}(?=\\s|$|[${UNSPACED}])${NOT_NAMED}`, 'i'),
     ],
-    tail: [
-      new RegExp(`(?:^|\\n)[ \\t]*${WRAP}${token}${END}:?${END}$`, 'i'),
-      new RegExp(`(?:^|(?<=${BEFORE_TAIL}))${EMPHASIS}${token}${EMPHASIS}$`, 'i'),
-    ],
+    tail: new RegExp(`(?:^|(?<=${BEFORE_TAIL}))${EMPHASIS}${token}${EMPHASIS}$`, 'i'),
+    lineTail: new RegExp(`${WRAP}${token}${END}:?${END}$`, 'i'),
     whole: [
       new RegExp(`^${json}$`, 'i'),
-      new RegExp(`^\`{3,}[\\w-]{0,12}\\s*(?:${json}|${WRAP}${token}${END})\\s*\`{3,}$`, 'i'),
+      new RegExp(`^\`{3,}[\\w-]{0,12}${GAP}(?:${json}|${WRAP}${token}${END})${GAP}\`{3,}$`, 'i'),
     ],
     mayBecomeHead: tokens.flatMap((word) => [
-      new RegExp(`^${WRAP}${prefixOf(word, `${END}\\s*[:：]?${END}\\s*`)}$`, 'i'),
+      new RegExp(`^${WRAP}${prefixOf(word, `${END}${GAP}[:：]?${END}${GAP}`)}$`, 'i'),
       new RegExp(`^${jsonPrefix(word, '')}$`, 'i'),
       new RegExp(
-        `^\`{1,8}[\\w-]{0,12}\\s*(?:${jsonPrefix(word, '[`\\s]*')}|${WRAP}${prefixOf(word, `${END}[\`\\s]*`)})?$`,
+        `^\`{1,8}[\\w-]{0,12}${GAP}(?:${jsonPrefix(word, '[`\\s]{0,40}')}|${WRAP}${prefixOf(word, `${END}[\`\\s]{0,40}`)})?$`,
         'i',
       ),
     ]),
@@ -84,9 +86,9 @@ function prefixOf(word: string, rest: string): string {
 }
 
 function jsonPrefix(word: string, rest: string): string {
-  const value = prefixOf(word, `\\s*(?:"\\s*(?:\\}\\s*(?:${rest}))?)?`);
-  const afterKey = `\\s*(?::\\s*(?:"\\s*${value})?)?`;
-  return `\\{\\s*${prefixOf('"action"', afterKey)}`;
+  const value = prefixOf(word, `${GAP}(?:"${GAP}(?:\\}${GAP}(?:${rest}))?)?`);
+  const afterKey = `${GAP}(?::${GAP}(?:"${GAP}${value})?)?`;
+  return `\\{${GAP}${prefixOf('"action"', afterKey)}`;
 }
 
 function literalChar(char: string): string {

@@ -47,13 +47,32 @@ export function stripHeads(
 
 /** Takes every token off the end of a trimmed text. */
 export function stripTails(text: string, context: SilenceContext): string {
-  const { tail } = silenceGrammar(context);
   let rest = text;
   for (;;) {
-    const match = firstMatch(tail, rest);
-    if (!match) return rest;
-    rest = rest.slice(0, rest.length - match.length).trimEnd();
+    const start = tailStart(rest, context);
+    if (start === undefined) return rest;
+    rest = rest.slice(0, start).trimEnd();
   }
+}
+
+/** No token is this long with all that may hug it: looking at more would read the whole text for each. */
+const LONGEST_TAIL = 64;
+
+/** Where the token at the end of a text begins. */
+function tailStart(text: string, context: SilenceContext): number | undefined {
+  const { tail, lineTail } = silenceGrammar(context);
+  const end = text.slice(-LONGEST_TAIL);
+  const at = lineTail.exec(end)?.index;
+  if (at !== undefined && isLineStart(text, text.length - end.length + at)) return text.length - end.length + at;
+  const found = tail.exec(end);
+  return found?.[0] ? text.length - end.length + found.index : undefined;
+}
+
+/** Whether only blanks stand before `index` on its line. */
+function isLineStart(text: string, index: number): boolean {
+  let before = index;
+  while (before > 0 && ' \t'.includes(text.charAt(before - 1))) before -= 1;
+  return before === 0 || text.charAt(before - 1) === '\n';
 }
 
 export function saysSomething(text: string): boolean {

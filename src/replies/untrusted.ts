@@ -32,7 +32,7 @@ export type GroupContextItem = {
 };
 
 /** A line that looks like one of our labels inside somebody's text. */
-const IMITATED_LABEL = /^(\s*)\[(?=[^\]\n]{0,200}(?:·|\battached\b))/gim;
+const IMITATED_LABEL = /^([^\S\r\n\u2028\u2029]*)\[(?=[^\]\n]{0,200}(?:·|\battached\b))/gim;
 
 /** 122 random bits: nobody can write the end of what encloses his text. */
 export function newBoundary(): Boundary {
