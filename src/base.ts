@@ -3,14 +3,17 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Closers } from '#contracts/closers.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
+import type { Sections } from '#contracts/section.ts';
 import type { Timelines } from './channel-host/timeline.ts';
 import type { Config } from './config/config.ts';
 import type { Foundations } from './foundations.ts';
+import type { LoopWatch } from './logging/loop-watch.ts';
 import type { ConfiguredModel } from './models/configured-model.ts';
 import type { PluginEntry } from './plugin-host/plugin-host.ts';
 import type { LiveEvents } from './queue/live-events.ts';
 import type { Motion } from './queue/motion.ts';
 import type { Notices } from './replies/notices.ts';
+import type { TextShaper } from './replies/text-shaper.ts';
 import type { Metrics } from './server/metrics/metrics.ts';
 
 export type GatewayOptions = {
@@ -36,6 +39,9 @@ export type Base = GatewayOptions &
     readonly probe: Probe;
     readonly closers: Closers;
     readonly live: LiveEvents;
+    readonly loop: LoopWatch;
+    readonly sections: Sections;
+    readonly shaper: TextShaper;
     /** Whether this process takes messages in, with the page and the channels' connections. */
     readonly receives: boolean;
     /** Whether it works lanes. */

@@ -22,6 +22,7 @@ import { nativeCommands } from './inbound/command-table.ts';
 import { createFetcher, type Fetcher } from './inbound/fetcher.ts';
 import type { FreeSpace } from './inbound/free-space.ts';
 import { createGate, type Gate } from './inbound/gate.ts';
+import { createLoopWatch } from './logging/loop-watch.ts';
 import { type ConfiguredModel, configuredModel } from './models/configured-model.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createPost, type Post } from './outbox/post.ts';
@@ -32,7 +33,9 @@ import { createMotion } from './queue/motion.ts';
 import { createReceipts, type Receipts } from './queue/receipts.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
+import { createMarkdownDesk } from './replies/markdown-desk.ts';
 import { noticesFor } from './replies/notices.ts';
+import { createTextShaper } from './replies/text-shaper.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
 import { createAgents } from './runs/agents.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
@@ -67,6 +70,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const closers = createClosers(log);
   try {
     const foundations = await openFoundations({ config, log, clock, closers });
+    const loop = createLoopWatch({ log });
+    closers.add('loop watch', async () => loop.stop());
+    const desk = createMarkdownDesk({ log });
+    closers.add('markdown desk', desk.close);
     const live = openLiveEvents(config, { ...foundations, log });
     closers.add('live events', live.close);
     const model = options.model ?? configuredModel(config.model, clock);
@@ -77,6 +84,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       closers,
       ...foundations,
       live,
+      loop,
+      sections: loop,
+      shaper: createTextShaper({ desk, sections: loop }),
       receives: config.role !== 'worker',
       works: config.role !== 'gateway',
       notices: noticesFor(config.language, config.texts),
@@ -85,12 +95,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       meters: createMetrics({
         store: foundations.store,
         clock,
+        loop,
+        desk,
         isRedisReady: foundations.redis.connections.isReady,
         ...(model.waiting && { modelWaits: model.waiting }),
       }),
       model,
     };
-    return await joinStages(base);
+    const gateway = await joinStages(base);
+    loop.start();
+    return gateway;
   } catch (error) {
     await closers.close();
     throw error;
@@ -287,12 +301,12 @@ async function joinRuns(
   base: Base,
   { host, post, active, wakes, outbox }: RunParts,
 ): Promise<{ readonly plugins: readonly PluginReport[]; readonly workers: LaneWorkers }> {
-  const { config, log, closers, store, redis, motion, timelines, clock } = base;
+  const { config, log, closers, redis, motion, timelines, clock } = base;
   const plugins = createPluginHost({ log, settle: createSettleCall({ ...base, start: motion.start }) });
   closers.add('plugins', plugins.close);
   const capabilitiesFor = (run: { readonly route: ReplyRoute }) =>
     host.find(run.route)?.definition.capabilities;
-  const core = { definition: corePlugin({ store, post, capabilitiesFor }), config: {} };
+  const core = { definition: corePlugin({ ...base, post, capabilitiesFor }), config: {} };
   const reports = await plugins.load([core, ...base.plugins]);
 
   const agents = createAgents(config);

@@ -17,11 +17,10 @@ export type Surroundings = {
 
 /** What a client makes a link of, as in its own parser. */
 const address = /(?:https?|steam):\/\/[^\s<]+[^<.,:;"')\]\s]/g;
-/** An address that goes on to the end, or would if the next characters belonged to it. */
-const openAddress = /(?:https?|steam):\/\/[^\s<]*$/;
+const scheme = /(?:https?|steam):\/\//;
 
 export function escapeText(text: string, around: Surroundings): string {
-  const openAt = around.isFollowed ? text.search(openAddress) : -1;
+  const openAt = around.isFollowed ? openAddressAt(text) : -1;
   let out = '';
   let at = 0;
   for (const { 0: url, index } of text.matchAll(address)) {
@@ -33,6 +32,19 @@ export function escapeText(text: string, around: Surroundings): string {
     at = index + url.length;
   }
   return out + escapeRange(text, { start: at, end: text.length }, around);
+}
+
+/** Where the address begins that goes on to the end, or would if the next characters belonged to it; -1: nowhere. */
+function openAddressAt(text: string): number {
+  const last = /[^\s<]*$/.exec(text.slice(lastBreakIn(text) + 1))?.[0] ?? '';
+  const at = last.search(scheme);
+  return at === -1 ? -1 : text.length - last.length + at;
+}
+
+function lastBreakIn(text: string): number {
+  let index = text.length - 1;
+  while (index >= 0 && !/[\s<]/.test(text.charAt(index))) index -= 1;
+  return index;
 }
 
 /** Undefined when it cannot be a link here; its text then loses the look of one. */
@@ -60,15 +72,36 @@ type Range = { readonly start: number; readonly end: number };
 
 function escapeRange(text: string, { start, end }: Range, around: Surroundings): string {
   let out = '';
+  const line = lineAt(text, start, around);
   for (let index = start; index < end; index += 1) {
     const character = text.charAt(index);
-    out += isMarkup(text, index, around) ? `\\${character}` : character;
+    out += isMarkup(text, index, { ...around, line }) ? `\\${character}` : character;
+    if (character === '\n') line.prefix = 'blank';
+    else line.prefix = prefixWith(line.prefix, character);
   }
   return out;
 }
 
+/** What stands before a place in its line: only white space, a number behind spaces, or anything else. */
+type Line = { prefix: 'blank' | 'spaces-and-number' | 'words' };
+
+/** Where the line began before the text, something stands there. */
+function lineAt(text: string, index: number, { isLineStart }: Surroundings): Line {
+  const begin = text.lastIndexOf('\n', index - 1) + 1;
+  if (begin === 0 && !isLineStart) return { prefix: 'words' };
+  const line: Line = { prefix: 'blank' };
+  for (let at = begin; at < index && line.prefix !== 'words'; at += 1)
+    line.prefix = prefixWith(line.prefix, text.charAt(at));
+  return line;
+}
+
+function prefixWith(prefix: Line['prefix'], character: string): Line['prefix'] {
+  if (prefix === 'blank' && /\s/.test(character)) return 'blank';
+  return prefix !== 'words' && /\d/.test(character) ? 'spaces-and-number' : 'words';
+}
+
 /** Looks at the neighbours: most of these characters are harmless in most places. */
-function isMarkup(text: string, index: number, around: Surroundings): boolean {
+function isMarkup(text: string, index: number, around: Surroundings & { readonly line: Line }): boolean {
   const character = text.charAt(index);
   const before = text.charAt(index - 1);
   const after = text.charAt(index + 1);
@@ -95,20 +128,10 @@ function isMarkup(text: string, index: number, around: Surroundings): boolean {
     case '>':
     case '#':
     case '-':
-      return isBlank(linePrefix(text, index, around));
+      return around.line.prefix === 'blank';
     case '.':
-      return /^ *\d+$/.test(linePrefix(text, index, around) ?? '') && (after === ' ' || after === '');
+      return around.line.prefix === 'spaces-and-number' && (after === ' ' || after === '');
     default:
       return false;
   }
-}
-
-function isBlank(prefix: string | undefined): boolean {
-  return prefix !== undefined && prefix.trim() === '';
-}
-
-/** What stands before `index` in its line; undefined when the line began before the text. */
-function linePrefix(text: string, index: number, { isLineStart }: Surroundings): string | undefined {
-  const begin = text.lastIndexOf('\n', index - 1) + 1;
-  return begin === 0 && !isLineStart ? undefined : text.slice(begin, index);
 }

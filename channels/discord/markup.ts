@@ -18,7 +18,12 @@ const markers: Readonly<Record<Style, string>> = {
 /** Keeps apart what may not touch; it has no width. */
 const separator = '\u200b';
 
-export function toMarkdown({ text, spans }: FormattedText): string {
+/** More are left out, the text is not: each is compared with the others. */
+const mostSpans = 300;
+
+export function toMarkdown(formatted: FormattedText): string {
+  const { text } = formatted;
+  const spans = formatted.spans.slice(0, mostSpans);
   const quotes = spans.filter((span) => span.kind === 'quote').map(rangeOf);
   const segments = segmentsOf(
     text,

@@ -48,11 +48,12 @@ export function readContent(message: Message, guildId: string | undefined, names
 /** As people read it: with names in the place of ids. A command behind a mention of the bot stands first. */
 export function textOf(message: Message, guildId: string | undefined, names: Names): string {
   const { bot } = names;
+  const users = new Map(message.mentions.map((user) => [user.id, user]));
   const called = new RegExp(`^<@!?${bot.id}>\\s*(?=/)`);
   return plainTextOf(message)
     .replace(called, '')
     .replace(/<@!?(\d{1,20})>/g, (whole, id: string) => {
-      const user = message.mentions.find((one) => one.id === id);
+      const user = users.get(id);
       if (id === bot.id) return `@${bot.name}`;
       return user === undefined ? whole : `@${nameOf(user, user.member?.nick)}`;
     })

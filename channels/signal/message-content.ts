@@ -53,15 +53,16 @@ export function textOf({ message, mentions }: Content, names: Names): string {
  * from the right, so that a name does not move the ranges before it.
  */
 function withNames(text: string, mentions: readonly Mention[], names: Names): string {
-  let written = text;
+  const pieces: string[] = [];
   let limit = text.length;
   for (const mention of [...mentions].sort((a, b) => b.start - a.start)) {
     const end = mention.start + mention.length;
     if (end > limit || mention.length === 0) continue;
-    written = `${written.slice(0, mention.start)}@${labelOf(mention, names)}${written.slice(end)}`;
+    pieces.push(text.slice(end, limit), `@${labelOf(mention, names)}`);
     limit = mention.start;
   }
-  return cleanText(written);
+  pieces.push(text.slice(0, limit));
+  return cleanText(pieces.reverse().join(''));
 }
 
 function mentionsBot(mentions: readonly Mention[], bot: Bot): boolean {

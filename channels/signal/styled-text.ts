@@ -32,6 +32,9 @@ const bits: Partial<Record<Span['kind'], number>> = {
   'code-block': 16,
 };
 
+/** More are left out, the text is not: of each, all that it covers is marked. */
+const mostSpans = 300;
+
 export function toStyledText(formatted: FormattedText): StyledText {
   const { text, spans } = inWords(wellFormed(formatted));
   const masks = masksOf(text, spans);
@@ -40,7 +43,7 @@ export function toStyledText(formatted: FormattedText): StyledText {
 }
 
 function wellFormed({ text, spans }: FormattedText): FormattedText {
-  return { text: text.toWellFormed().replaceAll('\u0000', '\ufffd'), spans };
+  return { text: text.toWellFormed().replaceAll('\u0000', '\ufffd'), spans: spans.slice(0, mostSpans) };
 }
 
 type Insertion = { readonly at: number; readonly text: string };
@@ -49,10 +52,7 @@ type Insertion = { readonly at: number; readonly text: string };
 function inWords({ text, spans }: FormattedText): FormattedText {
   const insertions = spans.flatMap((span) => insertionsOf(text, span)).sort((a, b) => a.at - b.at);
   if (insertions.length === 0) return { text, spans };
-  const lengthBefore = (index: number, isStart: boolean) =>
-    insertions
-      .filter(({ at }) => at < index || (isStart && at === index))
-      .reduce((sum, one) => sum + one.text.length, 0);
+  const lengthBefore = lengthsBefore(insertions);
   const moved = spans.map((span): Span => {
     const start = span.start + lengthBefore(span.start, true);
     const end = span.start + span.length + lengthBefore(span.start + span.length, false);
@@ -65,6 +65,23 @@ function inWords({ text, spans }: FormattedText): FormattedText {
     index = at;
   }
   return { text: written + text.slice(index), spans: moved };
+}
+
+/** How much is inserted before an index, or at it when a span begins there. */
+function lengthsBefore(insertions: readonly Insertion[]): (index: number, isStart: boolean) => number {
+  const sums = [0];
+  for (const { text } of insertions) sums.push((sums.at(-1) ?? 0) + text.length);
+  return (index, isStart) => {
+    let low = 0;
+    let high = insertions.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const at = insertions[middle]?.at ?? 0;
+      if (at < index || (isStart && at === index)) low = middle + 1;
+      else high = middle;
+    }
+    return sums[low] ?? 0;
+  };
 }
 
 function insertionsOf(text: string, span: Span): readonly Insertion[] {

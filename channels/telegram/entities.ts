@@ -25,9 +25,12 @@ const rank = { 'code-block': 0, link: 1, code: 2, quote: 3 } as const;
 
 /** More entities than this are dropped by Telegram; the first ones stay. */
 const mostEntities = 100;
+/** More spans than this are not even looked at: each is compared with those before it. */
+const mostSpans = 300;
 
 export function entitiesOf({ text, spans }: FormattedText): Entity[] {
   const ordered = spans
+    .slice(0, mostSpans)
     .flatMap((span) => fit(text, span))
     .sort((a, b) => rankOf(a) - rankOf(b) || a.start - b.start);
   const placed: Span[] = [];

@@ -66,8 +66,11 @@ function textSource({
   return undefined;
 }
 
+/** Telegram marks 100 at most. */
+const mostEntities = 200;
+
 function entitiesOf({ entities, caption_entities: inCaption }: Message): readonly Entity[] {
-  return entities ?? inCaption ?? [];
+  return (entities ?? inCaption ?? []).slice(0, mostEntities);
 }
 
 /** Usernames have at most 32 characters, commands too: a longer mark is neither. */

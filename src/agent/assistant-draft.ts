@@ -3,6 +3,7 @@ import type { AgentMessage, FinishReason, MessagePart, ToolCallData } from '#con
 import type { ModelEvent } from '#contracts/model.ts';
 import { boundCall, maxInputLength, refused } from './call-input.ts';
 import { cleanText } from './clean-text.ts';
+import { UnusedIds } from './unused-id.ts';
 
 /** When the message ended, ms since the epoch, and the model that wrote it. */
 export type FinishStamp = { readonly time: number; readonly model?: string };
@@ -22,7 +23,7 @@ const maxNameLength = 128;
 export class AssistantDraft {
   readonly #id: TranscriptId;
   readonly #createdAt: number;
-  readonly #takenCallIds: Set<string>;
+  readonly #callIds: UnusedIds;
   readonly #parts: MessagePart[] = [];
   /** The provider's id of a call of this message → where its part lies. */
   readonly #callIndex = new Map<string, number>();
@@ -33,7 +34,7 @@ export class AssistantDraft {
   constructor(id: TranscriptId, createdAt: number, takenCallIds: Set<string>) {
     this.#id = id;
     this.#createdAt = createdAt;
-    this.#takenCallIds = takenCallIds;
+    this.#callIds = new UnusedIds(takenCallIds);
   }
 
   /** Nothing has come of it yet. */
@@ -119,8 +120,7 @@ export class AssistantDraft {
     this.#callCount += 1;
     // The first one too many stands for all that follow: they are neither kept nor run.
     if (this.#callCount > maxCalls + 1) return;
-    const id = unusedId(providerId.slice(0, maxNameLength), this.#takenCallIds);
-    this.#takenCallIds.add(id);
+    const id = this.#callIds.take(cleanText(providerId.slice(0, maxNameLength)) || 'call');
     const named = { id, name: cleanText(name.slice(0, maxNameLength)), input: '', finished: false };
     const isOneTooMany = this.#callCount > maxCalls;
     if (!isOneTooMany) this.#callIndex.set(providerId, this.#parts.length);
@@ -140,13 +140,6 @@ export class AssistantDraft {
   #messageOf(parts: readonly MessagePart[]): AgentMessage {
     return { id: this.#id, role: 'assistant', parts, createdAt: this.#createdAt };
   }
-}
-
-function unusedId(wanted: string, taken: ReadonlySet<string>): string {
-  const base = cleanText(wanted) || 'call';
-  let id = base;
-  for (let suffix = 2; taken.has(id); suffix += 1) id = `${base}_${suffix}`;
-  return id;
 }
 
 /** Only whole parts are cleaned: a surrogate pair may arrive split over two deltas. */

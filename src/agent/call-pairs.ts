@@ -6,6 +6,7 @@ import {
   toolCallsOf,
   unknownOutcome,
 } from '#contracts/message.ts';
+import { UnusedIds } from './unused-id.ts';
 
 /** A tool call with its one result, under the id that the request uses for both. */
 export type PairedCall = {
@@ -75,12 +76,6 @@ const maxIdLength = 64;
 
 /** Providers want ids of these letters only, and no id twice in one history. */
 function createWireIds(): (id: string) => string {
-  const taken = new Set<string>();
-  return (id) => {
-    const base = id.slice(0, maxIdLength).replaceAll(/[^\w-]/g, '_') || 'call';
-    let wireId = base;
-    for (let suffix = 2; taken.has(wireId); suffix += 1) wireId = `${base}_${suffix}`;
-    taken.add(wireId);
-    return wireId;
-  };
+  const ids = new UnusedIds(new Set());
+  return (id) => ids.take(id.slice(0, maxIdLength).replaceAll(/[^\w-]/g, '_') || 'call');
 }

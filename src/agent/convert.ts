@@ -120,6 +120,7 @@ function withImagesIn(message: LlmMessage, room: { images: number; length: numbe
 }
 
 function assistantBlocks(message: AgentMessage, calls: readonly PairedCall[]): readonly AssistantBlock[] {
+  const uses = new Map(calls.map((each) => [each.call, each]));
   const blocks = message.parts.flatMap((part): readonly AssistantBlock[] => {
     switch (part.type) {
       case 'text':
@@ -130,7 +131,7 @@ function assistantBlocks(message: AgentMessage, calls: readonly PairedCall[]): r
         return signature === undefined ? [] : [{ type: 'thinking', thinking, signature }];
       }
       case 'tool_call':
-        return calls.filter(({ call }) => call === part.data).map(toolUseOf);
+        return [uses.get(part.data)].flatMap((use) => (use ? [toolUseOf(use)] : []));
       default:
         return [];
     }

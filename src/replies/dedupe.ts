@@ -79,7 +79,8 @@ export function judgeRepeat(
   if (sent.length === 0 || finalText.trim() === '') return { kind: 'new' };
   const texts = sent.map((receipt) => receipt.text);
   const said = normalise(finalText);
-  if ([...texts, texts.join('\n')].some((text) => isRepeat(finalText, said, text))) return { kind: 'repeats' };
+  if ([...texts, texts.join('\n')].some((text) => isRepeat(finalText, said, text)))
+    return { kind: 'repeats' };
   const acknowledgements = options.acknowledgements ?? ACKNOWLEDGEMENTS;
   return isAcknowledgement(finalText, acknowledgements) ? { kind: 'acknowledges' } : { kind: 'new' };
 }

@@ -6,7 +6,7 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import { chunkFormatted, nativeLength } from './chunk.ts';
-import { formatMarkdown } from './markdown.ts';
+import { createGrowingMarkdown } from './growing-markdown.ts';
 import type { SilenceContext } from './silence-grammar.ts';
 import { visibleWhileStreaming } from './stream-guard.ts';
 
@@ -23,31 +23,60 @@ export interface PreviewText {
 const PROGRESS_LINES = 3;
 const PROGRESS_LENGTH = 80;
 const ELLIPSIS = '…';
+/** Beyond this length (UTF-16 units) a text is looked at again when a 32nd part has come to it: linear in all. */
+const LOOKED_AT_ALWAYS = 2_048;
 
 export function createPreviewText(options: {
   readonly context: SilenceContext;
   readonly capabilities: Pick<Capabilities, 'text'>;
 }): PreviewText {
   const { context, capabilities } = options;
-  let written = '';
   let progress: readonly string[] = [];
+  let answer = createAnswerHead(context, capabilities.text);
   return {
-    push(delta) {
-      written += delta;
-    },
+    push: (delta) => answer.push(delta),
     toolStarted(name) {
-      const said = oneLine(visibleWhileStreaming(written, context));
+      const said = oneLine(answer.visible());
       progress = [...progress, said === '' ? `⚙ ${name}` : `⚙ ${name}: ${said}`].slice(-PROGRESS_LINES);
-      written = '';
+      answer = createAnswerHead(context, capabilities.text);
     },
     reset() {
-      written = '';
       progress = [];
+      answer = createAnswerHead(context, capabilities.text);
     },
     now() {
-      const visible = visibleWhileStreaming(written, context);
-      if (visible !== '') return headOf(formatMarkdown(visible), capabilities.text);
+      const head = answer.head();
+      if (head !== undefined) return head;
       return progress.length > 0 ? headOf(plainText(progress.join('\n')), capabilities.text) : undefined;
+    },
+  };
+}
+
+/** The first message of an answer while it is written; undefined while nothing may be shown. */
+function createAnswerHead(context: SilenceContext, limits: Capabilities['text']) {
+  const markdown = createGrowingMarkdown();
+  let written = '';
+  let judgedLength = 0;
+  let isFull = false;
+  let head: FormattedText | undefined;
+  const visible = () => visibleWhileStreaming(written, context);
+  const isWorthALook = () => {
+    const grown = written.length - judgedLength;
+    return !isFull && grown > (judgedLength < LOOKED_AT_ALWAYS ? 0 : judgedLength >> 5);
+  };
+  return {
+    visible,
+    push: (delta: string) => {
+      written += delta;
+    },
+    head: () => {
+      if (!isWorthALook()) return head;
+      judgedLength = written.length;
+      const text = visible();
+      // Twice a message is enough to know how the first one ends.
+      isFull = text.length > 2 * limits.maxLength;
+      if (text !== '') head = headOf(markdown.format(text.slice(0, 2 * limits.maxLength)), limits);
+      return head;
     },
   };
 }

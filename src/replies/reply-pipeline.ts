@@ -3,7 +3,7 @@
  * fallback, shape, threading. Pure. Judged per answer: receipts start anew after each.
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
-import { plainText } from '#contracts/formatted-text.ts';
+import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import { messageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
@@ -70,12 +70,32 @@ type Decided =
   | { readonly kind: 'text'; readonly text: string }
   | Extract<ReplyPlan, { kind: 'silent' | 'suppressed' }>;
 
+/** What is to be said, before it is given a form. */
+export type DecidedReply = { readonly decided: Decided; readonly replyTag: string | undefined };
+
 export function shapeReply(input: ReplyInput): ReplyPlan {
+  const reply = decideReply(input);
+  const { decided } = reply;
+  const texts =
+    decided.kind === 'text' ? chunkFormatted(formatMarkdown(decided.text), input.capabilities.text) : [];
+  return planReply(input, reply, texts);
+}
+
+/** The first half of `shapeReply`: whoever shapes long texts elsewhere does so between the two. */
+export function decideReply(input: ReplyInput): DecidedReply {
   const { text, replyTag } = sanitizeOutbound(input.text);
-  const decided = decideText(text, input);
+  return { decided: decideText(text, input), replyTag };
+}
+
+/** The second half. `texts`: the decided text as messages. */
+export function planReply(
+  input: ReplyInput,
+  { decided, replyTag }: DecidedReply,
+  texts: readonly FormattedText[],
+): ReplyPlan {
   const media = withoutSentMedia(input.media ?? [], input.receipts, input.route);
   const contents = [
-    ...(decided.kind === 'text' ? shapeText(decided.text, input.capabilities).filter(isVisible) : []),
+    ...texts.map((text): OutboundContent => ({ kind: 'text', text })).filter(isVisible),
     ...media.map((file): OutboundContent => ({ kind: 'media', ...file })),
   ];
   if (contents.length > 0) {
@@ -133,11 +153,6 @@ function isVisible(content: OutboundContent): boolean {
 
 function cutLine({ answerCut }: Notices): ReplyPart {
   return { content: { kind: 'text', text: plainText(answerCut) }, isNotice: true };
-}
-
-function shapeText(text: string, capabilities: Pick<Capabilities, 'text'>): readonly OutboundContent[] {
-  const chunks = chunkFormatted(formatMarkdown(text), capabilities.text);
-  return chunks.map((chunk) => ({ kind: 'text', text: chunk }));
 }
 
 /** An explicit reply tag wins over the mode; with mode `off` it counts for the first part. */

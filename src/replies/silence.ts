@@ -63,7 +63,8 @@ function tailStart(text: string, context: SilenceContext): number | undefined {
   const { tail, lineTail } = silenceGrammar(context);
   const end = text.slice(-LONGEST_TAIL);
   const at = lineTail.exec(end)?.index;
-  if (at !== undefined && isLineStart(text, text.length - end.length + at)) return text.length - end.length + at;
+  if (at !== undefined && isLineStart(text, text.length - end.length + at))
+    return text.length - end.length + at;
   const found = tail.exec(end);
   return found?.[0] ? text.length - end.length + found.index : undefined;
 }

@@ -8,6 +8,7 @@ import type { LlmProvider, SystemBlock } from '#contracts/model.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { newRowId } from '#contracts/row-id.ts';
+import type { Sections } from '#contracts/section.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
 import { isCounted } from '../agent/call-pairs.ts';
@@ -18,6 +19,7 @@ import { agentLoopContinue } from '../agent/loop.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
 import type { Notices } from '../replies/notices.ts';
 import { isEmptyAnswer } from '../replies/reply-pipeline.ts';
+import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Store } from '../store/command.ts';
 import type { Effects } from '../store/intake/proposal.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
@@ -44,6 +46,8 @@ export type RunDeps = {
   readonly active: ActiveRuns;
   readonly outbox: Outbox;
   readonly settings: RunSettings;
+  readonly shaper: TextShaper;
+  readonly sections: Sections;
   agent(id: string): { readonly workspace: string; readonly thinkingTokens?: number };
   systemFor(
     run: ToolRun,
@@ -188,7 +192,7 @@ async function openLiveView(
   run: ClaimedRun,
   channel: HostedChannel | undefined,
 ): Promise<LiveView> {
-  const { store, clock, log, probe } = deps;
+  const { store, clock, log, probe, sections } = deps;
   const standing = run.isResumed ? await store.read(readPreview, { runId: run.runId }) : undefined;
   if (!channel) return createBlindView(standing);
   return createLiveView({
@@ -203,6 +207,7 @@ async function openLiveView(
     clock,
     log,
     probe,
+    sections,
   });
 }
 

@@ -7,6 +7,7 @@ import type { ChannelAdapter } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { Sections } from '#contracts/section.ts';
 import { createPreviewText, nextEditAt, type PreviewText } from '../replies/preview.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
 import { createPreviewSurface, type PreviewPlace, type PreviewSurface } from './preview-surface.ts';
@@ -30,6 +31,7 @@ export type LiveViewOptions = PreviewPlace & {
   readonly isPreviewOn: boolean;
   readonly clock: Clock;
   readonly log: Log;
+  readonly sections: Sections;
 };
 
 /** A quick answer needs no preview: the first one waits this long, ms. */
@@ -137,7 +139,7 @@ class RunView implements LiveView {
 
   #show(): void {
     this.#timer = undefined;
-    const text = this.#text.now();
+    const text = this.#options.sections.run('preview', () => this.#text.now());
     if (this.#isSettled || !text || text.text === this.#shown) return;
     this.#shown = text.text;
     this.#lastAt = this.#options.clock.now();

@@ -3,14 +3,18 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 import { type AgentMessage, finishReasonOf, textOf } from '#contracts/message.ts';
 import type { ModelFailure } from '#contracts/model.ts';
 import type { Outcome } from '#contracts/outcome.ts';
+import type { Sections } from '#contracts/section.ts';
 import type { SendReceipt } from '../replies/dedupe.ts';
 import type { Notices } from '../replies/notices.ts';
 import {
+  decideReply,
+  planReply,
+  type ReplyInput,
   type ReplyPlan,
   type ReplyToMode,
   shapeInternalFailure,
-  shapeReply,
 } from '../replies/reply-pipeline.ts';
+import type { TextShaper } from '../replies/text-shaper.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { ReplyPart } from '../store/lanes/commit-answer.ts';
 import type { StopReason } from './active-runs.ts';
@@ -31,9 +35,16 @@ export type Deeds = {
   readonly toolFailure: { readonly tool: string } | undefined;
 };
 
-export function planAnswer(message: AgentMessage, scene: AnswerScene, deeds: Deeds): ReplyPlan {
-  const { run, ...rest } = scene;
-  return shapeReply({
+export type Shaping = { readonly shaper: TextShaper; readonly sections: Sections };
+
+/** Waits only for a text that is too long for the event loop. */
+export async function planAnswer(
+  message: AgentMessage,
+  scene: AnswerScene & Shaping,
+  deeds: Deeds,
+): Promise<ReplyPlan> {
+  const { run, shaper, sections, ...rest } = scene;
+  const input: ReplyInput = {
     ...rest,
     text: textOf(message.parts),
     isCut: finishReasonOf(message.parts) === 'max_tokens',
@@ -42,7 +53,11 @@ export function planAnswer(message: AgentMessage, scene: AnswerScene, deeds: Dee
     chatKind: run.chatKind,
     silenceContext: 'chat',
     ...(deeds.toolFailure && { toolFailure: deeds.toolFailure }),
-  });
+  };
+  const reply = sections.run('judge answer', () => decideReply(input));
+  const { decided } = reply;
+  const texts = decided.kind === 'text' ? await shaper.shape(decided.text, scene.capabilities.text) : [];
+  return planReply(input, reply, texts);
 }
 
 export type EndOutcome = {

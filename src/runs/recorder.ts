@@ -12,6 +12,7 @@ import { type AgentMessage, finishReasonOf, type ToolCallData, toolCallsOf } fro
 import type { ModelEvent, ModelFailure, Usage } from '#contracts/model.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
+import type { Sections } from '#contracts/section.ts';
 import type { Mark } from '../agent/mend-history.ts';
 import { resultMessage } from '../agent/tool-result.ts';
 import { costOf } from '../models/cost.ts';
@@ -19,6 +20,7 @@ import { lookUpPrices } from '../models/prices.ts';
 import { confirmedSends, type SendReceipt } from '../replies/dedupe.ts';
 import type { Notices } from '../replies/notices.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
+import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Store } from '../store/command.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/deliver.ts';
 import type { Effects } from '../store/intake/proposal.ts';
@@ -52,6 +54,8 @@ export type RecorderDeps = {
   readonly notices: Notices;
   readonly capabilities: Capabilities;
   readonly replyToMode: ReplyToMode;
+  readonly shaper: TextShaper;
+  readonly sections: Sections;
   readonly live: LiveView;
   readonly turnLimit: number;
   readonly steerDelivery: 'one-at-a-time' | 'all';
@@ -267,10 +271,10 @@ export class RunRecorder {
   }
 
   async #answer(message: AgentMessage): Promise<void> {
-    const { live, store, probe, start, mayGoOn, claims, outbox } = this.#deps;
+    const { live, store, probe, start, mayGoOn, claims, outbox, shaper, sections } = this.#deps;
     const standing = await live.settle();
     const deeds = { receipts: this.#receipts, toolFailure: this.#toolFailure };
-    const plan = planAnswer(message, this.#scene(), deeds);
+    const plan = await planAnswer(message, { ...this.#scene(), shaper, sections }, deeds);
     const answered = await store.write(commitAnswer, {
       ...this.#steeringAt(),
       message: this.#imageOf(message),

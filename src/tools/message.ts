@@ -3,9 +3,8 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
 import type { Post } from '../outbox/post.ts';
-import { chunkFormatted } from '../replies/chunk.ts';
-import { formatMarkdown } from '../replies/markdown.ts';
 import { sanitizeOutbound } from '../replies/sanitize.ts';
+import type { TextShaper } from '../replies/text-shaper.ts';
 
 const inputSchema = z.object({
   text: z.string().min(1).max(32_000).describe('What to say, in Markdown.'),
@@ -17,6 +16,7 @@ const inputSchema = z.object({
 
 export type MessageToolDeps = {
   readonly post: Post;
+  readonly shaper: TextShaper;
   capabilitiesFor(run: ToolRun): Capabilities | undefined;
 };
 
@@ -40,7 +40,9 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
       }
       const { laneKey, epoch, runId } = { laneKey: run.sessionKey, epoch: run.epoch, runId: run.runId };
       const { replyTo: _, ...route } = run.route;
-      const contents = contentsOf(text, deps.capabilitiesFor(run));
+      const limits = deps.capabilitiesFor(run)?.text ?? { maxLength: 2000 };
+      const texts = await deps.shaper.shape(sanitizeOutbound(text).text, limits);
+      const contents = texts.map((each): OutboundContent => ({ kind: 'text', text: each }));
       if (contents.length === 0) throw new Error('There is nothing to send in this text.');
       const key = `${runId}:tool:${ctx.callId}`;
       const posted = await deps.post.send(
@@ -55,12 +57,4 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
       return { text: says, metadata: { sent, messageIds: posted.receipts } };
     },
   });
-}
-
-function contentsOf(text: string, capabilities: Capabilities | undefined): readonly OutboundContent[] {
-  const formatted = formatMarkdown(sanitizeOutbound(text).text);
-  return chunkFormatted(formatted, capabilities?.text ?? { maxLength: 2000 }).map((chunk) => ({
-    kind: 'text',
-    text: chunk,
-  }));
 }

@@ -1,8 +1,8 @@
 /**
- * Compares the processor time of a text with that of one twice as long. What cannot flicker beside a busy
- * process: only this thread's own processor time counts, of several runs the shortest, a pair is measured
- * in turns, and a verdict of "too steep" must hold at two sizes in four rounds each; a slow moment lengthens
- * one run, a quadratic function every run at every size.
+ * Compares the time of a text with that of one twice as long. Why it does not flicker beside a busy process:
+ * other work only ever lengthens a run, so of several runs the shortest counts, taken in turns with the other
+ * length; one round that is in order is enough, and "too steep" has to hold in every round at each of two
+ * sizes. A slow moment lengthens some runs, a quadratic function every run at every size.
  */
 
 export type Verdict =
@@ -24,9 +24,9 @@ export type Sizes = {
 
 /** Twice the length may take three times as long: twice, and half as much again for caches and collections. */
 const mostGrowth = 3;
-/** Below this a clock tick is a large part of it, ms. */
+/** Below this a collection or a switch of the thread is a large part of it, ms. */
 const leastMs = 3;
-const rounds = 4;
+const rounds = 10;
 
 export function growthOf(growing: Growing, { length }: Sizes): Verdict {
   const first = measure(growing, growing.textOf(length));
@@ -60,10 +60,9 @@ function compare(growing: Growing, length: number): number {
   return longMs / shortMs;
 }
 
-/** Processor time of this thread, ms. */
+/** Ms. */
 function measure({ run }: Growing, text: string): number {
-  const before = process.threadCpuUsage();
+  const startedAt = performance.now();
   run(text);
-  const { user, system } = process.threadCpuUsage(before);
-  return (user + system) / 1000;
+  return performance.now() - startedAt;
 }

@@ -5,6 +5,7 @@ import { systemClock } from '../../src/contracts/clock.ts';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent, SendResult } from '../../src/contracts/outbound.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
+import { noSections } from '../../src/contracts/section.ts';
 import { createLiveView, type LiveViewOptions } from '../../src/runs/live-view.ts';
 import { readParts } from '../../src/store/delivery/post-part.ts';
 import { aRoute } from '../store/builders.ts';
@@ -62,6 +63,7 @@ describe('what a person sees while a run works', () => {
     createLiveView({
       adapter,
       capabilities,
+      sections: noSections,
       chatKind: 'dm',
       isPreviewOn: true,
       route: aRoute(crypto.randomUUID()),

@@ -15,6 +15,7 @@ import { json } from '../../src/store/json.ts';
 import { readHistory } from '../../src/store/transcript/read-transcript.ts';
 import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { shaping } from '../support/free-loop.ts';
 import { type CutStore, cutPower, everyCut } from '../support/power-cut.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { openOwnStore } from './own-store.ts';
@@ -113,6 +114,7 @@ function depsOf(
       },
     },
     active,
+    ...shaping,
     outbox: { policyFor: () => undefined, goOn: async () => undefined },
     settings: {
       limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },

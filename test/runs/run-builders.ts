@@ -8,6 +8,7 @@ import { type ActiveRuns, createActiveRuns } from '../../src/runs/active-runs.ts
 import type { RunDeps } from '../../src/runs/execute-run.ts';
 import type { Store } from '../../src/store/command.ts';
 import type { ScriptedModel } from '../agent/support/scripted-model.ts';
+import { shaping } from '../support/free-loop.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 export function someActiveRuns(store: Store, holder: string): ActiveRuns {
@@ -34,6 +35,7 @@ export function runDeps(
     notices: noticesFor('en'),
     model: { ...createModel({ provider: 'demo' }, { clock: systemClock }), stream: model.stream },
     active,
+    ...shaping,
     outbox: { policyFor: () => undefined, goOn: async () => undefined },
     settings: {
       limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },

@@ -6,6 +6,7 @@ import { createMetrics, type Metrics } from '../../src/server/metrics/metrics.ts
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
+import { freeLoop } from '../support/free-loop.ts';
 
 type Figures = ReadonlyMap<string, number>;
 
@@ -24,7 +25,8 @@ const sumOf = (figures: Figures, name: string) =>
   [...figures].filter(([key]) => key.startsWith(`${name}{`)).reduce((sum, [, value]) => sum + value, 0);
 
 describeEachDatabase('the metrics', (open, { sql }) => {
-  const aMetrics = () => createMetrics({ store: open(), clock: systemClock, isRedisReady: () => true });
+  const aMetrics = () =>
+    createMetrics({ store: open(), clock: systemClock, ...freeLoop, isRedisReady: () => true });
 
   const say = async (count = 1) => {
     const worker = aWorker(open());
@@ -65,7 +67,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
   it('show the calls that wait to ask the model again', async () => {
     const now = systemClock.now();
     const clock = { ...systemClock, now: () => now };
-    const deps = { store: open(), clock, isRedisReady: () => true };
+    const deps = { store: open(), clock, ...freeLoop, isRedisReady: () => true };
     const modelWaits = () => ({ count: 3, since: now - 20_000 });
     const figures = await read(createMetrics({ ...deps, modelWaits }));
     expect(figures.get('parley_model_waiting_calls')).toBe(3);
@@ -119,7 +121,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     // By a clock that stands still no count takes long, and none is shown twice.
     const now = Date.now();
     const clock = { ...systemClock, now: () => now };
-    const metrics = createMetrics({ store: open(), clock, isRedisReady: () => true });
+    const metrics = createMetrics({ store: open(), clock, ...freeLoop, isRedisReady: () => true });
     const before = (await read(metrics)).get('parley_messages_accepted') ?? 0;
     const numbers = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)`;
     const prefix = unique('many');
@@ -142,7 +144,12 @@ describeEachDatabase('the metrics', (open, { sql }) => {
 
 it('say that the database is away instead of showing what it said before', async () => {
   const away = { read: () => Promise.reject(new ParleyError('store_unavailable', 'away')) };
-  const metrics = createMetrics({ store: away as never, clock: systemClock, isRedisReady: () => false });
+  const metrics = createMetrics({
+    store: away as never,
+    clock: systemClock,
+    ...freeLoop,
+    isRedisReady: () => false,
+  });
   const figures = await read(metrics);
   expect([figures.get('parley_store_up'), figures.get('parley_redis_up')]).toEqual([0, 0]);
   expect(
@@ -152,13 +159,23 @@ it('say that the database is away instead of showing what it said before', async
 
 it('do not hide a fault of their own as an outage', async () => {
   const broken = { read: () => Promise.reject(new Error('no such column')) };
-  const metrics = createMetrics({ store: broken as never, clock: systemClock, isRedisReady: () => true });
+  const metrics = createMetrics({
+    store: broken as never,
+    clock: systemClock,
+    ...freeLoop,
+    isRedisReady: () => true,
+  });
   await expect(metrics.metrics()).rejects.toThrow('no such column');
 });
 
 it('count what came to a full lane, from the first request on', async () => {
   const away = { read: () => Promise.reject(new ParleyError('store_unavailable', 'away')) };
-  const metrics = createMetrics({ store: away as never, clock: systemClock, isRedisReady: () => true });
+  const metrics = createMetrics({
+    store: away as never,
+    clock: systemClock,
+    ...freeLoop,
+    isRedisReady: () => true,
+  });
   metrics.overflowed('summarize');
   await metrics.metrics();
   metrics.overflowed('new');
@@ -169,7 +186,12 @@ it('count what came to a full lane, from the first request on', async () => {
 
 it('count deliveries and their latency from the first request on', async () => {
   const away = { read: () => Promise.reject(new ParleyError('store_unavailable', 'away')) };
-  const metrics = createMetrics({ store: away as never, clock: systemClock, isRedisReady: () => true });
+  const metrics = createMetrics({
+    store: away as never,
+    clock: systemClock,
+    ...freeLoop,
+    isRedisReady: () => true,
+  });
   metrics.delivered({ channel: 'test', result: 'sent', ageMs: 70 });
   await metrics.metrics();
   metrics.delivered({ channel: 'test', result: 'sent', ageMs: 70 });
@@ -188,7 +210,7 @@ it('are not even loaded before somebody asks for them', () => {
     await import('./src/server/gateway-health.ts');
     const { createMetrics } = await import('./src/server/metrics/metrics.ts');
     const loaded = () => Object.keys(createRequire(import.meta.url).cache).some((file) => file.includes('prom-client'));
-    const metrics = createMetrics({ store: { read: async () => { throw new (await import('./src/contracts/errors.ts')).ParleyError('store_unavailable', 'away') } }, clock: { now: Date.now }, isRedisReady: () => true });
+    const metrics = createMetrics({ store: { read: async () => { throw new (await import('./src/contracts/errors.ts')).ParleyError('store_unavailable', 'away') } }, clock: { now: Date.now }, loop: { delays: () => ({ p50: 0, p99: 0, max: 0 }), held: () => [] }, desk: { counts: () => ({}) }, isRedisReady: () => true });
     metrics.delivered({ channel: 'test', result: 'sent', ageMs: 1 });
     const before = loaded();
     await metrics.metrics();

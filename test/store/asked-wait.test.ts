@@ -7,6 +7,7 @@ import { dropPart } from '../../src/store/delivery/operate.ts';
 import type { Settled } from '../../src/store/delivery/settle-part.ts';
 import { readOpenNotices } from '../../src/store/notices/tell-owner.ts';
 import { readWhy } from '../../src/store/why/read-why.ts';
+import { freeLoop } from '../support/free-loop.ts';
 import { aLane, aMessage, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -56,7 +57,12 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
   };
 
   const figures = async () => {
-    const metrics = createMetrics({ store: open(), clock: systemClock, isRedisReady: () => true });
+    const metrics = createMetrics({
+      store: open(),
+      clock: systemClock,
+      ...freeLoop,
+      isRedisReady: () => true,
+    });
     const text = await metrics.metrics();
     const of = (name: string) => Number(text.match(new RegExp(`^${name} (.*)$`, 'm'))?.[1]);
     return {
@@ -117,7 +123,12 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
 
   it('counts as answered for now, and is looked at again in each count until it has ended', async () => {
     const { conversationKey, deliver } = await anAnswer();
-    const metrics = createMetrics({ store: open(), clock: systemClock, isRedisReady: () => true });
+    const metrics = createMetrics({
+      store: open(),
+      clock: systemClock,
+      ...freeLoop,
+      isRedisReady: () => true,
+    });
     const failed = async () =>
       Number((await metrics.metrics()).match(/^parley_messages_ended\{outcome="failed"\} (.*)$/m)?.[1]);
     const before = await figures();

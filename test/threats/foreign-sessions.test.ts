@@ -13,6 +13,7 @@ import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { corePlugin } from '../../src/tools/core-tools.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { shaping } from '../support/free-loop.ts';
 import { nothingToSettle } from '../support/nothing-to-settle.ts';
 import { silentLog } from '../support/silent-log.ts';
 
@@ -119,7 +120,7 @@ function toolsOf(
   const post = createPost({ store, clock: systemClock, deliver: () => undefined });
   const factories: ToolFactory[] = [];
   const register = (_name: string, factory: ToolFactory) => void factories.push(factory);
-  const plugin = corePlugin({ store, post, capabilitiesFor: () => undefined });
+  const plugin = corePlugin({ store, post, ...shaping, capabilitiesFor: () => undefined });
   plugin.setup({ log: silentLog, settle: nothingToSettle, tools: { register } }, undefined);
   const toolRun: ToolRun = {
     runId: run.runId as RunId,

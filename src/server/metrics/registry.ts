@@ -3,7 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry as PromRegistry } from 'prom-client';
 import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
+import type { LoopWatch } from '../../logging/loop-watch.ts';
 import type { WaitingCalls } from '../../models/provider-waits.ts';
+import type { MarkdownDesk } from '../../replies/markdown-desk.ts';
 import type { Store } from '../../store/command.ts';
 import { type OpenCounts, readOpenCounts } from '../../store/counts/read-open-counts.ts';
 import { createTallies, type Tally } from './tally.ts';
@@ -11,6 +13,8 @@ import { createTallies, type Tally } from './tally.ts';
 export type MetricsDeps = {
   readonly store: Store;
   readonly clock: Clock;
+  readonly loop: Pick<LoopWatch, 'delays' | 'held'>;
+  readonly desk: Pick<MarkdownDesk, 'counts'>;
   isRedisReady(): boolean;
   /** The calls that wait to ask the model again; absent where none ever does. */
   modelWaits?(): WaitingCalls;
@@ -38,6 +42,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
   const registry = new PromRegistry();
   collectDefaultMetrics({ register: registry });
   const show = { ...messageGauges(registry), ...queueGauges(registry), ...upGauges(registry) };
+  const loop = loopGauges(registry);
   const deliveries = new Histogram({
     name: 'parley_delivery_seconds',
     help: 'From the commit that stored a part to the answer of the platform, for parts that were sent.',
@@ -72,6 +77,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
       showMessages(show, counted);
       showQueue(show, counted);
       showModelWaits(show, deps);
+      showLoop(loop, deps);
       return registry.metrics();
     },
     delivered: ({ channel, result, ageMs }) => {
@@ -207,6 +213,44 @@ function upGauges(registry: PromRegistry) {
     }),
     redisUp: new Gauge({ name: 'parley_redis_up', help: '1 when Redis is connected.', registers }),
   };
+}
+
+function loopGauges(registry: PromRegistry) {
+  const registers = [registry];
+  return {
+    delay: new Gauge({
+      name: 'parley_loop_delay_seconds',
+      help: 'How late the event loop was since the last request; quantile 1 is the latest.',
+      labelNames: ['quantile'],
+      registers,
+    }),
+    held: new Gauge({
+      name: 'parley_loop_held',
+      help: 'How often the event loop was held for more than 50 ms, by what ran, of this process.',
+      labelNames: ['section'],
+      registers,
+    }),
+    texts: new Gauge({
+      name: 'parley_texts_parsed_aside',
+      help: 'Long texts that were parsed in the thread beside the event loop, and those given up and sent plain.',
+      labelNames: ['result'],
+      registers,
+    }),
+  };
+}
+
+function showLoop(
+  { delay, held, texts }: ReturnType<typeof loopGauges>,
+  { loop, desk }: Pick<MetricsDeps, 'loop' | 'desk'>,
+): void {
+  const { p50, p99, max } = loop.delays();
+  delay.set({ quantile: '0.5' }, p50);
+  delay.set({ quantile: '0.99' }, p99);
+  delay.set({ quantile: '1' }, max);
+  for (const [section, times] of loop.held()) held.set({ section }, times);
+  const { parsed, givenUp } = desk.counts();
+  texts.set({ result: 'parsed' }, parsed);
+  texts.set({ result: 'plain' }, givenUp);
 }
 
 type Shown = ReturnType<typeof messageGauges> & ReturnType<typeof queueGauges>;

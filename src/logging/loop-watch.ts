@@ -1,0 +1,119 @@
+/**
+ * Notices when the event loop is held: while it is, nobody is answered, no lease renewed, no socket read.
+ * Sections say by name what ran; a hold that no section explains is `unknown`.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Log } from '#contracts/log.ts';
+import type { Sections } from '#contracts/section.ts';
+
+export interface LoopWatch extends Sections {
+  /** From here on holds count; the loading of the start is not one. */
+  start(): void;
+  /** How late the loop was, since this was asked last. Seconds. */
+  delays(): LoopDelays;
+  /** How often the loop was held, by section, ever. */
+  held(): ReadonlyMap<string, number>;
+  stop(): void;
+}
+
+export type LoopDelays = { readonly p50: number; readonly p99: number; readonly max: number };
+
+/** Nothing may hold the loop for longer, ms. */
+export const longestHoldMs = 50;
+const resolutionMs = 20;
+const lookEveryMs = 1_000;
+/** One line in this time, however often the loop is held, ms. */
+const tellEveryMs = 10_000;
+
+/** `now`: a clock that only goes forward, ms. */
+export function createLoopWatch({
+  log,
+  now = () => performance.now(),
+}: {
+  readonly log: Log;
+  readonly now?: () => number;
+}): LoopWatch {
+  const holds = createHolds({ log, now });
+  const lately = monitorEventLoopDelay({ resolution: resolutionMs });
+  let sinceAsked: DelayMonitor | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const look = () => {
+    holds.look(secondsOf(lately).max * 1000);
+    lately.reset();
+  };
+  return {
+    run: holds.run,
+    held: holds.held,
+    start: () => {
+      lately.enable();
+      timer ??= setInterval(look, lookEveryMs).unref();
+    },
+    delays: () => {
+      const delays = secondsOf(sinceAsked ?? lately);
+      if (sinceAsked) sinceAsked.reset();
+      else {
+        sinceAsked = monitorEventLoopDelay({ resolution: resolutionMs });
+        sinceAsked.enable();
+      }
+      return delays;
+    },
+    stop: () => {
+      clearInterval(timer);
+      lately.disable();
+      sinceAsked?.disable();
+    },
+  };
+}
+
+type DelayMonitor = ReturnType<typeof monitorEventLoopDelay>;
+
+export interface Holds extends Sections {
+  held(): ReadonlyMap<string, number>;
+  /** Judges the time since the last look. `lateMs`: how late the loop was at its latest. */
+  look(lateMs: number): void;
+}
+
+/** The judgement alone, without a timer. */
+export function createHolds({ log, now }: { readonly log: Log; readonly now: () => number }): Holds {
+  const held = new Map<string, number>();
+  let longest = { name: 'unknown', ms: 0 };
+  let toldAt = Number.NEGATIVE_INFINITY;
+  let untold = 0;
+  return {
+    held: () => held,
+    run: (name, work) => {
+      const startedAt = now();
+      try {
+        return work();
+      } finally {
+        const ms = now() - startedAt;
+        if (ms > longest.ms) longest = { name, ms };
+      }
+    },
+    look: (lateMs) => {
+      const { name, ms } = longest;
+      longest = { name: 'unknown', ms: 0 };
+      const holdMs = Math.max(lateMs, ms);
+      if (holdMs <= longestHoldMs) return;
+      // A section that took less than half of it does not explain it.
+      const section = ms * 2 >= holdMs ? name : 'unknown';
+      held.set(section, (held.get(section) ?? 0) + 1);
+      untold += 1;
+      if (now() - toldAt < tellEveryMs) return;
+      log.warn({ section, heldMs: Math.round(holdMs), times: untold }, 'loop.held');
+      toldAt = now();
+      untold = 0;
+    },
+  };
+}
+
+/** The monitor's values are whole intervals, its own pause included. */
+function secondsOf(histogram: DelayMonitor): LoopDelays {
+  if (histogram.count === 0) return { p50: 0, p99: 0, max: 0 };
+  const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - resolutionMs / 1000);
+  return {
+    p50: late(histogram.percentile(50)),
+    p99: late(histogram.percentile(99)),
+    max: late(histogram.max),
+  };
+}

@@ -1,0 +1,205 @@
+/**
+ * Parses Markdown away from the event loop, in one thread that is started at the first text and ends
+ * when it has rested for a while. A text that the parser does not finish in time is told as it was
+ * written: complete, without styles. Never rejects.
+ */
+import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
+import type { Log } from '#contracts/log.ts';
+import { LONGEST_PARSED } from './markdown.ts';
+import type { DeskReport, DeskRequest } from './markdown-messages.ts';
+
+export interface MarkdownDesk {
+  format(markdown: string): Promise<FormattedText>;
+  /** How many texts were parsed here, and how many were given up. */
+  counts(): DeskCounts;
+  /** What is being parsed is told as it was written. */
+  close(): Promise<void>;
+}
+
+export type DeskCounts = { readonly parsed: number; readonly givenUp: number };
+
+export type DeskLimits = {
+  /** How long the parser may take for one text, ms. */
+  readonly parseMs: number;
+  /** How long a text may wait for the parser and be parsed, the start of the thread included, ms. */
+  readonly totalMs: number;
+  /** How many texts may wait. */
+  readonly mostWaiting: number;
+  /** The thread ends when there was nothing to do for this long, ms. */
+  readonly restMs: number;
+};
+
+const usualLimits: DeskLimits = { parseMs: 1_000, totalMs: 5_000, mostWaiting: 32, restMs: 60_000 };
+
+type Job = {
+  readonly request: DeskRequest;
+  readonly deadline: NodeJS.Timeout;
+  resolve(formatted: FormattedText): void;
+};
+type GivenUp = 'too-long' | 'too-many' | 'too-late' | 'parser-too-slow' | 'thread-lost' | 'closed';
+
+export function createMarkdownDesk(deps: {
+  readonly log: Log;
+  readonly limits?: Partial<DeskLimits>;
+}): MarkdownDesk {
+  return new Desk(deps.log, { ...usualLimits, ...deps.limits });
+}
+
+class Desk implements MarkdownDesk {
+  readonly #log: Log;
+  readonly #limits: DeskLimits;
+  readonly #waiting = new Map<number, Job>();
+  #current: Job | undefined;
+  #parsing: NodeJS.Timeout | undefined;
+  #resting: NodeJS.Timeout | undefined;
+  #thread: Worker | undefined;
+  #isReady = false;
+  #isClosed = false;
+  #lastId = 0;
+  #counts = { parsed: 0, givenUp: 0 };
+
+  constructor(log: Log, limits: DeskLimits) {
+    this.#log = log;
+    this.#limits = limits;
+  }
+
+  format(markdown: string): Promise<FormattedText> {
+    const refusal = this.#refusalOf(markdown);
+    if (refusal !== undefined) return Promise.resolve(this.#giveUp(markdown, refusal));
+    const id = ++this.#lastId;
+    return new Promise((resolve) => {
+      const deadline = setTimeout(() => this.#expire(id), this.#limits.totalMs);
+      this.#waiting.set(id, { request: { id, markdown }, deadline, resolve });
+      this.#goOn();
+    });
+  }
+
+  counts(): DeskCounts {
+    return this.#counts;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#resting);
+    for (const job of [this.#current, ...this.#waiting.values()]) if (job) this.#drop(job, 'closed');
+    await this.#endThread();
+  }
+
+  #refusalOf(markdown: string): GivenUp | undefined {
+    if (this.#isClosed) return 'closed';
+    if (markdown.length > LONGEST_PARSED) return 'too-long';
+    return this.#waiting.size >= this.#limits.mostWaiting ? 'too-many' : undefined;
+  }
+
+  #goOn(): void {
+    clearTimeout(this.#resting);
+    if (this.#current || this.#isClosed) return;
+    const [next] = this.#waiting.values();
+    if (!next) {
+      this.#rest();
+      return;
+    }
+    this.#thread ??= this.#openThread();
+    if (!this.#isReady) return;
+    this.#waiting.delete(next.request.id);
+    this.#current = next;
+    this.#parsing = setTimeout(() => this.#cut(next, 'parser-too-slow'), this.#limits.parseMs);
+    this.#thread.ref();
+    this.#thread.postMessage(next.request);
+  }
+
+  #rest(): void {
+    if (!this.#thread) return;
+    this.#thread.unref();
+    this.#resting = setTimeout(() => void this.#endThread(), this.#limits.restMs).unref();
+  }
+
+  #expire(id: number): void {
+    const current = this.#current;
+    if (current?.request.id === id) {
+      this.#cut(current, 'too-late');
+      return;
+    }
+    const job = this.#waiting.get(id);
+    if (!job) return;
+    this.#drop(job, 'too-late');
+    // A thread that has not even begun by now is tried anew.
+    if (!this.#isReady) void this.#endThread();
+    this.#goOn();
+  }
+
+  /** The only way to stop a parser is to end its thread; the next text gets a new one. */
+  #cut(job: Job, reason: GivenUp): void {
+    this.#drop(job, reason);
+    void this.#endThread();
+    this.#goOn();
+  }
+
+  #drop(job: Job, reason: GivenUp): void {
+    this.#finish(job, this.#giveUp(job.request.markdown, reason));
+  }
+
+  #finish(job: Job, formatted: FormattedText): void {
+    clearTimeout(job.deadline);
+    this.#waiting.delete(job.request.id);
+    if (this.#current === job) {
+      clearTimeout(this.#parsing);
+      this.#current = undefined;
+    }
+    job.resolve(formatted);
+  }
+
+  #giveUp(markdown: string, reason: GivenUp): FormattedText {
+    this.#counts = { ...this.#counts, givenUp: this.#counts.givenUp + 1 };
+    this.#log.info({ reason, units: markdown.length }, 'markdown.given-up');
+    return plainText(markdown.trim());
+  }
+
+  #openThread(): Worker {
+    const thread = new Worker(new URL('./markdown-thread.ts', import.meta.url), {
+      env: threadEnvironment(),
+      resourceLimits: { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 256 },
+    });
+    thread.on('message', (report: DeskReport) => {
+      if (thread === this.#thread) this.#hear(report);
+    });
+    const onLost = (error: unknown) => {
+      if (thread !== this.#thread) return;
+      this.#thread = undefined;
+      this.#isReady = false;
+      this.#log.warn({ error }, 'markdown.thread-lost');
+      const job = this.#current ?? this.#waiting.values().next().value;
+      if (job) this.#drop(job, 'thread-lost');
+      this.#goOn();
+    };
+    thread.on('error', onLost);
+    thread.on('exit', onLost);
+    return thread;
+  }
+
+  #hear(report: DeskReport): void {
+    if (report.kind === 'ready') {
+      this.#isReady = true;
+    } else if (this.#current?.request.id === report.id) {
+      this.#counts = { ...this.#counts, parsed: this.#counts.parsed + 1 };
+      this.#finish(this.#current, report.formatted);
+    }
+    this.#goOn();
+  }
+
+  async #endThread(): Promise<void> {
+    const thread = this.#thread;
+    this.#thread = undefined;
+    this.#isReady = false;
+    await thread?.terminate();
+  }
+}
+
+function threadEnvironment(): NodeJS.ProcessEnv {
+  const folder = getCompileCacheDir();
+  // Node.js appends a folder of its own version to the one it is given.
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
+}

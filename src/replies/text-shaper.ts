@@ -1,0 +1,50 @@
+/**
+ * Makes the messages of a text. What the parser reads in a few milliseconds is shaped at once; a longer
+ * text, or one full of signs, is parsed at the desk and cut in slices, so that nobody else waits for it.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Capabilities } from '#contracts/capabilities.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { Sections } from '#contracts/section.ts';
+import { chunkFormatted, chunksOf } from './chunk.ts';
+import { formatMarkdown, isQuickToParse } from './markdown.ts';
+import type { MarkdownDesk } from './markdown-desk.ts';
+
+export interface TextShaper {
+  /** The text in pieces that the network takes. Never throws or rejects; no word is lost. */
+  shape(
+    markdown: string,
+    limits: Capabilities['text'],
+  ): readonly FormattedText[] | Promise<readonly FormattedText[]>;
+}
+
+/** For so long others wait, ms. */
+const sliceMs = 5;
+
+export function createTextShaper(deps: {
+  readonly desk: Pick<MarkdownDesk, 'format'>;
+  readonly sections: Sections;
+}): TextShaper {
+  const { desk, sections } = deps;
+  return {
+    shape: (markdown, limits) =>
+      isQuickToParse(markdown)
+        ? sections.run('shape', () => chunkFormatted(formatMarkdown(markdown), limits))
+        : desk.format(markdown).then((formatted) => cutInSlices(formatted, limits)),
+  };
+}
+
+async function cutInSlices(
+  formatted: FormattedText,
+  limits: Capabilities['text'],
+): Promise<readonly FormattedText[]> {
+  const chunks: FormattedText[] = [];
+  let since = performance.now();
+  for (const chunk of chunksOf(formatted, limits)) {
+    chunks.push(chunk);
+    if (performance.now() - since < sliceMs) continue;
+    await nextTurn();
+    since = performance.now();
+  }
+  return chunks;
+}
