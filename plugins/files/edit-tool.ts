@@ -2,13 +2,21 @@ import { z } from 'zod';
 import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { FilesConfig } from './config.ts';
 import { fileProblem } from './file-problem.ts';
-import { decodeText } from './text-content.ts';
+import { findLines, findPassage } from './passage.ts';
+import { checkText } from './text-content.ts';
 import { openWorkspace } from './workspace-files.ts';
+
+/** Of either text, in UTF-16 units: more than a model writes in one answer. */
+const maxPassage = 500_000;
 
 const inputSchema = z.object({
   path: z.string().describe('Relative to the workspace.'),
-  oldText: z.string().min(1).describe('Exactly as in the file, white space included, without line numbers.'),
-  newText: z.string().describe('What stands there afterwards.'),
+  oldText: z
+    .string()
+    .min(1)
+    .max(maxPassage)
+    .describe('Exactly as in the file, white space included, without line numbers.'),
+  newText: z.string().max(maxPassage).describe('What stands there afterwards.'),
 });
 
 export function createEditTool(config: FilesConfig): Tool {
@@ -25,36 +33,38 @@ export function createEditTool(config: FilesConfig): Tool {
     async execute({ path, oldText, newText }, { run, signal }) {
       await using files = await openWorkspace(run.workspace);
       const { bytes, stamp } = await files.read(path, { maxBytes: config.maxFileBytes, signal });
-      const before = decodeText(bytes, path);
-      const at = findOnly(before, oldText, path);
-      const after = Buffer.from(before.slice(0, at) + newText + before.slice(at + oldText.length));
+      checkText(bytes, path);
+      const at = await findOnly(bytes, oldText, path);
+      const behind = at + Buffer.byteLength(oldText);
+      const after = Buffer.concat([bytes.subarray(0, at), Buffer.from(newText), bytes.subarray(behind)]);
       if (after.length > config.maxFileBytes) {
         throw fileProblem(
           `${path} would have ${after.length} bytes; at most ${config.maxFileBytes} are written.`,
         );
       }
       await files.write(path, after, { signal, replaces: stamp });
-      return { text: `Edited ${path} at line ${before.slice(0, at).split('\n').length}.` };
+      const { count } = await findLines(bytes.subarray(0, at + 1), { from: 1, to: 1 });
+      return { text: `Edited ${path} at line ${Math.max(1, count)}.` };
     },
   });
 }
 
-/** Where the only occurrence begins. Overlapping occurrences count as several. */
-function findOnly(text: string, wanted: string, path: string): number {
-  const at = text.indexOf(wanted);
-  if (at < 0) throw fileProblem(`The old text does not occur in ${path}${hintFor(text, wanted)}.`);
-  if (text.includes(wanted, at + 1)) {
-    throw fileProblem(`The old text occurs more than once in ${path}; include more of what surrounds it.`);
-  }
-  return at;
+/** At which byte the only occurrence begins. Overlapping occurrences count as several. */
+async function findOnly(bytes: Uint8Array, wanted: string, path: string): Promise<number> {
+  const { count, first } = await findPassage(bytes, Buffer.from(wanted));
+  if (count === 1) return first;
+  if (count === 0)
+    throw fileProblem(`The old text does not occur in ${path}${await hintFor(bytes, wanted)}.`);
+  throw fileProblem(`The old text occurs more than once in ${path}; include more of what surrounds it.`);
 }
 
-function hintFor(text: string, wanted: string): string {
-  if (text.includes('\r\n') && text.includes(wanted.replaceAll('\n', '\r\n'))) {
+async function hintFor(bytes: Uint8Array, wanted: string): Promise<string> {
+  const holds = async (text: string) => (await findPassage(bytes, Buffer.from(text))).count > 0;
+  if (wanted.includes('\n') && (await holds(wanted.replaceAll('\n', '\r\n')))) {
     return '; its lines end in CR LF';
   }
   const firstLine = wanted.trim().split('\n', 1)[0] ?? '';
-  return firstLine !== '' && text.includes(firstLine)
+  return firstLine !== '' && (await holds(firstLine))
     ? '; its first line does, so compare white space and the lines after it'
     : '';
 }

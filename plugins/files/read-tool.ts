@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '#contracts/tool.ts';
 import type { FilesConfig } from './config.ts';
-import { decodeText } from './text-content.ts';
+import { findLines } from './passage.ts';
+import { checkText } from './text-content.ts';
 import { openWorkspace } from './workspace-files.ts';
 
 const maxLines = 2000;
@@ -28,29 +29,41 @@ export function createReadTool(config: FilesConfig): Tool {
     async execute({ path, fromLine, lines }, { run, signal }) {
       await using files = await openWorkspace(run.workspace);
       const { bytes } = await files.read(path, { maxBytes: config.maxFileBytes, signal });
-      return { text: showLines(decodeText(bytes, path), { fromLine, lines }) };
+      checkText(bytes, path);
+      return { text: await showLines(bytes, { fromLine, lines }) };
     },
   });
 }
 
-function showLines(text: string, range: { readonly fromLine: number; readonly lines: number }): string {
-  const all = text.split('\n');
-  // A final newline ends the last line; it does not begin another.
-  if (all.at(-1) === '') all.pop();
-  if (all.length === 0) return '(the file is empty)';
-  if (range.fromLine > all.length) return `(the file has ${all.length} lines)`;
+async function showLines(
+  bytes: Buffer,
+  range: { readonly fromLine: number; readonly lines: number },
+): Promise<string> {
+  const { fromLine, lines } = range;
+  const { start, end, count } = await findLines(bytes, { from: fromLine, to: fromLine + lines - 1 });
+  if (count === 0) return '(the file is empty)';
+  if (fromLine > count) return `(the file has ${count} lines)`;
   const shown: string[] = [];
   let length = 0;
-  for (const line of all.slice(range.fromLine - 1, range.fromLine - 1 + range.lines)) {
-    const numbered = `${String(range.fromLine + shown.length).padStart(6)}\t${cutLine(line)}`;
+  for (const line of linesIn(bytes.subarray(start, end))) {
+    const numbered = `${String(fromLine + shown.length).padStart(6)}\t${cutLine(line.toString())}`;
     length += Buffer.byteLength(numbered) + 1;
     if (length > maxOutputLength) break;
     shown.push(numbered);
   }
-  const next = range.fromLine + shown.length;
-  if (next <= all.length)
-    shown.push(`(lines ${next} to ${all.length} follow: read again with fromLine ${next})`);
+  const next = fromLine + shown.length;
+  if (next <= count) shown.push(`(lines ${next} to ${count} follow: read again with fromLine ${next})`);
   return shown.join('\n');
+}
+
+/** A final newline ends the last line; it does not begin another. */
+function* linesIn(bytes: Buffer): Generator<Buffer> {
+  let start = 0;
+  for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
+    yield bytes.subarray(start, end);
+    start = end + 1;
+  }
+  if (start < bytes.length) yield bytes.subarray(start);
 }
 
 function cutLine(line: string): string {
