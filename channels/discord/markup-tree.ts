@@ -103,25 +103,38 @@ function subtract(marked: Marked, holes: readonly Marked[]): readonly Marked[] {
   return left;
 }
 
+/** Spans that cross again and again fall into ever more pieces; what is beyond these loses its style. */
+const mostPieces = 400;
+
 /** Cuts what crosses the end of what began before it, and trims white space, until all lies one in another. */
 function nest(text: string, marked: readonly Marked[]): readonly Marked[] {
-  const waiting = marked.flatMap((one) => trimmed(text, one)).toSorted(byStart);
+  const waiting = marked.flatMap((one) => trimmed(text, one)).toSorted((a, b) => byStart(b, a));
   const placed: Marked[] = [];
-  for (let one = waiting.shift(); one; one = waiting.shift()) {
+  /** What begins before and ends behind the place that is looked at, the innermost last. */
+  const open: Marked[] = [];
+  for (let one = waiting.pop(); one && placed.length < mostPieces; one = waiting.pop()) {
     const { start, end } = one;
-    const crossed = placed.find((other) => other.start <= start && start < other.end && other.end < end);
-    if (!crossed) {
+    while (open.length > 0 && (open.at(-1)?.end ?? 0) <= start) open.pop();
+    const crossed = open.at(-1);
+    if (!crossed || crossed.end >= end) {
       placed.push(one);
+      open.push(one);
       continue;
     }
     const halves = [
       { ...one, end: crossed.end },
       { ...one, start: crossed.end },
     ].flatMap((half) => trimmed(text, half));
-    waiting.push(...halves);
-    waiting.sort(byStart);
+    for (const half of halves) putInOrder(waiting, half);
   }
   return placed;
+}
+
+/** `waiting` is in the order of `byStart`, from the last to the first. */
+function putInOrder(waiting: Marked[], one: Marked): void {
+  let at = waiting.length;
+  for (let next = waiting[at - 1]; next && byStart(next, one) < 0; next = waiting[at - 1]) at -= 1;
+  waiting.splice(at, 0, one);
 }
 
 /** Without what is `blank` at its edges; nothing when it is all blank. */
@@ -145,12 +158,15 @@ function build(text: string, range: Range, marked: readonly Marked[]): readonly 
   const plain = (end: number) => {
     if (end > at) pieces.push({ kind: 'text', text: text.slice(at, end) });
   };
-  const waiting = marked.toSorted(byStart);
-  for (let one = waiting.shift(); one; one = waiting.shift()) {
+  const waiting = marked.toSorted((a, b) => byStart(b, a));
+  for (let one = waiting.pop(); one; one = waiting.pop()) {
     const { start, end, mark } = one;
     plain(start);
     const inner: Marked[] = [];
-    while (waiting[0] && waiting[0].start < end) inner.push(...waiting.splice(0, 1));
+    for (let next = waiting.at(-1); next && next.start < end; next = waiting.at(-1)) {
+      inner.push(next);
+      waiting.pop();
+    }
     const content = text.slice(start, end);
     if (mark.kind === 'code' || mark.kind === 'code-block') pieces.push({ ...mark, text: content });
     else if (mark.kind === 'link') pieces.push({ ...mark, text: content, pieces: build(text, one, inner) });

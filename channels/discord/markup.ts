@@ -19,7 +19,7 @@ const markers: Readonly<Record<Style, string>> = {
 const separator = '\u200b';
 
 /** More are left out, the text is not: each is compared with the others. */
-const mostSpans = 300;
+const mostSpans = 200;
 
 export function toMarkdown(formatted: FormattedText): string {
   const { text } = formatted;

@@ -26,7 +26,7 @@ const rank = { 'code-block': 0, link: 1, code: 2, quote: 3 } as const;
 /** More entities than this are dropped by Telegram; the first ones stay. */
 const mostEntities = 100;
 /** More spans than this are not even looked at: each is compared with those before it. */
-const mostSpans = 300;
+const mostSpans = 200;
 
 export function entitiesOf({ text, spans }: FormattedText): Entity[] {
   const ordered = spans
