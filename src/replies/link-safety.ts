@@ -9,8 +9,15 @@ const ADDRESS =
 const FILE_ENDING =
   /^(?:md|ts|js|mjs|py|rs|sh|go|json|ya?ml|toml|txt|html?|css|csv|pdf|png|jpe?g|zip|sql|java|cpp)$/i;
 
+/**
+ * Longer ones (UTF-16 units) stay text: where a link is written into the message, each piece of its label
+ * carries the whole address.
+ */
+const LONGEST_ADDRESS = 1_000;
+
 /** False when a reader could be led somewhere else than the label says. */
 export function isHonestLink(url: string, label: string): boolean {
+  if (url.length > LONGEST_ADDRESS) return false;
   const target = parseUrl(url);
   // A space would end the link early in some networks' markup; a user name disguises the host.
   if (!target || !SCHEMES.has(target.protocol) || target.username !== '' || /\s/.test(url)) return false;

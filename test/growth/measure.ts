@@ -6,7 +6,7 @@
  */
 
 export type Verdict =
-  /** Too little time at the largest size to compare: whatever its shape, it holds nobody up. */
+  /** Too little time at this length to hold anybody up, whatever its curve. */
   | { readonly kind: 'quick' }
   | { readonly kind: 'linear' }
   | { readonly kind: 'steep'; readonly growth: number };
@@ -17,51 +17,40 @@ export type Growing = {
   textOf(length: number): string;
 };
 
-export type Sizes = {
-  /** Where the measuring begins, UTF-16 units; the longest text is four times as long. */
-  readonly length: number;
-};
-
 /** Twice the length may take three times as long: twice, and half as much again for caches and collections. */
 const mostGrowth = 3;
 /** Below this a collection or a switch of the thread is a large part of it, ms. */
-const leastMs = 3;
-const rounds = 10;
+const leastMs = 8;
+/** A steep one is compared at a shorter length, ms. */
+const mostMs = 250;
+const rounds = 8;
 
-export function growthOf(growing: Growing, { length }: Sizes): Verdict {
-  const first = measure(growing, growing.textOf(length));
-  if (first < leastMs) return { kind: 'quick' };
-  // A steep one takes minutes at a large size: it is compared at the smallest that can be measured.
-  const half = smallestMeasurable(growing, length);
-  let growth = 0;
-  for (const from of [half, half * 2]) {
-    growth = compare(growing, from);
-    if (growth <= mostGrowth) return { kind: 'linear' };
-  }
+/** `length`: of the longest text, in UTF-16 units. */
+export function growthOf(growing: Growing, length: number): Verdict {
+  let longest = length;
+  let ms = measure(growing, longest);
+  if (ms < leastMs) return { kind: 'quick' };
+  for (; ms > mostMs && longest > 64; longest = Math.floor(longest / 2)) ms = measure(growing, longest / 2);
+  const growth = compare(growing, longest);
+  if (growth <= mostGrowth || compare(growing, Math.floor(longest / 2)) <= mostGrowth)
+    return { kind: 'linear' };
   return { kind: 'steep', growth };
 }
 
-function smallestMeasurable(growing: Growing, length: number): number {
-  let size = Math.max(1, Math.floor(length / 64));
-  while (size < length / 2 && measure(growing, growing.textOf(size)) < leastMs) size *= 2;
-  return size;
-}
-
 function compare(growing: Growing, length: number): number {
-  const short = growing.textOf(length);
-  const long = growing.textOf(length * 2);
-  let shortMs = Number.POSITIVE_INFINITY;
-  let longMs = Number.POSITIVE_INFINITY;
+  let short = Number.POSITIVE_INFINITY;
+  let long = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds; round += 1) {
-    shortMs = Math.min(shortMs, measure(growing, short));
-    longMs = Math.min(longMs, measure(growing, long));
-    if (longMs <= shortMs * mostGrowth) return longMs / shortMs;
+    short = Math.min(short, measure(growing, Math.floor(length / 2)));
+    long = Math.min(long, measure(growing, length));
+    if (long <= short * mostGrowth) break;
   }
-  return longMs / shortMs;
+  return long / short;
 }
 
 /** Ms. */
-function measure({ run }: Growing, text: string): number {
+function measure({ run, textOf }: Growing, length: number): number {
+  const text = textOf(length);
   const startedAt = performance.now();
   run(text);
   return performance.now() - startedAt;

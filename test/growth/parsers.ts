@@ -5,10 +5,11 @@ import { compileGlob, compileSearch } from '../../plugins/files/search-pattern.t
 import { onOneLine } from '../../plugins/files/text-content.ts';
 import { AssistantDraft } from '../../src/agent/assistant-draft.ts';
 import { cleanText, fitBytes, fitChars } from '../../src/agent/clean-text.ts';
-import { createLoopGuard } from '../../src/agent/loop-guard.ts';
 import { printable, rowsOf } from '../../src/cli/printable.ts';
-import type { FormattedText, Span } from '../../src/contracts/formatted-text.ts';
+import { type FormattedText, plainText, type Span } from '../../src/contracts/formatted-text.ts';
 import { refuseHostileShape } from '../../src/contracts/hostile-shape.ts';
+import { accountId, channelId, conversationId, transcriptId } from '../../src/contracts/ids.ts';
+import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { parseCommand } from '../../src/inbound/commands.ts';
 import { createRedactor, stripControls as stripLogControls, stripText } from '../../src/logging/redaction.ts';
 import { chunkFormatted } from '../../src/replies/chunk.ts';
@@ -16,160 +17,151 @@ import { cleanLabel, cleanUntrusted } from '../../src/replies/clean-untrusted.ts
 import { stripControls, stripControlsStreaming } from '../../src/replies/control-characters.ts';
 import { judgeRepeat } from '../../src/replies/dedupe.ts';
 import { isHonestLink } from '../../src/replies/link-safety.ts';
+import { isQuickToParse } from '../../src/replies/markdown.ts';
 import { createPreviewText } from '../../src/replies/preview.ts';
 import { sanitizeOutbound, sanitizeStreaming } from '../../src/replies/sanitize.ts';
 import { judgeSilence } from '../../src/replies/silence.ts';
 import { visibleWhileStreaming } from '../../src/replies/stream-guard.ts';
-import {
-  newBoundary,
-  renderGroupContext,
-  renderInbound,
-  wrapUntrusted,
-} from '../../src/replies/untrusted.ts';
+import { renderGroupContext, renderInbound } from '../../src/replies/untrusted.ts';
+import { shaping } from '../support/free-loop.ts';
 
-export type Parser = { readonly name: string; run(text: string): unknown };
+export type Parser = {
+  readonly name: string;
+  run(text: string): unknown;
+  /** Linear, but measured with half as long a text. */
+  readonly isSlow?: boolean;
+};
 
-function spansOf(text: string): FormattedText {
+/** Styles over every word, one in seven a link, as many as the text has words. */
+function styled(text: string): FormattedText {
   const kinds = ['bold', 'italic', 'strikethrough', 'code', 'spoiler', 'quote'] as const;
   const spans: Span[] = [];
-  let at = 0;
-  for (const [index, word] of text.split(/(?<=[^\p{L}])/u).entries()) {
-    const start = at;
-    at += word.length;
-    const kind = kinds[index % kinds.length] ?? 'bold';
-    if (word.length > 0)
-      spans.push(
-        index % 7 === 0
-          ? { kind: 'link', start, length: word.length, url: `https://x.example/${index}` }
-          : { kind, start, length: word.length + (index % 3 === 0 ? 5 : 0) },
-      );
+  for (const { 0: word, index: start } of text.matchAll(/\p{L}+|[^\p{L}]/gu)) {
+    const { length } = word;
+    const number = spans.length;
+    const kind = kinds[number % kinds.length] ?? 'bold';
+    const url = `https://x.example/${number}`;
+    spans.push(number % 7 === 0 ? { kind: 'link', start, length, url } : { kind, start, length });
   }
-  return { text, spans: spans.filter((s) => s.start + s.length <= text.length) };
+  return { text, spans };
 }
-const route = { channel: 'telegram', account: 'a', conversation: 'c' } as never;
-const redactor = createRedactor(['a-secret-value', 'another one']);
-const p = (name: string, run: (text: string) => unknown): Parser => ({ name, run });
 
+const dm: ReplyRoute = {
+  channel: channelId('telegram'),
+  account: accountId('a'),
+  conversation: conversationId('c'),
+};
+const redactor = createRedactor(['a-secret-value', 'another one']);
+
+function stream(text: string, take: (piece: string) => void): void {
+  const step = Math.max(1, Math.ceil(text.length / 40));
+  for (let at = 0; at < text.length; at += step) take(text.slice(at, at + step));
+}
+
+function preview(text: string): void {
+  const shown = createPreviewText({ context: 'chat', capabilities: { text: { maxLength: 4_096 } } });
+  stream(text, (piece) => {
+    shown.push(piece);
+    shown.now();
+  });
+}
+
+function draftText(text: string): void {
+  const draft = new AssistantDraft(transcriptId('x'), 0, new Set());
+  for (const character of text) {
+    draft.write({ type: 'content_delta', text: character });
+    draft.snapshot();
+  }
+  draft.finish('end_turn', { time: 0 });
+}
+
+/** Many calls of one id. */
+function draftCalls(text: string): void {
+  const draft = new AssistantDraft(transcriptId('x'), 0, new Set());
+  const id = text.slice(0, 8);
+  for (let at = 0; at < text.length; at += 8) {
+    draft.write({ type: 'tool_use_start', id, name: id });
+    draft.write({ type: 'tool_use_delta', id, json: text.slice(at, at + 8) });
+  }
+  draft.finish('end_turn', { time: 0 });
+}
+
+function repeat(text: string): unknown {
+  const sent = { tool: 'message', state: 'sent', route: dm, media: [] } as const;
+  const most = text.slice(0, Math.ceil(text.length * 0.7));
+  return judgeRepeat(
+    text,
+    [
+      { ...sent, text: `${most}x` },
+      { ...sent, text: most },
+    ],
+    { route: dm },
+  );
+}
+
+function inbound(text: string): unknown {
+  return renderInbound({
+    text,
+    sender: { name: text, authority: 'guest' },
+    sentAt: 0,
+    isGroup: true,
+    attachments: [],
+    timeZone: 'UTC',
+    quote: { author: text, text },
+  });
+}
+
+/** Everything that reads a text of somebody else's on the event loop. */
 export const parsers: readonly Parser[] = [
-  p('stripControls', stripControls),
-  p('stripControlsStreaming', stripControlsStreaming),
-  p('sanitizeOutbound', sanitizeOutbound),
-  p('sanitizeStreaming', sanitizeStreaming),
-  p('judgeSilence chat', (t) => judgeSilence(t, 'chat')),
-  p('judgeSilence heartbeat', (t) => judgeSilence(t, 'heartbeat')),
-  p('visibleWhileStreaming', (t) => visibleWhileStreaming(t, 'chat')),
-  p('visibleWhileStreaming announce', (t) => visibleWhileStreaming(t, 'announce')),
-  p('judgeRepeat', (t) =>
-    judgeRepeat(
-      t,
-      [{ tool: 'message', state: 'sent', route, text: `${t.slice(0, t.length * 0.7)}x`, media: [] }],
-      { route },
-    ),
-  ),
-  p('isHonestLink url', (t) => isHonestLink(`https://${t}`, 'x')),
-  p('isHonestLink label', (t) => isHonestLink('https://x.example', t)),
-  p('cleanUntrusted', cleanUntrusted),
-  p('cleanLabel', cleanLabel),
-  p('wrapUntrusted', (t) => wrapUntrusted(t, 'x', newBoundary())),
-  p('renderInbound', (t) =>
-    renderInbound({
-      text: t,
-      sender: { name: t, authority: 'guest' },
-      sentAt: 0,
-      isGroup: true,
-      attachments: [],
-      timeZone: 'UTC',
-      quote: { author: t, text: t },
-    }),
-  ),
-  p('renderGroupContext', (t) => renderGroupContext([{ sender: t, text: t, sentAt: 0 }], 'UTC')),
-  p('chunk plain', (t) => chunkFormatted({ text: t, spans: [] }, { maxLength: 2000 })),
-  p('chunk spans', (t) => chunkFormatted(spansOf(t), { maxLength: 2000 })),
-  p('chunk discord', (t) =>
-    chunkFormatted(spansOf(t), { maxLength: 2000, nativeLength: (x) => toMarkdown(x).length }),
-  ),
-  p('preview', (t) => {
-    const v = createPreviewText({ context: 'chat', capabilities: { text: { maxLength: 4000 } } });
-    for (let i = 0; i < t.length; i += 200) {
-      v.push(t.slice(i, i + 200));
-      v.now();
-    }
-  }),
-  p('toMarkdown', (t) => toMarkdown(spansOf(t.slice(0, 4000)))),
-  p('entitiesOf', (t) => entitiesOf(spansOf(t))),
-  p('toStyledText', (t) => toStyledText(spansOf(t))),
-  p('toMarkdown plain', (t) => toMarkdown({ text: t, spans: [] })),
-  p('toMarkdown one span', (t) =>
-    toMarkdown({
-      text: t,
-      spans: [
-        { kind: 'bold', start: 0, length: t.length },
-        { kind: 'code', start: 5, length: 9 },
-      ],
-    }),
-  ),
-  p('toMarkdown spans', (t) => toMarkdown(spansOf(t))),
-  p('cleanText', cleanText),
-  p('fitBytes', (t) => fitBytes(t, 1000)),
-  p('fitChars', (t) => fitChars(t, 1000)),
-  p('draft', (t) => {
-    const d = new AssistantDraft('x' as never, 0, new Set());
-    for (let i = 0; i < t.length; i += 8) {
-      d.write({ type: 'content_delta', text: t.slice(i, i + 8) });
-      d.snapshot();
-    }
-    d.finish('end_turn', { time: 0 });
-  }),
-  p('draft calls', (t) => {
-    const d = new AssistantDraft('x' as never, 0, new Set());
-    for (let i = 0; i < t.length; i += 8) {
-      const id = t.slice(0, 8);
-      d.write({ type: 'tool_use_start', id, name: id });
-      d.write({ type: 'tool_use_delta', id, json: id });
-      d.snapshot();
-    }
-    d.finish('end_turn', { time: 0 });
-  }),
-  p('loop guard', (t) =>
-    createLoopGuard(3).admit({
-      id: 'x',
-      name: 'x',
-      input: JSON.stringify([...t].map((c) => ({ [c]: c }))),
-      finished: true,
-    }),
-  ),
-  p('refuseHostileShape', (t) => refuseHostileShape([...t].map((c) => ({ c })))),
-  p('parseCommand', (t) => parseCommand(`/queue ${t}`)),
-  p('parseCommand edit', (t) => parseCommand(`/queue edit 1 ${t}`)),
-  p('parseCommand link', (t) => parseCommand(`/link ${t}`)),
-  p('parseCommand pair', (t) => parseCommand(`/pair ${t}`)),
-  p('parseCommand bare', (t) => parseCommand(`/${t}`)),
-  p('redact', redactor.redact),
-  p('log controls', (t) => stripLogControls(JSON.stringify({ a: t, b: t }))),
-  p('log controls raw', stripLogControls),
-  p('stripText', stripText),
-  p('printable', printable),
-  p('rowsOf', (t) => rowsOf(t, 80)),
-  p('onOneLine', onOneLine),
-  p('grep', (t) => compileSearch('(a|b)*c.*[^x]{2,30}y', { ignoresCase: true })(t)),
-  p('compile search', (t) => {
-    try {
-      compileSearch(t, { ignoresCase: false });
-    } catch {}
-  }),
-  p('compile glob', (t) => {
-    try {
-      compileGlob(t)(t);
-    } catch {}
-  }),
-  p('compile search short', (t) => {
-    try {
-      compileSearch(t.slice(0, 500), { ignoresCase: false });
-    } catch {}
-  }),
-  p('compile glob short', (t) => {
-    try {
-      compileGlob(t.slice(0, 500))(t);
-    } catch {}
-  }),
+  { name: 'stripControls', run: stripControls },
+  { name: 'stripControlsStreaming', run: stripControlsStreaming },
+  { name: 'sanitizeOutbound', run: sanitizeOutbound },
+  { name: 'sanitizeStreaming', run: sanitizeStreaming },
+  { name: 'judgeSilence', run: (text) => judgeSilence(text, 'heartbeat') },
+  { name: 'visibleWhileStreaming', run: (text) => visibleWhileStreaming(text, 'announce') },
+  { name: 'judgeRepeat', run: repeat },
+  { name: 'isHonestLink, address', run: (text) => isHonestLink(`https://${text}`, 'x') },
+  { name: 'isHonestLink, label', run: (text) => isHonestLink('https://x.example', text) },
+  { name: 'isQuickToParse', run: isQuickToParse },
+  { isSlow: true, name: 'text shaper', run: (text) => shaping.shaper.shape(text, { maxLength: 2_000 }) },
+  { isSlow: true, name: 'preview', run: preview },
+  { name: 'cleanUntrusted', run: cleanUntrusted },
+  { name: 'cleanLabel', run: cleanLabel },
+  { name: 'renderInbound', run: inbound },
+  {
+    name: 'renderGroupContext',
+    run: (text) => renderGroupContext([{ sender: text, text, sentAt: 0 }], 'UTC'),
+  },
+  {
+    isSlow: true,
+    name: 'chunkFormatted',
+    run: (text) => chunkFormatted(styled(text), { maxLength: 2_000 }),
+  },
+  { name: 'chunkFormatted, plain', run: (text) => chunkFormatted(plainText(text), { maxLength: 2_000 }) },
+  { isSlow: true, name: 'discord toMarkdown', run: (text) => toMarkdown(styled(text)) },
+  { name: 'discord toMarkdown, plain', run: (text) => toMarkdown(plainText(text)) },
+  { isSlow: true, name: 'telegram entitiesOf', run: (text) => entitiesOf(styled(text)) },
+  { isSlow: true, name: 'signal toStyledText', run: (text) => toStyledText(styled(text)) },
+  { name: 'cleanText', run: cleanText },
+  { name: 'fitBytes', run: (text) => fitBytes(text, 1_000) },
+  { name: 'fitChars', run: (text) => fitChars(text, 1_000) },
+  { name: 'assistant draft', run: draftText },
+  { isSlow: true, name: 'assistant draft, calls', run: draftCalls },
+  { name: 'parseCommand', run: (text) => parseCommand(`/${text}`) },
+  { name: 'parseCommand queue', run: (text) => parseCommand(`/queue edit 1 ${text}`) },
+  { name: 'parseCommand link', run: (text) => parseCommand(`/link ${text}`) },
+  { name: 'parseCommand pair', run: (text) => parseCommand(`/pair ${text}`) },
+  { name: 'redact', run: redactor.redact },
+  { name: 'log controls', run: (text) => stripLogControls(JSON.stringify({ text })) },
+  { name: 'stripText', run: stripText },
+  { name: 'printable', run: printable },
+  { isSlow: true, name: 'rowsOf', run: (text) => rowsOf(text, 80) },
+  {
+    isSlow: true,
+    name: 'refuseHostileShape',
+    run: (text) => refuseHostileShape([...text].map((one) => ({ one }))),
+  },
+  { name: 'onOneLine', run: onOneLine },
+  { isSlow: true, name: 'grep', run: compileSearch('(a|b)*c.*[^x]{2,30}y', { ignoresCase: true }) },
+  { name: 'glob', run: compileGlob('**/**/**/*a*/**/*b') },
 ];

@@ -8,6 +8,7 @@ import { accountMutants } from './account-mutants.ts';
 import { discordMutants } from './discord-mutants.ts';
 import { itemMutants } from './item-mutants.ts';
 import { linkMutants } from './link-mutants.ts';
+import { loopMutants } from './loop-mutants.ts';
 import { modeMutants } from './mode-mutants.ts';
 import { mutants as coreMutants, type Mutant } from './mutants.ts';
 import { outcomeMutants } from './outcome-mutants.ts';
@@ -34,6 +35,7 @@ const mutants = [
   ...signalMutants,
   ...proofMutants,
   ...waitMutants,
+  ...loopMutants,
 ];
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;

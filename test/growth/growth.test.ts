@@ -1,0 +1,42 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { growthOf } from './measure.ts';
+import { type Parser, parsers } from './parsers.ts';
+import { knownShapes, type Shape, shapes, textOf } from './shapes.ts';
+
+const isLong = process.env.PARLEY_LONG === '1';
+const seed = Number(process.env.PARLEY_SEED ?? Date.now() % 1_000_000);
+const generated = fc.sample(shapes, { numRuns: isLong ? 1_000 : 100, seed });
+const longest = isLong ? 64_000 : 4_000;
+
+/** The shapes for which twice the length takes more than three times as long. */
+function steepShapes({ run, isSlow }: Parser, tried: readonly Shape[]): readonly string[] {
+  return tried.flatMap((shape) => {
+    const verdict = growthOf(
+      { run, textOf: (size) => textOf(shape, size) },
+      isSlow === true ? longest / 2 : longest,
+    );
+    return verdict.kind === 'steep' ? [`${JSON.stringify(shape)} × ${verdict.growth.toFixed(1)}`] : [];
+  });
+}
+
+describe(`the time for a text twice as long (seed ${seed})`, () => {
+  it.each(parsers)('is at most three times as long: $name', { timeout: 600_000 }, (parser) => {
+    expect(steepShapes(parser, [...knownShapes, ...generated])).toEqual([]);
+  });
+
+  it.each<Parser>([
+    { name: 'a pattern that backtracks', run: (text) => /^(\s*)\[/gim.test(text) },
+    {
+      name: 'a look at all the rest for each sign',
+      run: (text) => {
+        let seen = 0;
+        for (let at = 0; at < text.length; at += 1)
+          for (let next = at; next < text.length; next += 1) seen += text.charCodeAt(next);
+        return seen;
+      },
+    },
+  ])('would be noticed if it were more: $name', (parser) => {
+    expect(steepShapes(parser, [{ prefix: '', unit: '\n', closing: '', suffix: '' }])).not.toEqual([]);
+  });
+});

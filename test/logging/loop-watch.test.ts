@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import type { Log } from '../../src/contracts/log.ts';
+import { createHolds } from '../../src/logging/loop-watch.ts';
+
+function aWatch() {
+  let now = 0;
+  const told: unknown[] = [];
+  const log = { warn: (fields: object, event: string) => told.push([event, fields]) } as unknown as Log;
+  const holds = createHolds({ log, now: () => now });
+  const pass = (ms: number) => {
+    now += ms;
+  };
+  return { holds, told, pass };
+}
+
+it('names the section that held the loop, and nothing for what is short', () => {
+  const { holds, told, pass } = aWatch();
+  holds.run('judge answer', () => pass(49));
+  holds.look(49);
+  expect(told).toEqual([]);
+  expect(holds.run('shape', () => [pass(80), 'done'])).toEqual([undefined, 'done']);
+  holds.run('preview', () => pass(3));
+  holds.look(85);
+  expect(told).toEqual([['loop.held', { section: 'shape', heldMs: 85, times: 1 }]]);
+});
+
+it('says unknown when no section explains the hold, and one line for many holds', () => {
+  const { holds, told, pass } = aWatch();
+  for (let second = 0; second < 20; second += 1) {
+    holds.run('preview', () => pass(20));
+    holds.look(200);
+    pass(980);
+  }
+  expect(told).toEqual([
+    ['loop.held', { section: 'unknown', heldMs: 200, times: 1 }],
+    ['loop.held', { section: 'unknown', heldMs: 200, times: 10 }],
+  ]);
+  expect([...holds.held()]).toEqual([['unknown', 20]]);
+});
+
+it('counts a section that throws', () => {
+  const { holds, told, pass } = aWatch();
+  const fail = () => {
+    pass(60);
+    throw new Error('no');
+  };
+  expect(() => holds.run('shape', fail)).toThrow('no');
+  holds.look(0);
+  expect(told).toHaveLength(1);
+});

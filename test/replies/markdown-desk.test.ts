@@ -1,0 +1,78 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { noSections } from '../../src/contracts/section.ts';
+import { formatMarkdown } from '../../src/replies/markdown.ts';
+import { createMarkdownDesk, type DeskLimits, type MarkdownDesk } from '../../src/replies/markdown-desk.ts';
+import { createTextShaper } from '../../src/replies/text-shaper.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+/** What holds up the parser for minutes. */
+const endless = 'www.a_'.repeat(16_000);
+const long = `# A title\n\n${'Some **bold** words, and [a link](https://x.example/a).\n\n'.repeat(400)}`;
+
+describe('the desk that parses long texts', () => {
+  const desks: MarkdownDesk[] = [];
+  const aDesk = (limits: Partial<DeskLimits> = {}) => {
+    const desk = createMarkdownDesk({
+      log: silentLog,
+      limits: { totalMs: 60_000, parseMs: 30_000, ...limits },
+    });
+    desks.push(desk);
+    return desk;
+  };
+  afterEach(async () => {
+    for (const desk of desks.splice(0)) await desk.close();
+  });
+
+  it('makes of a text what the parser makes of it', async () => {
+    expect(await aDesk().format(long)).toEqual(formatMarkdown(long));
+  });
+
+  it('gives a text that takes too long back as it was written, and parses the next one', async () => {
+    const desk = aDesk({ parseMs: 200 });
+    const [given, next] = await Promise.all([desk.format(endless), desk.format('**a**')]);
+    expect(given).toEqual({ text: endless, spans: [] });
+    expect(next.text).toBe('a');
+    expect(desk.counts()).toEqual({ parsed: 1, givenUp: 1 });
+  });
+
+  it('gives back what finds too many before it, waits too long, is too long or comes too late', async () => {
+    const desk = aDesk({ mostWaiting: 1, totalMs: 300, parseMs: 60_000 });
+    const held = desk.format(endless);
+    const refused = await desk.format('**a**');
+    expect(refused).toEqual({ text: '**a**', spans: [] });
+    expect(await held).toEqual({ text: endless, spans: [] });
+    expect((await desk.format(`*${'a '.repeat(100_000)}*`)).spans).toEqual([]);
+    await desk.close();
+    expect(await desk.format('**b**')).toEqual({ text: '**b**', spans: [] });
+  });
+});
+
+describe('the shaper of texts', () => {
+  it('shapes an ordinary answer at once and hands everything else to the desk, whole', async () => {
+    const handed: string[] = [];
+    const format = async (text: string) => {
+      handed.push(text);
+      return { text, spans: [] };
+    };
+    const shaper = createTextShaper({ desk: { format }, sections: noSections });
+    expect(shaper.shape('Hello **you**.', { maxLength: 2_000 })).toEqual([
+      { text: 'Hello you.', spans: [{ kind: 'bold', start: 6, length: 3 }] },
+    ]);
+    expect(handed).toEqual([]);
+    for (const hostile of [
+      '_a*'.repeat(200),
+      'www.a_'.repeat(5_000),
+      'a\n=\n'.repeat(16_000),
+      'a '.repeat(4_000),
+    ]) {
+      const chunks = await shaper.shape(hostile, { maxLength: 2_000 });
+      expect(
+        chunks
+          .map(({ text }) => text)
+          .join('')
+          .replace(/\s/g, ''),
+      ).toBe(hostile.replace(/\s/g, ''));
+    }
+    expect(handed).toHaveLength(4);
+  });
+});
