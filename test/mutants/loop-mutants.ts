@@ -23,7 +23,7 @@ export const loopMutants: readonly Mutant[] = [
       {
         file: 'src/replies/text-shaper.ts',
         find: 'isQuickToParse(markdown)\n        ?',
-        replace: 'isQuickToParse(markdown) || markdown.length < 100_000\n        ?',
+        replace: 'isQuickToParse(markdown) || markdown.length < 1_000\n        ?',
       },
     ],
     test: { file: desk, name: 'shapes an ordinary answer at once and hands everything else to the desk' },
