@@ -12,6 +12,7 @@ import { createTimelines } from './channel-host/timeline.ts';
 import { revealSettings } from './config/secret.ts';
 import { laneKeyOf } from './front.ts';
 import { createGate } from './inbound/gate.ts';
+import { createLoopWatch } from './logging/loop-watch.ts';
 import { configuredModel } from './models/configured-model.ts';
 import type { Obstacle } from './obstacle.ts';
 import { noLiveEvents } from './queue/live-events.ts';
@@ -54,6 +55,9 @@ export async function openWaitingFront(options: Waiting): Promise<WaitingFront> 
   closers.add('store', store.close);
   const { name, isDemo } = configuredModel(config.model, clock);
   const startedAt = clock.now();
+  const loop = createLoopWatch({ log });
+  closers.add('loop watch', async () => loop.stop());
+  loop.start();
   const server = createHttpServer({
     ...{ host: config.host, port: config.port, allowedHosts: config.allowedHosts },
     ...{ trustedProxies: config.trustedProxies, token: await tokenFor(options), store, clock, log },
@@ -67,7 +71,7 @@ export async function openWaitingFront(options: Waiting): Promise<WaitingFront> 
       })),
       problems: [problemOf(options.obstacle())],
     }),
-    metrics: createMetrics({ store, clock, isRedisReady: () => false }).metrics,
+    metrics: createMetrics({ store, clock, loop, desk: idleDesk, isRedisReady: () => false }).metrics,
     notices: { shown: async () => [], dismiss: () => Promise.reject(away) },
     absentWebhookStatus: 503,
   });
@@ -79,6 +83,9 @@ export async function openWaitingFront(options: Waiting): Promise<WaitingFront> 
   closers.add('page address', () => removeAddress(config.dataDir));
   return { url, letGo: store.release, close: closers.close };
 }
+
+/** Nothing is parsed before the start. */
+const idleDesk = { counts: () => ({ parsed: 0, givenUp: 0 }) };
 
 /** The door of a worker that waits: what it lacks, and nothing else. */
 export async function openWaitingHealth(options: Waiting): Promise<WaitingFront> {

@@ -39,11 +39,14 @@ async function run(
     env: { PATH: process.env.PATH, HOME: cwd, PARLEY_PORT: '0', PARLEY_DATA_DIR: '.', ...env },
   });
   let words = '';
+  let isStopped = false;
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8');
     stream.on('data', (text: string) => {
       words += text;
-      if (until?.test(words)) child.kill('SIGTERM');
+      // Once: a second signal would end it at once.
+      if (isStopped || !until?.test(words)) return;
+      isStopped = child.kill('SIGTERM');
     });
   }
   const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
