@@ -11,8 +11,8 @@ export const accessMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/access/approve-pairing.ts',
-        find: `    .deleteFrom('pairings')`,
-        replace: `    .updateTable('pairings')\n    .set({ createdAt: tx.now })`,
+        find: `const own = tx.db.deleteFrom('pairings')`,
+        replace: `const own = tx.db.updateTable('pairings').set({ createdAt: tx.now })`,
       },
     ],
     test: { file: store, name: 'is let in on the account that showed the code, once' },
