@@ -15,6 +15,7 @@ import { DiscordApi } from './api.ts';
 import { checkAccount } from './checks.ts';
 import type { DiscordConfig } from './config.ts';
 import { networkReason, readRefusal } from './failures.ts';
+import { IdentifyPace } from './identify-pace.ts';
 import { type Bot, botOf, isSnowflake } from './ids.ts';
 import { InteractionTokens } from './interaction-tokens.ts';
 import { Interactions } from './interactions.ts';
@@ -34,6 +35,7 @@ export class DiscordAdapter implements ChannelAdapter {
   readonly #config: DiscordConfig;
   readonly #deps: ChannelDeps;
   readonly #api: DiscordApi;
+  readonly #pace: IdentifyPace;
   #connection: Connection | undefined;
   #receiver: Receiver | undefined;
 
@@ -41,6 +43,7 @@ export class DiscordAdapter implements ChannelAdapter {
     this.#config = config;
     this.#deps = deps;
     this.#api = new DiscordApi(config);
+    this.#pace = new IdentifyPace(deps.clock);
   }
 
   readonly typing: TypingAbility = {
@@ -87,7 +90,7 @@ export class DiscordAdapter implements ChannelAdapter {
   async start(intake: Intake): Promise<void> {
     await this.stop();
     const { bot, interactions } = this.#connected();
-    const deps = { ...this.#deps, config: this.#config, api: this.#api, bot, interactions };
+    const deps = { ...this.#deps, config: this.#config, api: this.#api, bot, interactions, pace: this.#pace };
     this.#receiver = await Receiver.start(deps, intake);
   }
 

@@ -58,6 +58,11 @@ export class DiscordApi {
     return applicationSchema.parse(await this.#call('GET', '/applications/@me', { signal }));
   }
 
+  /** Where the gateway is, and how many sessions may still be begun there. */
+  gatewayBot(signal: AbortSignal): Promise<unknown> {
+    return this.#call('GET', '/gateway/bot', { signal });
+  }
+
   channel(id: string, signal: AbortSignal): Promise<unknown> {
     return this.#call('GET', `/channels/${id}`, { signal });
   }

@@ -1,9 +1,7 @@
 import type { ChannelCheck } from '#contracts/channel-abilities.ts';
 import type { DiscordApi } from './api.ts';
 import { networkReason, readRefusal } from './failures.ts';
-
-/** Bits of an application's flags: granted, and granted below 100 guilds (or its successor's limit). */
-const messageContent = (1 << 18) | (1 << 19);
+import { isContentGranted } from './gateway-intents.ts';
 
 const portal = 'on the Bot page of your application in the Discord developer portal';
 
@@ -17,7 +15,7 @@ export async function checkAccount(
     const application = await api.application(signal);
     return [
       { name: 'token', result: 'ok', detail: `the bot is ${me.username} (${me.id})` },
-      contentCheck((application.flags & messageContent) !== 0),
+      contentCheck(isContentGranted(application)),
     ];
   } catch (error) {
     return [tokenCheck(error)];

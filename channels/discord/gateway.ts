@@ -1,240 +1,215 @@
 /**
- * The gateway's socket: one session at a time, resumed where that is possible. It tells of each event as
- * it came, and of the moment a session is lost, because everything between that and the next one has to
- * be read from history.
+ * The gateway: one socket after the other, and one session over as many of them as Discord allows. It tells
+ * of each event as it came, and of the moment a session is lost, because everything between that and the
+ * next one has to be read from history. Only `close` ends it: what Discord refuses is tried again slowly.
  */
-import type { REST } from '@discordjs/rest';
-import { type SessionInfo, WebSocketManager, WebSocketShardEvents } from '@discordjs/ws';
+import type { SessionInfo } from '@discordjs/ws';
 import type { ChannelTrouble } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
-import { networkReason, readRefusal } from './failures.ts';
+import { remoteCount } from '#contracts/remote-number.ts';
+import type { DiscordApi } from './api.ts';
+import { waitUntil } from './deadline.ts';
+import { readGatewayUrl } from './gateway-frame.ts';
+import { basicIntents, contentIntent, isContentGranted } from './gateway-intents.ts';
+import type { IdentifyPace } from './identify-pace.ts';
 import type { Dispatch } from './inbound.ts';
+import { gatewayBotSchema } from './payload-schema.ts';
+import { allSpent, pauseAfter, type Setback, setbackOfEnd, setbackOfFault, troubleOf } from './setback.ts';
+import { GatewaySocket, type SocketEnd } from './socket.ts';
 
 export type GatewayDeps = {
-  readonly rest: REST;
+  readonly api: Pick<DiscordApi, 'gatewayBot' | 'application'>;
   readonly token: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly pace: IdentifyPace;
+  readonly callTimeoutMs: number;
   onDispatch(dispatch: Dispatch): void;
   /** What happens from now on until the next READY is told by nobody. */
   onSessionLost(): void;
+  /** Undefined whenever events begin to flow. */
   onTrouble(problem: ChannelTrouble | undefined): void;
 };
 
-const intents = {
-  guilds: 1 << 0,
-  guildMessages: 1 << 9,
-  guildMessageReactions: 1 << 10,
-  directMessages: 1 << 12,
-  directMessageReactions: 1 << 13,
-} as const;
-const always = Object.values(intents).reduce((sum, bit) => sum | bit, 0);
-/** Privileged: without it guild messages that do not mention the bot come without their text. */
-const messageContent = 1 << 15;
-
-/** After these Discord wants no further try with the same settings. */
-const closeCodes = { authenticationFailed: 4004, disallowedIntents: 4014 } as const;
-const finalCloseCodes = new Set([4004, 4010, 4011, 4012, 4013, 4014]);
-
-/** A blink is no trouble; the library resumes by itself within a second or two. */
+/** A blink is no trouble. */
 const blinkMs = 5_000;
-/** Discord wants this long between two identifies. */
-const identifyPauseMs = 5_000;
-const firstPauseMs = 1_000;
-const longestPauseMs = 60_000;
-const closingMs = 2_000;
-const readyPatienceMs = 30_000;
+/** A socket that stood for less has not proved that all is well: the pauses go on growing. */
+const steadyMs = 60_000;
+/** So often a session is tried to be resumed; then its address may be gone, or the session itself. */
+const mostResumes = 3;
+/** How often it is looked whether the privileged intent has been granted meanwhile. */
+const contentLookMs = 15 * 60_000;
 
 export class Gateway {
   readonly #deps: GatewayDeps;
   readonly #stopped = new AbortController();
-  #manager: WebSocketManager | undefined;
-  #session: SessionInfo | null = null;
-  #isTold = false;
-  #isOpen = false;
-  #waiting: AbortController | undefined;
+  readonly #begun = Promise.withResolvers<void>();
+  #socket: GatewaySocket | undefined;
+  #session: SessionInfo | undefined;
+  #resumes = 0;
+  /** The developer portal does not allow it; until it does, the bot goes on without. */
+  #isContentRefused = false;
+  /** Why events do not flow; undefined while they do. */
+  #setback: Setback | undefined;
+  /** Ends when events flow. */
+  #blink: AbortController | undefined;
 
   constructor(deps: GatewayDeps) {
     this.#deps = deps;
   }
 
-  /** Resolves at READY. Throws ParleyError `channel_unauthorised` or `channel_unavailable`. */
+  /** Resolves when events flow, or when it has been told why they do not yet: from there on it heals by itself. */
   async connect(): Promise<void> {
-    try {
-      await this.#open(always | messageContent);
-    } catch (error) {
-      if (!(error instanceof IntentsRefused)) throw error;
-      this.#deps.log.warn(
-        { fix: 'switch on Message Content Intent on the Bot page of the Discord developer portal' },
-        'discord.without_message_content',
-      );
-      await this.#open(always);
-    }
+    void this.#run();
+    await this.#begun.promise;
   }
 
-  /** No dispatch is told after it has been called. */
+  /** No dispatch is told after it has been called. Resolves when the connection is closed. */
   async close(): Promise<void> {
     this.#stopped.abort();
-    await this.#destroy();
+    this.#begun.resolve();
+    this.#blink?.abort();
+    this.#socket?.close('Parley is stopping', 'over');
+    await this.#socket?.closed;
   }
 
-  async #destroy(): Promise<void> {
-    this.#waiting?.abort();
-    const manager = this.#manager;
-    this.#manager = undefined;
-    if (manager === undefined) return;
-    // The other side may never close its half; the process must not wait for it.
-    await Promise.race([
-      Promise.resolve(manager.destroy({ reason: 'Parley is stopping' })).catch(() => undefined),
-      this.#deps.clock.wait(closingMs),
-    ]);
-  }
-
-  async #open(wanted: number): Promise<void> {
-    const manager = this.#newManager(wanted);
-    this.#manager = manager;
-    const refused = Promise.withResolvers<never>();
-    // Nobody may be waiting any more when it comes.
-    refused.promise.catch(() => undefined);
-    manager.on(WebSocketShardEvents.Closed, ({ code }) => {
-      if (this.#manager === manager) this.#closed(code, refused.reject);
-    });
-    manager.on(WebSocketShardEvents.Error, ({ error }) => {
-      this.#deps.log.debug({ reason: networkReason(error) }, 'discord.socket_error');
-    });
-    for (const event of [WebSocketShardEvents.Ready, WebSocketShardEvents.Resumed] as const)
-      manager.on(event, () => this.#recovered());
-    manager.on(WebSocketShardEvents.Dispatch, ({ data }) => {
-      if (this.#manager === manager && !this.#stopped.signal.aborted) this.#deps.onDispatch(data);
-    });
-    try {
-      await Promise.race([manager.connect(), refused.promise, tooLate()]);
-      this.#isOpen = true;
-    } catch (error) {
-      await this.#destroy();
-      throw connectFault(error);
+  async #run(): Promise<void> {
+    const { clock, log } = this.#deps;
+    const { signal } = this.#stopped;
+    for (let failures = 1; !signal.aborted; failures += 1) {
+      const { setback, stoodMs = 0 } = await this.#once();
+      if (signal.aborted) return;
+      if (stoodMs >= steadyMs) failures = 1;
+      if (setback.kind === 'intents-refused' && this.#goOnWithoutContent()) continue;
+      const pauseMs = pauseAfter(setback, failures);
+      log.info({ reason: setback.detail, pauseMs }, 'discord.gateway_interrupted');
+      this.#interrupted(setback);
+      await clock.wait(pauseMs, signal);
     }
   }
 
-  #newManager(wanted: number): WebSocketManager {
-    const { rest, token, clock } = this.#deps;
-    let nextIdentifyAt = 0;
-    return new WebSocketManager({
-      rest,
-      token,
-      intents: wanted,
-      shardCount: 1,
-      // The library's own store is shared by all bots of a process.
-      retrieveSessionInfo: () => (this.#stopped.signal.aborted ? never : this.#session),
-      updateSessionInfo: (_shard, session) => {
-        if (session === null && this.#session !== null) this.#deps.onSessionLost();
+  /** From dialling to the end of the socket. */
+  async #once(): Promise<{ readonly setback: Setback; readonly stoodMs?: number | undefined }> {
+    const address = await this.#address();
+    if (typeof address !== 'string') return { setback: address };
+    if (this.#stopped.signal.aborted) return { setback: { kind: 'unreachable', detail: 'stopped' } };
+    const end = await this.#hold(address);
+    this.#judge(end);
+    return { setback: setbackOfEnd(end), stoodMs: end.stoodMs };
+  }
+
+  /** Where to dial: a session says it itself, for a new one Discord is asked, in its time. */
+  async #address(): Promise<string | Setback> {
+    const { api, clock, log, pace, callTimeoutMs } = this.#deps;
+    const { signal } = this.#stopped;
+    if (this.#session !== undefined) return this.#session.resumeURL;
+    const { waitMs } = pace;
+    if (waitMs > blinkMs) log.warn({ waitMs, today: pace.today }, 'discord.many_sessions');
+    if (waitMs > blinkMs)
+      this.#interrupted({ kind: 'unreachable', detail: 'too many sessions were begun today' });
+    if (waitMs > 0) await clock.wait(waitMs, signal);
+    try {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(callTimeoutMs)]);
+      const { url, session_start_limit: limits } = gatewayBotSchema.parse(await api.gatewayBot(limit));
+      if (limits?.remaining !== undefined && remoteCount(limits.remaining) === 0)
+        return allSpent(limits.reset_after);
+      return readGatewayUrl(url) ?? { kind: 'unreachable', detail: 'Discord names no gateway' };
+    } catch (error) {
+      return setbackOfFault(error);
+    }
+  }
+
+  async #hold(url: string): Promise<SocketEnd> {
+    const { token, clock, pace, log, onDispatch } = this.#deps;
+    const intents = this.#isContentRefused ? basicIntents : basicIntents | contentIntent;
+    const socket = new GatewaySocket({
+      ...{ url, token, intents, clock },
+      session: this.#session,
+      onIdentify: () => {
+        pace.note();
+        log.info({ today: pace.today }, 'discord.session_wanted');
+      },
+      onSession: (session) => {
         this.#session = session;
       },
-      buildIdentifyThrottler: async () => ({
-        waitForIdentify: async (_shard, signal) => {
-          const pauseMs = nextIdentifyAt - clock.now();
-          if (pauseMs > 0) await clock.wait(pauseMs, signal);
-          nextIdentifyAt = clock.now() + identifyPauseMs;
-        },
-      }),
+      onStanding: () => this.#recovered(),
+      onDispatch: (dispatch) => {
+        if (!this.#stopped.signal.aborted) onDispatch(dispatch);
+      },
     });
+    this.#socket = socket;
+    if (this.#isContentRefused) void this.#awaitContent(socket);
+    return socket.ended;
   }
 
-  #closed(code: number, refuse: (error: unknown) => void): void {
-    const { log, onTrouble } = this.#deps;
+  #judge({ session, stoodMs, code, reason }: SocketEnd): void {
     if (this.#stopped.signal.aborted) return;
-    log.info({ code }, 'discord.socket_closed');
-    if (!finalCloseCodes.has(code)) this.#reportLater();
-    else if (code === closeCodes.disallowedIntents) this.#intentsRefused(refuse);
-    else if (code === closeCodes.authenticationFailed) {
-      refuse(unauthorised());
-      onTrouble({ kind: 'unauthorised', detail: unauthorised().message });
-    } else {
-      const detail = `Discord closed the gateway for good (${code})`;
-      refuse(new ParleyError('channel_unavailable', detail, { retry: { kind: 'later' } }));
-      onTrouble({ kind: 'unreachable', detail });
+    this.#deps.log.info({ code, reason, stoodMs }, 'discord.socket_closed');
+    if (stoodMs === undefined) this.#resumes += 1;
+    else this.#resumes = 0;
+    if (this.#session === undefined || (session === 'kept' && this.#resumes < mostResumes)) return;
+    this.#session = undefined;
+    this.#resumes = 0;
+    this.#deps.onSessionLost();
+  }
+
+  /** False when it was tried already. The switch can be turned off while the bot is connected. */
+  #goOnWithoutContent(): boolean {
+    if (this.#isContentRefused) return false;
+    this.#isContentRefused = true;
+    this.#deps.log.warn(
+      { fix: 'switch on Message Content Intent on the Bot page of the Discord developer portal' },
+      'discord.without_message_content',
+    );
+    return true;
+  }
+
+  /** Once it is granted a new session is begun with it. */
+  async #awaitContent(socket: GatewaySocket): Promise<void> {
+    const { api, clock, callTimeoutMs, log } = this.#deps;
+    const over = new AbortController();
+    void socket.ended.then(() => over.abort());
+    while (!over.signal.aborted) {
+      await waitUntil(clock, clock.now() + contentLookMs, over.signal);
+      if (over.signal.aborted) return;
+      const limit = AbortSignal.any([over.signal, AbortSignal.timeout(callTimeoutMs)]);
+      const isGranted = await api.application(limit).then(isContentGranted, () => false);
+      if (!isGranted || over.signal.aborted) continue;
+      log.info({}, 'discord.message_content_granted');
+      this.#isContentRefused = false;
+      socket.close('Message Content was granted', 'over');
     }
   }
 
-  /** The switch can be turned off while the bot is connected. */
-  #intentsRefused(refuse: (error: unknown) => void): void {
-    if (!this.#isOpen) {
-      refuse(new IntentsRefused());
-      return;
-    }
-    this.#isOpen = false;
-    void this.#openAgain();
+  /** Told at once when it will last, and after a blink when it may be over by then. */
+  #interrupted(setback: Setback): void {
+    const isTold = this.#setback !== undefined && this.#blink === undefined;
+    this.#setback = setback;
+    if (setback.kind === 'refused' || setback.kind === 'unauthorised' || isTold) this.#tell();
+    else if (this.#blink === undefined) void this.#tellLater();
   }
 
-  async #openAgain(): Promise<void> {
-    const { clock, onTrouble } = this.#deps;
-    const { signal } = this.#stopped;
-    for (let pauseMs = firstPauseMs; !signal.aborted; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
-      try {
-        await this.connect();
-        return;
-      } catch (error) {
-        if (signal.aborted) return;
-        const isFinal = hasCode(error, 'channel_unauthorised');
-        const detail = error instanceof Error ? error.message : String(error);
-        this.#isTold = true;
-        onTrouble({ kind: isFinal ? 'unauthorised' : 'unreachable', detail });
-        if (isFinal) return;
-        await clock.wait(pauseMs, signal);
-      }
-    }
+  async #tellLater(): Promise<void> {
+    const blink = new AbortController();
+    this.#blink = blink;
+    await this.#deps.clock.wait(blinkMs, blink.signal);
+    if (!blink.signal.aborted) this.#tell();
   }
 
-  #reportLater(): void {
-    if (this.#waiting !== undefined) return;
-    const waiting = new AbortController();
-    this.#waiting = waiting;
-    void this.#deps.clock.wait(blinkMs, waiting.signal).then(() => {
-      if (waiting.signal.aborted || this.#stopped.signal.aborted) return;
-      this.#isTold = true;
-      this.#deps.onTrouble({
-        kind: 'unreachable',
-        detail: 'the connection to Discord’s gateway is interrupted',
-      });
-    });
+  #tell(): void {
+    this.#blink?.abort();
+    this.#blink = undefined;
+    if (this.#setback === undefined || this.#stopped.signal.aborted) return;
+    this.#deps.onTrouble(troubleOf(this.#setback));
+    this.#begun.resolve();
   }
 
   #recovered(): void {
-    this.#waiting?.abort();
-    this.#waiting = undefined;
-    if (this.#isTold) this.#deps.onTrouble(undefined);
-    this.#isTold = false;
+    this.#blink?.abort();
+    this.#blink = undefined;
+    this.#setback = undefined;
+    this.#deps.onTrouble(undefined);
+    this.#begun.resolve();
   }
-}
-
-/** Stops the library's own reconnecting, which `destroy` does not end while it pauses between two tries. */
-const never = new Promise<null>(() => undefined);
-
-class IntentsRefused extends Error {}
-
-async function tooLate(): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const detail = 'Discord’s gateway did not answer in time';
-  const fault = new ParleyError('channel_unavailable', detail, { retry: { kind: 'later' } });
-  setTimeout(() => reject(fault), readyPatienceMs).unref();
-  return promise;
-}
-
-function unauthorised(): ParleyError {
-  return new ParleyError(
-    'channel_unauthorised',
-    'Discord refused the bot token; reset it on the Bot page of the developer portal and set DISCORD_BOT_TOKEN',
-  );
-}
-
-function connectFault(error: unknown): Error {
-  if (error instanceof ParleyError || error instanceof IntentsRefused) return error;
-  const refusal = readRefusal(error);
-  if (refusal?.status === 401) return unauthorised();
-  const why = refusal?.reason ?? networkReason(error);
-  const afterMs = refusal?.retryAfterMs;
-  const retry = { kind: 'later', ...(afterMs === undefined ? {} : { afterMs }) } as const;
-  return new ParleyError('channel_unavailable', `Discord’s gateway could not be reached: ${why}`, { retry });
 }

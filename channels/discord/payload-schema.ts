@@ -144,6 +144,15 @@ export const readySchema = z.object({
   guilds: z.array(z.object({ id })).default([]),
 });
 
+/** Its numbers are clamped where they are used. */
+export const gatewayBotSchema = z.object({
+  url: z.string(),
+  session_start_limit: z
+    .object({ remaining: z.unknown(), reset_after: z.unknown() })
+    .optional()
+    .catch(undefined),
+});
+
 export type User = z.output<typeof userSchema>;
 export type MemberWithUser = z.output<typeof memberUserSchema>;
 export type Message = z.output<typeof messageSchema>;

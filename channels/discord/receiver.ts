@@ -13,6 +13,7 @@ import { Contacts } from './contacts.ts';
 import { Directory } from './directory.ts';
 import { Gateway } from './gateway.ts';
 import { History } from './history.ts';
+import type { IdentifyPace } from './identify-pace.ts';
 import { type Bot, formatCursor, laterOf, readCursor, snowflakeAt, timeOf } from './ids.ts';
 import type { Dispatch } from './inbound.ts';
 import { IntakeQueue } from './intake-queue.ts';
@@ -29,6 +30,8 @@ export type ReceiverDeps = {
   readonly log: Log;
   readonly dataDir: string;
   readonly interactions: Interactions;
+  /** Outlives the receiver. */
+  readonly pace: IdentifyPace;
 };
 
 /** Ids of one moment may come a little out of order over many conversations. */
@@ -55,7 +58,7 @@ export class Receiver {
   #isPlanned = false;
 
   private constructor(deps: ReceiverDeps, intake: Intake, contacts: Contacts) {
-    const { api, bot, config, clock, log, interactions } = deps;
+    const { api, bot, config, clock, log, interactions, pace } = deps;
     this.#deps = deps;
     this.#anchors = new Map(intake.anchors);
     this.#floor = readCursor(bot, intake.cursor) ?? contacts.since;
@@ -85,8 +88,10 @@ export class Receiver {
       gap: (gap) => intake.gap(gap),
     });
     this.#gateway = new Gateway({
-      rest: api.rest,
+      api,
       token: config.token,
+      callTimeoutMs: config.callTimeoutMs,
+      pace,
       clock,
       log,
       onDispatch: (dispatch) => this.#receive(dispatch),
@@ -95,18 +100,13 @@ export class Receiver {
     });
   }
 
-  /** Connects; resolves when live events are being received. Throws ParleyError as `Gateway.connect`. */
+  /** Connects; resolves when live events are being received, or when the intake was told why they are not yet. */
   static async start(deps: ReceiverDeps, intake: Intake): Promise<Receiver> {
     const path = join(deps.dataDir, `contacts-${deps.bot.id}`);
     const contacts = await Contacts.open(path, { now: snowflakeAt(deps.clock.now()), log: deps.log });
     const receiver = new Receiver(deps, intake, contacts);
-    try {
-      await receiver.#gateway.connect();
-      return receiver;
-    } catch (error) {
-      await receiver.stop();
-      throw error;
-    }
+    await receiver.#gateway.connect();
+    return receiver;
   }
 
   /** Resolves when nothing more will be handed to the intake. */

@@ -1,0 +1,80 @@
+/**
+ * What the gateway sends, before the library acts on it. Pure. Every field is checked and every number
+ * clamped: an interval of 0 would be a flood of heartbeats, one of 1e300 would be another.
+ */
+import { clampRemote, remoteCount } from '#contracts/remote-number.ts';
+import { readySchema } from './payload-schema.ts';
+
+/** As the library reads them: those that ask for something, with the fields that it uses. */
+export type Frame =
+  | { readonly op: 0; readonly t: string; readonly s: number; readonly d: unknown }
+  | { readonly op: 1 | 7 | 11 }
+  | { readonly op: 9; readonly d: false }
+  | { readonly op: 10; readonly d: { readonly heartbeat_interval: number } };
+
+/** The largest frame that is taken, in UTF-16 units: a guild with all its channels and roles is a few million. */
+export const longestFrame = 32 * 1024 * 1024;
+
+const heartbeatRange = { min: 1_000, max: 120_000, fallback: 41_250 } as const;
+const longestUrl = 1024;
+const longestName = 100;
+
+/** Undefined for what is no frame, or one that asks for nothing. */
+export function readFrame(text: string): Frame | undefined {
+  const frame = objectIn(text);
+  switch (frame?.op) {
+    case 0:
+      return readDispatch(frame);
+    case 1:
+    case 7:
+    case 11:
+      return { op: frame.op };
+    case 9:
+      // A session that is not lost is gone on with on another connection: here it could be called invalid for ever.
+      return frame.d === true ? { op: 7 } : { op: 9, d: false };
+    case 10: {
+      const interval = clampRemote(fieldOf(frame.d, 'heartbeat_interval'), heartbeatRange);
+      return { op: 10, d: { heartbeat_interval: interval } };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function readDispatch({ t, d, s }: Fields): Frame | undefined {
+  if (typeof t !== 'string' || t.length > longestName) return undefined;
+  const dispatch = { op: 0, t, s: remoteCount(s), d } as const;
+  if (t !== 'READY') return dispatch;
+  if (!readySchema.safeParse(d).success) return undefined;
+  const resumeUrl = readGatewayUrl(fieldOf(d, 'resume_gateway_url'));
+  return { ...dispatch, d: { ...(d as Fields), resume_gateway_url: resumeUrl } };
+}
+
+/** An address that a socket can be opened to, without its query; undefined for anything else. */
+export function readGatewayUrl(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value.length > longestUrl) return undefined;
+  const url = URL.parse(value);
+  const isSocket = url?.protocol === 'wss:' || url?.protocol === 'ws:';
+  if (url === null || !isSocket) return undefined;
+  // A fragment is refused by the socket, a name and a password are none of Discord's.
+  url.hash = '';
+  url.username = '';
+  url.password = '';
+  url.search = '';
+  return url.href;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function objectIn(text: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Fields)[name] : undefined;
+}

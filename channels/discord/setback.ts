@@ -1,0 +1,64 @@
+/** What kept the gateway from standing, and how long it is left alone after it. Pure. */
+import type { ChannelTrouble } from '#contracts/channel.ts';
+import { clampRemote, retryAfterMs } from '#contracts/remote-number.ts';
+import { slowRetryMs } from '#contracts/slow-retry.ts';
+import { networkReason, readRefusal } from './failures.ts';
+import type { SocketEnd } from './socket.ts';
+
+export type Setback = {
+  /** `refused`: it will be the same until somebody mends something, here or there. */
+  readonly kind: 'unreachable' | 'refused' | 'unauthorised' | 'intents-refused';
+  readonly detail: string;
+  /** The wait that Discord asks for, clamped, ms. */
+  readonly afterMs?: number;
+};
+
+export const tokenRefused =
+  'Discord refused the bot token; reset it on the Bot page of the developer portal and set DISCORD_BOT_TOKEN';
+
+/** Discord wants no further try with the same settings after these. */
+const refusedCodes = new Set([4010, 4011, 4012, 4013]);
+const authenticationFailed = 4004;
+const disallowedIntents = 4014;
+
+const firstPauseMs = 500;
+const longestPauseMs = 60_000;
+const allSpentRange = { min: 60_000, max: 15 * 60_000, fallback: 60_000 } as const;
+
+export function setbackOfEnd({ code, reason }: SocketEnd): Setback {
+  if (code === authenticationFailed) return { kind: 'unauthorised', detail: tokenRefused };
+  if (code === disallowedIntents)
+    return { kind: 'intents-refused', detail: 'Discord refuses what the bot wants to be told of (4014)' };
+  if (code !== undefined && refusedCodes.has(code))
+    return { kind: 'refused', detail: `Discord’s gateway refuses the connection (${code})` };
+  return { kind: 'unreachable', detail: reason };
+}
+
+/** Of a question for the gateway's address that threw. */
+export function setbackOfFault(error: unknown): Setback {
+  const refusal = readRefusal(error);
+  const detail = `Discord’s gateway could not be reached: ${refusal?.reason ?? networkReason(error)}`;
+  if (refusal?.status === 401) return { kind: 'unauthorised', detail: tokenRefused };
+  if (refusal?.status === 403 || refusal?.status === 404) return { kind: 'refused', detail };
+  const asked = refusal?.retryAfterMs;
+  return { kind: 'unreachable', detail, ...(asked === undefined ? {} : { afterMs: retryAfterMs(asked) }) };
+}
+
+/** Discord allows no further session today; `resetAfter` as it came. */
+export function allSpent(resetAfter: unknown): Setback {
+  return {
+    kind: 'unreachable',
+    detail: 'Discord allows the bot no further session for now',
+    afterMs: clampRemote(resetAfter, allSpentRange),
+  };
+}
+
+/** How long to wait before the next try, ms. `failures`: how many in a row, from 1. */
+export function pauseAfter({ kind, afterMs = 0 }: Setback, failures: number): number {
+  if (kind === 'refused' || kind === 'unauthorised') return slowRetryMs(failures);
+  return Math.max(afterMs, Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(20, failures - 1)));
+}
+
+export function troubleOf({ kind, detail }: Setback): ChannelTrouble {
+  return { kind: kind === 'unauthorised' ? 'unauthorised' : 'unreachable', detail };
+}

@@ -1,0 +1,75 @@
+/**
+ * The library's shard, with two doors kept. What it would act on is read first: it trusts every frame, and one
+ * without its fields is a rejection that nobody handles, the end of the process. And where it would dial
+ * again, after 500 ms however often it failed, it ends.
+ */
+import { setImmediate } from 'node:timers/promises';
+import {
+  type IContextFetchingStrategy,
+  WebSocketShard,
+  type WebSocketShardDestroyOptions,
+  WebSocketShardDestroyRecovery,
+} from '@discordjs/ws';
+import type { Frame } from './gateway-frame.ts';
+
+export type ShardDoors = {
+  /** What the library may act on; undefined for what it must not see. */
+  onFrame(text: string): Frame | undefined;
+  /** The library wants to leave the connection; `hangUp` is up to whoever is told. */
+  onLeave(reason: string, session: 'kept' | 'over'): void;
+};
+
+/** The connection is waited for this long to close. */
+const closingMs = 2_000;
+const connecting = 0;
+
+/**
+ * Private in the library’s types only: there is no other way to a frame before it is acted on, nor to a
+ * connection that is still being made. test/channels/discord/shard.test.ts fails when they are renamed.
+ */
+type Inside = {
+  unpackMessage(data: unknown, isBinary: boolean): Promise<Frame | null>;
+  readonly connection: Connection | null;
+};
+type Connection = {
+  readonly readyState: number;
+  on(event: 'error', listener: () => void): unknown;
+  terminate(): void;
+};
+
+export class Shard extends WebSocketShard {
+  readonly #doors: ShardDoors;
+
+  constructor(strategy: IContextFetchingStrategy, doors: ShardDoors) {
+    super(strategy, 0);
+    this.#doors = doors;
+    // Binary frames are compressed ones, which nobody asked for.
+    this.#inside().unpackMessage = async (data, isBinary) =>
+      isBinary ? null : (doors.onFrame(String(data)) ?? null);
+  }
+
+  /** The library's way to end a connection and to dial again. */
+  override async destroy({ reason, recover }: WebSocketShardDestroyOptions = {}): Promise<void> {
+    const session = recover === WebSocketShardDestroyRecovery.Resume ? 'kept' : 'over';
+    this.#doors.onLeave(`the connection to Discord’s gateway ended (${reason ?? 'left'})`, session);
+  }
+
+  /** Resolves when the connection is closed, or is given up after 2 s. Never throws. */
+  async hangUp(code: number): Promise<void> {
+    // The library dials a moment after it was told to.
+    await setImmediate();
+    const { connection } = this.#inside();
+    if (connection === null) return;
+    // Its own listener goes; a fault that nobody listens to would be one of the process.
+    connection.on('error', () => undefined);
+    // It would go on being made, with nobody to hear what comes.
+    if (connection.readyState === connecting) connection.terminate();
+    // The other side may never close its half.
+    setTimeout(() => connection.terminate(), closingMs).unref();
+    await super.destroy({ code });
+  }
+
+  #inside(): Inside {
+    return this as unknown as Inside;
+  }
+}

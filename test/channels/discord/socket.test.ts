@@ -1,0 +1,63 @@
+/** A connection of the gateway ends when it is ended, however far it has come and whatever its other side does. */
+import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { WebSocketServer } from 'ws';
+import { systemClock } from '#contracts/clock.ts';
+import { GatewaySocket } from '../../../channels/discord/socket.ts';
+
+/** A server that takes connections, and makes WebSockets of them only when it is asked to. */
+async function aServer({ upgrades = false } = {}) {
+  const server = createServer();
+  const sockets = new WebSocketServer({ noServer: true });
+  const connected = Promise.withResolvers<Socket>();
+  server.on('connection', (socket) => connected.resolve(socket));
+  server.on('upgrade', (request, socket, head) => {
+    if (!upgrades) return;
+    sockets.handleUpgrade(request, socket, head, (other) => {
+      other.send('{"op":10,"d":{"heartbeat_interval":41250}}');
+      // It hears nothing any more, and not the closing either.
+      other.pause();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('it has no port');
+  return { url: `ws://127.0.0.1:${address.port}/`, connected: connected.promise };
+}
+
+function dial(url: string) {
+  const ignore = () => undefined;
+  const greeted = Promise.withResolvers<void>();
+  const told = { onSession: ignore, onIdentify: greeted.resolve, onStanding: ignore, onDispatch: ignore };
+  const socket = new GatewaySocket({ url, token: 'token', intents: 1, clock: systemClock, ...told });
+  return { socket, greeted: greeted.promise };
+}
+
+/** Its other side has left it, in whatever way. */
+async function isLeft(socket: Socket): Promise<void> {
+  socket.on('error', () => undefined).resume();
+  if (socket.readableEnded || socket.closed) return;
+  await new Promise((resolve) => socket.once('end', resolve).once('close', resolve));
+}
+
+it.each(['at once', 'while it is being made'] as const)('that is ended %s is left', async (when) => {
+  const { connected, url } = await aServer();
+  const { socket } = dial(url);
+  if (when === 'while it is being made') await connected;
+  socket.close('enough', 'over');
+  expect(await socket.ended).toEqual({ reason: 'enough', session: 'over' });
+  await socket.closed;
+  const other = await Promise.race([connected, systemClock.wait(50)]);
+  if (other instanceof Object) await isLeft(other);
+});
+
+it('whose other side never closes its half is cut', async () => {
+  const { connected, url } = await aServer({ upgrades: true });
+  const { socket, greeted } = dial(url);
+  await greeted;
+  socket.close('enough', 'kept');
+  await socket.closed;
+  await isLeft(await connected);
+});
