@@ -23,7 +23,7 @@ import { fetchMedia } from './media.ts';
 import { targetOf } from './outbound.ts';
 import { Receiver } from './receiver.ts';
 import { Sender } from './sender.ts';
-import { synchronise, toApplicationCommands } from './slash-commands.ts';
+import { passOver, synchronise, toApplicationCommands } from './slash-commands.ts';
 
 /** The typing sign lasts 10 s. */
 const typingRefreshMs = 8000;
@@ -113,8 +113,9 @@ export class DiscordAdapter implements ChannelAdapter {
   async #register(commands: readonly NativeCommand[], signal: AbortSignal): Promise<void> {
     const wanted = toApplicationCommands(commands);
     try {
-      // A bot's application has the id of the bot, unless it is older than 2016; Discord knows.
-      const { id: application } = await this.#api.application(signal);
+      // A bot's application has the id of the bot, unless it is older than 2016; Discord knows, if it says.
+      const { bot } = this.#connected();
+      const application = (await this.#api.application(signal).catch(passOver))?.id ?? bot.id;
       await synchronise(this.#api, { application, wanted }, signal);
     } catch (error) {
       throw callFault(error, 'the slash commands could not be set');

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { ApplicationCommand, DiscordApi } from './api.ts';
+import { readRefusal } from './failures.ts';
 
 const textOption = 3;
 const mostCommands = 100;
@@ -35,14 +36,20 @@ export function toApplicationCommands(commands: readonly NativeCommand[]): reado
     }));
 }
 
-/** Written only when it differs: Discord takes 200 changes a day. */
+/** Written only when it differs, since Discord takes 200 changes a day, or when it cannot be read. */
 export async function synchronise(
   api: Pick<DiscordApi, 'commands' | 'setCommands'>,
   { application, wanted }: { readonly application: string; readonly wanted: readonly ApplicationCommand[] },
   signal: AbortSignal,
 ): Promise<void> {
-  const known = (await api.commands(application, signal)).map((one) => knownSchema.safeParse(one).data);
-  if (listOf(known) !== listOf(wanted)) await api.setCommands(application, wanted, signal);
+  const read = (list: readonly unknown[]) => listOf(list.map((one) => knownSchema.safeParse(one).data));
+  const known = await api.commands(application, signal).then(read, passOver);
+  if (known !== listOf(wanted)) await api.setCommands(application, wanted, signal);
+}
+
+/** What cannot be read is no reason not to write, unless Discord asks for a wait. */
+export function passOver(error: unknown): undefined {
+  if (readRefusal(error)?.status === 429) throw error;
 }
 
 /** In any order; Discord has its own. */

@@ -161,10 +161,11 @@ export class TelegramAdapter implements ChannelAdapter {
       .slice(0, 100)
       .map(({ name, description }) => ({ command: name, description: description.slice(0, 256) || name }));
     try {
-      const known = await api.getMyCommands({}, signal);
       const listOf = (list: typeof wanted) =>
         JSON.stringify(list.map((one) => [one.command, one.description]));
-      if (listOf(known) !== listOf(wanted)) await api.setMyCommands({ commands: wanted }, signal);
+      // What cannot be read is set: the comparison only saves a call.
+      const known = await api.getMyCommands({}, signal).then(listOf, () => undefined);
+      if (known !== listOf(wanted)) await api.setMyCommands({ commands: wanted }, signal);
     } catch (error) {
       throw callFault(error, 'the list of commands could not be set');
     }
