@@ -18,6 +18,7 @@ import type { Role, Standing } from '../store/access/standing.ts';
 import { conversationKeyOf } from '../store/conversation-key.ts';
 import { splitTextName } from '../store/intake/accept-item.ts';
 import type { ConversationFacts } from '../store/intake/conversation-facts.ts';
+import { fingerprintOf } from '../store/intake/fingerprint.ts';
 import type { Bundle, Decision, LaneSpec, NewItem, Proposal } from '../store/intake/proposal.ts';
 import type { InboxContent } from '../store/json.ts';
 import type { ChatLinks } from '../store/links/read-links.ts';
@@ -314,5 +315,9 @@ function eventOf({ envelope, standing }: Arrival): Omit<Proposal, 'decision'> {
     senderId: sender.id,
     standing,
   };
-  return 'messageId' in event ? { ...base, messageId: event.messageId } : base;
+  if (!('messageId' in event)) return base;
+  const { messageId } = event;
+  if (!('text' in event)) return { ...base, messageId };
+  const { sentAt } = envelope;
+  return { ...base, messageId, fingerprint: fingerprintOf({ eventKey, sentAt, text: event.text }) };
 }

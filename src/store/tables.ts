@@ -78,6 +78,8 @@ export type LedgerTable = {
   messageId: string | null;
   /** Only for events that nobody could read. */
   raw: string | null;
+  /** Of messages and edits; see `fingerprintOf`. */
+  fingerprint: string | null;
   at: number;
 };
 

@@ -18,6 +18,7 @@ import { moveAnchors } from './anchors.ts';
 import { applyDelete, applyEdit, applyReaction } from './apply-change.ts';
 import { applyCommand } from './apply-command.ts';
 import { changeMembership, markReachable, migrateConversation } from './change-conversation.ts';
+import { isOtherEvent } from './fingerprint.ts';
 import { type AcceptInput, type AcceptOutput, noEffects } from './proposal.ts';
 
 export type AcceptAndClaim = AcceptInput & {
@@ -96,9 +97,12 @@ const lockedAccount = locking((db, of: Slots<Lease>) =>
 );
 
 async function acceptOnce(tx: Tx, accepting: Accepting): Promise<Acceptance> {
-  const { input, proposal } = accepting;
+  const { input, proposal, effects } = accepting;
   const known = await knownEvent.first(tx, { account: input.account, eventKey: proposal.eventKey });
-  if (known) return { kind: 'duplicate' };
+  if (known) {
+    if (isOtherEvent(known.fingerprint, proposal.fingerprint)) effects.reusedKeys.push(proposal.eventKey);
+    return { kind: 'duplicate' };
+  }
   const acceptance = await carryOut(tx, accepting);
   await insertRow(tx, 'ledger', {
     account: input.account,
@@ -111,6 +115,7 @@ async function acceptOnce(tx: Tx, accepting: Accepting): Promise<Acceptance> {
     conversationKey: proposal.conversationKey,
     messageId: proposal.messageId ?? null,
     raw: proposal.raw ?? null,
+    fingerprint: proposal.fingerprint ?? null,
     at: tx.now,
   });
   return acceptance;
@@ -119,7 +124,7 @@ async function acceptOnce(tx: Tx, accepting: Accepting): Promise<Acceptance> {
 const knownEvent = prepared((db, of: Slots<{ account: string; eventKey: string }>) =>
   db
     .selectFrom('ledger')
-    .select('kind')
+    .select('fingerprint')
     .where('account', '=', of.account)
     .where('eventKey', '=', of.eventKey),
 );

@@ -26,6 +26,8 @@ export type Proposal = {
   readonly standing?: Standing;
   /** The event as it came, when nobody could read it; kept so that nothing is lost. */
   readonly raw?: string;
+  /** Of a message or an edit: `fingerprintOf`. */
+  readonly fingerprint?: string;
   readonly decision: Decision;
 };
 
@@ -185,10 +187,20 @@ export type Effects = {
   readonly fetches: string[];
   /** The cap was reached, and this is what gave way. */
   readonly overflows: { readonly laneKey: string; readonly drop: DropPolicy }[];
+  /** Duplicates with another date and another text: the platform seems to give ids twice. */
+  readonly reusedKeys: string[];
 };
 
 export type AcceptOutput = { readonly acceptances: readonly Acceptance[]; readonly effects: Effects };
 
 export function noEffects(): Effects {
-  return { wakes: [], arrivals: [], cancels: [], deliveries: [], fetches: [], overflows: [] };
+  return {
+    wakes: [],
+    arrivals: [],
+    cancels: [],
+    deliveries: [],
+    fetches: [],
+    overflows: [],
+    reusedKeys: [],
+  };
 }

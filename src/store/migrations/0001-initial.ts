@@ -73,6 +73,7 @@ async function createLedger(db: Kysely<unknown>): Promise<void> {
     .addColumn('conversationKey', 'text', required)
     .addColumn('messageId', 'text')
     .addColumn('raw', 'text')
+    .addColumn('fingerprint', 'text')
     .addColumn('at', 'bigint', required)
     .addPrimaryKeyConstraint('ledgerKey', ['account', 'eventKey'])
     .execute();
