@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { noId } from '#contracts/no-id.ts';
 import { remoteSize } from '#contracts/remote-number.ts';
 
 /**
@@ -6,7 +7,7 @@ import { remoteSize } from '#contracts/remote-number.ts';
  * field never makes a message unreadable; what is read has its type and size checked.
  */
 const timestamp = z.int().min(0).max(8_640_000_000_000_000);
-const id = z.string().max(128).nullish();
+const id = z.preprocess(noId, z.string().max(128).nullish());
 const name = z.string().max(512).nullish();
 const longText = z.string().max(262_144).nullish();
 
@@ -14,7 +15,7 @@ const range = { start: z.int().min(0), length: z.int().min(0) };
 const mentionSchema = z.object({ ...range, uuid: id, number: id });
 
 const attachmentSchema = z.object({
-  id: z.string().max(512).nullish(),
+  id: z.preprocess(noId, z.string().max(512).nullish()),
   contentType: z.string().max(256).nullish(),
   filename: z.string().max(2048).nullish(),
   size: z.unknown().transform(remoteSize).optional(),
@@ -30,11 +31,17 @@ const quoteSchema = z.object({
 const targetSchema = z.object({ targetAuthorUuid: id, targetSentTimestamp: timestamp });
 
 const groupInfoSchema = z.object({
-  groupId: z.string().max(128),
+  groupId: z.string().min(1).max(128),
   groupName: name,
   revision: z.int().nullish(),
   type: z.string().max(32).nullish(),
 });
+
+/** A group without an id is none. */
+function noGroup(value: unknown): unknown {
+  const isNone = typeof value === 'object' && value !== null && 'groupId' in value && value.groupId === '';
+  return isNone ? undefined : value;
+}
 
 const contentShape = {
   message: longText,
@@ -45,7 +52,7 @@ const contentShape = {
   attachments: z.array(attachmentSchema).max(100).nullish(),
   remoteDelete: z.object({ timestamp }).nullish(),
   adminDelete: targetSchema.nullish(),
-  groupInfo: groupInfoSchema.nullish(),
+  groupInfo: z.preprocess(noGroup, groupInfoSchema.nullish()),
   sticker: z.object({}).nullish(),
   contacts: z.array(z.unknown()).nullish(),
   payment: z.unknown().optional(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { noId } from '#contracts/no-id.ts';
 import { remoteSize } from '#contracts/remote-number.ts';
 
 /**
@@ -6,6 +7,7 @@ import { remoteSize } from '#contracts/remote-number.ts';
  * a message unreadable; what is read has its type and size checked.
  */
 const id = z.int();
+const optionalId = z.preprocess(noId, id.optional());
 const name = z.string().max(512);
 const longText = z.string().max(65_536);
 /** Seconds since the epoch. A date that is none must not cost the message; 0 is read as unknown. */
@@ -65,7 +67,7 @@ const originSchema = z.object({
   sender_user_name: name.optional(),
   sender_chat: chatSchema.optional(),
   chat: chatSchema.optional(),
-  message_id: id.optional(),
+  message_id: optionalId,
 });
 
 const stickerSchema = fileSchema.extend({
@@ -101,7 +103,7 @@ const commonShape = {
   from: userSchema.optional(),
   sender_chat: chatSchema.optional(),
   author_signature: name.optional(),
-  message_thread_id: id.optional().catch(undefined),
+  message_thread_id: optionalId.catch(undefined),
   is_topic_message: z.boolean().optional(),
 };
 
@@ -115,7 +117,7 @@ export const messageSchema = z.object({
   ...commonShape,
   ...contentShape,
   reply_to_message: quotedSchema.optional(),
-  external_reply: z.object({ origin: originSchema, message_id: id.optional() }).optional(),
+  external_reply: z.object({ origin: originSchema, message_id: optionalId }).optional(),
   quote: z.object({ text: longText }).optional(),
   forward_origin: originSchema.optional(),
   /** Only whether they are there counts, so that no form of them makes the message another's. */
@@ -131,10 +133,10 @@ export const messageSchema = z.object({
   sender_business_bot: z.unknown().optional(),
   guest_bot_caller_user: z.unknown().optional(),
   guest_bot_caller_chat: z.unknown().optional(),
-  media_group_id: z.string().max(128).optional().catch(undefined),
-  migrate_to_chat_id: groupId.optional(),
-  migrate_from_chat_id: groupId.optional(),
-  ephemeral_message_id: id.optional(),
+  media_group_id: z.preprocess(noId, z.string().max(128).optional()).catch(undefined),
+  migrate_to_chat_id: z.preprocess(noId, groupId.optional()),
+  migrate_from_chat_id: z.preprocess(noId, groupId.optional()),
+  ephemeral_message_id: optionalId,
 });
 
 export const callbackSchema = z.object({
@@ -144,7 +146,7 @@ export const callbackSchema = z.object({
     .object({
       message_id: id,
       chat: chatSchema,
-      message_thread_id: id.optional(),
+      message_thread_id: optionalId,
       is_topic_message: z.boolean().optional(),
     })
     .optional(),
@@ -154,7 +156,7 @@ export const callbackSchema = z.object({
 const reactionSchema = z.object({
   type: z.string().max(64),
   emoji: z.string().max(64).optional(),
-  custom_emoji_id: z.string().max(128).optional(),
+  custom_emoji_id: z.preprocess(noId, z.string().max(128).optional()),
 });
 
 export const reactionUpdateSchema = z.object({
@@ -176,7 +178,7 @@ export const membershipSchema = z.object({
 
 export const stopSchema = z.object({
   chat: chatSchema,
-  message_thread_id: id.optional(),
+  message_thread_id: optionalId,
   draft_id: id,
 });
 

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import type { Acceptance } from './acceptance.ts';
+import { noId } from './no-id.ts';
 import type { TimelineEvent, TimelineItem, TimelineStanding } from './timeline.ts';
 
 /** Longest text of one message, in UTF-16 code units. */
@@ -27,7 +28,7 @@ export const clientFrameSchema = z.discriminatedUnion('type', [
   /** First frame, and again to ask for what came after a position. */
   z.object({
     type: z.literal('hello'),
-    conversation: conversation.default('main'),
+    conversation: z.preprocess(noId, conversation.default('main')),
     after: z.int().nonnegative().optional(),
   }),
   z.object({ type: z.literal('send'), id, text }),
