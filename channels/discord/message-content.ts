@@ -6,9 +6,10 @@ import type { Bot } from './ids.ts';
 import type { Attachment, Message, QuotedMessage } from './payload-schema.ts';
 import { cleanText, nameOf } from './people.ts';
 import { isForward, provenanceOf } from './provenance.ts';
+import { type Authors, addresseeOf } from './replies.ts';
 
 /** The names that stand for ids in a text; for display only. */
-export type Names = {
+export type Names = Authors & {
   readonly bot: Bot;
   /** Whether the role is the one that Discord made for the bot. */
   isOwnRole(guildId: string | undefined, roleId: string): boolean;
@@ -39,7 +40,7 @@ export function readContent(message: Message, guildId: string | undefined, names
     provenance: provenanceOf(message),
     attachments: attachmentsOf(shown, message),
     mentionsBot: mentionsBot(message, guildId, names),
-    repliesToBot: message.type === replyType && message.referenced_message?.author.id === names.bot.id,
+    ...addresseeOf(message, names),
     ...(quote === undefined ? {} : { quote }),
     ...(forwarded === undefined ? {} : { forwardedFrom: originOf(from, names) }),
   };

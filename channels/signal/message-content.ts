@@ -20,9 +20,19 @@ export function readMessage(content: Content, ref: MessageRef, names: Names): In
     provenance: provenanceOf(content),
     attachments: attachmentsOf(content),
     mentionsBot: mentionsBot(content.mentions ?? [], names.bot),
-    repliesToBot: readAci(content.quote?.authorUuid) === names.bot.aci,
+    ...addresseeOf(content.quote, names.bot),
     ...(quote === undefined ? {} : { quote }),
   };
+}
+
+/** A quote is of the bot's own message when it says so; one that names nobody may be, and core knows. */
+function addresseeOf(
+  quote: Content['quote'],
+  { aci }: Bot,
+): Pick<InboundMessage, 'repliesToBot' | 'repliesTo'> {
+  if (quote == null) return { repliesToBot: false };
+  if (quote.authorUuid != null) return { repliesToBot: readAci(quote.authorUuid) === aci };
+  return { repliesToBot: false, repliesTo: messageIdOf({ author: aci, timestamp: quote.id }) };
 }
 
 /**

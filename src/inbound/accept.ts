@@ -15,6 +15,7 @@ import type { AcceptInput, Effects, Proposal } from '../store/intake/proposal.ts
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { CommandDesk } from './command-desk.ts';
 import type { Gate } from './gate.ts';
+import { markOwnReplies } from './own-messages.ts';
 import { type Arrival, propose } from './propose.ts';
 import { withSaneTimes } from './times.ts';
 
@@ -136,7 +137,8 @@ async function decideAndStore(deps: InboundDeps, slice: Slice): Promise<readonly
 /** `links`: what was linked when the door decided. */
 type Decided = Pick<AcceptInput, 'proposals' | 'links'>;
 
-async function proposeAll(deps: InboundDeps, { events, receiving }: Slice): Promise<Decided> {
+async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice): Promise<Decided> {
+  const events = await markOwnReplies(deps.store, told);
   const conversations = [...new Set(events.map((envelope) => conversationKeyOf(envelope.route)))];
   if (conversations.length === 0) return { proposals: [], links: undefined };
   const people = peopleOf(deps.gate, events);
@@ -193,6 +195,8 @@ async function store(
     if (proposals.some(({ decision }) => decision.kind === 'command' || decision.kind === 'link'))
       deps.probe.reach('command-applied');
     deps.start(accepted.effects);
+    for (const eventKey of accepted.effects.reusedKeys)
+      deps.log.warn({ account, eventKey }, 'accept.id-reused');
     return accepted.acceptances;
   } finally {
     slots?.begin(runs);

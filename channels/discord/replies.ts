@@ -1,0 +1,36 @@
+import type { InboundMessage, Sender } from '#contracts/envelope.ts';
+import { messageId } from '#contracts/ids.ts';
+import type { Message } from './payload-schema.ts';
+
+/** What is known of those who wrote. */
+export type Authors = {
+  readonly bot: { readonly id: string };
+  /** Of those whose messages were seen lately. */
+  authorOf(messageId: string): Sender | undefined;
+};
+
+const replyType = 19;
+const ordinaryReference = 0;
+const crossposted = 1 << 1;
+
+/** Whether the message answers the bot; where nothing says whose message it answers, which one that is. */
+export function addresseeOf(
+  message: Message,
+  { bot, authorOf }: Authors,
+): Pick<InboundMessage, 'repliesToBot' | 'repliesTo'> {
+  const target = repliedTo(message);
+  if (target === undefined) return { repliesToBot: false };
+  const author = message.referenced_message?.author.id;
+  if (author !== undefined) return { repliesToBot: author === bot.id };
+  const known = authorOf(target);
+  if (known !== undefined) return { repliesToBot: known.isSelf };
+  return { repliesToBot: false, repliesTo: messageId(target) };
+}
+
+/** Servers of other makers leave out the type of a reply, the message that it quotes, or both. */
+function repliedTo({ type, flags, channel_id: here, message_reference: reference, ...rest }: Message) {
+  const isReply = type === replyType || (type === 0 && reference != null && (flags & crossposted) === 0);
+  const isHere = (reference?.channel_id ?? here) === here;
+  if (!isReply || !isHere || (reference?.type ?? ordinaryReference) !== ordinaryReference) return undefined;
+  return rest.referenced_message?.id ?? reference?.message_id;
+}
