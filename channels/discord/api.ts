@@ -3,11 +3,12 @@ import { type InternalRequest, REST, RequestMethod } from '@discordjs/rest';
 import { z } from 'zod';
 import type { DiscordConfig } from './config.ts';
 import type { OutgoingFile, SendBody, TextBody } from './outbound.ts';
-import { userSchema } from './payload-schema.ts';
+import { idSchema, userSchema } from './payload-schema.ts';
+import { makeRequest } from './rest-request.ts';
 
-const messageIdSchema = z.object({ id: z.string() });
+const messageIdSchema = z.object({ id: idSchema });
 const listSchema = z.array(z.unknown());
-const applicationSchema = z.object({ id: z.string(), flags: z.int().default(0) });
+const applicationSchema = z.object({ id: idSchema, flags: z.int().catch(0) });
 
 export type HistoryQuery = { readonly after: string; readonly limit: number };
 
@@ -35,9 +36,11 @@ export const deferral = { message: 5, update: 6 } as const;
 export class DiscordApi {
   readonly rest: REST;
   readonly #token: string;
+  readonly #callTimeoutMs: number;
 
   constructor({ token, apiBase, callTimeoutMs }: DiscordConfig) {
     this.#token = token;
+    this.#callTimeoutMs = callTimeoutMs;
     this.rest = new REST({
       api: apiBase,
       version: '10',
@@ -45,9 +48,8 @@ export class DiscordApi {
       timeout: callTimeoutMs,
       offset: 0,
       rejectOnRateLimit: () => true,
+      makeRequest,
     });
-    // Needed also for the library's own question for the gateway's address.
-    this.rest.setToken(token);
   }
 
   async me(signal: AbortSignal) {
@@ -138,7 +140,9 @@ export class DiscordApi {
   ): Promise<unknown> {
     // A 401 makes the library forget the token, and then every call fails in words of its own.
     this.rest.setToken(this.#token);
-    return this.rest.request({ method: methods[method], fullRoute, ...options });
+    // The library's own limit ends with the headers: a body may go on for ever.
+    const signal = options.signal ?? AbortSignal.timeout(this.#callTimeoutMs);
+    return this.rest.request({ method: methods[method], fullRoute, ...options, signal });
   }
 }
 

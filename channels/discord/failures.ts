@@ -5,13 +5,14 @@
  */
 import { ambiguous, neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
+import { askedWaitMs, shortestGapMs } from '#contracts/remote-number.ts';
 
 export type Refusal = {
   readonly status: number;
   /** Discord's own code; undefined when a proxy answered. */
   readonly code: number | undefined;
   readonly reason: string;
-  /** ms; only of rate limits, which may also be kept before anything was sent. */
+  /** As asked, at least a second, ms; only of rate limits, which may also be kept before anything was sent. */
   readonly retryAfterMs?: number;
 };
 
@@ -19,7 +20,7 @@ export type Refusal = {
 export function readRefusal(error: unknown): Refusal | undefined {
   if (!(error instanceof Error)) return undefined;
   if ('retryAfter' in error && 'timeToReset' in error && typeof error.retryAfter === 'number') {
-    const retryAfterMs = Math.max(1, Math.ceil(error.retryAfter));
+    const retryAfterMs = Math.max(shortestGapMs, askedWaitMs(error.retryAfter) ?? 0);
     return { status: 429, code: undefined, reason: 'Discord’s rate limit is reached', retryAfterMs };
   }
   if (!('status' in error) || typeof error.status !== 'number') return undefined;

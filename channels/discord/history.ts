@@ -7,6 +7,7 @@ import type { ChannelGap } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { type ConversationId, conversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
+import { retryAfterMs } from '#contracts/remote-number.ts';
 import type { DiscordApi } from './api.ts';
 import type { Contacts } from './contacts.ts';
 import type { Directory, Place } from './directory.ts';
@@ -175,7 +176,8 @@ export class History {
         const reason = refusal?.reason ?? networkReason(error);
         log.info({ channelId, tries, reason }, 'discord.history_delayed');
         const ownMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
-        await clock.wait(refusal?.retryAfterMs ?? ownMs, this.#stopped.signal);
+        const waitMs = retryAfterMs(refusal?.retryAfterMs, { fallbackMs: ownMs });
+        await clock.wait(waitMs, this.#stopped.signal);
       }
     }
   }
@@ -201,7 +203,13 @@ export class History {
       }
       await store(recent.flatMap((message) => entriesOf(message, place)));
       isMore = page.length === pageSize;
-      after = laterOf(idOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
+      const next = laterOf(idOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
+      if (isMore && !isLater(next, after)) {
+        // The same page would come for ever, and hold up what is new.
+        this.#gap(place, { after, reason: 'Discord gives the same part of it again and again' });
+        return;
+      }
+      after = next;
     }
   }
 

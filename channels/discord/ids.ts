@@ -26,8 +26,11 @@ export function keyOf(kind: string, ...parts: readonly (string | number)[]): Eve
 
 /** Ids of Discord's ("snowflakes") are decimal numbers that begin with the time they were made. */
 export function isSnowflake(text: string): boolean {
-  return /^\d{1,20}$/.test(text);
+  return /^\d{1,20}$/.test(text) && (text.length < 20 || text <= largestId);
 }
+
+/** They are numbers of 64 bits. */
+const largestId = String(2n ** 64n - 1n);
 
 const discordEpoch = 1_420_070_400_000n;
 
@@ -41,6 +44,14 @@ export function snowflakeAt(ms: number): string {
   const since = BigInt(Math.floor(ms)) - discordEpoch;
   return String((since > 0n ? since : 0n) << 22n);
 }
+
+/** False for an id that has not been given yet: what is read from there on would be nothing, for ever. */
+export function isGiven(snowflake: string, now: number): boolean {
+  return timeOf(snowflake) <= now + furthestAheadMs;
+}
+
+/** This machine's clock may be slow. */
+const furthestAheadMs = 24 * 3_600_000;
 
 export function isLater(a: string, b: string): boolean {
   return a.length === b.length ? a > b : a.length > b.length;

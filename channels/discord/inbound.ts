@@ -8,6 +8,7 @@ import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
 import { refuseHostileShape } from '#contracts/hostile-shape.ts';
 import { type ConversationId, conversationId, type MessageId, messageId } from '#contracts/ids.ts';
+import { remoteTime } from '#contracts/remote-number.ts';
 import type { Place } from './directory.ts';
 import { isAdministrative } from './directory.ts';
 import { interactionMessage, isSnowflake, keyOf, timeOf } from './ids.ts';
@@ -40,8 +41,6 @@ export type Surroundings = Names & {
   /** Undefined when nothing is known of the channel yet. */
   placeOf(channelId: string): Place | undefined;
   isAdmin(guildId: string, userId: string, roles: readonly string[]): boolean | undefined;
-  /** Who wrote a message, of those that were seen lately. */
-  authorOf(messageId: string): Sender | undefined;
   /** A person who was seen lately. */
   person(userId: string): User | undefined;
 };
@@ -126,8 +125,9 @@ function readMessage(message: Message, place: Place, around: Surroundings): Read
     : unsupported(`message-type-${message.type}`);
   const envelope = envelopeOf(place, {
     eventKey: keyOf('message', id),
-    sentAt: timeOf(id),
-    receivedAt: timeOf(id),
+    // The id holds it as well, but only Discord's own are known to.
+    sentAt: remoteTime(Date.parse(message.timestamp) || timeOf(id), around.receivedAt),
+    receivedAt: remoteTime(timeOf(id), around.receivedAt),
     sender: authorOf(message, place, around),
     replyTo: messageId(id),
     event,
@@ -153,11 +153,10 @@ function readEdit(data: unknown, around: Surroundings): Reading {
   const place = around.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
   const text = textOf(message, place.guildId, around);
-  const time = Date.parse(editedAt);
   const envelope = envelopeOf(place, {
     // As it is told, in microseconds: two edits can lie in one millisecond.
     eventKey: keyOf('edit', message.id, cleanText(editedAt)),
-    sentAt: Number.isNaN(time) ? around.receivedAt : time,
+    sentAt: remoteTime(Date.parse(editedAt), around.receivedAt),
     sender: authorOf(message, place, around),
     replyTo: messageId(message.id),
     event: { kind: 'edit', messageId: messageId(message.id), text, provenance: provenanceOf(message) },
@@ -249,7 +248,7 @@ function readInteraction(interaction: Interaction, around: Surroundings): Readin
   const isAdmin =
     member?.permissions === undefined ? undefined : isAdministrative(readPermissions(member.permissions));
   const sender = senderOf({ user, nick: member?.nick, isAdmin }, around.bot);
-  const common = { sentAt: timeOf(id), sender };
+  const common = { sentAt: remoteTime(timeOf(id), around.receivedAt), sender };
   const isCommand = type === interactionTypes.command;
   const envelope = envelopeOf(place, {
     ...common,
@@ -309,8 +308,16 @@ function unsupported(name: string): InboundEvent {
   return { kind: 'unsupported', name };
 }
 
+function rawOf(t: string, d: unknown): string {
+  try {
+    return JSON.stringify({ t, d }) ?? t;
+  } catch {
+    return `${t}: nested too deep to be written down`;
+  }
+}
+
 function unreadableRow({ t, d, s }: Dispatch, session: string, error: unknown): Unreadable {
-  const raw = JSON.stringify({ t, d }) ?? t;
+  const raw = rawOf(t, d);
   const id = typeof d === 'object' && d !== null && 'id' in d && typeof d.id === 'string' ? d.id : '';
   const digest = createHash('sha256').update(raw).digest('hex').slice(0, 32);
   const problem = error instanceof Error ? error.message.slice(0, 500) : 'unreadable';

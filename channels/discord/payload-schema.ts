@@ -1,10 +1,14 @@
 import { z } from 'zod';
+import { noId } from '#contracts/no-id.ts';
+import { remoteSize } from '#contracts/remote-number.ts';
+import { isSnowflake } from './ids.ts';
 
 /**
  * What Parley reads of Discord's objects. Unknown keys are dropped, so a new field never makes a message
  * unreadable; what is read has its type and size checked.
  */
-const id = z.string().regex(/^\d{1,20}$/);
+const id = z.string().refine(isSnowflake, 'is no id');
+const optionalId = z.preprocess(noId, id.optional());
 const name = z.string().max(512);
 const longText = z.string().max(65_536);
 const time = z.string().max(64);
@@ -22,7 +26,7 @@ const memberUserSchema = memberSchema.extend({ user: userSchema });
 export const attachmentSchema = z.object({
   id,
   filename: z.string().max(2048).default('file'),
-  size: z.number().min(0).optional(),
+  size: z.unknown().transform(remoteSize),
   content_type: z.string().max(256).optional(),
   url: z.url({ protocol: /^https?$/ }).max(4096),
 });
@@ -34,7 +38,10 @@ const contentShape = {
   poll: z.object({ question: z.object({ text: longText.optional() }) }).nullish(),
 };
 
-const placeShape = { channel_id: id, guild_id: id.optional() };
+/** Of flags that cannot be: whatever one of them would take away is taken away. */
+const everyFlag = -1;
+
+const placeShape = { channel_id: id, guild_id: optionalId };
 
 const quotedSchema = z.object({ id, author: userSchema, ...contentShape });
 
@@ -52,19 +59,19 @@ export const messageSchema = z.object({
     .max(500)
     .default([]),
   mention_roles: z.array(id).max(500).default([]),
-  flags: z.int().default(0),
-  webhook_id: id.optional(),
+  flags: z.preprocess((flags) => flags ?? 0, z.int().catch(everyFlag)),
+  webhook_id: optionalId,
   /** Only whether there is one counts. */
   application_id: z.unknown().optional(),
   message_reference: z
-    .object({ type: z.int().optional(), message_id: id.optional(), channel_id: id.optional() })
-    .optional(),
+    .object({ type: z.int().optional(), message_id: optionalId, channel_id: optionalId })
+    .nullish(),
   referenced_message: quotedSchema.nullish(),
   message_snapshots: z
     .array(z.object({ message: z.object(contentShape) }))
     .max(10)
     .optional(),
-  interaction_metadata: z.object({ id }).optional(),
+  interaction_metadata: z.object({ id }).nullish(),
   nonce: z.union([z.string(), z.number()]).optional(),
 });
 
@@ -79,16 +86,16 @@ export const reactionSchema = z.object({
   message_id: id,
   ...placeShape,
   member: memberUserSchema.optional(),
-  emoji: z.object({ id: id.nullish(), name: name.nullish() }),
+  emoji: z.object({ id: optionalId, name: name.nullish() }),
 });
 
 export const channelSchema = z.object({
   id,
   type: z.int(),
-  guild_id: id.optional(),
-  parent_id: id.nullish(),
+  guild_id: optionalId,
+  parent_id: optionalId,
   name: name.nullish(),
-  last_message_id: id.nullish(),
+  last_message_id: optionalId,
   recipients: z.array(userSchema).max(20).optional(),
   permission_overwrites: z
     .array(z.object({ id, type: z.int(), allow: z.string().max(40), deny: z.string().max(40) }))
@@ -98,11 +105,12 @@ export const channelSchema = z.object({
 
 export const interactionSchema = z.object({
   id,
-  application_id: id.optional(),
-  token: z.string().min(1).max(2048),
+  application_id: optionalId,
+  /** It stands in a path and in a line of a file. */
+  token: z.string().regex(/^[\w.:=+~-]{1,2048}$/),
   type: z.int(),
-  channel_id: id.optional(),
-  guild_id: id.optional(),
+  channel_id: optionalId,
+  guild_id: optionalId,
   channel: channelSchema.partial({ type: true }).optional(),
   user: userSchema.optional(),
   member: memberUserSchema.extend({ permissions: z.string().max(40).optional() }).optional(),
@@ -124,13 +132,13 @@ export const roleSchema = z.object({
   id,
   name,
   permissions: z.string().max(40),
-  tags: z.object({ bot_id: id.optional() }).optional(),
+  tags: z.object({ bot_id: optionalId }).optional(),
 });
 
 export const guildSchema = z.object({
   id,
   name: name.optional(),
-  owner_id: id.optional(),
+  owner_id: optionalId,
   unavailable: z.boolean().optional(),
   roles: z.array(roleSchema).optional(),
   channels: z.array(z.unknown()).optional(),
@@ -139,7 +147,7 @@ export const guildSchema = z.object({
 });
 
 export const readySchema = z.object({
-  session_id: z.string().max(512),
+  session_id: z.string().min(1).max(512),
   user: userSchema,
   guilds: z.array(z.object({ id })).default([]),
 });
@@ -161,4 +169,4 @@ export type Attachment = z.output<typeof attachmentSchema>;
 export type Interaction = z.output<typeof interactionSchema>;
 export type Channel = z.output<typeof channelSchema>;
 export type Role = z.output<typeof roleSchema>;
-export { memberUserSchema };
+export { id as idSchema, memberUserSchema };

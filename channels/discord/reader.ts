@@ -4,7 +4,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { conversationId } from '#contracts/ids.ts';
 import type { Directory, Place } from './directory.ts';
 import { anchorOf } from './history.ts';
-import { type Bot, discord, interactionMessage } from './ids.ts';
+import { type Bot, discord, interactionMessage, isGiven } from './ids.ts';
 import {
   type Dispatch,
   type Reading,
@@ -72,7 +72,7 @@ export class Reader {
         return [{ events: [], unreadable: reading.row }];
       case 'own':
         // Nothing to store but how far history is known.
-        return [{ events: [], anchor: anchorAt(reading.place, reading.messageId) }];
+        return [{ events: [], ...this.#anchorAt(reading.place, reading.messageId) }];
       case 'events':
         return [this.#entryOf(reading)];
       default:
@@ -84,11 +84,16 @@ export class Reader {
     const interaction = interactionMessage.read(events[0]?.route.replyTo);
     return {
       events,
-      ...(messageId === undefined ? {} : { anchor: anchorAt(place, messageId) }),
+      ...this.#anchorAt(place, messageId),
       ...(interaction === undefined
         ? {}
         : { onAccepted: ([acceptance]) => this.#deps.interactions.settled(interaction, acceptance) }),
     };
+  }
+
+  #anchorAt(place: Place, messageId: string | undefined): Pick<Entry, 'anchor'> {
+    if (messageId === undefined || !isGiven(messageId, this.#deps.clock.now())) return {};
+    return { anchor: { conversation: anchorOf(place), messageId } };
   }
 
   #surroundings(): Surroundings {
@@ -106,10 +111,6 @@ export class Reader {
       person: (userId) => recent.person(userId),
     };
   }
-}
-
-function anchorAt(place: Place, messageId: string) {
-  return { conversation: anchorOf(place), messageId };
 }
 
 /** For an event whose conversation nobody knows: it is recorded as one that could not be read. */

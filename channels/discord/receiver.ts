@@ -200,7 +200,7 @@ export class Receiver {
   #noteMessage(data: unknown): void {
     this.#recent.note(data);
     const channelId = String(field(data, 'channel_id') ?? '');
-    if (field(data, 'guild_id') !== undefined) {
+    if (field(data, 'guild_id')) {
       this.#directory.noteMessage(channelId, idIn(data));
       return;
     }

@@ -1,7 +1,7 @@
 /** Payloads as Discord sends them, and what the pure parts know around them. */
 import type { Sender } from '#contracts/envelope.ts';
 import { Directory } from '../../../channels/discord/directory.ts';
-import { botOf } from '../../../channels/discord/ids.ts';
+import { botOf, isSnowflake, timeOf } from '../../../channels/discord/ids.ts';
 import {
   type Dispatch,
   type Reading,
@@ -57,7 +57,7 @@ export function aMessage(over: Fields = {}): Fields & { readonly id: string } {
     author: ada,
     member: { nick: null, roles: [], joined_at: '2026-01-01T00:00:00.000000+00:00' },
     content: 'hello',
-    timestamp: '2026-11-20T10:00:00.000000+00:00',
+    timestamp: isSnowflake(id) ? new Date(timeOf(id)).toISOString() : 'never',
     edited_timestamp: null,
     tts: false,
     mention_everyone: false,
