@@ -127,6 +127,8 @@ function faultReply(fault: Fault): Reply | undefined {
   if (fault.kind === 'page') return page(fault.status);
   if (fault.kind === 'rate-limit')
     return limited({ retryAfterMs: fault.retryAfterMs, isGlobal: fault.isGlobal ?? false });
+  if (fault.kind === 'answer')
+    return { status: fault.status, headers: { ...json, ...fault.headers }, body: JSON.stringify(fault.body) };
   if (fault.kind !== 'refuse') return undefined;
   const { status, code, message } = fault;
   return { status, headers: json, body: JSON.stringify({ message, code }) };

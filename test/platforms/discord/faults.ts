@@ -6,6 +6,13 @@ export type Fault =
   | { readonly kind: 'rate-limit'; readonly retryAfterMs: number; readonly isGlobal?: boolean }
   /** A page of the proxy in front: not JSON, nothing applied. */
   | { readonly kind: 'page'; readonly status: number }
+  /** An answer that Discord would not give, with the headers and the body that stand here. */
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body: unknown;
+    }
   /** The connection is cut and nothing was applied. */
   | { readonly kind: 'cut' }
   /** Applied, then the connection is cut before the answer. */

@@ -7,6 +7,9 @@ export type EventFault =
   /** The next `count` events are held and then come in the opposite order. */
   | { readonly kind: 'reverse'; readonly event?: string; readonly count: number };
 
+/** What the gateway leaves out on connections that stay open and are otherwise served. */
+export type Withheld = 'HELLO' | 'READY' | 'RESUMED' | 'GUILD_CREATE';
+
 type Waiting = { readonly fault: EventFault; left: number; readonly held: (() => void)[] };
 
 /** Decides for each event whether and when it goes out. */

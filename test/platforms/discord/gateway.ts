@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { WebSocket } from 'ws';
-import { type EventFault, EventFaults } from './gateway-faults.ts';
+import { type EventFault, EventFaults, type Withheld } from './gateway-faults.ts';
 import { areIntents, intents, isGranted, type Privileged } from './intents.ts';
 import { Session } from './session.ts';
 import type { Wire } from './types.ts';
@@ -70,6 +70,12 @@ export class Gateway {
   readonly urls: string[] = [];
   /** False: heartbeats go unanswered, as on a connection that is dead in one direction. */
   acknowledges = true;
+  /** Never sent for as long as it stands here. The session counts as begun or resumed all the same. */
+  readonly withheld = new Set<Withheld>();
+  /** What HELLO says of heartbeats instead of the truth. */
+  heartbeatClaim: unknown;
+  /** Each connection is closed with this as it comes; undefined: none. */
+  closesAtOnceWith: number | undefined;
   #identifiedAt = Number.NEGATIVE_INFINITY;
   #isSilent = false;
 
@@ -89,6 +95,9 @@ export class Gateway {
   clearFaults(): void {
     this.#faults.clear();
     this.acknowledges = true;
+    this.withheld.clear();
+    this.heartbeatClaim = undefined;
+    this.closesAtOnceWith = undefined;
     this.#endSilence();
   }
 
@@ -163,6 +172,11 @@ export class Gateway {
     for (const { socket } of this.#connections) send(socket, { op: 9, d: isResumable });
   }
 
+  /** Sends text as it is to every client, whatever it says. */
+  says(text: string): void {
+    for (const { socket } of this.#connections) socket.send(text);
+  }
+
   accept(socket: WebSocket, request: IncomingMessage): void {
     const connection: Connection = { socket, heardAt: Date.now(), received: [] };
     this.#connections.add(connection);
@@ -188,9 +202,14 @@ export class Gateway {
     });
     const mistake = mistakeIn(new URL(request.url ?? '/', 'http://gateway').searchParams);
     if (mistake !== undefined) this.#close(connection, mistake);
-    else if (!this.#isSilent)
-      send(socket, { op: 10, d: { heartbeat_interval: this.#deps.heartbeatIntervalMs, _trace: ['test'] } });
+    else if (this.closesAtOnceWith !== undefined) socket.close(this.closesAtOnceWith);
+    else if (!this.#isSilent && !this.withheld.has('HELLO')) this.#greet(socket);
     this.#deps.onChange();
+  }
+
+  #greet(socket: WebSocket): void {
+    const interval = this.heartbeatClaim ?? this.#deps.heartbeatIntervalMs;
+    send(socket, { op: 10, d: { heartbeat_interval: interval, _trace: ['test'] } });
   }
 
   #leave(session: Session | undefined, socket: WebSocket): void {
@@ -255,8 +274,9 @@ export class Gateway {
     connection.session = session;
     this.sessions.push(session);
     this.counts.identifies += 1;
-    session.dispatch('READY', { ...this.#deps.ready(), session_id: session.id, shard: session.shard });
-    this.#deps.welcome(session);
+    if (!this.withheld.has('READY'))
+      session.dispatch('READY', { ...this.#deps.ready(), session_id: session.id, shard: session.shard });
+    if (!this.withheld.has('GUILD_CREATE')) this.#deps.welcome(session);
     this.#deps.onChange();
     return undefined;
   }
@@ -277,8 +297,8 @@ export class Gateway {
     session.leftAt = undefined;
     connection.session = session;
     this.counts.resumes += 1;
-    this.counts.replayed += session.replay(d.seq);
-    session.dispatch('RESUMED', { _trace: ['test'] });
+    if (!this.withheld.has('RESUMED')) this.counts.replayed += session.replay(d.seq);
+    if (!this.withheld.has('RESUMED')) session.dispatch('RESUMED', { _trace: ['test'] });
     this.#deps.onChange();
     return undefined;
   }

@@ -64,6 +64,9 @@ export class DiscordServer {
   /** Every message of the bot that really pings somebody. */
   readonly pings: Ping[] = [];
   readonly typing: Typing[] = [];
+  /** What READY names to resume at, instead of this server. */
+  resumeUrl: string | undefined;
+  readonly #privileged: { messageContent: boolean };
   readonly #faults = new Faults();
   readonly #limiter: RateLimiter;
   readonly #sockets = new Set<Socket>();
@@ -89,6 +92,7 @@ export class DiscordServer {
       guildPresences: false,
       ...options.privileged,
     };
+    this.#privileged = privileged;
     this.interactions = new Interactions(now);
     this.#limiter = new RateLimiter(options.rates ?? wideRates);
     this.gateway = new Gateway({
@@ -202,6 +206,16 @@ export class DiscordServer {
     this.gateway.cut({ isResumable: false, code: 4004 });
   }
 
+  /** The switch in the developer portal. */
+  grantMessageContent(): void {
+    this.#privileged.messageContent = true;
+  }
+
+  /** Takes back what `revokeToken` did. */
+  restoreToken(): void {
+    this.#isTokenRevoked = false;
+  }
+
   /** The bot gets another token; the one before is refused from now on, by REST and by the gateway. */
   renewToken(): void {
     const [id] = this.#token.split('.');
@@ -283,7 +297,7 @@ export class DiscordServer {
       guilds: memberships(this.platform).map(({ id }) => ({ id, unavailable: true })),
       private_channels: [],
       relationships: [],
-      resume_gateway_url: `ws://127.0.0.1:${this.#port}/resume`,
+      resume_gateway_url: this.resumeUrl ?? `ws://127.0.0.1:${this.#port}/resume`,
       session_type: 'normal',
       application: { id: this.bot.id, flags: application(this.platform).flags },
       _trace: ['test'],

@@ -1,0 +1,346 @@
+/** No state of the gateway lasts for ever: whatever does not come is given up, and whatever is refused is tried again. */
+import { describe, expect, it } from 'vitest';
+import type { Clock } from '#contracts/clock.ts';
+import { longestWaitMs } from '#contracts/remote-number.ts';
+import { IdentifyPace } from '../../../channels/discord/identify-pace.ts';
+import { hastyClock } from '../hasty-clock.ts';
+import { RecordingIntake } from '../recording-intake.ts';
+import { aDiscordStage, aText, type DiscordStage, forever } from './discord-stage.ts';
+
+/** The real time and what a test adds to it; waits are short, and all that were asked for are kept. */
+function aTime() {
+  let added = 0;
+  const waits: number[] = [];
+  const clock: Clock = {
+    now: () => hastyClock.now() + added,
+    wait: (ms, signal) => {
+      waits.push(ms);
+      return hastyClock.wait(ms, signal);
+    },
+  };
+  const pass = (ms: number) => {
+    added += ms;
+  };
+  const passUntil = async (stepMs: number, isSo: () => boolean) => {
+    for (; !isSo(); await hastyClock.wait(10)) pass(stepMs);
+  };
+  return { clock, waits, pass, passUntil };
+}
+
+const readyPatienceMs = 30_000;
+const post = 'POST /channels/:channel/messages';
+
+async function aBot(options: Parameters<typeof aDiscordStage>[0] = {}) {
+  const stage = await aDiscordStage(options);
+  const time = aTime();
+  const intake = new RecordingIntake();
+  const begin = () => stage.begin(intake, { clock: time.clock });
+  return { ...stage, time, intake, begin };
+}
+
+/** What is said is heard, however long it took. */
+async function hears(
+  { server, ada, general }: Pick<DiscordStage, 'server' | 'ada' | 'general'>,
+  intake: RecordingIntake,
+  text: string,
+): Promise<void> {
+  server.people.sends({ from: ada, channel: general, text });
+  await intake.waitFor(() => intake.texts.includes(text));
+}
+
+describe('a gateway that leaves out', () => {
+  it('the answer to a resume is identified to anew, and what was missed is read', async () => {
+    const bot = await aBot();
+    const { server, ada, general, time, intake } = bot;
+    await bot.begin();
+    await hears(bot, intake, 'one');
+    server.gateway.withheld.add('RESUMED');
+    server.gateway.cut();
+    await server.waitFor(() => server.gateway.counts.resumes === 1);
+    server.people.sends({ from: ada, channel: general, text: 'told by nobody' });
+    server.gateway.withheld.clear();
+    // Not one that is only slow.
+    time.pass(readyPatienceMs - 5_000);
+    await hastyClock.wait(10);
+    expect(server.gateway.counts).toMatchObject({ identifies: 1, connections: 2 });
+    time.pass(5_000);
+    await server.waitFor(() => server.gateway.counts.identifies === 2);
+    await intake.waitFor(() => intake.texts.includes('told by nobody'));
+    await hears(bot, intake, 'three');
+    expect(intake.texts).toEqual(['one', 'told by nobody', 'three']);
+    expect(intake.troubles.at(-1)).toBeUndefined();
+  });
+
+  it.each(['HELLO', 'READY'] as const)(
+    '%s at the start is dialled again, and says so meanwhile',
+    async (what) => {
+      const bot = await aBot();
+      const { server, time, intake } = bot;
+      server.gateway.withheld.add(what);
+      const begun = bot.begin();
+      await server.waitFor(
+        () => server.gateway.counts[what === 'HELLO' ? 'connections' : 'identifies'] === 1,
+      );
+      time.pass(readyPatienceMs);
+      await begun;
+      expect(intake.troubles.at(-1)).toMatchObject({
+        kind: 'unreachable',
+        detail: expect.stringContaining('did not answer in time'),
+      });
+      server.gateway.withheld.clear();
+      time.pass(readyPatienceMs);
+      await hears(bot, intake, 'hello');
+      await intake.waitFor(() => intake.troubles.at(-1) === undefined);
+    },
+  );
+
+  it('every answer, on a socket that stays open', async () => {
+    const bot = await aBot({ heartbeatIntervalMs: 1_000 });
+    const { server, intake } = bot;
+    await bot.begin();
+    server.gateway.goSilent();
+    const { connections } = server.gateway.counts;
+    await server.waitFor(() => server.gateway.counts.connections > connections);
+    server.gateway.clearFaults();
+    await hears(bot, intake, 'back');
+  });
+
+  it('the answers to heartbeats is left, though events flow', async () => {
+    const bot = await aBot({ heartbeatIntervalMs: 1_000 });
+    const { server, intake } = bot;
+    await bot.begin();
+    server.gateway.acknowledges = false;
+    await hears(bot, intake, 'flows');
+    await server.waitFor(() => server.gateway.counts.resumes === 1);
+    server.gateway.clearFaults();
+    await hears(bot, intake, 'resumed');
+    expect(server.gateway.counts.identifies).toBe(1);
+  });
+});
+
+describe('a session', () => {
+  it('whose address is gone is given up after three tries', async () => {
+    const bot = await aBot();
+    const { server, intake } = bot;
+    server.resumeUrl = 'ws://127.0.0.1:1/gone';
+    await bot.begin();
+    await hears(bot, intake, 'one');
+    server.resumeUrl = undefined;
+    server.gateway.cut();
+    await server.waitFor(() => server.gateway.counts.identifies === 2);
+    await hears(bot, intake, 'two');
+    expect(server.gateway.counts.resumes).toBe(0);
+  });
+
+  it.each(['not an address', 'http://127.0.0.1/x', 7])(
+    'that names %s to resume at is resumed where it began',
+    async (url) => {
+      const bot = await aBot();
+      const { server, intake } = bot;
+      server.resumeUrl = url as string;
+      await bot.begin();
+      server.gateway.cut();
+      await server.waitFor(() => server.gateway.counts.resumes === 1);
+      await hears(bot, intake, 'resumed');
+    },
+  );
+
+  it('that is called invalid again and again is begun anew ever more slowly', async () => {
+    const bot = await aBot({ identifyIntervalMs: 3_600_000 });
+    const { server, time } = bot;
+    await bot.begin();
+    server.gateway.invalidate(false);
+    await server.waitFor(() => server.gateway.counts.connections >= 12);
+    const paces = time.waits.filter((ms) => ms === 60_000);
+    expect(paces.length).toBeGreaterThan(1);
+  });
+});
+
+describe('what Discord refuses', () => {
+  it.each([4010, 4011, 4012, 4013])('with %i is tried again slowly until it is taken', async (code) => {
+    const bot = await aBot();
+    const { server, time, intake } = bot;
+    server.gateway.closesAtOnceWith = code;
+    await bot.begin();
+    expect(intake.troubles.at(-1)).toMatchObject({
+      kind: 'unreachable',
+      detail: expect.stringContaining(`${code}`),
+    });
+    await server.waitFor(() => server.gateway.counts.connections >= 3);
+    const slow = time.waits.filter((ms) => ms >= 60_000);
+    expect(slow[0]).toBeGreaterThanOrEqual(60_000);
+    expect(slow[1]).toBeGreaterThanOrEqual(300_000);
+    server.gateway.clearFaults();
+    await hears(bot, intake, 'taken');
+    await intake.waitFor(() => intake.troubles.at(-1) === undefined);
+  });
+
+  it.each([401, 403, 404, 429, 500])(
+    'with %i where the gateway is asked for is tried again',
+    async (status) => {
+      const bot = await aBot();
+      const { server, intake } = bot;
+      const refused = { kind: 'refuse', status, code: 0, message: 'no' } as const;
+      server.fault(refused, { route: 'GET /gateway/bot', times: 3 });
+      await bot.begin();
+      await hears(bot, intake, 'taken');
+      const kind = status === 401 ? 'unauthorised' : 'unreachable';
+      expect(intake.troubles.find((trouble) => trouble !== undefined)?.kind ?? kind).toBe(kind);
+    },
+  );
+
+  it('with 4004 is taken again once the token is valid', async () => {
+    const bot = await aBot();
+    const { server, intake } = bot;
+    await bot.begin();
+    server.revokeToken();
+    await intake.waitFor(() => intake.troubles.some((trouble) => trouble?.kind === 'unauthorised'));
+    server.restoreToken();
+    await hears(bot, intake, 'valid');
+    await intake.waitFor(() => intake.troubles.at(-1) === undefined);
+  });
+
+  it('of its intents is asked for again, and taken once it is granted', async () => {
+    const bot = await aBot({ privileged: { messageContent: false } });
+    const { server, ada, general, time, intake } = bot;
+    await bot.begin();
+    server.grantMessageContent();
+    await time.passUntil(60_000, () => server.gateway.counts.identifies === 2);
+    await intake.waitFor(() => intake.troubles.at(-1) === undefined);
+    server.people.sends({ from: ada, channel: general, text: 'no mention' });
+    await intake.waitFor(() => intake.texts.includes('no mention'));
+  });
+});
+
+describe('a gateway that ends each connection at once', () => {
+  it('is dialled ever more slowly', async () => {
+    const bot = await aBot();
+    const { server, time } = bot;
+    server.gateway.closesAtOnceWith = 1011;
+    await bot.begin();
+    await server.waitFor(() => server.gateway.counts.connections >= 10);
+    const pauses = time.waits.filter((ms) =>
+      [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000].includes(ms),
+    );
+    expect(pauses.slice(0, 9)).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+  });
+
+  it('is identified to less often than Discord allows in a day, however often it says READY', () => {
+    let at = 0;
+    const pace = new IdentifyPace({ ...hastyClock, now: () => at });
+    const dayMs = 24 * 3_600_000;
+    let sessions = 0;
+    for (; at < dayMs; sessions += 1) {
+      at += Math.max(1, pace.waitMs);
+      pace.note();
+    }
+    expect(sessions).toBeLessThan(1000);
+    at += dayMs;
+    expect(pace.waitMs).toBe(0);
+  });
+});
+
+describe('a number of the gateway', () => {
+  it.each([0, -1, 1e300, 'soon', null])(
+    '%s between two heartbeats floods nobody and silences nobody',
+    async (claim) => {
+      const bot = await aBot();
+      const { server, intake } = bot;
+      server.gateway.heartbeatClaim = claim === null ? {} : claim;
+      await bot.begin();
+      // A heartbeat each millisecond would go unanswered, and the connection would be left.
+      for (let round = 1; round <= 20; round += 1) await hears(bot, intake, `round ${round}`);
+      expect(server.gateway.counts).toMatchObject({ connections: 1, identifies: 1 });
+    },
+  );
+
+  it.each([
+    { remaining: 0, reset_after: 1e300 },
+    { remaining: -5, reset_after: -1 },
+    { remaining: '0', reset_after: 'tomorrow' },
+  ])(
+    'that allows no further session (%o) is asked for again within 15 minutes',
+    async (session_start_limit) => {
+      const bot = await aBot();
+      const { server, intake, time } = bot;
+      const body = { url: server.platform.gatewayUrl(), shards: 1, session_start_limit };
+      server.fault({ kind: 'answer', status: 200, body }, { route: 'GET /gateway/bot', times: 2 });
+      await bot.begin();
+      expect(intake.troubles.at(-1)).toMatchObject({ detail: expect.stringContaining('no further session') });
+      await hears(bot, intake, 'allowed');
+      const waits = time.waits.filter((ms) => ms >= 60_000);
+      expect(Math.max(...waits)).toBeLessThanOrEqual(15 * 60_000);
+    },
+  );
+
+  it('in the headers of a refusal blocks no later call', async () => {
+    const { server, dm, route, newAdapter } = await aBot();
+    const adapter = newAdapter();
+    await adapter.identify(forever);
+    for (const value of ['0', '-1', '1e300', 'soon', '3000000']) {
+      const headers = {
+        ...{ 'retry-after': value, 'x-ratelimit-global': 'true', 'x-ratelimit-limit': value },
+        ...{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset-after': value },
+        'x-ratelimit-bucket': 'x'.repeat(4000),
+      };
+      server.fault({ kind: 'answer', status: 429, headers, body: {} }, { route: post });
+      const refused = await adapter.send(aText(route(dm.id), value), forever);
+      if (refused.kind !== 'retry') throw new Error(`expected a retry, got ${refused.kind}`);
+      expect(refused.afterMs).toBeGreaterThanOrEqual(1000);
+      expect(refused.afterMs).toBeLessThanOrEqual(30 * 24 * 3_600_000);
+      const again = await adapter.send(aText(route(dm.id), value), forever);
+      // What the library keeps in memory ends soon; how long it will is asked of Discord again.
+      if (again.kind === 'retry') expect(again.afterMs).toBeLessThanOrEqual(longestWaitMs);
+      else expect(again.kind).toBe('sent');
+      if (value === '3000000') expect(refused.afterMs).toBe(30 * 24 * 3_600_000);
+    }
+  });
+});
+
+describe('a frame that is none of Discord’s', () => {
+  it('changes nothing', async () => {
+    const bot = await aBot();
+    const { server, intake } = bot;
+    await bot.begin();
+    const frames = [
+      ...[
+        '',
+        'null',
+        '7',
+        '[]',
+        '{',
+        '{"op":"x"}',
+        '{"op":0}',
+        '{"op":0,"t":7,"d":{}}',
+        '{"op":0,"t":"READY"}',
+      ],
+      ...[
+        '{"op":0,"t":"READY","s":1e300,"d":{"session_id":""}}',
+        '{"op":1,"d":{}}',
+        '{"op":10}',
+        '{"op":11}',
+      ],
+      '{"op":10,"d":{"heartbeat_interval":0}}',
+      `{"op":0,"t":"MESSAGE_CREATE","s":-1,"d":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
+      '{"op":0,"t":"GUILD_CREATE","d":{"__proto__":{"polluted":true},"channels":"all"}}',
+    ];
+    for (const text of frames) server.gateway.says(text);
+    await hears(bot, intake, 'still here');
+    expect(server.gateway.counts).toMatchObject({ connections: 1, identifies: 1 });
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+    // Nor is the session another.
+    server.gateway.cut();
+    await hears(bot, intake, 'resumed');
+    expect(server.gateway.counts).toMatchObject({ resumes: 1, identifies: 1 });
+    expect(intake.texts).toEqual(['still here', 'resumed']);
+  });
+
+  it('may call the session invalid without saying how', async () => {
+    const bot = await aBot();
+    const { server, intake } = bot;
+    await bot.begin();
+    server.gateway.says('{"op":9}');
+    await server.waitFor(() => server.gateway.counts.identifies === 2);
+    await hears(bot, intake, 'anew');
+  });
+});
