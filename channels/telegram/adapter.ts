@@ -163,8 +163,7 @@ export class TelegramAdapter implements ChannelAdapter {
     try {
       const listOf = (list: typeof wanted) =>
         JSON.stringify(list.map((one) => [one.command, one.description]));
-      // What cannot be read is set: the comparison only saves a call.
-      const known = await api.getMyCommands({}, signal).then(listOf, () => undefined);
+      const known = await api.getMyCommands({}, signal).then(listOf, passOver);
       if (known !== listOf(wanted)) await api.setMyCommands({ commands: wanted }, signal);
     } catch (error) {
       throw callFault(error, 'the list of commands could not be set');
@@ -205,6 +204,11 @@ function identityFault(error: unknown): ParleyError {
     'channel_unauthorised',
     'Telegram refused the bot token; ask @BotFather for a new one and set TELEGRAM_BOT_TOKEN',
   );
+}
+
+/** What cannot be read is no reason not to write, unless Telegram asks for a wait. */
+function passOver(error: unknown): undefined {
+  if (readRefusal(error)?.code === 429) throw error;
 }
 
 function callFault(error: unknown, what: string): ParleyError {

@@ -1,5 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
+const liveness = 'test/channels/discord/liveness.test.ts';
 const receiving = 'test/channels/discord/receiving.test.ts';
 const backfill = 'test/channels/discord/backfill.test.ts';
 const sending = 'test/channels/discord/sending.test.ts';
@@ -18,6 +19,31 @@ export const discordMutants: readonly Mutant[] = [
       },
     ],
     test: { file: receiving, name: 'reads again what was read before it began' },
+  },
+  {
+    name: 'the ready deadline never fires',
+    invariant: 'a session that is never answered is dropped, and a new one is asked for',
+    edits: [
+      {
+        file: 'channels/discord/socket.ts',
+        find: 'await waitUntil(clock, clock.now() + standingPatienceMs, this.#over.signal);',
+        replace: 'await waitUntil(clock, Number.POSITIVE_INFINITY, this.#over.signal);',
+      },
+    ],
+    test: { file: liveness, name: 'the answer to a resume is identified to anew' },
+  },
+  {
+    name: 'a frame goes to the library unread',
+    invariant: 'no frame of the gateway ends the process or moves the bot',
+    edits: [
+      {
+        file: 'channels/discord/socket.ts',
+        find: '    const frame = readFrame(text);\n',
+        replace:
+          '    const frame = readFrame(text) === undefined ? (JSON.parse(text) as Frame) : readFrame(text);\n',
+      },
+    ],
+    test: { file: liveness, name: 'changes nothing' },
   },
   {
     name: 'live events before what was missed',

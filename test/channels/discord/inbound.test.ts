@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { timeOf } from '../../../channels/discord/ids.ts';
 import { readDispatch, readHistoric, readRemoval } from '../../../channels/discord/inbound.ts';
-import { conversationId } from '../../../src/contracts/ids.ts';
+import { conversationId, peerId } from '../../../src/contracts/ids.ts';
 import { check } from '../../replies/reply-generators.ts';
 import {
   aDirectMessage,
@@ -140,6 +140,75 @@ describe('being called', () => {
     ['a reply to a person', { type: 19, referenced_message: aMessage() }, [false, false]],
     ['a reply to what was deleted', { type: 19, referenced_message: null }, [false, false]],
   ])('%s', (_, over, expected) => expect(calls(over)).toEqual(expected));
+
+  const reference = { message_id: '1450000000000000009', channel_id: general, guild_id: guildId };
+  const addressee = (over: Readonly<Record<string, unknown>>, author?: boolean) => {
+    const scene = aScene();
+    if (author !== undefined)
+      scene.authors.set(reference.message_id, { id: peerId('1'), name: '', isBot: author, isSelf: author });
+    const { event } = only(scene.read('MESSAGE_CREATE', aMessage(over))).envelope;
+    return event.kind === 'message' ? [event.repliesToBot, event.repliesTo] : undefined;
+  };
+
+  it.each([
+    [
+      'to a message of the bot that was seen',
+      { type: 19, message_reference: reference },
+      true,
+      [true, undefined],
+    ],
+    [
+      'to a message of a person that was seen',
+      { type: 19, message_reference: reference },
+      false,
+      [false, undefined],
+    ],
+    [
+      'to a message that nothing is known of',
+      { type: 19, message_reference: reference },
+      undefined,
+      [false, reference.message_id],
+    ],
+    ['without a type', { message_reference: { ...reference, guild_id: '' } }, true, [true, undefined]],
+    ['to nothing', { type: 19, message_reference: { message_id: '' } }, undefined, [false, undefined]],
+    ['that is forwarded', { message_reference: { ...reference, type: 1 } }, true, [false, undefined]],
+    ['that is a crosspost', { flags: 2, message_reference: reference }, true, [false, undefined]],
+    [
+      'that points into another channel',
+      { type: 19, message_reference: { ...reference, channel_id: forum } },
+      true,
+      [false, undefined],
+    ],
+  ])('a reply %s, without the message itself', (_, over, author, expected) =>
+    expect(addressee(over, author)).toEqual(expected),
+  );
+});
+
+describe('an id that is empty', () => {
+  it('is none', () => {
+    const { read } = aScene();
+    const empty = { guild_id: '', webhook_id: '', message_reference: { message_id: '', guild_id: '' } };
+    const { envelope } = only(read('MESSAGE_CREATE', { ...aDirectMessage(), ...empty }));
+    expect(envelope).toMatchObject({ chat: { kind: 'dm' }, sender: { id: ada.id, isBot: false } });
+    expect(read('MESSAGE_CREATE', aMessage({ author: { ...ada, id: '' } })).kind).toBe('unreadable');
+  });
+});
+
+describe('a number that cannot be true', () => {
+  it('costs no message and moves no date', () => {
+    const scene = aScene();
+    const odd = {
+      flags: 1e300,
+      attachments: [{ id: nextId(), url: 'https://cdn.discordapp.com/x', size: -1 }],
+    };
+    const { envelope } = only(scene.read('MESSAGE_CREATE', aMessage({ ...odd, timestamp: '+275760-01-01' })));
+    expect(envelope.sentAt).toBe(scene.around.receivedAt);
+    // Nor does it make a post that is nobody's typing a command.
+    expect(envelope.event).toMatchObject({ provenance: 'channel-post' });
+    const far = only(scene.read('MESSAGE_CREATE', aMessage({ id: '18446744073709551615' })));
+    expect(far.envelope.sentAt).toBeLessThanOrEqual(scene.around.receivedAt);
+    expect(scene.read('MESSAGE_CREATE', aMessage({ id: '18446744073709551616' })).kind).toBe('unreadable');
+  });
 });
 
 describe('what is written', () => {

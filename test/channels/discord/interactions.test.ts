@@ -146,6 +146,15 @@ describe('the list of commands', () => {
     expect(server.refusals).toEqual([]);
   });
 
+  it('is written when neither it nor the application can be read', async () => {
+    const { server, adapter } = await aCommandedStage();
+    const refused = { kind: 'refuse', status: 404, code: 0, message: '404: Not Found' } as const;
+    for (const route of ['GET /applications/@me', 'GET /applications/:application/commands'])
+      server.fault(refused, { route });
+    await adapter.commands.register([{ name: 'stop', description: 'Ends it' }], forever);
+    expect(server.platform.commands.get('global')?.map(({ name }) => name)).toEqual(['stop']);
+  });
+
   it('that cannot be written is tried again by whoever asked, who is told why', async () => {
     const { server, adapter } = await aCommandedStage();
     server.fault({ kind: 'rate-limit', retryAfterMs: 60_000 });

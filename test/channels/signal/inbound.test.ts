@@ -194,6 +194,23 @@ describe('a quote', () => {
     });
   });
 
+  it('that names nobody may be of the bot, which core knows', () => {
+    const { aci } = known().bot;
+    const quote = { id: 1_700_000_000_000, authorUuid: '', text: 'answer' };
+    const content = { timestamp: 1_800_000_000_000, message: 'why?', quote, groupInfo: { groupId: '' } };
+    const envelope = {
+      sourceUuid: ada.uuid,
+      sourceDevice: 1,
+      timestamp: content.timestamp,
+      dataMessage: content,
+    };
+    const { events } = readFrames([{ account: server.account.number, envelope }], known());
+    expect(events[0]).toMatchObject({
+      chat: { kind: 'dm' },
+      event: { repliesToBot: false, repliesTo: `${aci}:${quote.id}` },
+    });
+  });
+
   it('of somebody else is none', () => {
     const said = server.people.writes({ from: bob, to: team, text: 'the roses' });
     arrived();

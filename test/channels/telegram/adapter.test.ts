@@ -312,6 +312,13 @@ describe('commands', () => {
     await restarted.commands.register(commands, forever);
   };
 
+  it('are written when they cannot be read', async () => {
+    const refused = { kind: 'refuse', code: 400, description: 'Bad Request: not known here' } as const;
+    server.fault(refused, { method: 'getMyCommands' });
+    await adapter.commands.register(commands, forever);
+    expect(server.platform.commandWrites).toBe(1);
+  });
+
   it('say how long to wait after a 429', async () => {
     server.fault(
       {

@@ -17,6 +17,7 @@ import {
   peerId,
   threadId,
 } from '../../../src/contracts/ids.ts';
+import type { Log } from '../../../src/contracts/log.ts';
 import { noProbe } from '../../../src/contracts/probe.ts';
 import { createIntake } from '../../../src/inbound/accept.ts';
 import { createCommandDesk } from '../../../src/inbound/command-desk.ts';
@@ -64,6 +65,7 @@ export type TownSettings = {
   };
   readonly access?: Partial<Config['access']>;
   readonly clock?: Clock;
+  readonly log?: Log;
   /** Names the process. */
   readonly holder?: string;
 };
@@ -96,7 +98,7 @@ export function createTown(store: Store, settings: TownSettings = {}): Town {
     gate,
     commands,
     clock: settings.clock ?? systemClock,
-    log: silentLog,
+    log: settings.log ?? silentLog,
     probe: noProbe,
   };
   const intakes = new Map<string, Promise<ReturnType<typeof createIntake>>>();

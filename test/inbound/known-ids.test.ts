@@ -1,0 +1,65 @@
+/** What the door knows by ids alone: replies to the bot's own messages, and keys that come twice. */
+import { expect, it } from 'vitest';
+import type { InboundEvent } from '../../src/contracts/envelope.ts';
+import { messageId } from '../../src/contracts/ids.ts';
+import type { Log } from '../../src/contracts/log.ts';
+import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { holder } from '../store/builders.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { type Account, anAccount, anEnvelope, createTown } from './support/town.ts';
+
+const noon = Date.UTC(2026, 0, 1, 12);
+const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, canLookUp: false, resendUnknown: false };
+
+describeEachDatabase('a reply that names only a message', (open) => {
+  it('calls the bot when that message is its own, and nobody else’s', async () => {
+    const town = createTown(open());
+    const ann = anAccount('alpha');
+    const group = `-${crypto.randomUUID()}`;
+    const conversationKey = `alpha/bot/${group}`;
+    const lane = town.laneOf(await town.send(ann, 'hello', { group, mentionsBot: true }));
+    const run = await town.worker.claimRun(lane);
+    const content = { kind: 'text', text: { text: 'an answer', spans: [] } } as const;
+    await town.worker.answer(run, 'an answer', { parts: [{ route: run.route, content, purpose: 'reply' }] });
+    const delivery = await open().write(claimDelivery, { ...policy, conversationKey });
+    if (delivery.kind !== 'part') throw new Error('nothing to deliver');
+    const result = { kind: 'sent', receipts: [messageId('own-1')] } as const;
+    const { epoch, part } = delivery;
+    const ends = { epoch, partKey: part.key, result, claimsNext: false, mayStandSince: undefined };
+    await open().write(settleDelivery, { ...policy, conversationKey, ...ends });
+
+    const unmentioned = { kind: 'ignored', reason: 'not-mentioned' };
+    expect(await town.send(ann, aReply(ann, 'foreign-1'), { group })).toEqual(unmentioned);
+    expect(await town.send(ann, aReply(ann, 'own-1'), { group: `${group}0` })).toEqual(unmentioned);
+    expect(await town.send(ann, aReply(ann, 'own-1'), { group })).toMatchObject({ kind: 'accepted' });
+  });
+});
+
+describeEachDatabase('a key that comes again', (open) => {
+  it.each([
+    ['as it was', { text: 'one', sentAt: noon }, 0],
+    ['edited meanwhile', { text: 'two', sentAt: noon }, 0],
+    ['with a date that could not be believed', { text: 'one', sentAt: noon + 1000 }, 0],
+    ['with another date and another text', { text: 'two', sentAt: noon + 1000 }, 1],
+  ])('%s is a duplicate, and is logged when it can hardly be the same', async (_, again, lines) => {
+    const warned: unknown[] = [];
+    const log: Log = { ...silentLog, warn: (fields, event) => void warned.push([event, fields]) };
+    const town = createTown(open(), { log, access: { dmPolicy: 'disabled' } });
+    const ann = anAccount('alpha');
+    const eventKey = `message:${crypto.randomUUID()}`;
+    // Also of what is refused.
+    expect(await town.send(ann, 'one', { eventKey, sentAt: noon })).toMatchObject({ kind: 'refused' });
+    expect(await town.send(ann, again.text, { eventKey, sentAt: again.sentAt })).toEqual({
+      kind: 'duplicate',
+    });
+    expect(warned).toHaveLength(lines);
+    if (lines > 0) expect(warned).toEqual([['accept.id-reused', { account: 'alpha/bot', eventKey }]]);
+  });
+});
+
+function aReply(from: Account, to: string): InboundEvent {
+  const { event } = anEnvelope(from, 'why?');
+  if (event.kind !== 'message') throw new Error(`a ${event.kind}`);
+  return { ...event, repliesTo: messageId(to) };
+}
