@@ -99,10 +99,8 @@ const lockedAccount = locking((db, of: Slots<Lease>) =>
 async function acceptOnce(tx: Tx, accepting: Accepting): Promise<Acceptance> {
   const { input, proposal, effects } = accepting;
   const known = await knownEvent.first(tx, { account: input.account, eventKey: proposal.eventKey });
-  if (known) {
-    if (isOtherEvent(known.fingerprint, proposal.fingerprint)) effects.reusedKeys.push(proposal.eventKey);
-    return { kind: 'duplicate' };
-  }
+  if (isOtherEvent(known?.fingerprint, proposal.fingerprint)) effects.reusedKeys.push(proposal.eventKey);
+  if (known) return { kind: 'duplicate' };
   const acceptance = await carryOut(tx, accepting);
   await insertRow(tx, 'ledger', {
     account: input.account,
