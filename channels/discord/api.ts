@@ -8,6 +8,8 @@ import { makeRequest } from './rest-request.ts';
 
 const messageIdSchema = z.object({ id: idSchema });
 const listSchema = z.array(z.unknown());
+const objectSchema = z.record(z.string(), z.unknown());
+const threadsSchema = z.object({ threads: listSchema });
 const applicationSchema = z.object({ id: idSchema, flags: z.int().catch(0) });
 
 export type HistoryQuery = { readonly after: string; readonly limit: number };
@@ -67,6 +69,17 @@ export class DiscordApi {
 
   channel(id: string, signal: AbortSignal): Promise<unknown> {
     return this.#call('GET', `/channels/${id}`, { signal });
+  }
+
+  /** A guild as the gateway tells of it, with one of its members. */
+  async guild(id: string, member: string, signal: AbortSignal) {
+    const [guild, channels, active, own] = await Promise.all(
+      ['', '/channels', '/threads/active', `/members/${member}`].map((part) =>
+        this.#call('GET', `/guilds/${id}${part}`, { signal }),
+      ),
+    );
+    const { threads } = threadsSchema.parse(active);
+    return { ...objectSchema.parse(guild), channels: listSchema.parse(channels), threads, members: [own] };
   }
 
   message(channel: string, id: string, signal: AbortSignal): Promise<unknown> {

@@ -7,10 +7,12 @@ import type { InboundBatch, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { ConversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
+import { slowRetryMs } from '#contracts/slow-retry.ts';
 import type { DiscordApi } from './api.ts';
 import type { DiscordConfig } from './config.ts';
 import { Contacts } from './contacts.ts';
 import { Directory } from './directory.ts';
+import { networkReason, readRefusal } from './failures.ts';
 import { Gateway } from './gateway.ts';
 import { History } from './history.ts';
 import type { IdentifyPace } from './identify-pace.ts';
@@ -38,6 +40,8 @@ export type ReceiverDeps = {
 const floorSlackMs = 60_000;
 /** Guilds that are away do not hold up the reading of direct channels for longer. */
 const guildPatienceMs = 10_000;
+/** Then a guild that the gateway has not told of is asked for. */
+const guildAskMs = 30_000;
 
 export class Receiver {
   readonly #deps: ReceiverDeps;
@@ -50,6 +54,8 @@ export class Receiver {
   readonly #anchors: Map<ConversationId, string>;
   /** Guilds that are away: what was missed there is not known. */
   readonly #awaitedGuilds = new Set<string>();
+  /** Those of them that were read over REST. */
+  readonly #readGuilds = new Set<string>();
   readonly #stopped = new AbortController();
   /** Ends with the gateway session. */
   #change = new AbortController();
@@ -170,6 +176,7 @@ export class Receiver {
     for (const { id } of guilds) this.#awaitedGuilds.add(id);
     if (this.#awaitedGuilds.size === 0) this.#planOthers();
     else void this.#planOthersLater(this.#change.signal);
+    void this.#askForGuilds(this.#change.signal);
   }
 
   async #planOthersLater(signal: AbortSignal): Promise<void> {
@@ -177,7 +184,34 @@ export class Receiver {
     if (!signal.aborted) this.#planOthers();
   }
 
+  /**
+   * Nobody else would read the channels without an anchor of a guild that does not come. It stays one that is
+   * away: what is said there meanwhile may be told by nobody, so it is read once more when it comes.
+   */
+  async #askForGuilds(signal: AbortSignal): Promise<void> {
+    const { api, bot, clock, log, config } = this.#deps;
+    const isUnread = (guildId: string) => this.#awaitedGuilds.has(guildId) && !this.#readGuilds.has(guildId);
+    for (let tries = 0; [...this.#awaitedGuilds].some(isUnread); tries += 1) {
+      await clock.wait(tries === 0 ? guildAskMs : slowRetryMs(tries), signal);
+      for (const id of [...this.#awaitedGuilds].filter(isUnread)) {
+        if (signal.aborted) return;
+        try {
+          const limit = AbortSignal.any([signal, AbortSignal.timeout(config.callTimeoutMs)]);
+          const guild = await api.guild(id, bot.id, limit);
+          if (signal.aborted || !isUnread(id)) continue;
+          this.#readGuilds.add(id);
+          this.#directory.apply('GUILD_CREATE', guild);
+          this.#history.planGuild(id);
+        } catch (error) {
+          const reason = readRefusal(error)?.reason ?? networkReason(error);
+          log.info({ guildId: id, reason }, 'discord.guild_unread');
+        }
+      }
+    }
+  }
+
   #guildArrived(guildId: string): void {
+    if (this.#readGuilds.delete(guildId)) this.#history.sessionChanged();
     this.#history.planGuild(guildId);
     this.#awaitedGuilds.delete(guildId);
     if (this.#awaitedGuilds.size === 0) this.#planOthers();
@@ -194,6 +228,7 @@ export class Receiver {
     this.#change = new AbortController();
     this.#isPlanned = false;
     this.#awaitedGuilds.clear();
+    this.#readGuilds.clear();
     this.#history.sessionChanged();
   }
 

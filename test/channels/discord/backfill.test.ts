@@ -124,6 +124,25 @@ describe('while a conversation is read', () => {
   });
 });
 
+describe('a guild that the gateway never tells of', () => {
+  it('is asked for, its channels that were never heard of are read, and again when it comes', async () => {
+    const { server, ada, guild, general, begin } = await aDiscordStage();
+    const first = await begin();
+    await first.adapter.stop();
+    server.people.sends({ from: ada, channel: general, text: 'missed' });
+    server.gateway.withheld.add('GUILD_CREATE');
+    const refused = { kind: 'refuse', status: 500, code: 0, message: 'no' } as const;
+    server.fault(refused, { route: 'GET /guilds/:guild/channels' });
+    const { intake } = await begin(first.intake.restarted());
+    await intake.waitFor(() => intake.texts.length === 1);
+    server.gateway.fault({ kind: 'drop', event: 'MESSAGE_CREATE' });
+    server.people.sends({ from: ada, channel: general, text: 'told by nobody' });
+    server.places.findsGuild(guild);
+    await intake.waitFor(() => intake.texts.length === 2);
+    expect(intake.texts).toEqual(['missed', 'told by nobody']);
+  });
+});
+
 describe('a guild that is away for a while', () => {
   it('loses nothing of a channel that was never heard of before', async () => {
     const time = aTime();
