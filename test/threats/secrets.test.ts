@@ -94,13 +94,14 @@ it.concurrent('shows no password of an address that cannot be reached', { timeou
     REDIS_URL: `redis://:${encodeURIComponent(canaries.redisPassword)}@127.0.0.1:1`,
     DATABASE_URL: `postgres://parley:${encodeURIComponent(canaries.databasePassword)}@127.0.0.1:1/parley`,
   };
+  const away = /unreachable|not reachable|ECONNREFUSED/;
   for (const [name, address] of Object.entries(broken)) {
     const settings = { env: { [name]: address } };
     const started = startTelegramGateway(settings, onTestFinished).then(
       async ({ dataDir, parley }) => {
         const { url, signInLink } = parley();
         const answers = await knockOnEveryDoor(url, signInLink);
-        await until(() => readFileSync(join(dataDir, 'test.log'), 'utf8').includes('unreachable'), {
+        await until(() => away.test(readFileSync(join(dataDir, 'test.log'), 'utf8')), {
           what: `${name} in the log`,
         });
         await parley().stop();
@@ -109,7 +110,7 @@ it.concurrent('shows no password of an address that cannot be reached', { timeou
       (error: unknown) => String(error),
     );
     const seen = await started;
-    expect(seen).toMatch(/unreachable|not reachable|ECONNREFUSED/);
+    expect(seen).toMatch(away);
     expect(leaksIn(name, seen)).toEqual([]);
   }
 });
@@ -164,6 +165,8 @@ async function knockOnEveryDoor(url: string, signInLink: string): Promise<readon
     const answer = await fetch(`${url}${path}`, { ...init, redirect: 'manual' });
     seen.push(JSON.stringify([...answer.headers]), await answer.text());
   }
+  // A gateway that waits to start signs nobody in.
+  if (signInLink === '') return seen;
   const signedIn = await fetch(signInLink, { redirect: 'manual' });
   seen.push(JSON.stringify([...signedIn.headers]), await signedIn.text());
   return seen;
