@@ -53,6 +53,8 @@ type Scan = {
   out: string;
   /** Whether the output ends at a line's start, but for blanks. */
   isLineBlank: boolean;
+  /** Where the line that was looked at last ends; -1 before any was. */
+  lineEnd: number;
   /** By name of a block: where the tags that open one end → where it is closed. */
   readonly blocks: Map<string, ReadonlyMap<number, number>>;
   replyTag?: string;
@@ -70,7 +72,7 @@ export function stripScaffoldingStreaming(text: string): string {
 
 function strip(source: string, isFinal: boolean): Stripped {
   if (!/[<[]/.test(source)) return { text: source };
-  const scan: Scan = { source, isFinal, at: 0, out: '', isLineBlank: true, blocks: new Map() };
+  const scan: Scan = { source, isFinal, at: 0, out: '', isLineBlank: true, lineEnd: -1, blocks: new Map() };
   while (scan.at < source.length) {
     if (!step(scan)) break;
   }
@@ -119,15 +121,24 @@ function copyFence(scan: Scan): boolean | undefined {
 /** Copies a code span, which ends on its own line; ticks that are never closed are plain text. */
 function copyCode(scan: Scan): boolean {
   const ticks = matchAt(TICKS, scan)?.[0] ?? '`';
-  const lineEnd = scan.source.indexOf('\n', scan.at);
-  const line = scan.source.slice(scan.at, lineEnd === -1 ? undefined : lineEnd);
+  const lineEnd = endOfLine(scan);
+  const line = scan.source.slice(scan.at, lineEnd);
   const closing = new RegExp(`(?<!\`)\`{${ticks.length}}(?!\`)`, 'g');
   closing.lastIndex = ticks.length;
   const end = closing.exec(line);
-  const isOpen = lineEnd === -1 && !scan.isFinal;
+  const isOpen = lineEnd === scan.source.length && !scan.isFinal;
   if (isOpen && (!end || end.index + ticks.length === line.length)) return false;
   take(scan, end ? end.index + ticks.length : ticks.length);
   return true;
+}
+
+/** Looked for once for each line: a long one may hold many code spans. */
+function endOfLine(scan: Scan): number {
+  if (scan.lineEnd < scan.at) {
+    const found = scan.source.indexOf('\n', scan.at);
+    scan.lineEnd = found === -1 ? scan.source.length : found;
+  }
+  return scan.lineEnd;
 }
 
 function readMarker(scan: Scan): boolean {

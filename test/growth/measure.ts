@@ -1,7 +1,7 @@
 /**
- * Compares the time of a text with that of one twice as long. Why it does not flicker beside a busy process:
- * other work only ever lengthens a run, so of several runs the shortest counts, taken in turns with the other
- * length; one round that is in order is enough, and "too steep" has to hold in every round at each of two
+ * Compares the time of a text with that of one twice as long. Why it does not flicker beside a busy process: only
+ * the time counts that this process had a core; a cold cache or a collection only ever lengthens a run, so of
+ * several runs the shortest counts, taken in turns with the other length; one round that is in order is enough, and "too steep" has to hold in every round at each of two
  * sizes. A slow moment lengthens some runs, a quadratic function every run at every size.
  */
 
@@ -51,7 +51,8 @@ function compare(growing: Growing, length: number): number {
 /** Ms. */
 function measure({ run, textOf }: Growing, length: number): number {
   const text = textOf(length);
-  const startedAt = performance.now();
+  const before = process.cpuUsage();
   run(text);
-  return performance.now() - startedAt;
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
 }

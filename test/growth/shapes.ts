@@ -46,6 +46,7 @@ export const knownShapes: readonly Shape[] = [
   '</think>',
   '`',
   '``a',
+  '“``',
   '```\n',
   '\n',
   ' ',
