@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { FormattedText, PlainSpanKind, Span } from '#contracts/formatted-text.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import { toMarkdown } from '../../../channels/discord/markup.ts';
+import { formatMarkdown } from '../../../src/replies/markdown.ts';
 import { check } from '../../replies/reply-generators.ts';
 import { rendered } from './rendered.ts';
 
@@ -200,6 +201,15 @@ describe('links, quotes and blocks', () => {
     ['a label with half a bracket', 'a] b', 'https://a.example/b', 'see a] b (https://a.example/b), then go'],
   ])('shows the address of a link that cannot be masked: %s', (_, label, url, content) => {
     expect(toMarkdown(link(label, url))).toBe(content);
+  });
+
+  it('keeps an address of more than 1,000 characters out of the text’s links', () => {
+    const url = (length: number) => 'https://a.example/'.padEnd(length, 'b');
+    const written = (length: number) => toMarkdown(formatMarkdown(`[x**y**\`z\`](${url(length)})`));
+    expect(written(1_000)).toContain(`](${url(1_000)})`);
+    const shown = written(1_001);
+    expect(shown).not.toContain('](');
+    expect(shown.split(url(1_001))).toHaveLength(2);
   });
 
   it('does not let an address swallow the markup behind it', () => {
