@@ -30,6 +30,8 @@ export type GatewayOptions = {
   beforeListen?(): Promise<void>;
   /** Called with each secret made at run time, so that it never reaches a log. */
   onSecret?(value: string): void;
+  /** Called with what times the work on the event loop, for what was made before it. */
+  onSections?(sections: Sections): void;
 };
 
 /** What every stage may use. */

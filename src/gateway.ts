@@ -72,6 +72,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const foundations = await openFoundations({ config, log, clock, closers });
     const loop = createLoopWatch({ log });
     closers.add('loop watch', async () => loop.stop());
+    options.onSections?.(loop);
     const desk = createMarkdownDesk({ log });
     closers.add('markdown desk', desk.close);
     const live = openLiveEvents(config, { ...foundations, log });

@@ -7,6 +7,7 @@ import type { InboundBatch, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { ConversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
+import { noSections, type Sections } from '#contracts/section.ts';
 import { slowRetryMs } from '#contracts/slow-retry.ts';
 import type { DiscordApi } from './api.ts';
 import type { DiscordConfig } from './config.ts';
@@ -34,6 +35,7 @@ export type ReceiverDeps = {
   readonly interactions: Interactions;
   /** Outlives the receiver. */
   readonly pace: IdentifyPace;
+  readonly sections?: Sections;
 };
 
 /** Ids of one moment may come a little out of order over many conversations. */
@@ -131,9 +133,12 @@ export class Receiver {
 
   #receive(dispatch: Dispatch): void {
     if (this.#stopped.signal.aborted) return;
+    const { sections = noSections } = this.#deps;
     try {
-      this.#learn(dispatch);
-      this.#handOn(dispatch);
+      sections.run('read dispatch', () => {
+        this.#learn(dispatch);
+        this.#handOn(dispatch);
+      });
     } catch (error) {
       // Reading never throws for what Discord sends; whatever this is, the socket must go on.
       this.#deps.log.error({ event: dispatch.t, error: String(error) }, 'discord.dispatch_failed');

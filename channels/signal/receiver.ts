@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { ChannelDeps, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { noSections } from '#contracts/section.ts';
 import type { Mode, SignalApi } from './api.ts';
 import type { SignalConfig } from './config.ts';
 import { Errands } from './errands.ts';
@@ -26,7 +27,7 @@ import { mountWebhook } from './webhook.ts';
 
 export type Connection = { readonly bot: Bot; readonly mode: Mode };
 
-export type ReceiverDeps = Pick<ChannelDeps, 'log' | 'clock' | 'dataDir' | 'routes'> & {
+export type ReceiverDeps = Pick<ChannelDeps, 'log' | 'clock' | 'dataDir' | 'routes' | 'sections'> & {
   readonly config: SignalConfig;
   readonly api: SignalApi;
   readonly recent: Recent;
@@ -75,7 +76,7 @@ export class Receiver {
       spool: new Spool(join(dataDir, 'spool.jsonl'), spoolMaxBytes),
       clock,
       log,
-      read: (entries) => this.#read(entries),
+      read: (entries) => (deps.sections ?? noSections).run('read envelopes', () => this.#read(entries)),
       onSafe: (batch, acceptances) => this.#onSafe(batch, acceptances),
       onStoreTrouble: (problem) =>
         troubles.set(

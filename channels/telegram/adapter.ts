@@ -92,6 +92,7 @@ export class TelegramAdapter implements ChannelAdapter {
         clock,
         log,
         pollSeconds: this.#config.pollSeconds,
+        sections: this.#deps.sections,
         contest: this.#contest,
         enrich: (events, signal) => this.#admins.annotate(events, signal),
       },

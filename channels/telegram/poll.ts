@@ -11,6 +11,7 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import { retryAfterMs, shortestGapMs } from '#contracts/remote-number.ts';
+import { noSections, type Sections } from '#contracts/section.ts';
 import type { BotApi } from './bot-api.ts';
 import { type ApiRefusal, networkReason, readRefusal } from './failures.ts';
 import { type Bot, readCursor } from './ids.ts';
@@ -25,6 +26,7 @@ export type PollDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly pollSeconds: number;
+  readonly sections?: Sections | undefined;
   /** Beyond its own timeout, how long a poll may stay silent before its connection counts as dead. 15 s. */
   readonly silenceMs?: number;
   /** Whether somebody else polls with the same token; outlives the poll, which ends and begins anew. */
@@ -140,8 +142,8 @@ class PollLoop {
 
   /** False when it brought nothing that was not known before: then Telegram repeats itself. */
   async #handOver(updates: readonly unknown[]): Promise<boolean> {
-    const { bot, clock, enrich } = this.#deps;
-    const batch = readBatch(updates, bot, clock.now());
+    const { bot, clock, enrich, sections = noSections } = this.#deps;
+    const batch = sections.run('read updates', () => readBatch(updates, bot, clock.now()));
     for (const { eventKey, problem } of batch.unreadable)
       this.#deps.log.warn({ eventKey, problem }, 'telegram.update_unreadable');
     const events = await enrich(batch.events, this.#signal);

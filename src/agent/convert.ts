@@ -5,6 +5,7 @@ import { basename } from 'node:path';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { AssistantBlock, LlmMessage, UserBlock } from '#contracts/model.ts';
+import { noSections, type Sections } from '#contracts/section.ts';
 import { readInput } from './call-input.ts';
 import { isCounted, type PairedCall, pairCalls } from './call-pairs.ts';
 import { cleanText, isBlank } from './clean-text.ts';
@@ -17,28 +18,41 @@ export type LoadImage = (
 ) => Promise<{ readonly mimeType: string; readonly base64: string } | undefined>;
 
 /** Makes the `convertToLlm` of a run. What it makes throws nothing: what cannot be shown is named in the text. */
-export function createConverter({ loadImage }: { readonly loadImage: LoadImage }) {
+export function createConverter({
+  loadImage,
+  sections = noSections,
+}: {
+  readonly loadImage: LoadImage;
+  readonly sections?: Sections;
+}) {
   return async (stored: readonly AgentMessage[]): Promise<readonly LlmMessage[]> => {
     const messages = withStandIns(stored);
-    const pairs = pairCalls(messages);
     // All that has to be waited for, first: a long history is otherwise a wait for each of its messages.
     const files = await loadFiles(messages, loadImage);
-    const history = new History();
-    for (const [index, message] of messages.entries()) {
-      if (!isCounted(message) || message.role === 'tool') continue;
-      if (message.role === 'assistant') {
-        const calls = pairs[index] ?? [];
-        history.assistant(assistantBlocks(message, calls), message.id);
-        history.user(resultBlocks(calls, files), message.id);
-      } else {
-        history.user(userBlocks(message, files), message.id);
-      }
-    }
-    return history.messages();
+    return sections.run('build request', () => requestOf(messages, files));
   };
 }
 
-/** What stands for each `binary` part. */
+/** All of it that does not wait. `files`: what stands for each `binary` part. */
+export function requestOf(
+  messages: readonly AgentMessage[],
+  files: Files = new Map(),
+): readonly LlmMessage[] {
+  const pairs = pairCalls(messages);
+  const history = new History();
+  for (const [index, message] of messages.entries()) {
+    if (!isCounted(message) || message.role === 'tool') continue;
+    if (message.role === 'assistant') {
+      const calls = pairs[index] ?? [];
+      history.assistant(assistantBlocks(message, calls), message.id);
+      history.user(resultBlocks(calls, files), message.id);
+    } else {
+      history.user(userBlocks(message, files), message.id);
+    }
+  }
+  return history.messages();
+}
+
 type Files = ReadonlyMap<MessagePart, UserBlock>;
 
 async function loadFiles(messages: readonly AgentMessage[], loadImage: LoadImage): Promise<Files> {
@@ -59,45 +73,41 @@ export function sourcesOf(message: LlmMessage): readonly TranscriptId[] {
   return sources.get(message) ?? [];
 }
 
+/** Added to where it stands: a copy for each neighbour would cost as much as their number squared. */
+type Growing = { readonly sources: TranscriptId[] } & (
+  | { readonly role: 'user'; readonly content: UserBlock[] }
+  | { readonly role: 'assistant'; readonly content: AssistantBlock[] }
+);
+
 /** Merges neighbours of one role and leaves out what is empty. */
 class History {
-  readonly #messages: { message: LlmMessage; sources: TranscriptId[] }[] = [];
+  readonly #messages: Growing[] = [];
 
   user(content: readonly UserBlock[], source?: TranscriptId): void {
     if (content.length === 0) return;
     const last = this.#messages.at(-1);
-    if (last?.message.role !== 'user') {
-      this.#push({ role: 'user', content }, source);
-      return;
-    }
-    last.message = { role: 'user', content: [...last.message.content, ...content] };
-    if (source !== undefined) last.sources.push(source);
+    if (last?.role === 'user') last.content.push(...content);
+    else this.#messages.push({ role: 'user', content: [...content], sources: [] });
+    if (source !== undefined) this.#messages.at(-1)?.sources.push(source);
   }
 
   assistant(content: readonly AssistantBlock[], source: TranscriptId): void {
     if (content.length === 0) return;
     const last = this.#messages.at(-1);
     if (last === undefined) this.user([{ type: 'text', text: '[Earlier messages are not shown.]' }]);
-    if (last?.message.role !== 'assistant') {
-      this.#push({ role: 'assistant', content }, source);
-      return;
-    }
-    last.message = { role: 'assistant', content: [...last.message.content, ...content] };
-    last.sources.push(source);
+    if (last?.role === 'assistant') last.content.push(...content);
+    else this.#messages.push({ role: 'assistant', content: [...content], sources: [] });
+    this.#messages.at(-1)?.sources.push(source);
   }
 
   messages(): readonly LlmMessage[] {
     const room = { images: maxImages, length: maxImagesLength };
-    const fitted = this.#messages.toReversed().map((each) => {
-      const message = withImagesIn(each.message, room);
-      sources.set(message, each.sources);
+    const fitted = this.#messages.toReversed().map(({ sources: made, ...each }) => {
+      const message = withImagesIn(each, room);
+      sources.set(message, made);
       return message;
     });
     return fitted.reverse();
-  }
-
-  #push(message: LlmMessage, source: TranscriptId | undefined): void {
-    this.#messages.push({ message, sources: source === undefined ? [] : [source] });
   }
 }
 

@@ -1,3 +1,4 @@
+import { noSections } from '#contracts/section.ts';
 import type { Parked, Tool, ToolOutput } from '#contracts/tool.ts';
 import { settleWithGrace } from './abortable.ts';
 import { cleanText, fitBytes } from './clean-text.ts';
@@ -32,7 +33,9 @@ export async function executeCall(ready: ReadyCall, execution: Execution): Promi
   if (scope.signal.aborted) return ended(errorResult(cutText(scope.cut())));
   const end = await runTool(ready, execution);
   if (end.kind === 'parked') return end;
-  return ended(boundResult(await passHook(ready, boundResult(end.result), execution)));
+  const { sections = noSections } = execution.config;
+  const bound = (result: ToolResult) => sections.run('tool result', () => boundResult(result));
+  return ended(bound(await passHook(ready, bound(end.result), execution)));
 }
 
 /** What a tool gave back: its result, or its wish to wait, which only a durable one may have. */
@@ -60,7 +63,9 @@ async function runTool({ call, tool, input }: ReadyCall, execution: Execution): 
     },
   };
   const grace = { clock: config.clock, graceMs: stopGraceMs };
-  const settled = await settleWithGrace(() => tool.execute(input, ctx), scope.signal, grace);
+  const { sections = noSections } = config;
+  const execute = () => sections.run(`tool ${tool.name}`, () => tool.execute(input, ctx));
+  const settled = await settleWithGrace(execute, scope.signal, grace);
   isRunning = false;
 
   if (settled.kind === 'done') return callEndOf(settled.value, tool);

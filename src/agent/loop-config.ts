@@ -2,6 +2,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
 import type { LlmMessage, ModelEvent, ModelRequest, SystemBlock, ToolSpec } from '#contracts/model.ts';
+import type { Sections } from '#contracts/section.ts';
 import type { Tool, ToolOutput, ToolRun } from '#contracts/tool.ts';
 import type { Mark } from './mend-history.ts';
 
@@ -16,6 +17,8 @@ export type AgentContext = {
 export type AgentLoopConfig = {
   readonly run: ToolRun;
   readonly clock: Clock;
+  /** Times what is done in one piece with what a model or a tool gave. */
+  readonly sections?: Sections;
   readonly newId: () => TranscriptId;
   readonly limits: LoopLimits;
   readonly toolExecution: 'auto' | 'sequential' | 'parallel';

@@ -1,4 +1,5 @@
 import type { ModelEvent, ModelRequest } from '#contracts/model.ts';
+import { noSections } from '#contracts/section.ts';
 import { settle } from './abortable.ts';
 import { faultText } from './fault-text.ts';
 import { watchIdle } from './idle-watch.ts';
@@ -32,10 +33,12 @@ export function openModelStream(
   /** A retry's announced wait is not silence. */
   let announcedWaitMs = 0;
 
-  const advance = async () => {
-    events ??= config.stream(request, signal)[Symbol.asyncIterator]();
-    return await events.next();
-  };
+  const { sections = noSections } = config;
+  const advance = () =>
+    sections.run('ask model', () => {
+      events ??= config.stream(request, signal)[Symbol.asyncIterator]();
+      return events.next();
+    });
 
   const next = async (): Promise<StreamStep> => {
     if (signal.aborted) return { kind: 'cut' };

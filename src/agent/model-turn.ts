@@ -4,6 +4,7 @@
 import type { AgentEvent, EndReason } from '#contracts/agent-event.ts';
 import { type AgentMessage, type FinishReason, textOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure, ModelRequest, Usage } from '#contracts/model.ts';
+import { noSections } from '#contracts/section.ts';
 import { AssistantDraft } from './assistant-draft.ts';
 import { isBlank } from './clean-text.ts';
 import type { AgentLoopConfig } from './loop-config.ts';
@@ -68,13 +69,14 @@ async function* readAnswer(
   turn: ModelTurn,
 ): AsyncGenerator<AgentEvent, Ending, void> {
   const stream = openModelStream(request, turn);
+  const { sections = noSections } = turn.config;
   try {
     for (;;) {
       const step = await stream.next();
       if (step.kind === 'cut') return endingOfCut(turn.scope.cut());
       const ending = endingOf(step.event, turn.scope);
       if (step.event.type !== 'complete') {
-        draft.write(step.event);
+        sections.run('model event', () => draft.write(step.event));
         // How it failed is told once it is known that it is not asked for anew.
         if (step.event.type !== 'error')
           yield { type: 'message_update', message: draft.snapshot(), event: step.event };
@@ -98,7 +100,8 @@ async function* finishAnswer(
   }
   const finish = finishOf(said, draft.snapshot());
   const stamp = { time: config.clock.now(), ...(model === undefined ? {} : { model }) };
-  const message = draft.finish(finish, stamp);
+  const { sections = noSections } = config;
+  const message = sections.run('finish answer', () => draft.finish(finish, stamp));
   yield { type: 'message_end', message, ...(usage === undefined ? {} : { usage }) };
   return { message, finish, ...(end === undefined ? {} : { end }) };
 }

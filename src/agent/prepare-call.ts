@@ -4,6 +4,7 @@
 import { prettifyError } from 'zod';
 import type { ToolCallData } from '#contracts/message.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
+import { noSections, type Sections } from '#contracts/section.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { settle } from './abortable.ts';
 import { readInput } from './call-input.ts';
@@ -40,7 +41,7 @@ export async function prepareCall(call: ToolCallData, using: Preparation): Promi
   if (!call.finished) return answered(call, resultText.cutOff);
   if (call.refusal !== undefined) return answered(call, `not run: ${call.refusal}`);
 
-  const parsed = await parseInput(call, tool);
+  const parsed = await parseInput(call, tool, using.config.sections);
   if (parsed.kind === 'invalid') return answered(call, `invalid input for ${call.name}: ${parsed.problem}`);
 
   const blocked = await askHook(call, parsed.input, using);
@@ -59,11 +60,17 @@ type ParsedInput =
   | { readonly kind: 'valid'; readonly input: unknown }
   | { readonly kind: 'invalid'; readonly problem: string };
 
-async function parseInput(call: ToolCallData, tool: Tool): Promise<ParsedInput> {
+async function parseInput(
+  call: ToolCallData,
+  tool: Tool,
+  sections: Sections = noSections,
+): Promise<ParsedInput> {
   try {
-    const raw = readInput(call.input);
-    const prepared = tool.prepareArguments === undefined ? raw : tool.prepareArguments(raw);
-    const parsed = await tool.inputSchema.safeParseAsync(prepared);
+    const parsed = await sections.run('tool arguments', () => {
+      const raw = readInput(call.input);
+      const prepared = tool.prepareArguments === undefined ? raw : tool.prepareArguments(raw);
+      return tool.inputSchema.safeParseAsync(prepared);
+    });
     if (parsed.success) return { kind: 'valid', input: parsed.data };
     return { kind: 'invalid', problem: prettifyError(parsed.error) };
   } catch (error) {

@@ -15,6 +15,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
+import type { Sections } from '#contracts/section.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import { claimAccount, releaseAccount } from '../store/accounts.ts';
@@ -56,6 +57,7 @@ export type ChannelHostDeps = {
   readonly holder: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly sections?: Sections;
   /** In [0, 1); the platform's own when absent. */
   readonly random?: () => number;
   /** False for a process that only sends: it claims no account and takes nothing in. */
@@ -79,7 +81,7 @@ export type ConfiguredChannel = {
   load(): Promise<ChannelDefinition>;
   /** What the channel's own schema parses. */
   readonly settings: unknown;
-  readonly deps: Omit<ChannelDeps, 'log' | 'clock' | 'fetch'>;
+  readonly deps: Omit<ChannelDeps, 'log' | 'clock' | 'fetch' | 'sections'>;
 };
 
 export interface ChannelHost extends FindChannel {
@@ -211,6 +213,7 @@ async function identify(
     log,
     clock: deps.clock,
     fetch: leanFetch,
+    ...(deps.sections && { sections: deps.sections }),
   });
   const limit = { clock: deps.clock, limitMs: identifyLimitMs, what: 'Asking for the account' };
   const account = await inTime(limit, (tooLate) => adapter.identify(AbortSignal.any([signal, tooLate])));

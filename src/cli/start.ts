@@ -2,6 +2,7 @@ import { flushCompileCache } from 'node:module';
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Log } from '#contracts/log.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
+import type { Sections } from '#contracts/section.ts';
 import type { Config } from '../config/config.ts';
 import { isInteractive } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
@@ -24,6 +25,7 @@ export type StartDeps = {
     readonly channels: readonly ChannelEntry[];
     readonly plugins: readonly { readonly definition: PluginDefinition; readonly config: unknown }[];
     onSecret(value: string): void;
+    onSections(sections: Sections): void;
   }): Promise<RunningGateway>;
 };
 
@@ -53,6 +55,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
       channels,
       plugins: await loadPlugins(plugins, config),
       onSecret: (value) => logger.redactor.add(value),
+      onSections: logger.time,
     });
     await Promise.race([gateway.settled, stopped]);
     process.stdout.write(renderStatusTable(gateway, gateway.signInLink?.()));

@@ -16,6 +16,7 @@ import type { AccountId, ChannelId, ConversationId, EventKey } from './ids.ts';
 import type { Log } from './log.ts';
 import type { Outbound, SendResult } from './outbound.ts';
 import type { RouteHost } from './route-host.ts';
+import type { Sections } from './section.ts';
 import type { TimelineReader } from './timeline.ts';
 
 /** What a channel folder exports as `channel` from its `index.ts`. */
@@ -38,6 +39,8 @@ export type ChannelDeps = {
   readonly routes?: RouteHost;
   /** What was said in a conversation; for session-bound channels, which show it again on reconnect. */
   readonly timeline?: TimelineReader;
+  /** Times what a channel does in one piece with what its network sent. */
+  readonly sections?: Sections;
 };
 
 /** The connection to one bot account. Everything a network can do beyond this is an ability. */

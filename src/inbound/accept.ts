@@ -5,6 +5,7 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
+import { noSections, type Sections } from '#contracts/section.ts';
 import type { Reservation } from '../queue/lane-workers.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { Store } from '../store/command.ts';
@@ -26,6 +27,7 @@ export type InboundDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly probe: Probe;
+  readonly sections?: Sections;
   /** Sets in motion what the commit made due. Never waits, never throws. */
   start(effects: Effects): void;
   /** Slots for lanes that a commit may make due at once; undefined when none is free. */
@@ -148,6 +150,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
     ...people,
   });
   const byKey = new Map(known.conversations.map((fact) => [fact.key, fact]));
+  const { sections = noSections } = deps;
   const proposals: Proposal[] = [];
   for (const envelope of events) {
     const arrival: Arrival = {
@@ -160,7 +163,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
       accountName: receiving.accountName,
       now: deps.clock.now(),
     };
-    const proposed = propose(deps.gate, arrival);
+    const proposed = sections.run('decide inbound', () => propose(deps.gate, arrival));
     proposals.push(
       proposed.kind === 'proposal' ? proposed.proposal : await deps.commands.decide(proposed.command),
     );

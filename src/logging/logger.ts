@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import pino from 'pino';
 import type { Log } from '#contracts/log.ts';
+import { noSections, type Sections } from '#contracts/section.ts';
 import { createRedactor, type Redactor, stripControls } from './redaction.ts';
 
 export type LoggerOptions = {
@@ -17,6 +18,8 @@ export type LoggerOptions = {
 export type Logger = {
   readonly log: Log;
   readonly redactor: Redactor;
+  /** From here on the cleaning of lines is timed: whoever times it needs a log first. */
+  time(sections: Sections): void;
   /** Writes what is still in memory; call it last. Later lines are lost. */
   close(): Promise<void>;
 };
@@ -27,6 +30,8 @@ type Sink = { write(line: string): void; close(): Promise<void> };
 export async function createLogger(options: LoggerOptions): Promise<Logger> {
   const redactor = options.redactor ?? createRedactor();
   const sink = await openSink(options);
+  let sections = noSections;
+  const clean = (line: string) => redactor.redact(stripControls(line));
   const logger = pino(
     {
       level: options.level,
@@ -36,9 +41,12 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeFault, error: describeFault, cause: describeFault },
     },
-    { write: (line: string) => sink.write(redactor.redact(stripControls(line))) },
+    { write: (line: string) => sink.write(sections.run('log line', () => clean(line))) },
   );
-  return { log: asLog(logger), redactor, close: sink.close };
+  const time = (by: Sections) => {
+    sections = by;
+  };
+  return { log: asLog(logger), redactor, time, close: sink.close };
 }
 
 async function openSink(options: LoggerOptions): Promise<Sink> {

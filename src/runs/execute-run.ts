@@ -217,7 +217,7 @@ async function runLoop(
   run: ClaimedRun,
   { recorder, stopping }: { recorder: RunRecorder; stopping: Stopping },
 ): Promise<readonly string[]> {
-  const { store, clock, settings, model } = deps;
+  const { store, clock, settings, model, sections } = deps;
   const toolRun = toolRunOf(deps, run);
   const tools = deps
     .toolsFor(toolRun)
@@ -246,6 +246,7 @@ async function runLoop(
   const config: AgentLoopConfig = {
     run: toolRun,
     clock,
+    sections,
     newId: () => transcriptId(newRowId()),
     // What it waited for outside does not count; a limit that is used up by now ends it at once.
     limits: { ...limits, runTimeoutMs: Math.max(1, limits.runTimeoutMs - run.workedMs) },
@@ -253,8 +254,8 @@ async function runLoop(
     steerTail: settings.steerTail,
     ...(thinkingTokens !== undefined && { thinkingTokens }),
     stream: (request, abort) => model.stream(request, abort),
-    transformContext: async (all) => fitContext(all, windowFor(model)),
-    convertToLlm: createConverter({ loadImage }),
+    transformContext: async (all) => sections.run('fit history', () => fitContext(all, windowFor(model))),
+    convertToLlm: createConverter({ loadImage, sections }),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
     keepMarks: (marks) => recorder.keepMarks(marks),
     getSteeringMessages: () => recorder.steering(),

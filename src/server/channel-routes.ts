@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import type { ClientSocket, RouteHost, WebhookAnswer, WebhookRequest } from '#contracts/route-host.ts';
+import { noSections, type Sections } from '#contracts/section.ts';
 import { closeSocket, createClientSocket } from './client-socket.ts';
 
 /** The routes of the channels. They may be added and replaced while the server listens. */
@@ -21,15 +22,31 @@ type ChannelParams = { readonly channel: string; readonly path: string; readonly
 
 const webhookBodyBytes = 1024 * 1024;
 
-/** `absentWebhookStatus`: answers a webhook that no channel has asked for, or not yet. */
-export function createChannelRoutes(absentWebhookStatus: 404 | 503 = 404): ChannelRoutes {
+export type ChannelRoutesDeps = {
+  /** Answers a webhook that no channel has asked for, or not yet. Default: 404. */
+  readonly absentWebhookStatus?: 404 | 503;
+  readonly sections?: Sections;
+};
+
+export function createChannelRoutes({
+  absentWebhookStatus = 404,
+  sections = noSections,
+}: ChannelRoutesDeps = {}): ChannelRoutes {
   const sockets = new Map<string, SocketHandler>();
   const webhooks = new Map<string, WebhookHandler>();
   const open = new Map<WebSocket, string | undefined>();
+  // Whatever a channel is sent passes here: up to its first wait it has the loop to itself.
+  const takesFrames = (handler: SocketHandler) => (socket: ClientSocket) =>
+    handler({
+      ...socket,
+      onMessage: (listener) => socket.onMessage((text) => sections.run('page frame', () => listener(text))),
+    });
+  const takesCalls = (handle: WebhookHandler) => (request: WebhookRequest) =>
+    sections.run('webhook', () => handle(request));
   return {
     hostFor: (line) => ({
-      socket: (path, onOpen) => void sockets.set(`${line}/${path}`, onOpen),
-      webhook: (path, handle) => void webhooks.set(`${line}/${path}`, handle),
+      socket: (path, onOpen) => void sockets.set(`${line}/${path}`, takesFrames(onOpen)),
+      webhook: (path, handle) => void webhooks.set(`${line}/${path}`, takesCalls(handle)),
     }),
     mount: (app) => {
       mountSockets(app, sockets, open);

@@ -11,6 +11,7 @@ import { type Clock, systemClock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
+import type { Sections } from '#contracts/section.ts';
 import { allowedOrigins } from './allowed-origins.ts';
 import { createAttemptLimiter } from './attempt-limiter.ts';
 import { createChannelRoutes } from './channel-routes.ts';
@@ -50,6 +51,7 @@ export type HttpServerDeps = {
   readonly limits?: ConnectionLimits;
   /** Answers a webhook that no channel has asked for. Default: 404. */
   readonly absentWebhookStatus?: 404 | 503;
+  readonly sections?: Sections;
   readonly log: Log;
   readonly clock?: Clock;
   readonly pageDir?: string;
@@ -80,7 +82,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   checkToken(deps.token);
   const clock = deps.clock ?? systemClock;
   const codes = createSignInCodes(clock);
-  const routes = createChannelRoutes(deps.absentWebhookStatus);
+  const routes = createChannelRoutes(deps);
   const isProxy = trustedProxies(deps.trustedProxies ?? []);
   const limits = deps.limits ?? connectionLimits;
   const { requestTimeout, keepAliveTimeout, ...http } = serverOptionsOf(limits);

@@ -47,6 +47,23 @@ describe('the logger', () => {
     });
   });
 
+  it('has the cleaning of its lines timed, once there is something that times it', async () => {
+    const { destination, text } = collect();
+    const { log, time, close } = await createLogger({ level, isPretty: false, destination });
+    const timed: string[] = [];
+    log.info({}, 'before');
+    time({
+      run: (name, work) => {
+        timed.push(name);
+        return work();
+      },
+    });
+    log.info({}, 'after');
+    await close();
+    expect(timed).toEqual(['log line']);
+    expect(text().trim().split('\n')).toHaveLength(2);
+  });
+
   it('leaves out what is below its level', async () => {
     const { destination, text } = collect();
     const { log } = await createLogger({ level: 'warn', isPretty: false, destination });

@@ -38,6 +38,23 @@ it('says unknown when no section explains the hold, and one line for many holds'
   expect([...holds.held()]).toEqual([['unknown', 20]]);
 });
 
+it('names the innermost section: what others within it took is not its own', () => {
+  const { holds, told, pass } = aWatch();
+  holds.run('page frame', () => {
+    pass(5);
+    holds.run('shape', () => pass(60));
+    holds.run('preview', () => pass(20));
+  });
+  holds.look(85);
+  holds.run('webhook', () => pass(70));
+  holds.look(70);
+  expect([...holds.held()]).toEqual([
+    ['shape', 1],
+    ['webhook', 1],
+  ]);
+  expect(told).toEqual([['loop.held', { section: 'shape', heldMs: 85, times: 1 }]]);
+});
+
 it('counts a section that throws', () => {
   const { holds, told, pass } = aWatch();
   const fail = () => {

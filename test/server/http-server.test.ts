@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { channelId } from '#contracts/ids.ts';
+import type { Sections } from '#contracts/section.ts';
 import { createHttpServer } from '../../src/server/http-server.ts';
 import { lazyStore } from '../support/lazy-store.ts';
 import { quietLog } from '../support/session-double.ts';
@@ -199,7 +200,14 @@ describe('http server', () => {
   });
 
   it('hands a webhook its path, headers and raw body, and bounds the body', async () => {
-    const { port, server } = await start();
+    const timed: string[] = [];
+    const sections: Sections = {
+      run: (name, work) => {
+        timed.push(name);
+        return work();
+      },
+    };
+    const { port, server } = await start({ sections });
     const seen: string[] = [];
     server.routesFor(channelId('post')).webhook('webhook', async (request) => {
       seen.push(`${request.params}|${request.headers['x-sign']}|${Buffer.from(request.body).toString()}`);
@@ -218,6 +226,7 @@ describe('http server', () => {
     expect((await post('/channels/post/other', '{}')).status).toBe(404);
     expect((await post('/channels/post/webhook/right', 'x'.repeat(1_100_000))).status).toBe(413);
     expect(seen).toEqual(['right|s|{"a":', 'wrong|s|']);
+    expect(timed).toEqual(['webhook', 'webhook']);
   });
 
   it('lets a webhook be called by any name of this server, but by no page', async () => {

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { channelId } from '#contracts/ids.ts';
 import { longestWaitMs, shortestGapMs } from '#contracts/remote-number.ts';
+import type { Sections } from '#contracts/section.ts';
 import { readRefusal } from '../../../channels/telegram/failures.ts';
 import { botOf } from '../../../channels/telegram/ids.ts';
 import { readBatch } from '../../../channels/telegram/inbound.ts';
@@ -117,7 +118,15 @@ describe('a bot that was refused', () => {
   async function aHost() {
     const clock = createSteppedClock();
     const intake = new RecordingIntake();
+    const timed: string[] = [];
+    const sections: Sections = {
+      run: (name, work) => {
+        timed.push(name);
+        return work();
+      },
+    };
     const host = createChannelHost({
+      sections,
       ...{ store, holder: 'boot-1', clock, log: silentLog, live: noLiveEvents, receives: true },
       random: () => 0,
       intakeFor: () => ({ accept: (batch) => intake.accept(batch) }),
@@ -138,7 +147,7 @@ describe('a bot that was refused', () => {
       settings: { token: server.token, apiRoot: server.apiRoot, pollSeconds: 5 },
       deps: { dataDir },
     });
-    return { clock, intake, state: () => host.states()[0]?.state };
+    return { clock, intake, timed, state: () => host.states()[0]?.state };
   }
 
   it.each([
@@ -157,9 +166,11 @@ describe('a bot that was refused', () => {
   ])('with %i, %i times on %s, receives again without help', async (code, times, method) => {
     server.fault(refusal(code), { method, times });
     server.userSends({ from: ada, text: 'still arrives' });
-    const { clock, intake, state } = await aHost();
+    const { clock, intake, timed, state } = await aHost();
     await clock.until(() => intake.texts.length === 1 && state()?.kind === 'on');
     expect(intake.texts).toEqual(['still arrives']);
+    // What reads others' updates is known by name to whoever watches the loop.
+    expect(timed).toContain('read updates');
   });
 
   it('by a second poller that stays is not taken for well between two of its refusals', async () => {
