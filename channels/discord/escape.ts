@@ -21,6 +21,8 @@ const scheme = /(?:https?|steam):\/\//;
 
 export function escapeText(text: string, around: Surroundings): string {
   const openAt = around.isFollowed ? openAddressAt(text) : -1;
+  // Where the line began before the text, something stands there.
+  const line: Line = { prefix: around.isLineStart ? 'blank' : 'words' };
   let out = '';
   let at = 0;
   for (const { 0: url, index } of text.matchAll(address)) {
@@ -28,10 +30,11 @@ export function escapeText(text: string, around: Surroundings): string {
     const isTouched = /^[^\s<]*</.test(text.slice(index + url.length)) || index === openAt;
     const written = writeAddress(url, { isTouched, enders: around.enders });
     if (written === undefined) continue;
-    out += escapeRange(text, { start: at, end: index }, around) + written;
+    out += escapeRange(text, { start: at, end: index }, { ...around, line }) + written;
+    line.prefix = 'words';
     at = index + url.length;
   }
-  return out + escapeRange(text, { start: at, end: text.length }, around);
+  return out + escapeRange(text, { start: at, end: text.length }, { ...around, line });
 }
 
 /** Where the address begins that goes on to the end, or would if the next characters belonged to it; -1: nowhere. */
@@ -70,12 +73,13 @@ export function percentEncode(url: string, characters: RegExp): string {
 
 type Range = { readonly start: number; readonly end: number };
 
-function escapeRange(text: string, { start, end }: Range, around: Surroundings): string {
+/** `line`: as it stands at the start; afterwards as at the end. */
+function escapeRange(text: string, { start, end }: Range, around: Writing): string {
+  const { line } = around;
   let out = '';
-  const line = lineAt(text, start, around);
   for (let index = start; index < end; index += 1) {
     const character = text.charAt(index);
-    out += isMarkup(text, index, { ...around, line }) ? `\\${character}` : character;
+    out += isMarkup(text, index, around) ? `\\${character}` : character;
     if (character === '\n') line.prefix = 'blank';
     else line.prefix = prefixWith(line.prefix, character);
   }
@@ -85,15 +89,7 @@ function escapeRange(text: string, { start, end }: Range, around: Surroundings):
 /** What stands before a place in its line: only white space, a number behind spaces, or anything else. */
 type Line = { prefix: 'blank' | 'spaces-and-number' | 'words' };
 
-/** Where the line began before the text, something stands there. */
-function lineAt(text: string, index: number, { isLineStart }: Surroundings): Line {
-  const begin = text.lastIndexOf('\n', index - 1) + 1;
-  if (begin === 0 && !isLineStart) return { prefix: 'words' };
-  const line: Line = { prefix: 'blank' };
-  for (let at = begin; at < index && line.prefix !== 'words'; at += 1)
-    line.prefix = prefixWith(line.prefix, text.charAt(at));
-  return line;
-}
+type Writing = Surroundings & { readonly line: Line };
 
 function prefixWith(prefix: Line['prefix'], character: string): Line['prefix'] {
   if (prefix === 'blank' && /\s/.test(character)) return 'blank';
@@ -101,7 +97,7 @@ function prefixWith(prefix: Line['prefix'], character: string): Line['prefix'] {
 }
 
 /** Looks at the neighbours: most of these characters are harmless in most places. */
-function isMarkup(text: string, index: number, around: Surroundings & { readonly line: Line }): boolean {
+function isMarkup(text: string, index: number, around: Writing): boolean {
   const character = text.charAt(index);
   const before = text.charAt(index - 1);
   const after = text.charAt(index + 1);
