@@ -124,10 +124,10 @@ function documents(text: string): void {
 export const outsideParsers: readonly Parser[] = [
   { name: 'request of many messages', run: (text) => requestOf(monologue('user', text)) },
   { name: 'request of many answers', run: (text) => requestOf(monologue('assistant', text)) },
-  { name: 'request of many calls', run: (text) => requestOf(workday(text)) },
+  { isSlow: true, name: 'request of many calls', run: (text) => requestOf(workday(text)) },
   { name: 'pairCalls, wire ids', run: (text) => pairCalls(workday(text)) },
   { name: 'fitContext', run: (text) => fitContext(monologue('user', text), text.length / 8) },
-  { name: 'marksFor', run: mends },
+  { isSlow: true, name: 'marksFor', run: mends },
   { name: 'textOf, sessions_history', run: (text) => textOf(cut(text, says)) },
   { name: 'parseJson', run: documents },
   { name: 'signal parseFrame', run: parseFrame },
