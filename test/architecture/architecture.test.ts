@@ -43,6 +43,9 @@ function brokenTree(): SourceTree {
       'const { user } = process.threadCpuUsage(before);',
       'expect(user).toBeLessThan(9);',
       'expect(row.since).toBeGreaterThan(since - 1000);',
+      'await server.waitFor(() => calls.length === 1, 5_000);',
+      "await until(isSo, { what: 'it', deadlineMs: 20_000 });",
+      'await expect(until(isSo, { deadlineMs: 20 })).rejects.toThrow();',
     ].join('\n'),
     'README.md': 'See `src/store/row.ts`, `src/nowhere.ts`, [there](docs/gone.md) and `npm test`.\n',
   };
@@ -117,6 +120,11 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
     'no test asserts how long something took',
     rules.nothingAssertsTime,
     [2, 4, 7, 9, 11].map((line) => new RegExp(`hasty\\.test\\.ts:${line} asserts how long`)),
+  ],
+  [
+    'no test waits for less than its patience',
+    rules.waitsHavePatience,
+    [13, 14].map((line) => new RegExp(`hasty\\.test\\.ts:${line} waits for a time of its own`)),
   ],
   [
     'every path that a document names exists',

@@ -137,19 +137,37 @@ function isOddityAllowed(path: string, oddity: string): boolean {
   return oddity.endsWith('a module-level let') && !isProduct;
 }
 
-/** Their assertions become ones of growth together with what they test. */
-const rewrittenElsewhere = /^test\/replies\/(?:chunk|markdown|sanitize|silence|untrusted)\.test\.ts$/;
-
 /** What a machine is busy with besides makes any such time longer, and a suite that depends on it is red elsewhere. */
 export const nothingAssertsTime: Rule = (tree) =>
-  tree.modules
-    .filter(({ path }) => !rewrittenElsewhere.test(path))
-    .flatMap(({ path, clockAssertions }) =>
-      clockAssertions.map(
-        (line) =>
-          `${path}:${line} asserts how long something took. Wait for it with patience (test/support/patience.ts), compare twice the length with once, count with an injected clock, or measure it in bench`,
-      ),
-    );
+  tree.modules.flatMap(({ path, clockAssertions }) =>
+    clockAssertions.map(
+      (line) =>
+        `${path}:${line} asserts how long something took. Wait for it with patience (test/support/patience.ts), compare twice the length with once, count with an injected clock, or measure it in bench`,
+    ),
+  );
+
+/** What ends a wait after a time of its own, in the words that the tests have for it. */
+const ownWaits = [
+  /\bdeadlineMs:? ?=? ?\d/,
+  /\bpoll\(.*timeout: \d/,
+  /\bwait(?:For|Until)\w*\(.*, (?:\{ timeout: )?\d[\d_]*(?: \})?\);?$/,
+  /\bAbortSignal\.timeout\(\d/,
+  /\buntil(?:AtRest|Said|Ledger)\(.*, \d{1,2}_?000\)/,
+];
+
+/** A wait that is over before the patience of a test is a time that the test asserts. */
+export const waitsHavePatience: Rule = (tree) =>
+  tree.modules.flatMap(({ path, text }) =>
+    path.startsWith('test/') && !path.startsWith('test/architecture/')
+      ? text
+          .split('\n')
+          .flatMap((line, index) =>
+            ownWaits.some((own) => own.test(line)) && !/\.rejects\b|300_000/.test(line)
+              ? `${path}:${index + 1} waits for a time of its own; leave it to patienceMs (test/support/patience.ts)`
+              : [],
+          )
+      : [],
+  );
 
 /** Every path a document names in backticks or links to. */
 export const documentedPathsExist: Rule = (tree) =>

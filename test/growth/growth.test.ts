@@ -9,13 +9,15 @@ const isLong = process.env.PARLEY_LONG === '1';
 const seed = Number(process.env.PARLEY_SEED ?? Date.now() % 1_000_000);
 const generated = fc.sample(shapes, { numRuns: isLong ? 1_000 : 100, seed });
 const longest = isLong ? 64_000 : 4_000;
+/** As long as an answer of a model's may be, for what reads each of them: a small step shows only there. */
+const longestKnown = isLong ? 64_000 : 16_000;
 
 /** The shapes for which twice the length takes more than three times as long. */
-function steepShapes({ run, isSlow }: Parser, tried: readonly Shape[]): readonly string[] {
+function steepShapes({ run, isSlow }: Parser, tried: readonly Shape[], length: number): readonly string[] {
   return tried.flatMap((shape) => {
     const verdict = growthOf(
       { run, textOf: (size) => textOf(shape, size) },
-      isSlow === true ? longest / 2 : longest,
+      isSlow === true ? longest / 2 : length,
     );
     return verdict.kind === 'steep' ? [`${JSON.stringify(shape)} × ${verdict.growth.toFixed(1)}`] : [];
   });
@@ -26,7 +28,8 @@ describe(`the time for a text twice as long (seed ${seed})`, () => {
     'is at most three times as long: $name',
     { timeout: isLong ? 3_600_000 : 600_000 },
     (parser) => {
-      expect(steepShapes(parser, [...knownShapes, ...generated])).toEqual([]);
+      expect(steepShapes(parser, knownShapes, longestKnown)).toEqual([]);
+      expect(steepShapes(parser, generated, longest)).toEqual([]);
     },
   );
 
@@ -42,6 +45,8 @@ describe(`the time for a text twice as long (seed ${seed})`, () => {
       },
     },
   ])('would be noticed if it were more: $name', (parser) => {
-    expect(steepShapes(parser, [{ prefix: '', unit: '\n', closing: '', suffix: '' }])).not.toEqual([]);
+    expect(steepShapes(parser, [{ prefix: '', unit: '\n', closing: '', suffix: '' }], longest)).not.toEqual(
+      [],
+    );
   });
 });

@@ -1,8 +1,9 @@
 /**
- * Compares the time of a text with that of one twice as long. Why it does not flicker beside a busy process: only
- * the time counts that this process had a core; a cold cache or a collection only ever lengthens a run, so of
- * several runs the shortest counts, taken in turns with the other length; one round that is in order is enough, and "too steep" has to hold in every round at each of two
- * sizes. A slow moment lengthens some runs, a quadratic function every run at every size.
+ * Compares the time of a text with that of one twice as long. Why it does not flicker beside a busy process:
+ * processor time of this thread is compared, of lengths that take long enough to be measured. What else lengthens
+ * a run (a collection, a cold cache) does so to some only, so of several runs the shortest counts, taken in turns
+ * with the other length; one round that is in order is enough, and "too steep" has to hold in every round at each
+ * of two sizes. A slow moment lengthens some runs, a quadratic function every run at every size.
  */
 
 export type Verdict =
@@ -21,38 +22,52 @@ export type Growing = {
 const mostGrowth = 3;
 /** Below this a collection or a switch of the thread is a large part of it, ms. */
 const leastMs = 8;
+/** Less than this is not compared: a clock may stand still meanwhile, and a share of nothing is no number, ms. */
+const leastMeasuredMs = 20;
 /** A steep one is compared at a shorter length, ms. */
 const mostMs = 250;
 const rounds = 8;
 
 /** `length`: of the longest text, in UTF-16 units. */
 export function growthOf(growing: Growing, length: number): Verdict {
+  const startedAt = performance.now();
+  growing.run(growing.textOf(length));
+  // Never less than the processor time, and cheaper to ask for.
+  if (performance.now() - startedAt < leastMs) return { kind: 'quick' };
   let longest = length;
-  let ms = measure(growing, longest);
-  if (ms < leastMs) return { kind: 'quick' };
-  for (; ms > mostMs && longest > 64; longest = Math.floor(longest / 2)) ms = measure(growing, longest / 2);
+  for (; longest > 64 && measure(growing, { length: longest, times: 1 }) > mostMs; )
+    longest = Math.floor(longest / 2);
   const growth = compare(growing, longest);
   if (growth <= mostGrowth || compare(growing, Math.floor(longest / 2)) <= mostGrowth)
     return { kind: 'linear' };
   return { kind: 'steep', growth };
 }
 
+/** Both lengths are run so often that the shorter text takes long enough. */
 function compare(growing: Growing, length: number): number {
-  let short = Number.POSITIVE_INFINITY;
+  const half = Math.floor(length / 2);
+  let times = 1;
+  const shorter = () => measure(growing, { length: half, times });
+  let short = 0;
+  while (short < leastMeasuredMs) {
+    while (shorter() < leastMeasuredMs) times *= 2;
+    // Once more: compiled, the same work may take less than the clock can tell.
+    short = shorter();
+  }
   let long = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds; round += 1) {
-    short = Math.min(short, measure(growing, Math.floor(length / 2)));
-    long = Math.min(long, measure(growing, length));
+    long = Math.min(long, measure(growing, { length, times }));
     if (long <= short * mostGrowth) break;
+    short = Math.min(short, Math.max(shorter(), leastMeasuredMs / 2));
   }
   return long / short;
 }
 
-/** Ms. */
-function measure({ run, textOf }: Growing, length: number): number {
+/** Ms of this thread's processor time. */
+function measure({ run, textOf }: Growing, { length, times }: { length: number; times: number }): number {
   const text = textOf(length);
-  const before = process.cpuUsage();
-  run(text);
-  const { user, system } = process.cpuUsage(before);
+  const before = process.threadCpuUsage();
+  for (let time = 0; time < times; time += 1) run(text);
+  const { user, system } = process.threadCpuUsage(before);
   return (user + system) / 1000;
 }

@@ -76,7 +76,20 @@ export const knownShapes: readonly Shape[] = [
   'https://',
   'e\u0301',
   '[TOOL_CALL]',
-].map((unit) => ({ prefix: '', unit, closing: '', suffix: '' }));
+  'x',
+  'word. ',
+  '*',
+  '"',
+  '`<',
+  '\n`',
+  '``` \n',
+  '\u{1f3f4}',
+]
+  .map((unit) => ({ prefix: '', unit, closing: '', suffix: '' }))
+  .concat(
+    { prefix: '', unit: '<tool', closing: '>', suffix: '' },
+    { prefix: '', unit: ' ', closing: '', suffix: 'x' },
+  );
 
 export function textOf({ prefix, unit, closing, suffix }: Shape, length: number): string {
   const count = Math.max(1, Math.floor(length / (unit.length + closing.length)));

@@ -89,25 +89,4 @@ describe('sanitizeOutbound', () => {
       expect(clean(text).startsWith(shown)).toBe(true);
     }
   });
-
-  it('is quick about hostile text', () => {
-    const started = performance.now();
-    for (const text of [
-      '<',
-      '[',
-      '`',
-      '<think>',
-      '[[reply_to:',
-      '\u001b]',
-      '<think ',
-      '`<',
-      '\n`',
-      '``` \n',
-      '🏴',
-    ]) {
-      clean(text.repeat(Math.floor(20_000 / text.length)));
-      sanitizeStreaming(text.repeat(Math.floor(20_000 / text.length)));
-    }
-    expect(performance.now() - started).toBeLessThan(3_000);
-  });
 });

@@ -113,17 +113,4 @@ describe('judgeSilence', () => {
       expect(/(?:^|\s)NO_REPLY$/i.test(once.text)).toBe(false);
     });
   });
-
-  it('decides quickly about hostile text', () => {
-    const started = performance.now();
-    for (const text of [
-      '*'.repeat(50_000),
-      `${' '.repeat(50_000)}x`,
-      'NO_REPLY '.repeat(2_000),
-      '"'.repeat(50_000),
-    ]) {
-      judgeSilence(text, 'chat');
-    }
-    expect(performance.now() - started).toBeLessThan(2_000);
-  });
 });

