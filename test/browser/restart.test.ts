@@ -67,5 +67,5 @@ describe('a page whose gateway is killed', () => {
     expect(await page.getByText('Once upon a time it ended.').count()).toBe(1);
     const { PARLEY_SCREENSHOT } = process.env;
     if (PARLEY_SCREENSHOT !== undefined) await page.screenshot({ path: PARLEY_SCREENSHOT });
-  }, 60_000);
+  });
 });

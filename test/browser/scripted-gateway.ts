@@ -9,6 +9,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { channel } from '../../channels/web/index.ts';
 import { createHttpServer } from '../../src/server/http-server.ts';
 import { lazyStore } from '../support/lazy-store.ts';
+import { patienceMs } from '../support/patience.ts';
 import { createSessionDouble, quietLog, type SessionDouble } from '../support/session-double.ts';
 
 export type ScriptedGateway = {
@@ -72,7 +73,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
   session.onStored = script(session, async (key, text) => {
     await adapter.send(
       { key: partKey(key), route, content: { kind: 'text', text } },
-      AbortSignal.timeout(1000),
+      AbortSignal.timeout(patienceMs),
     );
   });
   const { url } = await server.listen();

@@ -6,6 +6,7 @@ import { plainText } from '#contracts/formatted-text.ts';
 import { accountId, channelId, conversationId } from '#contracts/ids.ts';
 import { createRoster } from '../../src/channel-host/roster.ts';
 import type { LiveEvent } from '../../src/queue/live-events.ts';
+import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const capabilities: Capabilities = {
@@ -51,7 +52,7 @@ function aRoster({ isSessionBound }: { readonly isSessionBound: boolean }) {
   return { roster, channel, route, published, shown };
 }
 
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(patienceMs);
 
 it('serves a network with any connection to it, whoever receives', () => {
   const { roster, channel, route } = aRoster({ isSessionBound: false });

@@ -3,6 +3,7 @@ import type { ChannelGap, ChannelTrouble, InboundBatch, Intake } from '#contract
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { type ErrorCode, ParleyError } from '#contracts/errors.ts';
 import { type ConversationId, inboxId, type SessionKey } from '#contracts/ids.ts';
+import { patienceMs as usualPatienceMs } from '../support/patience.ts';
 
 type Stored = {
   readonly events: InboundEnvelope[];
@@ -29,7 +30,7 @@ export class RecordingIntake implements Intake {
   /** `patienceMs`: how long `waitFor` waits. */
   constructor(
     stored: Stored = { events: [], keys: new Set(), anchors: new Map(), cursor: undefined },
-    patienceMs = 30_000,
+    patienceMs = usualPatienceMs,
   ) {
     this.#stored = stored;
     this.#patienceMs = patienceMs;

@@ -158,7 +158,7 @@ describe('the chat client', () => {
       await shows(chat, 'growing');
       await adapter.send(
         { key: partKey('p1'), route, content: { kind: 'text', text: plainText('the answer') } },
-        AbortSignal.timeout(1000),
+        AbortSignal.timeout(patienceMs),
       );
       session.say(route, { text: 'the answer', messageId: 'p1' });
       session.say(route, { text: 'and more' });

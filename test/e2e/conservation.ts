@@ -27,6 +27,10 @@ const unfinished = {
   'ledger row that is held': `select eventKey from ledger where outcome = 'held'`,
 };
 
+const progress = `select (select count(*) from ledger) as events,
+  (select count(*) from inbox where state = 'ended') + (select count(*) from transcript)
+    + (select count(*) from outbox where state not in ('pending', 'sending')) as done`;
+
 /** What may never be, at rest. */
 const unlawful = {
   'accepted event without its message': `select eventKey from ledger where outcome = 'accepted'
@@ -73,21 +77,25 @@ export function quoted(sql: string): string {
 }
 
 /**
- * Waits until everything accepted has ended. Rejects after `deadlineMs` with what has not. `events`:
- * so many platform events have been written down at least.
+ * Waits until everything accepted has ended. Rejects with what has not when nothing has moved for `deadlineMs`:
+ * how much there is to do is no question of patience. `events`: so many platform events have been written down at
+ * least.
  */
 export async function untilAtRest(dataDir: string, events: number, deadlineMs = patienceMs): Promise<void> {
-  const deadline = Date.now() + deadlineMs;
+  let deadline = Date.now() + deadlineMs;
+  let before = 0;
   for (;;) {
     // In this order: what comes in between the two looks is then seen by the second.
-    const [ledger] = readStore(dataDir, 'select count(*) as events from ledger');
-    const known = Number(ledger?.events ?? 0);
+    const [counts] = readStore(dataDir, progress);
+    const [known, done] = [Number(counts?.events), Number(counts?.done)];
+    if (known + done > before) deadline = Date.now() + deadlineMs;
+    before = known + done;
     const isLate = Date.now() > deadline;
     const open = known >= events || isLate ? findIn(dataDir, unfinished) : undefined;
     if (open?.length === 0 && known >= events) return;
     if (isLate) {
       const late = open?.length ? open : [`${known} of ${events} events are written down`];
-      throw new Error(`not at rest after ${deadlineMs} ms:\n${late.join('\n')}`);
+      throw new Error(`not at rest, and nothing moved for ${deadlineMs} ms:\n${late.join('\n')}`);
     }
     await look();
   }

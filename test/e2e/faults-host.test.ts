@@ -228,7 +228,7 @@ describe.skipIf(!canMount())(
       expect(crowd.answered()).toBe(0);
       expect(telegram.updates.pending).toHaveLength(3);
       await disk.free();
-      await telegram.waitFor(() => crowd.answered() === 6, 30_000);
+      await telegram.waitFor(() => crowd.answered() === 6);
       await untilAtRest(dataDir, 6);
       expect(crowd.breaches(dataDir)).toEqual([]);
     });

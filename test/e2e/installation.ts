@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
+import { patienceMs } from '../support/patience.ts';
 import type { Account, Asked } from './account.ts';
 import { accountFor } from './account.ts';
 import { findBreachesIn, quoted, type Read, readStore } from './conservation.ts';
@@ -48,7 +49,7 @@ export type Installation = {
   /** Messages that were said and have not ended. */
   onTheWay(): Promise<number>;
   /** Waits until so many platform events are written down and everything accepted has ended. */
-  untilAtRest(events: number, deadlineMs: number): Promise<void>;
+  untilAtRest(events: number, deadlineMs?: number): Promise<void>;
   account(asked: readonly Asked[], isFollowup: (person: number) => boolean): Promise<Account>;
 };
 
@@ -108,7 +109,7 @@ export async function openInstallation(
     return { ...parley, name, ...pausing(parley.pid) };
   };
 
-  const untilAtRest = async (events: number, deadlineMs: number): Promise<void> => {
+  const untilAtRest = async (events: number, deadlineMs = patienceMs): Promise<void> => {
     let open: readonly string[] = [];
     const isAtRest = async () => {
       const [ledger] = await read('select count(*) as events from ledger');

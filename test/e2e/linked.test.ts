@@ -163,7 +163,7 @@ describe.concurrent('two bots of one network', { timeout: 300_000 }, () => {
     await work.comeBack();
     third.says('question-four');
     await untilTold(third, new RegExp(answerTo('question-four')));
-    await untilAtRest(stage.dataDir, 5, 60_000);
+    await untilAtRest(stage.dataDir, 5);
     expect(telegram.standing()).toEqual([answerTo('question-one'), answerTo('question-three')]);
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });

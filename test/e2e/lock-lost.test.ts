@@ -20,7 +20,7 @@ describe.skipIf(databaseServer === undefined)('two processes on one PostgreSQL',
     async (own) => {
       const count = Math.min(pauses, perRound);
       const report = await playPauseRound({ pauses: count, seed: own }, 'postgres', (end) =>
-        onTestFinished(end, 30_000),
+        onTestFinished(end),
       );
       const { messages, takeovers, refused, unknown, wrong } = report;
       console.info(

@@ -102,7 +102,7 @@ async function anInstallation(
   database: InstallationOptions['database'],
   random: () => number,
 ): Promise<Installation> {
-  const parleys = await openInstallation({ config, database }, (end) => onTestFinished(end, 30_000));
+  const parleys = await openInstallation({ config, database }, (end) => onTestFinished(end));
   parleys.model.script((body) => ({ ...answerQuestion(body), delayMs: 50 + Math.floor(random() * 400) }));
   return parleys;
 }

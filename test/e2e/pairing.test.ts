@@ -41,7 +41,7 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   telegram.userSends({ from: eve, text: `/pair approve ${second}`, fields: { forward_origin } });
   const isAnswered = () =>
     said(telegram, eve.id).filter((text) => text.startsWith('You said: ')).length === 2;
-  await until(isAnswered, { what: 'an answer to the forward', deadlineMs: 20_000 });
+  await until(isAnswered, { what: 'an answer to the forward' });
   telegram.userSends({ from: eve, text: `/pair confirm ${second}` });
   await untilSaid(telegram, { chat: eve.id, text: /^Nothing waits for that confirmation here\./ });
   telegram.userSends({ from: eve, text: `/pair approve ${second}` });
@@ -57,10 +57,10 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   onTestFinished(async () => gate.open());
   model.script([{ chunks: ['A long ', 'answer.'], hold: { gate, afterChunks: 1 } }]);
   telegram.userSends({ from: bob, text: 'Tell me a story.' });
-  await until(() => model.requests.length === 3, { what: 'the story', deadlineMs: 20_000 });
+  await until(() => model.requests.length === 3, { what: 'the story' });
   telegram.userSends({ from: bob, text: 'A long one.' });
   const waits = () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length === 1;
-  await until(waits, { what: 'the second message', deadlineMs: 20_000 });
+  await until(waits, { what: 'the second message' });
   telegram.userSends({ from: eve, text: '/pair revoke telegram:502' });
   await untilSaid(telegram, { chat: eve.id, text: 'telegram:502 may not write to me any more.' });
   telegram.userSends({ from: bob, text: 'Hello?' });

@@ -23,7 +23,7 @@ async function ready(url: string) {
   return { code: answer.status, ...body };
 }
 
-test('every process says whether it lives and is ready, and what is down', { timeout: 180_000 }, async ({
+test('every process says whether it lives and is ready, and what is down', { timeout: 300_000 }, async ({
   expect,
 }) => {
   const { telegram, dataDir, start } = await startFleet({}, onTestFinished);

@@ -4,7 +4,7 @@ import { readStore, untilAtRest } from './conservation.ts';
 import { ada, bob, eve, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 
 test('a forwarded /link joins nobody, a forwarded /activation switches no group, and the same words typed say whom they join', {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async ({ expect, onTestFinished }) => {
   const config = { owners: ['telegram:501'], access: { dmPolicy: 'open', groupPolicy: 'open' } };
   const { telegram, model, dataDir } = await startTelegramGateway({ config }, onTestFinished);

@@ -188,12 +188,12 @@ describe.skipIf(databaseServer === undefined)('while the database is away', () =
     const person = signal.person(501);
     const parley = await stage.start();
     person.says('Before.');
-    await until(() => person.standing().length === 1, { what: 'an answer', deadlineMs: 20_000 });
+    await until(() => person.standing().length === 1, { what: 'an answer' });
 
     door.shut();
     const spooled = ['One.', 'Two.', 'Three.'];
     for (const text of spooled) person.says(text);
-    await until(person.isHeard, { what: 'the webhook has answered 200', deadlineMs: 20_000 });
+    await until(person.isHeard, { what: 'the webhook has answered 200' });
     expect((await stat(join(stage.dataDir, 'channels/signal/spool.jsonl'))).size).toBeGreaterThan(0);
     await parley.kill();
 

@@ -36,7 +36,7 @@ describe.skipIf(databaseServer === undefined)('a worker that stands still', () =
       still.goOn();
       says(parleys, next);
       await untilSaid(parleys, answerTo(next));
-      await parleys.untilAtRest(2, 60_000);
+      await parleys.untilAtRest(2);
       await until(() => /run\.(superseded|interrupted)|"stop":"lost"/.test(parleys.logOf('still')), {
         what: 'it notices that it was overtaken',
       });
@@ -84,7 +84,7 @@ describe.skipIf(databaseServer === undefined)('a process that stands still while
       still.goOn();
       say(next);
       await until(() => standing().includes(answerTo(next)), { what: 'the next answer stands' });
-      await parleys.untilAtRest(2, 60_000);
+      await parleys.untilAtRest(2);
       await until(() => parleys.logOf('still').includes('delivery.lease-lost'), {
         what: 'it notices that its delivery is another’s',
       });
@@ -100,7 +100,7 @@ describe.skipIf(databaseServer === undefined)('a process that stands still while
 
 async function anInstallation({ withDiscord = false }): Promise<Installation> {
   const options = { config, database: 'postgres', withDiscord } as const;
-  const parleys = await openInstallation(options, (end) => onTestFinished(end, 30_000));
+  const parleys = await openInstallation(options, (end) => onTestFinished(end));
   parleys.model.script(reply);
   return parleys;
 }
@@ -136,16 +136,16 @@ function callsToSend({ telegram }: Installation, text: string): number {
 }
 
 async function untilPaused(member: Member): Promise<void> {
-  await until(member.isPaused, { what: `${member.name} stands still`, deadlineMs: 60_000 });
+  await until(member.isPaused, { what: `${member.name} stands still` });
 }
 
 async function untilSaid(parleys: Installation, text: string): Promise<void> {
-  await until(() => said(parleys).includes(text), { what: text, deadlineMs: 60_000 });
+  await until(() => said(parleys).includes(text), { what: text });
 }
 
 async function untilState({ read }: Installation, state: string): Promise<void> {
   const find = quoted(`select key from outbox where purpose = 'reply' and state = '${state}'`);
-  await until(async () => (await read(find)).length > 0, { what: `a part is ${state}`, deadlineMs: 60_000 });
+  await until(async () => (await read(find)).length > 0, { what: `a part is ${state}` });
 }
 
 async function expectLawful(parleys: Installation): Promise<void> {

@@ -194,7 +194,7 @@ describe.concurrent('one gateway on three networks', { timeout: 300_000 }, () =>
     for (const { network, crowd } of crowds) if (network.whileDown === 'kept') crowd.speaks();
     model.script((body) => ({ text: `You said: ${lastUserText(body)}` }));
     const second = await stage.start();
-    await untilAtRest(dataDir, 22, 60_000);
+    await untilAtRest(dataDir, 22);
     everybodySpeaks();
     await untilAtRest(dataDir, 28);
     await second.stop();

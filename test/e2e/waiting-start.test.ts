@@ -62,7 +62,7 @@ const plagues: readonly Plague[] = [
 describe.skipIf(!canMount())('a start on', () => {
   test.for(plagues)(
     '$what says so, shows what it can, and goes on by itself',
-    { timeout: 90_000 },
+    { timeout: 300_000 },
     async (plague, { expect, onTestFinished }) => {
       const disk = await mountSmallDisk(400, onTestFinished);
       const gateway = await startTelegramGateway({ dataDir: disk.dataDir }, onTestFinished);
@@ -115,7 +115,7 @@ describe.skipIf(!canMount())('a start on', () => {
   );
 
   test('a full disk with an empty folder makes what it needs once there is room', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
     const disk = await mountSmallDisk(400, onTestFinished);
     await disk.fill();

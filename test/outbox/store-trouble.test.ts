@@ -58,7 +58,7 @@ it('keeps what the platform said while the store is away for a moment', async ()
     onSettled: () => undefined,
   });
   deliverer.deliver(`test/bot/${conversation}`);
-  await vi.waitFor(async () => expect(await stateOf(store, conversation)).toEqual(['sent']), 5_000);
+  await vi.waitFor(async () => expect(await stateOf(store, conversation)).toEqual(['sent']));
   await deliverer.stop();
   expect({ failures, sent: sent.length }).toEqual({ failures: 1, sent: 1 });
 });

@@ -18,6 +18,7 @@ import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { completes } from '../agent/support/scripted-model.ts';
 import { runDeps } from '../runs/run-builders.ts';
 import { unique } from '../store/builders.ts';
+import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 /** The stages from intake to the stored answer, as one process joins them. There is no sweeper. */
@@ -47,7 +48,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
   const { store, keys, slots, think } = options;
   const holder = unique('boot');
   const redis = openRedis({ kind: 'socket', path: options.redisSocket }, silentLog);
-  await redis.ready(AbortSignal.timeout(10_000));
+  await redis.ready(AbortSignal.timeout(patienceMs));
   const wakes = createWakes({ redis, keys, log: silentLog });
   const active = createActiveRuns({
     ...{ store, holder, clock: systemClock, log: silentLog },

@@ -18,5 +18,5 @@ describe.skipIf(!canTrace)('a commit on SQLite', () => {
     expect(status, stderr.slice(-2000)).toBe(0);
     const between = stderr.split('COMMITS BEGIN')[1]?.split('COMMITS END')[0] ?? '';
     expect(between.match(/f(?:data)?sync\(\d/g)?.length ?? 0).toBeGreaterThanOrEqual(commits);
-  }, 90_000);
+  });
 });

@@ -13,7 +13,8 @@ describeEachDatabase('a batch for several lanes', (open, beside) => {
     await worker.accept(...said('first'));
     const lock = (conversation: string) =>
       `select 1 from lanes where key = '${aLane(conversation).key}' for update`;
-    const holding = beside.sql(`${lock(high)}; select pg_sleep(3)`);
+    const held = `select pg_sleep(300) /* ${high} */`;
+    const holding = beside.sql(`${lock(high)}; ${held}`).catch(() => undefined);
     const isHeld = (conversation: string) =>
       beside.sql(`${lock(conversation)} nowait`).then(
         () => false,
@@ -22,7 +23,9 @@ describeEachDatabase('a batch for several lanes', (open, beside) => {
     await expect.poll(() => isHeld(high)).toBe(true);
     const accepting = worker.accept(...said('second'));
     // It waits for the higher lane, and holds the lower one by then, although that came behind it.
-    await expect.poll(() => isHeld(low), { timeout: 2_500 }).toBe(true);
+    await expect.poll(() => isHeld(low)).toBe(true);
+    await beside.sql(`select pg_terminate_backend(pid) from pg_stat_activity
+      where query like '%/* ${high} */' and pid <> pg_backend_pid()`);
     await Promise.all([holding, accepting]);
   });
 });

@@ -15,6 +15,7 @@ import { corePlugin } from '../../src/tools/core-tools.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 import { nothingToSettle } from '../support/nothing-to-settle.ts';
+import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
@@ -144,7 +145,7 @@ async function use(tools: readonly Tool[], name: string, input: unknown): Promis
   const context = {
     callId: crypto.randomUUID(),
     run: {} as ToolRun,
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(patienceMs),
     update: () => undefined,
   };
   try {

@@ -46,7 +46,7 @@ describe('words that are not their sender’s own (threat 19)', () => {
 
   it.each(openNetworks.map((open) => open()).map((network) => [network.channel, network] as const))(
     'are executed for nobody on %s, and the same words are when they were typed',
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async (_, network) => {
       if (!store) throw new Error('the store is not open');
       const door = await aDoor(store, {

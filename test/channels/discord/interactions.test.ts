@@ -38,7 +38,7 @@ describe('a slash command', () => {
     const { server, ada, dm, adapter, intake, route } = await aCommandedStage();
     const release = intake.hold();
     const used = server.people.uses({ from: ada, name: 'queue', options: { text: 'followup' } });
-    await server.waitFor(() => used.answer === 5, 10_000);
+    await server.waitFor(() => used.answer === 5);
     expect(intake.events).toEqual([]);
     release();
     const envelope = await intake.waitFor(() => intake.events[0]);

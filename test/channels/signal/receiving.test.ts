@@ -61,7 +61,7 @@ describe('a burst', () => {
     server.inOneWrite(() => {
       for (const text of numbered(200)) server.people.writes({ from: ada, text });
     });
-    await intake.waitFor(() => intake.texts.length === 200, 30_000);
+    await intake.waitFor(() => intake.texts.length === 200);
     expect(intake.texts).toEqual(numbered(200));
     await server.waitFor(() => server.posts.every(({ status }) => status === 200));
     expect(server.posts).toHaveLength(200);
@@ -84,7 +84,7 @@ describe('a burst', () => {
 
     intake.recover();
     server.people.writes({ from: ada, text: 'newer' });
-    await intake.waitFor(() => intake.texts.length === 201, 30_000);
+    await intake.waitFor(() => intake.texts.length === 201);
     expect(intake.texts).toEqual([...numbered(200), 'newer']);
     await server.waitFor(() => intake.troubles.at(-1) === undefined);
     expect((await stat(join(dataDir, 'spool.jsonl'))).size).toBe(0);
@@ -130,7 +130,7 @@ describe('the webhook', () => {
     await begin(intake);
     const release = intake.hold();
     server.people.writes({ from: ada, text: 'slow' });
-    await server.waitFor(() => server.posts[0]?.status === 200, 20_000);
+    await server.waitFor(() => server.posts[0]?.status === 200);
     expect(intake.texts).toEqual([]);
     release();
     await intake.waitFor(() => intake.texts.length === 1);
@@ -246,7 +246,7 @@ describe('the WebSocket alone', () => {
     const before = Date.now();
     server.freezeSockets();
     server.people.writes({ from: ada, text: 'unheard' });
-    const gap = await intake.waitFor(() => intake.gaps[0], 15_000);
+    const gap = await intake.waitFor(() => intake.gaps[0]);
     expect(gap.since).toBeLessThanOrEqual(Date.now());
     expect(gap.since).toBeGreaterThan(before - 1000);
     server.people.writes({ from: ada, text: 'heard again' });
@@ -314,12 +314,12 @@ describe('what is missed while Parley is away', () => {
     const first = new RecordingIntake();
     const adapter = await begin(first);
     server.people.writes({ from: ada, text: 'before' });
-    await first.waitFor(() => first.texts.length === 1, 15_000);
+    await first.waitFor(() => first.texts.length === 1);
     await adapter.stop();
     server.people.writes({ from: ada, text: 'between' });
     const second = first.restarted();
     await begin(second);
-    await second.waitFor(() => second.texts.length === 2, 15_000);
+    await second.waitFor(() => second.texts.length === 2);
     expect(second.gaps).toEqual([]);
   });
 });
@@ -331,11 +331,11 @@ describe('a poll', () => {
     intake.failNext('store_unavailable', 1_000_000);
     for (const text of numbered(25)) server.people.writes({ from: ada, text });
     await begin(intake);
-    await intake.waitFor(() => intake.attempts > 3, 15_000);
+    await intake.waitFor(() => intake.attempts > 3);
     expect(server.mailbox().fetched).toBe(10);
     expect(server.mailbox().waiting).toHaveLength(15);
     intake.recover();
-    await intake.waitFor(() => intake.texts.length === 25, 20_000);
+    await intake.waitFor(() => intake.texts.length === 25);
     expect(intake.texts).toEqual(numbered(25));
   });
 
@@ -345,10 +345,10 @@ describe('a poll', () => {
     server.fault({ kind: 'drop-answer' }, { path: '/v1/receive' });
     server.people.writes({ from: ada, text: 'lost' });
     await begin(intake);
-    const gap = await intake.waitFor(() => intake.gaps[0], 15_000);
+    const gap = await intake.waitFor(() => intake.gaps[0]);
     expect(gap.reason).toContain('cut off');
     server.people.writes({ from: ada, text: 'next' });
-    await intake.waitFor(() => intake.texts.includes('next'), 15_000);
+    await intake.waitFor(() => intake.texts.includes('next'));
   });
 
   it('in hand is waited for when receiving stops, so that its messages are not lost', async () => {

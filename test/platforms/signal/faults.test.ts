@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as delay, setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { patienceMs } from '../../support/patience.ts';
 import { againstSwagger } from './fairness.ts';
 import type { Fault } from './faults.ts';
 import { type SignalServer, startSignalServer } from './server.ts';
@@ -20,7 +21,7 @@ afterEach(async () => {
   await server.close();
 });
 
-const send = (recipients: readonly string[] = [ada.uuid], signal = AbortSignal.timeout(15_000)) =>
+const send = (recipients: readonly string[] = [ada.uuid], signal = AbortSignal.timeout(patienceMs)) =>
   fetch(`${server.url}/v2/send`, {
     method: 'POST',
     body: JSON.stringify({ number: server.number, recipients, message: 'hello' }),
