@@ -1,28 +1,22 @@
 // Everything CI runs: format and lint, types, tests on a real Redis and a real PostgreSQL. Ends with
 // one line, "N passed, N failed", and a non-zero exit code if anything failed.
-import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createChildGroups } from './child-groups.mjs';
 import { startPostgres } from './test-postgres.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const programs = join(root, 'node_modules', '.bin');
 
+const groups = createChildGroups();
+
 /** Runs a program of the dependencies; resolves with its exit code. Its output goes straight through. */
 function run(program, args, variables = {}) {
-  return new Promise((resolve) => {
-    const child = spawn(join(programs, program), args, {
-      cwd: root,
-      stdio: ['ignore', 'inherit', 'inherit'],
-      env: { ...cleanEnvironment(), ...variables },
-    });
-    child.once('error', (error) => {
-      console.error(error.message);
-      resolve(1);
-    });
-    child.once('exit', (code) => resolve(code ?? 1));
+  return groups.run(join(programs, program), args, {
+    cwd: root,
+    env: { ...cleanEnvironment(), ...variables },
   });
 }
 
@@ -49,9 +43,13 @@ async function runTests(filters) {
     await postgres?.stop();
     rmSync(folder, { recursive: true, force: true });
   };
-  const onSignal = (signal) => stop().finally(() => process.exit(signal === 'SIGINT' ? 130 : 143));
-  process.once('SIGINT', onSignal);
-  process.once('SIGTERM', onSignal);
+  // The tests first: without their database they would only fail, one after the other.
+  const onSignal = (_name, number) =>
+    groups
+      .endAll()
+      .then(stop)
+      .finally(() => process.exit(128 + number));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, onSignal);
   try {
     postgres = await startPostgres();
     console.log('✓ PostgreSQL for the tests is up');

@@ -1,0 +1,29 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { createChildGroups } from '../../scripts/child-groups.mjs';
+
+it('ends what it runs with all that this has started', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-groups-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const started = join(folder, 'pid');
+  const groups = createChildGroups();
+  const code = groups.run('/bin/sh', [
+    '-c',
+    `sleep 600 & echo $! > ${started}.new; mv ${started}.new ${started}; wait`,
+  ]);
+  await expect.poll(() => readFile(started, 'utf8').catch(() => '')).toMatch(/^\d+\n$/);
+  const below = Number(await readFile(started, 'utf8'));
+
+  await groups.endAll();
+  expect(await code).not.toBe(0);
+  await expect.poll(() => isRunning(below)).toBe(false);
+  await groups.endAll();
+});
+
+/** A process that has ended counts as gone even before somebody has asked how. */
+async function isRunning(pid: number): Promise<boolean> {
+  const state = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return state !== '' && !/\) Z /.test(state);
+}
