@@ -5,6 +5,7 @@ import { measureAdded, measureLatency } from './latency.ts';
 import { type MemoryOptions, measureMemory } from './memory.ts';
 import { type NetworkName, networkNames, titleOf } from './network.ts';
 import { withBoth, withParley } from './pair.ts';
+import { measureRecovery } from './recovery.ts';
 import { measureStart, measureStartOfAll } from './start.ts';
 import { measureSteer } from './steer.ts';
 
@@ -46,6 +47,7 @@ export const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Fig
     memoryOn('telegram', { ...memory, target: { atRest: '≤ 145 MB', grown: '≤ 120 MB' } }),
   steer: ({ rounds }) => withParley(['telegram'], (parley) => measureSteer(parley, Math.ceil(rounds / 2))),
   crash: () => measureCrash(),
+  recovery: ({ repeats }) => measureRecovery(Math.min(repeats, 3)),
   discord: (pace) => measureNetwork('discord', pace),
   signal: (pace) => measureNetwork('signal', pace),
   networks: async ({ repeats, memory }) => {
