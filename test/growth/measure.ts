@@ -2,8 +2,8 @@
  * Compares the time of a text with that of one twice as long. Why it does not flicker beside a busy process:
  * processor time of this thread is compared, of lengths that take long enough to be measured. What else lengthens
  * a run (a collection, a cold cache) does so to some only, so of several runs the shortest counts, taken in turns
- * with the other length; one round that is in order is enough, and "too steep" has to hold in every round at each
- * of two sizes. A slow moment lengthens some runs, a quadratic function every run at every size.
+ * with the other length, and "too steep" has to hold at each of two sizes. A slow moment lengthens some runs, a
+ * quadratic function every run at every size.
  */
 
 export type Verdict =
@@ -26,6 +26,8 @@ const leastMs = 8;
 const leastMeasuredMs = 20;
 /** A steep one is compared at a shorter length, ms. */
 const mostMs = 250;
+/** A first round that is as clear as this decides; a nearer one is measured again. */
+const clearGrowth = 2.4;
 const rounds = 8;
 
 /** `length`: of the longest text, in UTF-16 units. */
@@ -57,7 +59,7 @@ function compare(growing: Growing, length: number): number {
   let long = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds; round += 1) {
     long = Math.min(long, measure(growing, { length, times }));
-    if (long <= short * mostGrowth) break;
+    if (long <= short * clearGrowth) break;
     short = Math.min(short, Math.max(shorter(), leastMeasuredMs / 2));
   }
   return long / short;
