@@ -103,6 +103,7 @@ function discordMessages(text: string): unknown {
     isOwnRole: () => false,
     roleName: () => 'a role',
     channelName: () => 'a channel',
+    authorOf: () => undefined,
   };
   return parsed.success && discordText(parsed.data, '1200000000000000001', names);
 }
