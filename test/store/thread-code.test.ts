@@ -9,7 +9,7 @@ it('a store opens and closes again and again in threads that find their code str
   expect(getCompileCacheDir()).toContain('parley');
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-threads-'));
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
-  for (let times = 0; times < (process.env.PARLEY_LONG === '1' ? 500 : 5); times += 1) {
+  for (let times = 0; times < (process.env.PARLEY_LONG === '1' ? 200 : 5); times += 1) {
     const store = await openStore({ kind: 'sqlite', dataDir });
     await store.close();
   }
