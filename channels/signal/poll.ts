@@ -31,6 +31,8 @@ export type Poll = { stop(): Promise<void> };
 
 /** As many messages as one lost answer may cost. */
 const messagesAtOnce = 10;
+/** Between full answers: 100 messages a second, also of a server that repeats the same ones for ever. */
+const fullGapMs = 100;
 /** signal-cli may take that long beside its own waiting: SIGNAL_CLI_CMD_TIMEOUT is 120 s. */
 const silenceMs = 130_000;
 /** A poll in flight is waited for so long when receiving stops; its messages would be lost. */
@@ -71,8 +73,8 @@ class PollLoop {
       const began = clock.now();
       const count = isClear() ? await this.#pollOnce() : 0;
       // Behind a full answer there may be more. A clock that was set back must not stretch the gap.
-      if (count >= messagesAtOnce) continue;
-      const gapMs = shortestGapMs - Math.max(0, clock.now() - began);
+      const leastMs = count >= messagesAtOnce ? fullGapMs : shortestGapMs;
+      const gapMs = leastMs - Math.max(0, clock.now() - began);
       const pauseMs = Math.max(gapMs, count === 0 ? config.pollPauseMs : 0);
       if (pauseMs > 0) await clock.wait(pauseMs, this.#stopping);
     }
