@@ -461,8 +461,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/logging/logger.ts',
-        find: 'sink.write(redactor.redact(stripControls(line)))',
-        replace: 'sink.write(stripControls(line))',
+        find: 'redactor.redact(stripControls(line))',
+        replace: 'stripControls(line)',
       },
     ],
     test: { file: 'test/logging/logger.test.ts', name: '' },
