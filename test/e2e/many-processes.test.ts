@@ -22,8 +22,8 @@ import { startTalking, type Talk } from './talk.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 /** At least. */
-const messages = Number(process.env.PROOF_MESSAGES ?? (isLong ? 5_000 : 300));
-const fewestKills = isLong ? 20 : 4;
+const messages = Number(process.env.PROOF_MESSAGES ?? (isLong ? 5_000 : 200));
+const fewestKills = isLong ? 20 : 3;
 const seed = Number(process.env.PROOF_SEED ?? (isLong ? Date.now() % 1e9 : 20_261_121));
 const sessions = isLong ? 200 : 40;
 const people = Array.from({ length: sessions }, (_, index) => 30_001 + index);

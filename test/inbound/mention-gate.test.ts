@@ -82,7 +82,7 @@ describe('mention gate', () => {
           `(${body}){1,31}!`,
         );
       });
-    const sources: string[] = fc.sample(evil, { numRuns: isLong ? 3000 : 300, seed: 13 });
+    const sources: string[] = fc.sample(evil, { numRuns: isLong ? 3000 : 100, seed: 13 });
     sources.push(
       '^(a+)+$',
       '([a-z]+)*\\d',
@@ -99,7 +99,7 @@ describe('mention gate', () => {
         return [];
       }
     });
-    expect(patterns.length).toBeGreaterThan(50);
+    expect(patterns.length).toBeGreaterThan(sources.length / 5);
     const match = (text: string) => {
       for (const pattern of patterns) passesMentionGate(aMessage({ text }), aGate({ patterns: [pattern] }));
     };

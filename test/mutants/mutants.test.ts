@@ -39,9 +39,9 @@ const mutants = [
 ];
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
-/** Every other sample, and on the next day the others: MUTANT_TURN gives a turn again. */
+/** Every third sample, and the others on the next days: MUTANT_TURN gives a turn again. */
 const turn = Number(process.env.MUTANT_TURN ?? Math.floor(Date.now() / 86_400_000));
-const samples = mutants.filter(({ isSample }) => isSample).filter((_, index) => (index + turn) % 2 === 0);
+const samples = mutants.filter(({ isSample }) => isSample).filter((_, index) => (index + turn) % 3 === 0);
 const chosen = (isLong ? mutants : samples).filter(({ needsPostgres }) => hasPostgres || !needsPostgres);
 if (!isLong) console.info(`MUTANT_TURN=${turn}: ${chosen.map(({ name }) => name).join('; ')}`);
 const inTurn = createTurns(2);

@@ -18,7 +18,7 @@ import { type LaneFacts, readLane } from '../store/lane-at-rest.ts';
 import { type Arrived, type LaneProcess, openLaneProcess } from './lane-process.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
-const messages = Number(process.env.RACE_MESSAGES ?? (isLong ? 100_000 : 5_000));
+const messages = Number(process.env.RACE_MESSAGES ?? (isLong ? 100_000 : 2_000));
 /** A network and a protocol stand before PostgreSQL: it takes five times as long. */
 const share = { sqlite: 0.9, postgres: 0.1 } as const;
 const seed = Number(process.env.RACE_SEED ?? (isLong ? Date.now() % 1e9 : 20_261_121));

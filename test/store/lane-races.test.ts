@@ -8,7 +8,7 @@ import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
-const claims = isLong ? 10_000 : 1_000;
+const claims = isLong ? 10_000 : 300;
 /** Per mode. */
 const arrivals = isLong ? 5_000 : 200;
 

@@ -26,7 +26,7 @@ import { aDoor, contentsOf, findUnexplained } from './access-door.ts';
 import { eventNames } from './access-events.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
-const generated = isLong ? 100_000 : 10_000;
+const generated = isLong ? 100_000 : 3_000;
 
 describe('the door (threat 1)', () => {
   let dataDir = '';

@@ -19,8 +19,8 @@ import type { Tables } from '../../src/store/tables.ts';
 import { approveIn, askIn } from '../store/access-builders.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
-const guesses = isLong ? 1_000_000 : 100_000;
-const replays = isLong ? 10_000 : 1_000;
+const guesses = isLong ? 1_000_000 : 20_000;
+const replays = isLong ? 10_000 : 300;
 const minute = 60_000;
 const account = 'test/bot';
 
