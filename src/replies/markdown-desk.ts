@@ -46,7 +46,13 @@ export function createMarkdownDesk(deps: {
   readonly log: Log;
   readonly limits?: Partial<DeskLimits>;
 }): MarkdownDesk {
-  return new Desk(deps.log, { ...usualLimits, ...deps.limits });
+  const desk = new Desk(deps.log, { ...usualLimits, ...deps.limits });
+  // Each is handed on by itself, as the functions of every stage are.
+  return {
+    format: (markdown) => desk.format(markdown),
+    counts: () => desk.counts(),
+    close: () => desk.close(),
+  };
 }
 
 class Desk implements MarkdownDesk {
