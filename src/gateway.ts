@@ -104,7 +104,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       model,
     };
     const gateway = await joinStages(base);
-    loop.start();
+    // What ends the start, its table and its compiled code, is a part of it.
+    void gateway.settled.then(
+      () => setImmediate(loop.start),
+      () => setImmediate(loop.start),
+    );
     return gateway;
   } catch (error) {
     await closers.close();

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { noSections, type Sections } from '#contracts/section.ts';
 
 const lookMs = 1_000;
 /** A process that works less than this in that time has nothing at hand that a pause would hold up, ms. */
@@ -8,7 +9,7 @@ const idleMs = 50;
  * Gives back what the start has left behind, some 25 MB, as soon as nothing happens for a second: it stops
  * this thread for a tenth of one. Node.js offers that with `--expose-gc` only, which bin/parley.mjs sets.
  */
-export async function collectWhenIdle(): Promise<void> {
+export async function collectWhenIdle(sections: Sections = noSections): Promise<void> {
   const { gc } = globalThis;
   if (gc === undefined) return;
   let before: NodeJS.CpuUsage;
@@ -16,7 +17,7 @@ export async function collectWhenIdle(): Promise<void> {
     before = process.cpuUsage();
     await pause(lookMs, undefined, { ref: false });
   } while (workedMs(before) >= idleMs);
-  gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  sections.run('collection at rest', () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }));
 }
 
 /** Processor time of all threads since then, ms. */

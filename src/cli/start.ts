@@ -2,7 +2,7 @@ import { flushCompileCache } from 'node:module';
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Log } from '#contracts/log.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
-import type { Sections } from '#contracts/section.ts';
+import { noSections, type Sections } from '#contracts/section.ts';
 import type { Config } from '../config/config.ts';
 import { isInteractive } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
@@ -47,6 +47,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
   for (const secret of secretsOf(config)) logger.redactor.add(secret);
   const { log } = logger;
   const stopped = waitForStop();
+  let sections = noSections;
   try {
     const gateway = await startGateway({
       config,
@@ -55,13 +56,16 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
       channels,
       plugins: await loadPlugins(plugins, config),
       onSecret: (value) => logger.redactor.add(value),
-      onSections: logger.time,
+      onSections: (given) => {
+        sections = given;
+        logger.time(given);
+      },
     });
     await Promise.race([gateway.settled, stopped]);
     process.stdout.write(renderStatusTable(gateway, gateway.signInLink?.()));
     if (gateway.waiting() !== undefined) void showWhenStarted(gateway);
-    keepCompiledCode();
-    void collectWhenIdle();
+    keepCompiledCode(sections);
+    void collectWhenIdle(sections);
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
     log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stopping');
     await stopWithin(gateway, config.shutdownMs, log);
@@ -82,9 +86,9 @@ async function showWhenStarted(gateway: RunningGateway): Promise<void> {
  * Node.js itself would write it at a regular end only, and a gateway may never have one. Twice: by the
  * second time the first answers have loaded what they needed (the model's SDK, the Markdown parser).
  */
-function keepCompiledCode(): void {
+function keepCompiledCode(sections: Sections): void {
   flushCompileCache();
-  setTimeout(flushCompileCache, 60_000).unref();
+  setTimeout(() => sections.run('compile cache', flushCompileCache), 60_000).unref();
 }
 
 function waitForStop(): Promise<NodeJS.Signals> {

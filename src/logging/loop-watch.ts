@@ -7,7 +7,7 @@ import type { Log } from '#contracts/log.ts';
 import type { Sections } from '#contracts/section.ts';
 
 export interface LoopWatch extends Sections {
-  /** From here on holds count; the loading of the start is not one. */
+  /** From here on holds count; the loading of the start is not one. Nothing once it was stopped. */
   start(): void;
   /** How late the loop was, since this was asked last. Seconds. */
   delays(): LoopDelays;
@@ -37,6 +37,7 @@ export function createLoopWatch({
   const lately = monitorEventLoopDelay({ resolution: resolutionMs });
   let sinceAsked: DelayMonitor | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
   const look = () => {
     holds.look(secondsOf(lately).max * 1000);
     lately.reset();
@@ -45,6 +46,7 @@ export function createLoopWatch({
     run: holds.run,
     held: holds.held,
     start: () => {
+      if (isStopped) return;
       lately.enable();
       timer ??= setInterval(look, lookEveryMs).unref();
     },
@@ -58,6 +60,7 @@ export function createLoopWatch({
       return delays;
     },
     stop: () => {
+      isStopped = true;
       clearInterval(timer);
       lately.disable();
       sinceAsked?.disable();
