@@ -16,8 +16,6 @@ export type BrokenAdapter = {
   readonly caughtBy: readonly string[];
 };
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
 /** The sound adapter with some of its methods replaced. */
 function adapterWith(change: (sound: ChannelAdapter) => Partial<ChannelAdapter>): Breakage {
   return {
@@ -44,6 +42,23 @@ function intakeWith(change: (intake: Intake) => Partial<Intake>): Breakage {
         ...change(intake),
       }),
   }));
+}
+
+/** What says this comes behind the batch that came after it, however long that takes. */
+function handsOverLate(intake: Intake, text: string): Pick<Intake, 'accept'> {
+  let late: InboundBatch | undefined;
+  return {
+    accept: async (batch) => {
+      if (saying(batch, text)) {
+        late = batch;
+        return [];
+      }
+      const answers = await intake.accept(batch);
+      if (late !== undefined) await intake.accept(late);
+      late = undefined;
+      return answers;
+    },
+  };
 }
 
 function eventsWith(change: (envelope: InboundEnvelope) => InboundEnvelope): Breakage {
@@ -121,13 +136,7 @@ const handingOver: readonly BrokenAdapter[] = [
   {
     name: 'hands events over in no order',
     receive: 'push',
-    breakage: intakeWith((intake) => ({
-      accept: async (batch) => {
-        const waitMs = saying(batch, 'one') ? 50 : 0;
-        void pause(waitMs).then(() => intake.accept(batch));
-        return [];
-      },
-    })),
+    breakage: intakeWith((intake) => handsOverLate(intake, 'one')),
     caughtBy: ['keeps the order in which people wrote'],
   },
   {
@@ -164,13 +173,7 @@ const handingOver: readonly BrokenAdapter[] = [
   {
     name: 'hands over what is new before what it missed',
     receive: 'push',
-    breakage: intakeWith((intake) => ({
-      accept: async (batch) => {
-        if (!saying(batch, 'missed')) return intake.accept(batch);
-        void pause(50).then(() => intake.accept(batch));
-        return [];
-      },
-    })),
+    breakage: intakeWith((intake) => handsOverLate(intake, 'missed')),
     caughtBy: ['holds back what is new until what was missed is stored'],
   },
   {
@@ -314,11 +317,9 @@ const living: readonly BrokenAdapter[] = [
     caughtBy: ['says that the platform refused the credentials'],
   },
   {
-    name: 'says that it has started before it hears anything',
+    name: 'says that it has started and hears nothing',
     receive: 'push',
-    breakage: adapterWith((sound) => ({
-      start: async (intake) => void pause(100).then(() => sound.start(intake)),
-    })),
+    breakage: adapterWith(() => ({ start: async () => undefined })),
     caughtBy: ['hands over what a person wrote with the route its answer must take'],
   },
   {
