@@ -18,9 +18,9 @@ const budgetMs = isLong ? Number.POSITIVE_INFINITY : 300;
 /** The shapes for which twice the length takes more than three times as long. */
 function steepShapes({ run, isSlow }: Parser, tried: readonly Shape[], length: number): readonly string[] {
   const steep: string[] = [];
-  const before = process.threadCpuUsage();
+  const before = process.cpuUsage();
   const spentMs = () => {
-    const { user, system } = process.threadCpuUsage(before);
+    const { user, system } = process.cpuUsage(before);
     return (user + system) / 1000;
   };
   for (const shape of tried) {

@@ -1,6 +1,6 @@
 /**
  * Compares the time of a text with that of one twice as long. Why it does not flicker beside a busy process:
- * processor time of this thread is compared, of lengths that take long enough to be measured. What else lengthens
+ * processor time is compared, of lengths that take long enough to be measured. What else lengthens
  * a run (a collection, a cold cache) does so to some only, so of several runs the shortest counts, taken in turns
  * with the other length, and "too steep" has to hold at each of two sizes. A slow moment lengthens some runs, a
  * quadratic function every run at every size.
@@ -65,11 +65,11 @@ function compare(growing: Growing, length: number): number {
   return long / short;
 }
 
-/** Ms of this thread's processor time. */
+/** Ms of this process's processor time: the thread's own is counted in whole ticks of 4 ms on some machines. */
 function measure({ run, textOf }: Growing, { length, times }: { length: number; times: number }): number {
   const text = textOf(length);
-  const before = process.threadCpuUsage();
+  const before = process.cpuUsage();
   for (let time = 0; time < times; time += 1) run(text);
-  const { user, system } = process.threadCpuUsage(before);
+  const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000;
 }

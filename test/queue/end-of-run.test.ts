@@ -110,8 +110,9 @@ async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<voi
 async function untilRested(store: Store, laneKey: string): Promise<LaneFacts> {
   const deadline = performance.now() + lostMs;
   for (;;) {
-    const facts = await readLane(store, laneKey);
-    if (facts.openRuns === 0 || performance.now() > deadline) return facts;
+    const { openRuns } = await readLane(store, laneKey);
+    // Read anew: on PostgreSQL the messages were read before the runs, and the last one may have ended in between.
+    if (openRuns === 0 || performance.now() > deadline) return readLane(store, laneKey);
     await pause(10);
   }
 }

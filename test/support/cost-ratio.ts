@@ -1,9 +1,9 @@
-/** The clock of a thread may tick every 10 ms: shorter than this is not compared. */
+/** A clock may tick every 10 ms: shorter than this is not compared. */
 const leastMs = 60;
 const rounds = 3;
 
 /**
- * How many times more of this thread's processor time twice the length takes: what else a machine does is
+ * How many times more of the process's processor time twice the length takes: what else a machine does is
  * not in it, and of several rounds the quickest counts.
  */
 export function costRatio(run: (length: number) => void, length: number): number {
@@ -21,8 +21,8 @@ export function costRatio(run: (length: number) => void, length: number): number
 }
 
 function spent(run: () => void, times: number): number {
-  const before = process.threadCpuUsage();
+  const before = process.cpuUsage();
   for (let n = 0; n < times; n += 1) run();
-  const { user, system } = process.threadCpuUsage(before);
+  const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000;
 }
