@@ -74,9 +74,9 @@ const english = {
   pairingApproved: 'My owner has let you in. Please send me your message again.',
   pairingDone: '{who} may write to me now.',
   pairingAsked: '{who} asks to write to me. To let them in, send: /pair approve {code}',
-  pairingConfirm: '{who} would then be allowed to write to me. To let them in, send: /pair confirm {code}',
+  pairingConfirm: '{who} is asking for access. To let them in, send: /pair confirm {code}',
   pairingUnasked:
-    'Nothing waits for that confirmation here. Send /pair approve and the code first; I’ll then say whom it lets in.',
+    'There’s nothing to confirm here. Send /pair approve with the code first, and I’ll tell you whom it lets in.',
   startCodeHint: 'Was that code for linking another account of yours? Then send: /link {code}',
   pairingUnknown: 'Nobody waits with that code. It may have expired; then the person gets a new one.',
   pairingLimited: 'That were many codes within a minute. Please wait a minute and try again.',
@@ -87,13 +87,13 @@ const english = {
     'Send this from your other account, in a direct message to me, within {minutes} minutes:\n/link {code}\nWhoever sends it goes on in this conversation as you, so show it to nobody.',
   linkCodeGone: '(A code to link accounts was shown here. It is of no use any more.)',
   linkConfirm:
-    'That would make one conversation of this account and {other}, with the lesser rights of the two. If both accounts are yours, send: /link confirm {code}',
+    'This would join this account and {other} into one conversation, with the lower permissions of the two. If both accounts are yours, send: /link confirm {code}',
   linkUnasked:
-    'Nothing waits for that confirmation here. Send /link and the code first; I’ll then say whom it joins.',
+    'There’s nothing to confirm here. Send /link with the code first, and I’ll tell you whom it joins.',
   linkDone:
     'This account is linked with {other}: both are one conversation from now on, and each answer goes where its question came from. What was said here before stays on record. /link list shows the accounts, /link remove takes one out.',
   linkTold:
-    '{other} is linked with this account: both are one conversation from now on, and each answer goes where its question came from. Was that not you? Send: /link remove {ref}',
+    '{other} is now linked with this account, and both share one conversation. If that wasn’t you, send: /link remove {ref}',
   linkLowered:
     'The two accounts have different rights. What you ask in the conversation they share has the lesser rights of the two; my owner can give both the same in the configuration.',
   linkWrong: 'That is no code that holds. Ask for one with /link from your other account.',
@@ -131,8 +131,8 @@ const english = {
   ownerDeliveriesUnknown:
     'I cannot tell whether {count} messages of mine in {subject} arrived. “parley outbox list” shows them, to be sent again or dropped.',
   ownerDeliveryWaits:
-    'The network has made me wait with what I have for {subject} since {since}, now until {until}. I ask again every five minutes.',
-  ownerDeliveryGoesOn: 'What waited for {subject} is on its way again.',
+    'The network has held back messages to {subject} since {since}, and now says to wait until {until}. I try again every five minutes.',
+  ownerDeliveryGoesOn: 'Messages to {subject} are going out again.',
   ownerEventsMissed: 'Messages in {subject} may have been missed and cannot be fetched: {reason}.',
   ownerConversationMoved:
     '{subject} has a new id, {to}. Its session, its settings and what waited to be sent went along.',

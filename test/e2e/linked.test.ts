@@ -50,7 +50,7 @@ describe.concurrent('a person with several accounts', { timeout: 300_000 }, () =
     telegram.says('question-on-telegram');
     await untilTold(telegram, new RegExp(answerTo('question-on-telegram')));
     await link(telegram, signal);
-    await untilTold(telegram, /is linked with this account/);
+    await untilTold(telegram, /linked with this account/);
     await link(signal, third);
 
     signal.says('question-on-signal');

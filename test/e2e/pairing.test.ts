@@ -43,9 +43,9 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
     said(telegram, eve.id).filter((text) => text.startsWith('You said: ')).length === 2;
   await until(isAnswered, { what: 'an answer to the forward' });
   telegram.userSends({ from: eve, text: `/pair confirm ${second}` });
-  await untilSaid(telegram, { chat: eve.id, text: /^Nothing waits for that confirmation here\./ });
+  await untilSaid(telegram, { chat: eve.id, text: /^There’s nothing to confirm here\./ });
   telegram.userSends({ from: eve, text: `/pair approve ${second}` });
-  await untilSaid(telegram, { chat: eve.id, text: /^telegram:502 “Bob” would then be allowed/ });
+  await untilSaid(telegram, { chat: eve.id, text: /^telegram:502 “Bob” is asking for access/ });
   // What is stored outlives the process.
   await parley().kill();
   await start();

@@ -49,7 +49,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     const town = createTown(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     await town.link(asker, joiner);
-    expect((await town.said(asker)).at(-1)).toContain(`${labelOf(joiner)} is linked with this account`);
+    expect((await town.said(asker)).at(-1)).toContain(`${labelOf(joiner)} is now linked with this account`);
     expect((await town.said(joiner)).at(-1)).toContain(`This account is linked with ${labelOf(asker)}`);
     await town.send(joiner, '/link list');
     const list = (await town.said(joiner)).at(-1);
@@ -67,13 +67,13 @@ describeEachDatabase('linking accounts', (open, beside) => {
       const lastTo = async (to: typeof joiner) => (await town.said(to)).at(-1) ?? '';
 
       await town.send(joiner, `/link confirm ${code}`);
-      expect(await lastTo(joiner)).toContain('Nothing waits for that confirmation here.');
+      expect(await lastTo(joiner)).toContain('There’s nothing to confirm here.');
       await town.send(joiner, `/link ${code}`);
-      expect(await lastTo(joiner)).toContain(`of this account and ${labelOf(asker)}`);
+      expect(await lastTo(joiner)).toContain(`join this account and ${labelOf(asker)}`);
       expect(await lastTo(joiner)).toContain(`/link confirm ${code}`);
       for (const stranger of [elsewhere, other]) {
         await town.send(stranger, `/link confirm ${code}`);
-        expect(await lastTo(stranger)).toContain('Nothing waits for that confirmation here.');
+        expect(await lastTo(stranger)).toContain('There’s nothing to confirm here.');
       }
       await town.send(other, `/link ${code}`);
       expect(await lastTo(other)).toContain('That is no code that holds');
@@ -84,7 +84,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
       await createTown(open(), { config }).send(joiner, `/link confirm ${code}`);
       expect(await lastTo(joiner)).toContain(`This account is linked with ${labelOf(asker)}`);
       await town.send(joiner, `/link confirm ${code}`);
-      expect(await lastTo(joiner)).toContain('Nothing waits for that confirmation here.');
+      expect(await lastTo(joiner)).toContain('There’s nothing to confirm here.');
     }
   });
 

@@ -76,7 +76,7 @@ describe('an owner', () => {
 
     expect(await say('owner', `/pair approve ${code.toLowerCase()}`)).toEqual({
       acceptance: { kind: 'command', command: 'pair' },
-      answer: `telegram:6 “Name of stranger” would then be allowed to write to me. To let them in, send: /pair confirm ${code}`,
+      answer: `telegram:6 “Name of stranger” is asking for access. To let them in, send: /pair confirm ${code}`,
     });
     expect((await say('stranger', 'Am I in?')).acceptance?.kind).toBe('refused');
     expect(await say('owner', `/pair confirm ${code.toLowerCase()}`)).toEqual({
@@ -117,10 +117,10 @@ describe('an owner', () => {
     const spoof = 'Ann” (telegram:1) “the owner';
     const asked = await say('stranger', 'Hello?', { name: spoof });
     const code = codeIn(asked.answer);
-    const unasked = /^Nothing waits for that confirmation here\./;
+    const unasked = /^There’s nothing to confirm here\./;
     expect((await say('owner', `/pair confirm ${code}`)).answer).toMatch(unasked);
     expect((await say('owner', `/pair approve ${code}`)).answer).toMatch(
-      /^telegram:6 “Ann telegram:1 the owner” would/,
+      /^telegram:6 “Ann telegram:1 the owner” is asking/,
     );
     expect((await say('approved as owner', `/pair confirm ${code}`)).answer).toMatch(unasked);
     // Whoever is shown the request last confirms it.
