@@ -12,6 +12,7 @@ import { noLiveEvents } from '../../src/queue/live-events.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { plainCapabilities } from './plain-capabilities.ts';
 
 const patient = { timeout: patienceMs, interval: 10 };
 const net = channelId('net');
@@ -22,17 +23,7 @@ function aNetwork() {
   const folders = new Map<string, string>();
   const channel: ChannelDefinition<{ token: string }> = {
     id: net,
-    capabilities: {
-      text: { maxLength: 1000 },
-      canEdit: false,
-      canDelete: false,
-      canReact: false,
-      preview: { dm: 'none', group: 'none' },
-      previewIntervalMs: { dm: 1000, group: 1000 },
-      isSessionBound: false,
-      repeatSafeMs: 0,
-      whileAway: '',
-    },
+    capabilities: plainCapabilities,
     configSchema: z.object({ token: z.string() }),
     create: ({ token }, { dataDir }) => {
       const [account = '', mood] = token.split(':');

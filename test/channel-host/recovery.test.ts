@@ -13,21 +13,10 @@ import { claimAccount } from '../../src/store/accounts.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { createSteppedClock, turns } from '../support/stepped-clock.ts';
+import { plainCapabilities } from './plain-capabilities.ts';
 
 const net = channelId('net');
 const minute = 60_000;
-const capabilities: ChannelDefinition['capabilities'] = {
-  text: { maxLength: 1000 },
-  canEdit: false,
-  canDelete: false,
-  canReact: false,
-  preview: { dm: 'none', group: 'none' },
-  previewIntervalMs: { dm: 1000, group: 1000 },
-  isSessionBound: false,
-  repeatSafeMs: 0,
-  whileAway: '',
-};
-
 let dataDir: string;
 let store: Awaited<ReturnType<typeof openStore>>;
 beforeAll(async () => {
@@ -56,7 +45,7 @@ async function aHostedNetwork() {
   let intake: Intake | undefined;
   const definition: ChannelDefinition = {
     id: net,
-    capabilities,
+    capabilities: plainCapabilities,
     configSchema: z.object({}),
     create: () => ({
       identify: async () => {
