@@ -70,13 +70,17 @@ const rules: Record<string, { readonly holds: ServiceRule; readonly mutate: (tex
     holds: ({ pids_limit }) => pids_limit !== undefined && pids_limit > 0,
     mutate: (text) => text.replace('    pids_limit: 64\n', ''),
   },
-  "mounts no socket of Docker's and nothing else of the host": {
-    holds: ({ volumes }) => volumes.every((volume) => /^[a-z][a-z-]*:\//.test(volume)),
-    mutate: (text) =>
-      text.replace(
-        '["parley-data:/data"]',
-        '["parley-data:/data", "/var/run/docker.sock:/var/run/docker.sock"]',
+  "mounts nothing of the host but Parley's configuration, which it can't write": {
+    holds: ({ volumes }, name) =>
+      volumes.every(
+        (volume) =>
+          /^[a-z][a-z-]*:\//.test(volume) || (name === 'parley' && volume === './config:/config:ro'),
       ),
+    mutate: (text) => text.replace('"./config:/config:ro"', '"/var/run/docker.sock:/var/run/docker.sock"'),
+  },
+  'mounts the configuration that PARLEY_CONFIG can name, if it is Parley': {
+    holds: ({ volumes }, name) => name !== 'parley' || volumes.includes('./config:/config:ro'),
+    mutate: (text) => text.replace(', "./config:/config:ro"', ''),
   },
   "publishes ports on the host's loopback only": {
     holds: ({ ports, network_mode }) =>
@@ -137,6 +141,11 @@ const rules: Record<string, { readonly holds: ServiceRule; readonly mutate: (tex
       Object.keys(environment).every((key) => environmentNames.some((known) => known === key)),
     mutate: (text) => text.replace('PARLEY_OWNERS: $', 'PARLEY_OWNER: $'),
   },
+  'is given every variable that Parley reads except the port, if it is Parley': {
+    holds: ({ environment }, name) =>
+      name !== 'parley' || environmentNames.every((key) => key === 'PARLEY_PORT' || key in environment),
+    mutate: (text) => text.replace(/ +PARLEY_GROUP_POLICY: .*\n/, ''),
+  },
 };
 
 function offenders(text: string, holds: ServiceRule): readonly string[] {
@@ -181,6 +190,7 @@ describe('the rest of the set-up', () => {
     const lines = readFileSync('.env.example', 'utf8').split('\n');
     const set = lines.filter((line) => /^[A-Z_]+=./.test(line));
     expect(set).toEqual([]);
-    for (const name of ['REDIS_PASSWORD', 'POSTGRES_PASSWORD']) expect(lines).toContain(`${name}=`);
+    for (const name of ['REDIS_PASSWORD', 'POSTGRES_PASSWORD', 'PARLEY_GROUP_POLICY', 'PARLEY_CONFIG'])
+      expect(lines).toContain(`${name}=`);
   });
 });
