@@ -1,6 +1,5 @@
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
-import type { Closers } from '#contracts/closers.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { Sections } from '#contracts/section.ts';
@@ -10,6 +9,7 @@ import type { Foundations } from './foundations.ts';
 import type { LoopWatch } from './logging/loop-watch.ts';
 import type { ConfiguredModel } from './models/configured-model.ts';
 import type { PluginEntry } from './plugin-host/plugin-host.ts';
+import type { Closers } from './processes/closers.ts';
 import type { LiveEvents } from './queue/live-events.ts';
 import type { Motion } from './queue/motion.ts';
 import type { Notices } from './replies/notices.ts';

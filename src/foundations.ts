@@ -1,9 +1,9 @@
 /** What stands before any stage: the data folder is ours, Redis runs, the store is open, and who we are is known. */
 import type { Clock } from '#contracts/clock.ts';
-import type { Closers } from '#contracts/closers.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Config } from './config/config.ts';
 import { openSendJournal, type SendJournal } from './outbox/send-journal.ts';
+import type { Closers } from './processes/closers.ts';
 import { type FolderLock, lockDataFolder } from './processes/folder-lock.ts';
 import { writeProcessAddress } from './processes/process-address.ts';
 import { enterProcesses, type ProcessFiles } from './processes/process-files.ts';

@@ -3,8 +3,7 @@
  * page. The only place that knows them all.
  */
 import { join } from 'node:path';
-import { systemClock } from '#contracts/clock.ts';
-import { createClosers } from '#contracts/closers.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { noProbe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -27,6 +26,7 @@ import { type ConfiguredModel, configuredModel } from './models/configured-model
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createPost, type Post } from './outbox/post.ts';
 import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
+import { createClosers } from './processes/closers.ts';
 import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createLiveEvents, type LiveEvents, noLiveEvents } from './queue/live-events.ts';
 import { createMotion } from './queue/motion.ts';

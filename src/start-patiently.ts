@@ -2,7 +2,7 @@
  * Starts the gateway, or waits with its door open until what stands in the way is gone: then it goes on as
  * if it had been started in that moment, at the same address.
  */
-import { systemClock } from '#contracts/clock.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import type { GatewayOptions } from './base.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { configuredModel } from './models/configured-model.ts';

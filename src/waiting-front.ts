@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Intake } from '#contracts/channel.ts';
-import { createClosers } from '#contracts/closers.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { GatewayOptions } from './base.ts';
 import { configuredAccounts } from './channel-host/configured-accounts.ts';
@@ -15,6 +14,7 @@ import { createGate } from './inbound/gate.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
 import { configuredModel } from './models/configured-model.ts';
 import type { Obstacle } from './obstacle.ts';
+import { createClosers } from './processes/closers.ts';
 import { noLiveEvents } from './queue/live-events.ts';
 import { noticesFor } from './replies/notices.ts';
 import { keptToken } from './server/access-token.ts';

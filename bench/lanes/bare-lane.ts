@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/contracts/clock.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { startLaneWorkers } from '../../src/queue/lane-workers.ts';
 import { createWakes } from '../../src/queue/wakes.ts';
 import { openRedis } from '../../src/redis/connection.ts';

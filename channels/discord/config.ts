@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { secretSetting } from '#contracts/secret-setting.ts';
+import { secretSetting } from '#channel-kit/secret-setting.ts';
 
 /** Three parts with dots between them, the first of which is the bot's id; refuses placeholders. */
 const botToken = secretSetting.pipe(

@@ -3,9 +3,9 @@
  * left was not. Everything else is unknown for a send, which core repeats under the same nonce, and safe
  * to repeat for edits, deletes and reactions.
  */
-import { ambiguous, neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
+import { ambiguous, neverLeft, noAnswerFrom } from '#channel-kit/network-fault.ts';
+import { askedWaitMs, shortestGapMs } from '#channel-kit/remote-number.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
-import { askedWaitMs, shortestGapMs } from '#contracts/remote-number.ts';
 
 export type Refusal = {
   readonly status: number;

@@ -2,7 +2,7 @@
  * What the gateway sends, before the library acts on it. Pure. Every field is checked and every number
  * clamped: an interval of 0 would be a flood of heartbeats, one of 1e300 would be another.
  */
-import { clampRemote, remoteCount } from '#contracts/remote-number.ts';
+import { clampRemote, remoteCount } from '#channel-kit/remote-number.ts';
 import { readySchema } from './payload-schema.ts';
 
 /** As the library reads them: those that ask for something, with the fields that it uses. */

@@ -4,10 +4,10 @@
  * next one has to be read from history. Only `close` ends it: what Discord refuses is tried again slowly.
  */
 import type { SessionInfo } from '@discordjs/ws';
+import { remoteCount } from '#channel-kit/remote-number.ts';
 import type { ChannelTrouble } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import { remoteCount } from '#contracts/remote-number.ts';
 import type { DiscordApi } from './api.ts';
 import { waitUntil } from './deadline.ts';
 import { readGatewayUrl } from './gateway-frame.ts';

@@ -3,11 +3,12 @@
  * read from its anchor on; then it is live. While it is read, its live events are held, and stand behind
  * what was missed. A lost session makes all of them stale again.
  */
+
+import { retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { ChannelGap } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { type ConversationId, conversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import { retryAfterMs } from '#contracts/remote-number.ts';
 import type { DiscordApi } from './api.ts';
 import type { Contacts } from './contacts.ts';
 import type { Directory, Place } from './directory.ts';

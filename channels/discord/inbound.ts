@@ -4,11 +4,11 @@
  */
 
 import { createHash } from 'node:crypto';
+import { assertSafeJson } from '#channel-kit/json-guard.ts';
+import { remoteTime } from '#channel-kit/remote-number.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
-import { refuseHostileShape } from '#contracts/hostile-shape.ts';
 import { type ConversationId, conversationId, type MessageId, messageId } from '#contracts/ids.ts';
-import { remoteTime } from '#contracts/remote-number.ts';
 import type { Place } from './directory.ts';
 import { isAdministrative } from './directory.ts';
 import { interactionMessage, isSnowflake, keyOf, timeOf } from './ids.ts';
@@ -68,7 +68,7 @@ const rawLimit = 16_384;
 
 export function readDispatch(dispatch: Dispatch, around: Surroundings): Reading {
   try {
-    refuseHostileShape(dispatch.d);
+    assertSafeJson(dispatch.d);
     return readKnown(dispatch, around);
   } catch (error) {
     return { kind: 'unreadable', row: unreadableRow(dispatch, around.session, error) };
@@ -102,7 +102,7 @@ function readKnown({ t, d, s }: Dispatch, around: Surroundings): Reading {
 /** A message of the history; its place is known, since it was read from there. */
 export function readHistoric(data: unknown, place: Place, around: Surroundings): Reading {
   try {
-    refuseHostileShape(data);
+    assertSafeJson(data);
     return readMessage(messageSchema.parse(data), place, around);
   } catch (error) {
     return { kind: 'unreadable', row: unreadableRow({ t: 'history', d: data, s: 0 }, '', error) };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cappedDownload, unavailable, type Wanted } from '#contracts/capped-download.ts';
+import { cappedDownload, unavailable, type Wanted } from '#channel-kit/capped-download.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type Located, readRef } from './attachment-ref.ts';
 import { networkReason, readRefusal } from './failures.ts';

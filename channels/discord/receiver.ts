@@ -3,12 +3,12 @@
  * conversation is read, and goes on in one order. The socket's handler does no more than that.
  */
 import { join } from 'node:path';
+import { slowRetryMs } from '#channel-kit/slow-retry.ts';
 import type { InboundBatch, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { ConversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
-import { slowRetryMs } from '#contracts/slow-retry.ts';
 import type { DiscordApi } from './api.ts';
 import type { DiscordConfig } from './config.ts';
 import { Contacts } from './contacts.ts';

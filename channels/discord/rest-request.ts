@@ -3,7 +3,7 @@
  * limits in memory for as long as a header says, and reads an answer however long it is.
  */
 import { DefaultRestOptions, type ResponseLike } from '@discordjs/rest';
-import { askedWaitMs, clampRemote, longestWaitMs } from '#contracts/remote-number.ts';
+import { askedWaitMs, clampRemote, longestWaitMs } from '#channel-kit/remote-number.ts';
 
 type MakeRequest = typeof DefaultRestOptions.makeRequest;
 

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
+import { neverLeft } from '#channel-kit/network-fault.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import { messageId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import { neverLeft } from '#contracts/network-fault.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { DiscordApi } from './api.ts';
 import { failureOf, isQuoteRefused, networkReason, readRefusal } from './failures.ts';

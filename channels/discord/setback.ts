@@ -1,7 +1,8 @@
 /** What kept the gateway from standing, and how long it is left alone after it. Pure. */
+
+import { clampRemote, retryAfterMs } from '#channel-kit/remote-number.ts';
+import { slowRetryMs } from '#channel-kit/slow-retry.ts';
 import type { ChannelTrouble } from '#contracts/channel.ts';
-import { clampRemote, retryAfterMs } from '#contracts/remote-number.ts';
-import { slowRetryMs } from '#contracts/slow-retry.ts';
 import { networkReason, readRefusal } from './failures.ts';
 import type { SocketEnd } from './socket.ts';
 

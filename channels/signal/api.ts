@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
+import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { parseJson } from '#contracts/parse-json.ts';
 import type {
   ReactionRequest,
   ReceiptRequest,

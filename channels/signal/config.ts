@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { secretSetting } from '#contracts/secret-setting.ts';
+import { secretSetting } from '#channel-kit/secret-setting.ts';
 
 export const signalConfig = z.object({
   enabled: z.boolean().default(true),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { noId } from '#contracts/no-id.ts';
-import { remoteSize } from '#contracts/remote-number.ts';
+import { noId } from '#channel-kit/no-id.ts';
+import { remoteSize } from '#channel-kit/remote-number.ts';
 
 /**
  * What Parley reads of what signal-cli prints. Unknown keys are dropped and null is absent, so a new

@@ -5,7 +5,7 @@
  * message, and safe to repeat for edits, deletes and reactions.
  */
 import { z } from 'zod';
-import { ambiguous, isRepeatable, neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
+import { ambiguous, isRepeatable, neverLeft, noAnswerFrom } from '#channel-kit/network-fault.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
 export type Answer = {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson } from '#contracts/parse-json.ts';
+import { parseJson } from '#channel-kit/parse-json.ts';
 
 /** Something that arrived, by whichever way. */
 export type Frame =

@@ -5,9 +5,9 @@
  */
 
 import { createHash } from 'node:crypto';
+import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
-import { refuseHostileShape } from '#contracts/hostile-shape.ts';
 import { peerId } from '#contracts/ids.ts';
 import {
   type Content,
@@ -75,7 +75,7 @@ export function readFrames(
 const nothing: Reading = { kind: 'nothing' };
 
 export function readNotification(frame: unknown, known: Known, arrivedAt?: number): Reading {
-  refuseHostileShape(frame);
+  assertSafeJson(frame);
   const { account, envelope, exception } = notificationSchema.parse(frame);
   // The webhook is sent what arrives for every account of the server.
   if (account !== known.bot.number) return nothing;

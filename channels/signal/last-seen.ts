@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { parseJson } from '#channel-kit/parse-json.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { parseJson } from '#contracts/parse-json.ts';
 
 const schema = z.object({
   /** When this account was last received for. */

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
+import { cappedDownload, unavailable, type Wanted } from '#channel-kit/capped-download.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
-import { cappedDownload, unavailable, type Wanted } from '#contracts/capped-download.ts';
 import type { SendRequest } from './api.generated.ts';
 import type { SignalApi } from './api.ts';
 import { networkReason } from './failures.ts';

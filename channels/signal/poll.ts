@@ -4,11 +4,11 @@
  * none is made while the store cannot take what it would bring.
  */
 
+import { neverLeft } from '#channel-kit/network-fault.ts';
+import { shortestGapMs } from '#channel-kit/remote-number.ts';
 import type { ChannelGap } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import { neverLeft } from '#contracts/network-fault.ts';
-import { shortestGapMs } from '#contracts/remote-number.ts';
 import type { SignalApi } from './api.ts';
 import type { SignalConfig } from './config.ts';
 import { networkReason, readError, refusalReason } from './failures.ts';

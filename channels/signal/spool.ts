@@ -7,8 +7,8 @@
 
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { parseJson } from '#contracts/parse-json.ts';
 
 export type Spooled = {
   /** When it came, ms since the epoch. */

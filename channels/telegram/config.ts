@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { secretSetting } from '#contracts/secret-setting.ts';
+import { secretSetting } from '#channel-kit/secret-setting.ts';
 
 /** `<bot id>:<secret part>`, as BotFather gives it; refuses placeholders and the text "undefined". */
 const botToken = secretSetting.pipe(

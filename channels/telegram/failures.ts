@@ -3,10 +3,11 @@
  * always: may it have been applied? Refusals (4xx) were not. A request that never left was not.
  * Everything else is unknown for a send, and safe to repeat for edits, deletes and reactions.
  */
+
+import { ambiguous, neverLeft, noAnswerFrom } from '#channel-kit/network-fault.ts';
+import { askedWaitMs } from '#channel-kit/remote-number.ts';
 import { conversationId } from '#contracts/ids.ts';
-import { ambiguous, neverLeft, noAnswerFrom } from '#contracts/network-fault.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
-import { askedWaitMs } from '#contracts/remote-number.ts';
 
 export type ApiRefusal = {
   readonly code: number;

@@ -4,11 +4,11 @@
  */
 
 import { createHash } from 'node:crypto';
+import { assertSafeJson } from '#channel-kit/json-guard.ts';
+import { remoteTime } from '#channel-kit/remote-number.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { Chat, InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
-import { refuseHostileShape } from '#contracts/hostile-shape.ts';
 import { conversationId, type EventKey, messageId, threadId } from '#contracts/ids.ts';
-import { remoteTime } from '#contracts/remote-number.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { type Bot, formatCursor, keyOf, telegram } from './ids.ts';
 import { isServiceMessage, nameOfContent, readContent, textOf } from './message-content.ts';
@@ -80,7 +80,7 @@ export function readUpdate(update: unknown, bot: Bot, receivedAt: number): reado
 
 function mapUpdate(update: unknown, bot: Bot, receivedAt: number): readonly InboundEnvelope[] {
   if (typeof update !== 'object' || update === null) throw new Error('not an object');
-  refuseHostileShape(update);
+  assertSafeJson(update);
   const id = updateIdOf(update);
   if (id === undefined) throw new Error('update_id is missing');
   const kind = kindOf(update);

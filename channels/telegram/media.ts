@@ -1,6 +1,6 @@
-import { cappedDownload, tooLarge, unavailable, type Wanted } from '#contracts/capped-download.ts';
+import { cappedDownload, tooLarge, unavailable, type Wanted } from '#channel-kit/capped-download.ts';
+import { remoteSize } from '#channel-kit/remote-number.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { remoteSize } from '#contracts/remote-number.ts';
 import { networkReason, readRefusal } from './failures.ts';
 
 export type MediaDeps = {

@@ -4,13 +4,13 @@
  * grammY's own polling confirms while handlers still run, or on stop, and would lose updates here.
  */
 import { setImmediate as otherWorkDone } from 'node:timers/promises';
+import { retryAfterMs, shortestGapMs } from '#channel-kit/remote-number.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { ChannelTrouble, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
-import { retryAfterMs, shortestGapMs } from '#contracts/remote-number.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import type { BotApi } from './bot-api.ts';
 import { type ApiRefusal, networkReason, readRefusal } from './failures.ts';

@@ -1,8 +1,8 @@
+import { retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { ConversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import { retryAfterMs } from '#contracts/remote-number.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { BotApi } from './bot-api.ts';
 import { entitiesOf } from './entities.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { noId } from '#contracts/no-id.ts';
-import { remoteSize } from '#contracts/remote-number.ts';
+import { noId } from '#channel-kit/no-id.ts';
+import { remoteSize } from '#channel-kit/remote-number.ts';
 
 /**
  * What Parley reads of an update. Unknown keys are dropped, so a new field of Telegram's never makes

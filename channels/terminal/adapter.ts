@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
+import { type ClientConnection, openClientConnection } from '#channel-kit/client-connection.ts';
+import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
-import { type ClientConnection, openClientConnection } from '#contracts/client-connection.ts';
-import type { ServerFrame } from '#contracts/client-frames.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
 import { terminalAccount, terminalRoute } from './ids.ts';

@@ -1,5 +1,5 @@
-import { clientEnvelope } from '#contracts/client-envelope.ts';
-import type { EffectFrame } from '#contracts/client-frames.ts';
+import { clientEnvelope } from '#channel-kit/client-envelope.ts';
+import type { EffectFrame } from '#channel-kit/client-frames.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { terminalOwner } from './ids.ts';

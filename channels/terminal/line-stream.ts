@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { maxFrameBytes } from '#contracts/client-frames.ts';
+import { maxFrameBytes } from '#channel-kit/client-frames.ts';
 
 /** One client's stream, cut into lines of JSON. */
 export type LineStream = {

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { socketPointerSuffix } from '#contracts/client-frames.ts';
+import { socketPointerSuffix } from '#channel-kit/client-frames.ts';
 
 /** Where the socket lies, and how it is taken away. */
 export type SocketFile = {

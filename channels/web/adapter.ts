@@ -1,10 +1,10 @@
-import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import {
   type ClientConnection,
   type ClientLink,
   openClientConnection,
-} from '#contracts/client-connection.ts';
-import type { ServerFrame } from '#contracts/client-frames.ts';
+} from '#channel-kit/client-connection.ts';
+import type { ServerFrame } from '#channel-kit/client-frames.ts';
+import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
 import type { ClientSocket } from '#contracts/route-host.ts';

@@ -1,5 +1,5 @@
+import { maxTextLength } from '#channel-kit/client-frames.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
-import { maxTextLength } from '#contracts/client-frames.ts';
 
 export const webCapabilities: Capabilities = {
   text: { maxLength: maxTextLength },

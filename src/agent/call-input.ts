@@ -2,7 +2,7 @@
  * The arguments of a tool call, made fit to be stored and sent again. Whatever a model writes there goes into
  * every later request of the conversation: what no request could hold is not kept, and the model is told why.
  */
-import { hostileShape, type ShapeLimits } from '#contracts/hostile-shape.ts';
+import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { ToolCallData } from '#contracts/message.ts';
 import { cleanText } from './clean-text.ts';
 
@@ -17,7 +17,7 @@ export function readInput(input: string): unknown {
   if (input.length > maxInputLength) throw new Error(tooLong);
   if (input.trim() === '') return {};
   const value: unknown = JSON.parse(input);
-  const problem = hostileShape(value, inputShape);
+  const problem = jsonProblem(value, inputShape);
   if (problem !== undefined) throw new Error(problem);
   return suspectEscape.test(input) ? cleaned(value) : value;
 }
@@ -32,7 +32,7 @@ export function boundCall(call: ToolCallData): ToolCallData {
   } catch {
     return { ...call, input };
   }
-  const problem = hostileShape(value, inputShape);
+  const problem = jsonProblem(value, inputShape);
   if (problem !== undefined) return refused(call, problem);
   return { ...call, input: suspectEscape.test(input) ? JSON.stringify(cleaned(value)) : input };
 }

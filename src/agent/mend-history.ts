@@ -3,7 +3,7 @@
  * order: the message that the refusal names; those that cannot be written as JSON; those that hold what the
  * refusal speaks of; those that hold anything but text. Each time more of them is left out, so it comes to an end.
  */
-import { hostileShape } from '#contracts/hostile-shape.ts';
+import { jsonProblem } from '#channel-kit/json-guard.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, Unsendable } from '#contracts/message.ts';
 import type { LlmMessage, ModelFailure } from '#contracts/model.ts';
@@ -69,7 +69,7 @@ function holdsAnyOf({ parts, unsendable }: AgentMessage, kinds: readonly Kind[])
 }
 
 function isWritable(message: LlmMessage): boolean {
-  if (hostileShape(message) !== undefined) return false;
+  if (jsonProblem(message) !== undefined) return false;
   try {
     JSON.stringify(message);
     return true;

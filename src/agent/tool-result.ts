@@ -1,6 +1,6 @@
 // What a tool gives back, made fit for the transcript: bounded, clean, and always there.
 
-import { hostileShape, type ShapeLimits } from '#contracts/hostile-shape.ts';
+import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart, ToolCallData } from '#contracts/message.ts';
 import { fitBytes } from './clean-text.ts';
@@ -76,7 +76,7 @@ function fitOf(image: unknown): readonly FitImage[] {
 function jsonOrNothing(metadata: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   if (metadata === undefined) return undefined;
   try {
-    if (hostileShape(metadata, metadataShape) !== undefined) return undefined;
+    if (jsonProblem(metadata, metadataShape) !== undefined) return undefined;
     const written = JSON.stringify(metadata);
     return written.length > maxMetadataLength ? undefined : JSON.parse(written);
   } catch {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import { clampRemote } from '#channel-kit/remote-number.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { CommandsAbility, NativeCommand } from '#contracts/channel-abilities.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
-import { clampRemote } from '#contracts/remote-number.ts';
 import { readCommandsHash, rememberCommands } from '../store/accounts.ts';
 import type { Store } from '../store/command.ts';
 import { accountKeyOf } from '../store/conversation-key.ts';

@@ -1,7 +1,7 @@
+import { retryAfterMs } from '#channel-kit/remote-number.ts';
+import { slowRetryMs } from '#channel-kit/slow-retry.ts';
 import type { ChannelTrouble } from '#contracts/channel.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
-import { retryAfterMs } from '#contracts/remote-number.ts';
-import { slowRetryMs } from '#contracts/slow-retry.ts';
 
 /** What ends a connection that its adapter has given up. */
 export class RefusedByNetwork extends Error {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { parseJson } from '#contracts/parse-json.ts';
 import type { Config } from '../config/config.ts';
 import { readAddress } from '../server/address-file.ts';
 import { pageAddress } from '../server/page-address.ts';

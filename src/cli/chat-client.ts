@@ -4,8 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { createInterface, type Interface } from 'node:readline';
-import type { ServerFrame } from '#contracts/client-frames.ts';
-import { type Clock, systemClock } from '#contracts/clock.ts';
+import type { ServerFrame } from '#channel-kit/client-frames.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import type { Clock } from '#contracts/clock.ts';
 import { type ChatLink, createChatLink } from './chat-link.ts';
 import { type ChatOutput, type ChatScreen, createStreamScreen, createTtyScreen } from './chat-screen.ts';
 import { type ChatTranscript, emptyTranscript, received, resumeFrom, sent } from './chat-transcript.ts';

@@ -12,9 +12,9 @@ import {
   type ServerFrame,
   serverFrameSchema,
   socketPointerSuffix,
-} from '#contracts/client-frames.ts';
+} from '#channel-kit/client-frames.ts';
+import { parseJson } from '#channel-kit/parse-json.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { parseJson } from '#contracts/parse-json.ts';
 
 export type ChatLink = {
   /** Kept until acknowledged, over any number of connections. */

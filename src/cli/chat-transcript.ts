@@ -2,7 +2,7 @@
  * What a chat client has shown and what it still waits for, as a pure function over frames. Each
  * message is shown once, whether it came live or was read; own lines are not repeated.
  */
-import type { ServerFrame } from '#contracts/client-frames.ts';
+import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
 
 export type ChatLine =

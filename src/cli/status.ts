@@ -1,6 +1,6 @@
-import { timeText } from '#contracts/time-text.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
+import { timeText } from '../logging/time-text.ts';
 import { type AskedStatus, askRunningGateway } from './ask-gateway.ts';
 import { askProcesses, processLines } from './ask-processes.ts';
 import type { ExitCode } from './exit-code.ts';

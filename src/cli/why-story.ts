@@ -1,5 +1,5 @@
 /** The account of a message as a story: one fact per line, in the order in which it happened. */
-import { timeText } from '#contracts/time-text.ts';
+import { timeText } from '../logging/time-text.ts';
 import type {
   Account,
   Asked,

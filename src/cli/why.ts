@@ -1,8 +1,8 @@
 import { ParleyError } from '#contracts/errors.ts';
-import { timeText } from '#contracts/time-text.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createRedactor, stripText } from '../logging/redaction.ts';
+import { timeText } from '../logging/time-text.ts';
 import { readWhy } from '../store/why/read-why.ts';
 import type { ExitCode } from './exit-code.ts';
 import { storyOf } from './why-story.ts';

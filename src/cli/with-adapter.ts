@@ -1,8 +1,8 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
-import { systemClock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ConfiguredAccount } from '../channel-host/configured-accounts.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseJson } from '#contracts/parse-json.ts';
+import { parseJson } from '#channel-kit/parse-json.ts';
 import { accountNetworks, accountVariable, type NetworkName } from './channel-accounts.ts';
 import type { Problem } from './problem.ts';
 

@@ -5,21 +5,3 @@ export interface Clock {
   /** Resolves after `ms`, at most 24.8 days, or at once when the signal aborts (it never rejects). */
   wait(ms: number, signal?: AbortSignal): Promise<void>;
 }
-
-/** A timer that is set for longer fires at once. */
-const longestTimerMs = 2 ** 31 - 1;
-
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  wait: (ms, signal) =>
-    new Promise((resolve) => {
-      if (signal?.aborted) return resolve();
-      const done = () => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', done);
-        resolve();
-      };
-      const timer = setTimeout(done, Math.min(ms, longestTimerMs));
-      signal?.addEventListener('abort', done, { once: true });
-    }),
-};

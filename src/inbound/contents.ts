@@ -2,12 +2,12 @@
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { isTyped } from '#contracts/provenance.ts';
-import { newRowId } from '#contracts/row-id.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
 import { newBoundary, renderInbound, renderQuote, wrapUntrusted } from '../replies/untrusted.ts';
 import type { Decision } from '../store/intake/proposal.ts';
 import type { Author } from '../store/items/edit-item.ts';
 import type { InboxContent } from '../store/json.ts';
+import { newRowId } from '../store/row-id.ts';
 import type { Gate } from './gate.ts';
 
 /** A message with nothing but its text. */

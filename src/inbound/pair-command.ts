@@ -1,5 +1,5 @@
 /** `/pair`, and a code that came with `/start`: for an owner in a direct conversation. */
-import { timeText } from '#contracts/time-text.ts';
+import { timeText } from '../logging/time-text.ts';
 import type { Notices } from '../replies/notices.ts';
 import { fillNotice } from '../replies/notices.ts';
 import { platformRef } from '../sessions/platform-ref.ts';

@@ -1,6 +1,5 @@
 /** `/queue`: the settings of the lane with where each comes from, what waits in it, and changes of both. */
 import type { QueueSettings } from '#contracts/queue-settings.ts';
-import { newRowId } from '#contracts/row-id.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
 import { stripControls } from '../replies/control-characters.ts';
 import { fillNotice, type Notices } from '../replies/notices.ts';
@@ -9,6 +8,7 @@ import type { Store } from '../store/command.ts';
 import type { Actor } from '../store/items/actor.ts';
 import { readAuthor } from '../store/items/edit-item.ts';
 import { readWaitingItems, type WaitingItem } from '../store/items/read-waiting-items.ts';
+import { newRowId } from '../store/row-id.ts';
 import { readLaneStatus } from '../store/sessions/read-sessions.ts';
 import { promptOfEdit } from './contents.ts';
 import { type Gate, queueLevelsFor } from './gate.ts';

@@ -2,8 +2,9 @@
  * The times of an event, as far as they are believed. `sentAt` may be the sender's own clock and is only
  * shown; what limits count by is when a server, or Parley, received it.
  */
+
+import { clampRemote, remoteTime } from '#channel-kit/remote-number.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import { clampRemote, remoteTime } from '#contracts/remote-number.ts';
 
 /** No platform keeps events for longer, and a limit has long been free again by then. */
 const longestBacklogMs = 24 * 3_600_000;

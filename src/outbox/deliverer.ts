@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { askedWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -6,7 +7,6 @@ import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
-import { askedWaitMs, retryAfterMs } from '#contracts/remote-number.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Store } from '../store/command.ts';
 import {

@@ -1,6 +1,6 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { parseJson } from '#channel-kit/parse-json.ts';
 import type { Log } from '#contracts/log.ts';
-import { parseJson } from '#contracts/parse-json.ts';
 import type { EarlierSends } from '../store/boots.ts';
 
 /**

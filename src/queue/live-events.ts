@@ -4,10 +4,10 @@
  */
 
 import { z } from 'zod';
-import { spans, timelineEvent } from '#contracts/client-frames.ts';
+import { spans, timelineEvent } from '#channel-kit/client-frames.ts';
+import { parseJson } from '#channel-kit/parse-json.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
-import { parseJson } from '#contracts/parse-json.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { RedisConnections } from '../redis/connection.ts';

@@ -2,7 +2,6 @@ import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
-import { newRowId } from '#contracts/row-id.ts';
 import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
 import type { Notices } from '../replies/notices.ts';
@@ -10,6 +9,7 @@ import type { Store } from '../store/command.ts';
 import type { Effects } from '../store/intake/proposal.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../store/lanes/claim-lane.ts';
 import { letGoOf, releaseLane } from '../store/lanes/leases.ts';
+import { newRowId } from '../store/row-id.ts';
 import type { RunLeft, RunOptions } from './execute-run.ts';
 import { newFraming } from './framing.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson } from '#contracts/parse-json.ts';
+import { parseJson } from '#channel-kit/parse-json.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { SendReceipt } from '../replies/dedupe.ts';
 import type { EarlierSend } from '../store/lanes/recover-run.ts';

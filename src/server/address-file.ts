@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseJson } from '#contracts/parse-json.ts';
+import { parseJson } from '#channel-kit/parse-json.ts';
 
 /**
  * Where the page of this data folder is served, for the command line: with port 0, or a port that was given

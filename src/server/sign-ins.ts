@@ -6,8 +6,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import { newRowId } from '#contracts/row-id.ts';
 import type { Store } from '../store/command.ts';
+import { newRowId } from '../store/row-id.ts';
 import {
   endSignIns,
   findSignIn,

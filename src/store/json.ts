@@ -1,7 +1,7 @@
+import { parseJson } from '#channel-kit/parse-json.ts';
 import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
-import { parseJson } from '#contracts/parse-json.ts';
 import type { Provenance } from '#contracts/provenance.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';

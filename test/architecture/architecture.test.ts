@@ -28,7 +28,9 @@ function brokenTree(): SourceTree {
     'src/agent/long.ts': `export function long() {\n${'  void 0;\n'.repeat(60)}}\n`,
     'src/agent/huge.ts': `${'export {};\n'.repeat(401)}`,
     'channels/teleport/index.ts': "import '../../src/store/row.ts';\nimport '../other/index.ts';\n",
-    'channels/other/index.ts': "import 'node:fs';\nimport '#contracts/noun.ts';\n",
+    'channels/other/index.ts':
+      "import 'node:fs';\nimport '#contracts/noun.ts';\nimport '#channel-kit/retry.ts';\n",
+    'plugins/spade/index.ts': "import '#channel-kit/retry.ts';\n",
     'test/mocked.test.ts': "vi.mock('x');\n",
     'test/hasty.test.ts': [
       'const since = performance.now();',
@@ -82,9 +84,13 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
     ],
   ],
   [
-    'channels and plugins import the contracts and themselves only',
+    'channels import the contracts, the channel kit and themselves only, plugins the contracts and themselves',
     rules.channelsAndPluginsStandAlone,
-    [/teleport\/index\.ts imports src\/store/, /teleport\/index\.ts imports channels\/other/],
+    [
+      /teleport\/index\.ts imports src\/store/,
+      /teleport\/index\.ts imports channels\/other/,
+      /spade\/index\.ts imports src\/channel-kit/,
+    ],
   ],
   [
     "no channel's name is written in src",

@@ -8,6 +8,7 @@ export type Rule = (tree: SourceTree) => readonly string[];
 /** `src/` from the ground up. An import may only go to what stands before, or stay in its folder. */
 const order = [
   ['contracts'],
+  ['channel-kit'],
   ['config', 'logging', 'http', 'processes', 'redis', 'store'],
   ['sessions', 'agent', 'models', 'replies'],
   ['queue', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
@@ -25,6 +26,9 @@ const order = [
   ],
 ].flat();
 
+/** Folders that are imported by their alias of package.json, from wherever. */
+const aliased = new Set(['contracts', 'channel-kit']);
+
 export const importsGoDown: Rule = (tree) =>
   tree.modules.filter(isIn('src')).flatMap((module) =>
     module.imports.flatMap(({ specifier, target }) => {
@@ -39,8 +43,8 @@ export const importsGoDown: Rule = (tree) =>
       }
       const to = placeOf(target);
       if (from === to) return [];
-      if (to === 'contracts' && !specifier.startsWith('#contracts/')) {
-        return [`${module.path} imports ${specifier}; write #contracts/…`];
+      if (aliased.has(to) && !specifier.startsWith(`#${to}/`)) {
+        return [`${module.path} imports ${specifier}; write #${to}/…`];
       }
       const fromRank = order.indexOf(from);
       const toRank = order.indexOf(to);
@@ -79,9 +83,10 @@ export const noCycles: Rule = (tree) => {
 export const channelsAndPluginsStandAlone: Rule = (tree) =>
   tree.modules.filter(isIn('channels', 'plugins')).flatMap((module) => {
     const own = module.path.split('/').slice(0, 2).join('/');
+    const shared = own.startsWith('channels/') ? ['#contracts/', '#channel-kit/'] : ['#contracts/'];
     return module.imports
       .filter(({ target }) => target !== undefined && !target.startsWith(`${own}/`))
-      .filter(({ specifier }) => !specifier.startsWith('#contracts/'))
+      .filter(({ specifier }) => !shared.some((alias) => specifier.startsWith(alias)))
       .map(({ target }) => `${module.path} imports ${target}`);
   });
 

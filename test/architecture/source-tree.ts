@@ -99,7 +99,8 @@ function readImport(node: Node, onImport: (specifier: string) => void): void {
 }
 
 function resolveImport(root: string, from: string, specifier: string): string | undefined {
-  if (specifier.startsWith('#contracts/')) return `src/contracts/${specifier.slice('#contracts/'.length)}`;
+  const [, folder, file] = /^#(contracts|channel-kit)\/(.*)$/.exec(specifier) ?? [];
+  if (folder !== undefined) return `src/${folder}/${file}`;
   if (!specifier.startsWith('.')) return undefined;
   const path = resolve(root, dirname(from), specifier);
   return existsSync(path) ? relative(root, path) : undefined;

@@ -1,6 +1,6 @@
 /** The real server and the real channel, with the ports behind them played by a script. */
 import { randomBytes } from 'node:crypto';
-import { systemClock } from '#contracts/clock.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import { accountId, channelId, conversationId, partKey } from '#contracts/ids.ts';

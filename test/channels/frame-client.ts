@@ -3,7 +3,7 @@
  * acknowledged, comes back by itself, and shows each message once.
  */
 import { randomUUID } from 'node:crypto';
-import { type EffectFrame, type ServerFrame, serverFrameSchema } from '#contracts/client-frames.ts';
+import { type EffectFrame, type ServerFrame, serverFrameSchema } from '#channel-kit/client-frames.ts';
 import type { Span } from '#contracts/formatted-text.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
 

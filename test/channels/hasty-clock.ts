@@ -1,4 +1,5 @@
-import { type Clock, systemClock } from '#contracts/clock.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import type { Clock } from '#contracts/clock.ts';
 
 /** Real time, but pauses last 10 ms at most, so that backing off does not slow the tests. */
 export const hastyClock: Clock = {

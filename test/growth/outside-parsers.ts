@@ -1,4 +1,6 @@
 /** What maps whole events, histories and documents of others; the registry of texts is `parsers.ts`. */
+
+import { parseJson } from '#channel-kit/parse-json.ts';
 import { textOf as discordText } from '../../channels/discord/message-content.ts';
 import { messageSchema as discordMessage } from '../../channels/discord/payload-schema.ts';
 import { parseFrame } from '../../channels/signal/frame.ts';
@@ -12,7 +14,6 @@ import { fitContext } from '../../src/agent/fit-context.ts';
 import { marksFor } from '../../src/agent/mend-history.ts';
 import { transcriptId } from '../../src/contracts/ids.ts';
 import { type AgentMessage, type MessagePart, textOf } from '../../src/contracts/message.ts';
-import { parseJson } from '../../src/contracts/parse-json.ts';
 import type { Parser } from './parsers.ts';
 
 /** A value for each eight characters. */

@@ -1,3 +1,4 @@
+import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import { toMarkdown } from '../../channels/discord/markup.ts';
 import { toStyledText } from '../../channels/signal/styled-text.ts';
 import { entitiesOf } from '../../channels/telegram/entities.ts';
@@ -7,7 +8,6 @@ import { AssistantDraft } from '../../src/agent/assistant-draft.ts';
 import { cleanText, fitBytes, fitChars } from '../../src/agent/clean-text.ts';
 import { printable, rowsOf } from '../../src/cli/printable.ts';
 import { type FormattedText, plainText, type Span } from '../../src/contracts/formatted-text.ts';
-import { refuseHostileShape } from '../../src/contracts/hostile-shape.ts';
 import { accountId, channelId, conversationId, transcriptId } from '../../src/contracts/ids.ts';
 import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { parseCommand } from '../../src/inbound/commands.ts';
@@ -159,7 +159,7 @@ export const parsers: readonly Parser[] = [
   {
     isSlow: true,
     name: 'refuseHostileShape',
-    run: (text) => refuseHostileShape([...text].map((one) => ({ one }))),
+    run: (text) => assertSafeJson([...text].map((one) => ({ one }))),
   },
   { name: 'onOneLine', run: onOneLine },
   { isSlow: true, name: 'grep', run: compileSearch('(a|b)*c.*[^x]{2,30}y', { ignoresCase: true }) },

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { systemClock } from '../../src/contracts/clock.ts';
 import type { InboundEnvelope } from '../../src/contracts/envelope.ts';
 import {
   accountId,

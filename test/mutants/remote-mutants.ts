@@ -7,12 +7,12 @@ export const remoteMutants: readonly Mutant[] = [
     invariant: 'every number from outside is one that a timer, a date or a loop can bear',
     edits: [
       {
-        file: 'src/contracts/remote-number.ts',
+        file: 'src/channel-kit/remote-number.ts',
         find: 'return number === undefined ? fallback : Math.min(max, Math.max(min, number));',
         replace: 'void [min, max];\n  return number ?? fallback;',
       },
     ],
-    test: { file: 'test/contracts/remote-number.test.ts', name: 'stays in its range, whatever it is' },
+    test: { file: 'test/channel-kit/remote-number.test.ts', name: 'stays in its range, whatever it is' },
   },
   {
     name: 'the slow retry gives up',

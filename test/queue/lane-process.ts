@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/contracts/clock.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { ModelRequest } from '../../src/contracts/model.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { type LaneWorkers, startLaneWorkers } from '../../src/queue/lane-workers.ts';

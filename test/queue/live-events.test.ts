@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
-import { systemClock } from '#contracts/clock.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import { createLiveEvents, type LiveEvent } from '../../src/queue/live-events.ts';
 import { openRedis } from '../../src/redis/connection.ts';
 import { redisKeys } from '../../src/redis/keys.ts';

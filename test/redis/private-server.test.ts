@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { systemClock } from '#contracts/clock.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { openRedis, type RedisConnections } from '../../src/redis/connection.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { systemClock } from '../../src/contracts/clock.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { createActiveRuns, type StopReason } from '../../src/runs/active-runs.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';

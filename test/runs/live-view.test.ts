@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Capabilities } from '../../src/contracts/capabilities.ts';
 import type { ChannelAdapter } from '../../src/contracts/channel.ts';
-import { systemClock } from '../../src/contracts/clock.ts';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent, SendResult } from '../../src/contracts/outbound.ts';
 import { noProbe } from '../../src/contracts/probe.ts';

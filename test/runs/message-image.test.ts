@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { type Clock, systemClock } from '../../src/contracts/clock.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import type { Clock } from '../../src/contracts/clock.ts';
 import type { ModelEvent } from '../../src/contracts/model.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import type { Store } from '../../src/store/command.ts';

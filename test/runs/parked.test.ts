@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/contracts/clock.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import type { CallRef, SettleCall, Tool } from '../../src/contracts/tool.ts';
 import { noticesFor } from '../../src/replies/notices.ts';

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { systemClock } from '../../src/contracts/clock.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { textOf } from '../../src/contracts/message.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { defineTool, type Tool } from '../../src/contracts/tool.ts';

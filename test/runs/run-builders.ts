@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os';
-import { systemClock } from '../../src/contracts/clock.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import type { Tool } from '../../src/contracts/tool.ts';
 import { createModel } from '../../src/models/registry.ts';

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/contracts/clock.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { createHealthServer, type HealthServerDeps } from '../../src/server/health-server.ts';
 import { readinessOf, readyAnswer } from '../../src/server/readiness.ts';
 import { quietLog } from '../support/session-double.ts';

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/contracts/clock.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import { createMetrics, type Metrics } from '../../src/server/metrics/metrics.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';

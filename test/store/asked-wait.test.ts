@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { storyOf } from '../../src/cli/why-story.ts';
-import { systemClock } from '../../src/contracts/clock.ts';
 import { createMetrics } from '../../src/server/metrics/metrics.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { dropPart } from '../../src/store/delivery/operate.ts';

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import type { Acceptance } from '../../src/contracts/acceptance.ts';
-import { systemClock } from '../../src/contracts/clock.ts';
 import type { InboundEnvelope } from '../../src/contracts/envelope.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { createIntake } from '../../src/inbound/accept.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/contracts/clock.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { agentId, type RunId, type SessionId, type SessionKey } from '../../src/contracts/ids.ts';
 import type { Authority } from '../../src/contracts/outcome.ts';
 import type { Tool, ToolFactory, ToolRun } from '../../src/contracts/tool.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { longestWaitMs } from '#contracts/remote-number.ts';
+import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import type { StoreQuery, Tx } from '../command.ts';
 import { isOpenItem, isOpenPart } from '../open-rows.ts';
 

@@ -2,8 +2,9 @@
  * What becomes of a send that was cut off. In this order: it is repeated while the platform recognises
  * the repeat, then looked for, else it is `unknown` and stays so unless the owner chose otherwise.
  */
+
+import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
-import { askedWaitMs, longestWaitMs, retryAfterMs } from '#contracts/remote-number.ts';
 import type { Tx } from '../command.ts';
 import { endPart, keepReceipts, repeatPart } from './end-part.ts';
 

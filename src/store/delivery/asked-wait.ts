@@ -4,8 +4,8 @@
  * part. A wait that is longer than those five minutes, as named or as it has turned out, is a trouble
  * that the owner is told of, until the part has ended.
  */
-import { longestWaitMs } from '#contracts/remote-number.ts';
-import { minuteText } from '#contracts/time-text.ts';
+import { longestWaitMs } from '#channel-kit/remote-number.ts';
+import { minuteText } from '../../logging/time-text.ts';
 import type { Tx } from '../command.ts';
 import { endTrouble, noteTrouble, ownerPartPrefix } from '../notices/note-trouble.ts';
 import { isOpenPart } from '../open-rows.ts';

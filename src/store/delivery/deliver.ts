@@ -1,7 +1,7 @@
+import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { PartKey } from '#contracts/ids.ts';
 import type { Outbound } from '#contracts/outbound.ts';
-import { longestWaitMs } from '#contracts/remote-number.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { json } from '../json.ts';
 import { locking } from '../locking.ts';

@@ -6,11 +6,11 @@
  */
 
 import type { Selectable } from 'kysely';
-import { newRowId } from '#contracts/row-id.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertRow } from '../insert-row.ts';
 import { type Effects, noEffects } from '../intake/proposal.ts';
 import { type Lane, lockLane } from '../lanes/lane-row.ts';
+import { newRowId } from '../row-id.ts';
 import type { InboxTable, ItemChangesTable } from '../tables.ts';
 import type { Actor } from './actor.ts';
 

@@ -1,13 +1,13 @@
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { newRowId } from '#contracts/row-id.ts';
 import type { StoreCommand, Tx } from '../command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { insertRow } from '../insert-row.ts';
 import { type Effects, noEffects } from '../intake/proposal.ts';
 import { json } from '../json.ts';
 import { prepared, type Slots } from '../prepared.ts';
+import { newRowId } from '../row-id.ts';
 import { chooseBatch } from './choose-batch.ts';
 import { giveUpRun } from './give-up-run.ts';
 import { beginSession, type Lane, lockLane, takeSeq } from './lane-row.ts';

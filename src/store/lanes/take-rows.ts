@@ -1,10 +1,10 @@
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
-import { newRowId } from '#contracts/row-id.ts';
 import type { Tx } from '../command.ts';
 import { json } from '../json.ts';
 import { prepared, type Slots } from '../prepared.ts';
+import { newRowId } from '../row-id.ts';
 import { appendMessage } from '../transcript/append.ts';
 import type { Lane } from './lane-row.ts';
 import type { WaitingRow } from './waiting-rows.ts';

@@ -1,8 +1,8 @@
 import type { MessagePart } from '#contracts/message.ts';
-import { newRowId } from '#contracts/row-id.ts';
 import type { Tx } from '../command.ts';
 import { insertRow } from '../insert-row.ts';
 import { prepared, type Slots } from '../prepared.ts';
+import { newRowId } from '../row-id.ts';
 
 export type NewMessage = {
   readonly id: string;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { systemClock } from '#contracts/clock.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import {
   accountId,
   agentId,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
-import { systemClock } from '#contracts/clock.ts';
 import { messageId } from '#contracts/ids.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { aDiscordStage, aText, forever } from './discord-stage.ts';

@@ -1,7 +1,7 @@
 /** No state of the gateway lasts for ever: whatever does not come is given up, and whatever is refused is tried again. */
 import { describe, expect, it } from 'vitest';
+import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { longestWaitMs } from '#contracts/remote-number.ts';
 import { IdentifyPace } from '../../../channels/discord/identify-pace.ts';
 import { hastyClock } from '../hasty-clock.ts';
 import { RecordingIntake } from '../recording-intake.ts';

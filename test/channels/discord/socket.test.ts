@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { systemClock } from '#contracts/clock.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import { GatewaySocket } from '../../../channels/discord/socket.ts';
 
 /** A server that takes connections, and makes WebSockets of them only when it is asked to. */

@@ -1,9 +1,10 @@
 import { mkdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
-import { type Clock, systemClock } from '#contracts/clock.ts';
+import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { SignalAdapter } from '../../../channels/signal/adapter.ts';
 import type { SignalServerOptions } from '../../platforms/signal/server.ts';

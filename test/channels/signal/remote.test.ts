@@ -1,8 +1,8 @@
 /** What signal-cli-rest-api refuses, leaves unanswered or repeats never ends receiving, nor hurries it. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { shortestGapMs } from '#channel-kit/remote-number.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { shortestGapMs } from '#contracts/remote-number.ts';
 import { botOf } from '../../../channels/signal/ids.ts';
 import { readFrames } from '../../../channels/signal/inbound.ts';
 import { startSocket } from '../../../channels/signal/socket.ts';

@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Clock, systemClock } from '#contracts/clock.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
+import type { Clock } from '#contracts/clock.ts';
 import type { Span } from '#contracts/formatted-text.ts';
 import { channelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';

@@ -1,5 +1,6 @@
+import { systemClock } from '#channel-kit/system-clock.ts';
 import type { ChannelDeps } from '#contracts/channel.ts';
-import { type Clock, systemClock } from '#contracts/clock.ts';
+import type { Clock } from '#contracts/clock.ts';
 import type { Span } from '#contracts/formatted-text.ts';
 import { accountId, channelId, conversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';

@@ -1,7 +1,7 @@
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '#contracts/clock.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import { channel } from '../../../channels/terminal/index.ts';
 import { createSessionDouble, quietLog } from '../../support/session-double.ts';
 import { aTerminalHost, readPointer } from './terminal-setup.ts';

@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
-import { systemClock } from '#contracts/clock.ts';
 import type { TimelineReader } from '#contracts/timeline.ts';
 import { webChannel } from '../../../channels/web/ids.ts';
 import { channel } from '../../../channels/web/index.ts';

@@ -3,10 +3,11 @@
  * real store; and a worker that answers what waits.
  */
 
+import { systemClock } from '../../../src/channel-kit/system-clock.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import type { Acceptance } from '../../../src/contracts/acceptance.ts';
-import { type Clock, systemClock } from '../../../src/contracts/clock.ts';
+import type { Clock } from '../../../src/contracts/clock.ts';
 import type { InboundEnvelope, InboundEvent } from '../../../src/contracts/envelope.ts';
 import {
   accountId,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ServerFrame } from '#contracts/client-frames.ts';
+import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import { pageModule } from './page-module.ts';
 
 type State = {

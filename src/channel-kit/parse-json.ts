@@ -1,4 +1,4 @@
-import { refuseHostileShape, type ShapeLimits, widestShape } from './hostile-shape.ts';
+import { assertSafeJson, type ShapeLimits, widestShape } from './json-guard.ts';
 
 /** Longest text that is parsed where no narrower limit is named, UTF-16 units. */
 const longest = 32 * 1024 * 1024;
@@ -14,6 +14,6 @@ export function parseJson(
 ): unknown {
   if (text.length > maxLength) throw new Error(`longer than ${maxLength} characters`);
   const value: unknown = JSON.parse(text);
-  refuseHostileShape(value, { ...widestShape, ...shape });
+  assertSafeJson(value, { ...widestShape, ...shape });
   return value;
 }

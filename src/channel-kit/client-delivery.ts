@@ -1,6 +1,6 @@
+import { messageId } from '#contracts/ids.ts';
+import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import { maxTextLength, type ServerFrame } from './client-frames.ts';
-import { messageId } from './ids.ts';
-import type { Outbound, SendResult } from './outbound.ts';
 
 /** What an open client is told of a delivery, and what the delivery amounts to. */
 export type ClientDelivery =

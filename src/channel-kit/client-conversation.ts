@@ -4,6 +4,7 @@
  * a client misses nothing: events may be lost, so each one only asks for another read.
  */
 
+import type { TimelineEvent, TimelineItem, TimelineStanding } from '#contracts/timeline.ts';
 import {
   type ClientFrame,
   clientFrameSchema,
@@ -13,7 +14,6 @@ import {
   type ServerFrame,
 } from './client-frames.ts';
 import { parseJson } from './parse-json.ts';
-import type { TimelineEvent, TimelineItem, TimelineStanding } from './timeline.ts';
 
 export type ConversationState = {
   readonly conversation: string | undefined;

@@ -1,5 +1,5 @@
-import type { AttachmentRef } from './attachment.ts';
-import { ParleyError } from './errors.ts';
+import type { AttachmentRef } from '#contracts/attachment.ts';
+import { ParleyError } from '#contracts/errors.ts';
 import { remoteSize } from './remote-number.ts';
 
 export type Wanted = {

@@ -5,13 +5,13 @@ export type ShapeLimits = { readonly depth: number; readonly values: number };
 export const widestShape: ShapeLimits = { depth: 64, values: 1_000_000 };
 
 /** What no honest JSON holds: prototype keys, bottomless nesting, endless lists. Undefined when it is none of them. */
-export function hostileShape(value: unknown, limits: ShapeLimits = widestShape): string | undefined {
+export function jsonProblem(value: unknown, limits: ShapeLimits = widestShape): string | undefined {
   return look(value, { depth: 0, left: limits.values }, limits);
 }
 
 /** Throws for it. */
-export function refuseHostileShape(value: unknown, limits: ShapeLimits = widestShape): void {
-  const problem = hostileShape(value, limits);
+export function assertSafeJson(value: unknown, limits: ShapeLimits = widestShape): void {
+  const problem = jsonProblem(value, limits);
   if (problem !== undefined) throw new Error(problem);
 }
 

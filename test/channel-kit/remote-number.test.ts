@@ -11,7 +11,7 @@ import {
   remoteTime,
   retryAfterMs,
   shortestGapMs,
-} from '#contracts/remote-number.ts';
+} from '#channel-kit/remote-number.ts';
 
 const now = Date.UTC(2026, 10, 22);
 const hostile = fc.oneof(

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { neverLeft, noAnswerFrom } from '../../src/contracts/network-fault.ts';
+import { neverLeft, noAnswerFrom } from '#channel-kit/network-fault.ts';
 import { leanFetch } from '../../src/http/lean-fetch.ts';
 
 const clients: readonly (readonly [string, (url: string) => Promise<unknown>])[] = [

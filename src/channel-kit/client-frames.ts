@@ -4,9 +4,9 @@
  * and is sent again until its `ack` came: the same id is stored once.
  */
 import { z } from 'zod';
-import type { Acceptance } from './acceptance.ts';
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { TimelineEvent, TimelineItem, TimelineStanding } from '#contracts/timeline.ts';
 import { noId } from './no-id.ts';
-import type { TimelineEvent, TimelineItem, TimelineStanding } from './timeline.ts';
 
 /** Longest text of one message, in UTF-16 code units. */
 export const maxTextLength = 32_000;

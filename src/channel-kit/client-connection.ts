@@ -1,4 +1,10 @@
-import type { Intake } from './channel.ts';
+import type { Intake } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { hasCode, ParleyError } from '#contracts/errors.ts';
+import type { Log } from '#contracts/log.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { TimelineReader } from '#contracts/timeline.ts';
 import {
   type ConversationAction,
   type ConversationInput,
@@ -7,12 +13,6 @@ import {
   stepConversation,
 } from './client-conversation.ts';
 import { ackOf, type EffectFrame, type ServerFrame } from './client-frames.ts';
-import type { Clock } from './clock.ts';
-import type { InboundEnvelope } from './envelope.ts';
-import { hasCode, ParleyError } from './errors.ts';
-import type { Log } from './log.ts';
-import type { ReplyRoute } from './route.ts';
-import type { TimelineReader } from './timeline.ts';
 
 /** How frames travel to and from one client: a WebSocket message or a line each. */
 export type ClientLink = {

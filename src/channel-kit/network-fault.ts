@@ -2,7 +2,7 @@
  * How far a request came that failed without an answer. Every channel asks this before it repeats a send:
  * what may have left is never sent again blindly.
  */
-import type { OutboundContent, SendResult } from './outbound.ts';
+import type { OutboundContent, SendResult } from '#contracts/outbound.ts';
 
 /** Codes of Node.js, OpenSSL and undici for connections that never stood. */
 const neverConnected = new Set([

@@ -1,7 +1,7 @@
+import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
+import { eventKey, messageId, type PeerId } from '#contracts/ids.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
 import type { EffectFrame } from './client-frames.ts';
-import type { InboundEnvelope, InboundEvent } from './envelope.ts';
-import { eventKey, messageId, type PeerId } from './ids.ts';
-import type { ReplyRoute } from './route.ts';
 
 export type ClientArrival = { readonly route: ReplyRoute; readonly owner: PeerId; readonly sentAt: number };
 

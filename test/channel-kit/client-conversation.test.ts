@@ -6,7 +6,7 @@ import {
   newConversation,
   readLimit,
   stepConversation,
-} from '#contracts/client-conversation.ts';
+} from '#channel-kit/client-conversation.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
 
 const frame = (value: unknown) => ({ kind: 'frame', text: JSON.stringify(value) }) as const;

@@ -1,4 +1,4 @@
-import type { Log } from './log.ts';
+import type { Log } from '#contracts/log.ts';
 
 /** What was opened on the way up and has to be closed on the way down. */
 export interface Closers {
