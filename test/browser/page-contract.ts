@@ -97,7 +97,7 @@ export function pageContract(name: string, script: PageScript, startTarget: () =
       await say(script.longTask.text);
       const preview = page.locator('article.preview');
       await preview.filter({ hasText: script.longTask.preview }).waitFor();
-      await page.getByText('will be read before the next step').waitFor();
+      await page.getByText('Parley is working. It reads new messages').waitFor();
       await say(script.steer.text);
       await answers().filter({ hasText: script.steer.answer }).last().waitFor();
     });

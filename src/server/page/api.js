@@ -1,7 +1,7 @@
 /** The few HTTP calls of the page. The header is one that a page of another origin cannot send. */
 const changeHeaders = { 'content-type': 'application/json', 'x-parley': '1' };
 
-/** Resolves with the status, or `undefined` when nobody is signed in. Rejects when Parley is away. */
+/** Resolves with the status, or `undefined` when nobody is signed in. Rejects when Parley is unreachable. */
 export async function fetchStatus() {
   const answer = await fetch('/api/status', { cache: 'no-store' });
   if (answer.status === 401) return undefined;
@@ -9,14 +9,14 @@ export async function fetchStatus() {
   return answer.json();
 }
 
-/** Resolves with what the owner is told of, the newest first. Rejects when Parley is away. */
+/** Resolves with the owner's notices, newest first. Rejects when Parley is unreachable. */
 export async function fetchNotices() {
   const answer = await fetch('/api/notices', { cache: 'no-store' });
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   return (await answer.json()).notices;
 }
 
-/** Rejects when Parley is away; a notice that has ended meanwhile is dismissed already. */
+/** Rejects when Parley is unreachable; a notice that has ended meanwhile is dismissed already. */
 export async function dismissNotice(id) {
   await post('/api/notices/dismiss', { id });
 }
@@ -24,11 +24,10 @@ export async function dismissNotice(id) {
 /** Resolves with `undefined` when it worked, else with a sentence for the person. */
 export async function signIn(token) {
   const answer = await post('/api/sign-in', { token }).catch(() => undefined);
-  if (answer === undefined) return 'Parley does not answer. Is it running?';
+  if (answer === undefined) return "Parley isn't responding. Is it running?";
   if (answer.ok) return undefined;
   if (answer.status === 503) return "Parley can't use its database right now. Please try again in a moment.";
-  if (answer.status === 429)
-    return "That isn't the token, and there were too many wrong ones. Please wait a minute.";
+  if (answer.status === 429) return "That isn't the token. After too many wrong ones, please wait a minute.";
   return "That isn't the token.";
 }
 
@@ -36,7 +35,7 @@ export async function signOut() {
   await post('/api/sign-out', {});
 }
 
-/** Resolves with the browsers that are signed in, the one seen last first. Rejects when that can't be had. */
+/** Resolves with the browsers that are signed in, last seen first. Rejects on failure. */
 export async function fetchSignIns() {
   const answer = await fetch('/api/sign-ins', { cache: 'no-store' });
   if (!answer.ok) throw new Error(`status ${answer.status}`);

@@ -7,7 +7,7 @@ import { h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** The whole signed-in page. `actions` are what the person can do; the rest is what is known. */
+/** The whole signed-in page. `actions` are the person's choices; the rest is state. */
 export function ChatView({ conversation, status, notices, draft, editing, isAtEnd, actions }) {
   const working = isWorking(conversation);
   return html`<div class="shell">
@@ -24,7 +24,7 @@ export function ChatView({ conversation, status, notices, draft, editing, isAtEn
       </main>
     </div>
     <footer>
-      ${!isAtEnd && html`<button class="jump" onClick=${actions.toEnd} aria-label="To the newest message">↓</button>`}
+      ${!isAtEnd && html`<button class="jump" onClick=${actions.toEnd} aria-label="Jump to the newest message">↓</button>`}
       <${Composer} draft=${draft} editing=${editing} working=${working} actions=${actions} />
     </footer>
   </div>`;
@@ -46,8 +46,8 @@ function Messages({ conversation, actions }) {
 function Greeting() {
   return html`<div class="greeting">
     <img src="/page/icon.svg" alt="" width="64" height="64" />
-    <h2>What is on your mind?</h2>
-    <p>Write below. While the answer is being made you can send more, and it changes course.
+    <h2>What's on your mind?</h2>
+    <p>Keep writing while Parley works; it reads new messages before its next step.
       <br /><code>/help</code> lists the commands.</p>
   </div>`;
 }
@@ -75,10 +75,10 @@ const stateWords = {
   noted: 'noted',
   waiting: 'waiting',
   taken: 'being answered',
-  delivering: 'answered, on its way',
+  delivering: 'answered, sending…',
   answered: 'answered',
   silent: 'read, no answer needed',
-  merged: 'answered together with others',
+  merged: 'answered with another message',
   cancelled: 'cancelled',
   ignored: 'ignored',
   refused: 'refused',
@@ -100,13 +100,13 @@ function WaitingActions({ message, actions }) {
     <button class="link" onClick=${() => actions.cancelMessage(message)}>cancel</button>`;
 }
 
-/** What goes on now: tools as one line each, the answer so far, or that it thinks. */
+/** Shows the current activity: one line per tool, then the answer so far or a working indicator. */
 function Activity({ conversation, working }) {
   const { run, preview } = conversation;
   if (!working && preview === undefined) return null;
   return html`<section class="activity" aria-live="off">
     ${run?.tools.map((tool, i) => html`<${ToolLine} key=${i} tool=${tool} />`)}
-    ${run?.wasSteered && html`<div class="steered">your message changed its course</div>`}
+    ${run?.wasSteered && html`<div class="steered">Parley has read your new message</div>`}
     ${run?.waitsFor && html`<div class="waits" role="status">waiting for ${run.waitsFor}</div>`}
     ${
       preview === undefined
@@ -130,7 +130,7 @@ function Composer({ draft, editing, working, actions }) {
   };
   return html`<form class="composer" onSubmit=${submit}>
     <p class="hint" role="status">${hintOf(editing, working)}
-      ${editing && html` <button type="button" class="link" onClick=${actions.endEdit}>leave it</button>`}</p>
+      ${editing && html` <button type="button" class="link" onClick=${actions.endEdit}>Cancel edit</button>`}</p>
     <div class="box">
       <textarea id="composer" rows="1" maxlength="32000" placeholder="Message Parley" aria-label="Message"
         enterkeyhint="send" value=${draft} onInput=${actions.typed} onKeyDown=${actions.keyed}></textarea>
@@ -141,8 +141,8 @@ function Composer({ draft, editing, working, actions }) {
 }
 
 function hintOf(editing, working) {
-  if (editing) return 'Changing a message that still waits.';
-  return working ? 'Parley is working. What you send now will be read before the next step.' : '';
+  if (editing) return 'Editing a waiting message.';
+  return working ? 'Parley is working. It reads new messages before its next step.' : '';
 }
 
 function StopIcon() {

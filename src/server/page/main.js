@@ -1,4 +1,4 @@
-/** Starts the page: finds out who is there, and shows the chat or the sign-in form. */
+/** Starts the page: checks the session, then shows the chat or the sign-in form. */
 import { fetchStatus, signIn } from '/page/api.js';
 import { startChat } from '/page/chat.js';
 import { SignInView } from '/page/sign-in-view.js';
@@ -8,7 +8,10 @@ const retryMs = 1000;
 const root = document.getElementById('app');
 
 async function boot() {
-  const problem = location.hash === '#link-not-valid' ? 'That link was used already, or is too old.' : '';
+  const problem =
+    location.hash === '#link-not-valid'
+      ? 'That link was already used or has expired. Restart Parley for a new one.'
+      : '';
   if (location.hash !== '') history.replaceState(null, '', '/');
   const status = await untilReachable(fetchStatus);
   if (status === undefined) showSignIn(problem);
@@ -20,7 +23,7 @@ async function untilReachable(ask) {
     try {
       return await ask();
     } catch {
-      // Parley restarts or the network is away: both end by themselves.
+      // Parley is restarting or unreachable; both pass.
       await new Promise((resolve) => setTimeout(resolve, retryMs));
     }
   }

@@ -3,9 +3,9 @@ import { h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** What the owner has to know, above the conversation: what is lacking now, and notices until they end or are dismissed. */
+/** Alerts above the conversation: current problems, and notices until they end or are dismissed. */
 export function NoticesView({ problems, notices, onDismiss }) {
-  // The region stays, so that what appears in it is read out.
+  // The region stays, so that screen readers announce new alerts.
   return html`<section class="notices" role="status" aria-label="Needs your attention">
     ${problems.map((problem) => html`<div class="owner-notice problem" key=${problem.id}><p>${problem.text}</p></div>`)}
     ${notices.map((notice) => html`<${Notice} key=${notice.id} notice=${notice} onDismiss=${onDismiss} />`)}

@@ -3,7 +3,7 @@ import { h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** Shown to who has no session. The token goes into the request's body, never into an address. */
+/** Shown without a session. The token goes into the request's body, never into an address. */
 export function SignInView({ problem, isBusy, onToken }) {
   const submit = (event) => {
     event.preventDefault();
@@ -13,7 +13,7 @@ export function SignInView({ problem, isBusy, onToken }) {
     <form class="card" onSubmit=${submit}>
       <img src="/page/icon.svg" alt="" width="56" height="56" />
       <h1>Parley</h1>
-      <p>Open the <strong>sign-in link</strong> that Parley printed in the terminal where it was started.
+      <p>Open the <strong>sign-in link</strong> that Parley printed in the terminal when it started.
         It works once; each start prints a new one.</p>
       <div class="or"><span>or</span></div>
       <label for="token">Access token</label>

@@ -4,11 +4,11 @@ import { Component, h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** The browsers that are signed in, asked for when the list is opened, and the way to sign each out. */
+/** Lists the signed-in browsers, loaded when it opens; each can be signed out. */
 export class SignInsView extends Component {
   state = { signIns: [], problem: '' };
 
-  /** Runs a change, if any, and shows what there is then. */
+  /** Runs a change, if any, then reloads the list. */
   async show(change) {
     try {
       await change?.();
@@ -29,7 +29,7 @@ export class SignInsView extends Component {
       <p class="problem" role="alert">${problem}</p>
       ${
         hasOthers &&
-        html`<button class="quiet" onClick=${() => this.show(endOtherSignIns)}>End all others</button>`
+        html`<button class="quiet" onClick=${() => this.show(endOtherSignIns)}>Sign out all others</button>`
       }
     </details>`;
   }
@@ -41,10 +41,10 @@ function SignInLine({ signIn, onEnd }) {
     <span class="name">${browser}</span>
     ${
       isThis
-        ? html`<span class="word">this one</span>`
-        : html`<button class="link" onClick=${onEnd} aria-label=${`End: ${browser}`}>End</button>`
+        ? html`<span class="word">this browser</span>`
+        : html`<button class="link" onClick=${onEnd} aria-label=${`Sign out: ${browser}`}>Sign out</button>`
     }
-    <span class="detail">since ${timeText(createdAt)}, seen ${timeText(lastSeenAt)}</span>
+    <span class="detail">since ${timeText(createdAt)}, last seen ${timeText(lastSeenAt)}</span>
   </li>`;
 }
 

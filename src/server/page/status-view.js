@@ -7,12 +7,12 @@ const html = htm.bind(h);
 const connectionWords = {
   connecting: 'Connecting…',
   open: 'Connected',
-  lost: 'Connection lost. Trying again; nothing you write is lost.',
+  lost: 'Connection lost. Reconnecting; your messages are kept.',
 };
 
 const channelWords = { on: 'on', off: 'off', standby: 'standby', trouble: 'trouble' };
 
-/** The small status area: a dot and the model's name, and behind it what is on, off, and why. */
+/** The small status area: a dot and the model's name; it opens a list of channels with their states. */
 export function StatusView({ status, connection, onSignOut }) {
   return html`<details class="status">
     <summary aria-label="Status" title=${connectionWords[connection]}>
@@ -24,7 +24,7 @@ export function StatusView({ status, connection, onSignOut }) {
       <p class="line"><span class="dot ${connection}"></span>${connectionWords[connection]}</p>
       ${status !== undefined && html`<${Details} status=${status} />`}
       <${SignInsView} />
-      <button class="quiet" onClick=${onSignOut}>Sign out of this browser</button>
+      <button class="quiet" onClick=${onSignOut}>Sign out this browser</button>
     </div>
   </details>`;
 }
@@ -43,8 +43,8 @@ function Details({ status }) {
     <p class="line">${status.model.name}</p>
     ${
       status.model.isDemo &&
-      html`<p class="aside">A scripted stand-in that needs no key. Set <code>ANTHROPIC_API_KEY</code> and restart
-        for a real model.</p>`
+      html`<p class="aside">A script that needs no key. For a real model, set <code>ANTHROPIC_API_KEY</code>
+        and restart Parley.</p>`
     }
     <h2>Channels</h2>
     <ul class="channels">${status.channels.map((channel) => html`<${ChannelLine} channel=${channel} />`)}</ul>
@@ -60,7 +60,7 @@ function ChannelLine({ channel }) {
   </li>`;
 }
 
-/** Since when a channel is down, and when it is tried again; `/readyz` says the same. */
+/** Shows when a channel went down and when it is retried, as `/readyz` does. */
 function timesOf({ since, nextTryAt }) {
   const from = since === undefined ? '' : `, since ${timeOf(since)}`;
   return nextTryAt === undefined ? from : `${from}, next try ${timeOf(nextTryAt)}`;
