@@ -1,20 +1,17 @@
 /**
- * Joins the stages, in the order in which a message flows through them: intake, queue, runs, outbox,
- * page. The only place that knows them all.
+ * Wires the stages in the order in which a message flows through them: intake, queue, runs, outbox, page.
+ * The only module that knows them all.
  */
 import { join } from 'node:path';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { noProbe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Base, GatewayOptions } from './base.ts';
 import { type ChannelHost, createChannelHost } from './channel-host/channel-host.ts';
 import type { OwnerWatch } from './channel-host/owner-watch.ts';
 import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { createTimelines } from './channel-host/timeline.ts';
 import type { Config } from './config/config.ts';
-import { type Foundations, openFoundations } from './foundations.ts';
-import { joinFront, openChannels, openHealth, openServer } from './front.ts';
 import { createIntake } from './inbound/accept.ts';
 import { createCommandDesk } from './inbound/command-desk.ts';
 import { nativeCommands } from './inbound/command-table.ts';
@@ -36,6 +33,9 @@ import { createWakes, type Wakes } from './queue/wakes.ts';
 import { createMarkdownDesk } from './replies/markdown-desk.ts';
 import { noticesFor } from './replies/notices.ts';
 import { createTextShaper } from './replies/text-shaper.ts';
+import { openChannels, openHealth, openServer, wireGatewayRole } from './roles/gateway-role.ts';
+import { type Infrastructure, openInfrastructure } from './roles/infrastructure.ts';
+import type { GatewayOptions, StageDeps } from './roles/stage-deps.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
 import { createAgents } from './runs/agents.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
@@ -46,6 +46,7 @@ import { createMetrics } from './server/metrics/metrics.ts';
 import { noEffects } from './store/intake/proposal.ts';
 import { corePlugin } from './tools/core-tools.ts';
 
+/** One running process of Parley. */
 export interface Gateway {
   /** Of the page; absent in a process that only works. */
   readonly url?: string;
@@ -64,26 +65,26 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-/** Throws ParleyError: `data_folder_locked`, `config_invalid`, `redis_unavailable`, `store_unavailable`. */
+/** Starts every stage of this process's role. Throws ParleyError: `data_folder_locked`, `config_invalid`, `redis_unavailable`, `store_unavailable`. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, log, clock = systemClock } = options;
   const closers = createClosers(log);
   try {
-    const foundations = await openFoundations({ config, log, clock, closers });
+    const infrastructure = await openInfrastructure({ config, log, clock, closers });
     const loop = createLoopWatch({ log });
     closers.add('loop watch', async () => loop.stop());
     options.onSections?.(loop);
     const desk = createMarkdownDesk({ log });
     closers.add('markdown desk', desk.close);
-    const live = openLiveEvents(config, { ...foundations, log });
+    const live = openLiveEvents(config, { ...infrastructure, log });
     closers.add('live events', live.close);
     const model = options.model ?? configuredModel(config.model, clock);
-    const base: Base = {
+    const stage: StageDeps = {
       ...options,
       clock,
       probe: options.probe ?? noProbe,
       closers,
-      ...foundations,
+      ...infrastructure,
       live,
       loop,
       sections: loop,
@@ -92,18 +93,18 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       works: config.role !== 'gateway',
       notices: noticesFor(config.language, config.texts),
       motion: createMotion(),
-      timelines: createTimelines({ store: foundations.store, log, live }),
+      timelines: createTimelines({ store: infrastructure.store, log, live }),
       meters: createMetrics({
-        store: foundations.store,
+        store: infrastructure.store,
         clock,
         loop,
         desk,
-        isRedisReady: foundations.redis.connections.isReady,
+        isRedisReady: infrastructure.redis.connections.isReady,
         ...(model.waiting && { modelWaits: model.waiting }),
       }),
       model,
     };
-    const gateway = await joinStages(base);
+    const gateway = await wireStages(stage);
     // Printing the status table and keeping the compiled code still belong to the start.
     const watch = () => setImmediate(loop.start);
     void gateway.settled.then(watch, watch);
@@ -114,75 +115,75 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   }
 }
 
-/** A process that is alone on its database has nobody to tell. */
+/** A process with a database of its own has no other process to tell. */
 function openLiveEvents(
   { role, databaseUrl }: Config,
-  deps: Pick<Foundations, 'redis' | 'holder'> & { readonly log: Log },
+  deps: Pick<Infrastructure, 'redis' | 'holder'> & { readonly log: Log },
 ): LiveEvents {
   if (role === 'all' && databaseUrl === undefined) return noLiveEvents;
   const { connections, keys } = deps.redis;
   return createLiveEvents({ ...deps, redis: connections, keys });
 }
 
-/** Opened from the inside out, so that closing goes from the door inwards. */
-async function joinStages(base: Base): Promise<Gateway> {
-  const { config, log, closers, redis, store, motion, model } = base;
+/** Opens the stages from the inside out, so that closing begins at the intake. */
+async function wireStages(stage: StageDeps): Promise<Gateway> {
+  const { config, log, closers, redis, store, motion, model } = stage;
   const wakes = createWakes({ redis: redis.connections, keys: redis.keys, log });
   closers.add('wakes', wakes.close);
-  const active = createActiveRuns({ ...base, ...config.lanes });
+  const active = createActiveRuns({ ...stage, ...config.lanes });
   closers.add('leases', active.close);
 
-  const gate = createGate(config, base.notices);
-  const front = base.receives ? joinFront(base) : undefined;
-  const host = joinIntake(base, { gate, space: front?.space, owner: front?.owner });
+  const gate = createGate(config, stage.notices);
+  const front = stage.receives ? wireGatewayRole(stage) : undefined;
+  const host = wireIntake(stage, { gate, space: front?.space, owner: front?.owner });
   const fetcher = createFetcher({
-    ...base,
+    ...stage,
     mediaDir: join(config.dataDir, 'media'),
     maxBytes: config.media.maxMb * 1e6,
     channelFor: host.holding,
     start: motion.start,
   });
   closers.add('media', fetcher.stop);
-  const { deliverer, post } = joinOutbox(base, host);
-  const server = front && (await openServer(base, { host, ...front }));
-  const joined = base.works
-    ? await joinRuns(base, { host, post, active, wakes, outbox: deliverer })
+  const { deliverer, post } = wireOutbox(stage, host);
+  const server = front && (await openServer(stage, { host, ...front }));
+  const runs = stage.works
+    ? await wireRuns(stage, { host, post, active, wakes, outbox: deliverer })
     : undefined;
-  const workers = joined?.workers;
+  const workers = runs?.workers;
   const sweeper = startSweeper({
-    ...base,
+    ...stage,
     onAlarm: (laneKey, waitedMs) => front?.owner.onAlarm(laneKey, waitedMs),
     onAlarmOver: (laneKey) => front?.owner.onAlarmOver(laneKey),
     wakes,
     contextLimit: config.groups.contextLimit,
     bury: async () => {
-      if (await base.siblings.bury()) base.live.publish({ kind: 'freed' });
+      if (await stage.processes.reapDead()) stage.live.publish({ kind: 'freed' });
     },
     drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
     deliver: deliverer.deliver,
     fetch: fetcher.fetch,
-    ...(front && { tellWaiting: joinReceipts(base, host).look }),
+    ...(front && { tellWaiting: wireWaitingNotices(stage, host).look }),
   });
   closers.add('sweeper', sweeper.stop);
-  joinMotion(base, { active, wakes, deliverer, fetcher, host, workers, sweeper });
+  wireEffects(stage, { active, wakes, deliverer, fetcher, host, workers, sweeper });
   closers.add('intake', host.stopReceiving);
 
   const page = server && { url: (await server.listen()).url, signInLink: server.signInLink };
-  const { url: healthUrl } = page ?? (await openHealth(base, host));
-  const settled = openChannels(base, { host, gate, server });
+  const { url: healthUrl } = page ?? (await openHealth(stage, host));
+  const settled = openChannels(stage, { host, gate, server });
   return {
     ...page,
     healthUrl,
     channels: host.states,
     model,
-    plugins: joined?.plugins ?? [],
+    plugins: runs?.plugins ?? [],
     settled,
     broken: store.broken,
     stop: closers.close,
   };
 }
 
-type Moved = {
+type EffectTargets = {
   readonly active: ActiveRuns;
   readonly wakes: Wakes;
   readonly deliverer: Deliverer;
@@ -192,9 +193,9 @@ type Moved = {
   readonly sweeper: Sweeper;
 };
 
-/** What is due is set in motion here, or where it can be: the other processes are told. */
-function joinMotion({ motion, live, timelines, log, meters }: Base, moved: Moved): void {
-  const { active, wakes, deliverer, fetcher, host, workers, sweeper } = moved;
+/** Connects a commit's effects to the stages here, or tells the other processes about them. */
+function wireEffects({ motion, live, timelines, log, meters }: StageDeps, targets: EffectTargets): void {
+  const { active, wakes, deliverer, fetcher, host, workers, sweeper } = targets;
   motion.connect({
     cancel: (runId, reason) => {
       if (!active.cancel(runId, reason)) live.publish({ kind: 'cancel', runId });
@@ -235,23 +236,23 @@ type IntakeParts = {
   readonly owner: OwnerWatch | undefined;
 };
 
-/** Steps 1 to 4: what the channels hand over is stored. */
-function joinIntake(base: Base, { gate, space, owner }: IntakeParts): ChannelHost {
-  const { store, closers, motion, holder, model } = base;
-  const agentName = (id: string) => base.config.agents.find((agent) => agent.id === id)?.name ?? id;
+/** Steps 1 to 4: intake stores what the channels receive. */
+function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): ChannelHost {
+  const { store, closers, motion, holder, model } = stage;
+  const agentName = (id: string) => stage.config.agents.find((agent) => agent.id === id)?.name ?? id;
   const commands = createCommandDesk({ store, gate, modelName: model.name, agentName });
   const deps = {
-    ...base,
+    ...stage,
     gate,
     commands,
     start: motion.start,
     reserve: motion.reserve,
     hasSpace: () => space?.isEnough() ?? true,
   };
-  const registrar = createCommandRegistrar({ ...base, commands: nativeCommands });
+  const registrar = createCommandRegistrar({ ...stage, commands: nativeCommands });
   closers.add('command menus', registrar.stop);
   return createChannelHost({
-    ...base,
+    ...stage,
     intakeFor: ({ account, accountName }, { account: key, epoch }) =>
       createIntake(deps, { account: key, epoch, holder, botName: account.name, accountName }),
     onReceiving: registrar.register,
@@ -260,14 +261,17 @@ function joinIntake(base: Base, { gate, space, owner }: IntakeParts): ChannelHos
   });
 }
 
-/** Step 9: what was stored is delivered. */
-function joinOutbox(base: Base, host: ChannelHost): { readonly deliverer: Deliverer; readonly post: Post } {
-  const { config, closers, meters, timelines } = base;
+/** Step 9: the outbox delivers stored parts. */
+function wireOutbox(
+  stage: StageDeps,
+  host: ChannelHost,
+): { readonly deliverer: Deliverer; readonly post: Post } {
+  const { config, closers, meters, timelines } = stage;
   const deliver = (conversationKey: string) =>
-    base.motion.start({ ...noEffects(), deliveries: [conversationKey] });
-  const post = createPost({ ...base, deliver });
+    stage.motion.start({ ...noEffects(), deliveries: [conversationKey] });
+  const post = createPost({ ...stage, deliver });
   const deliverer = createDeliverer({
-    ...base,
+    ...stage,
     settings: config.outbox,
     adapterFor: host.serving,
     onSettled: ({ part, laneKey, result, ageMs }) => {
@@ -280,8 +284,8 @@ function joinOutbox(base: Base, host: ChannelHost): { readonly deliverer: Delive
   return { deliverer, post };
 }
 
-/** Who waits for longer than a moment is told. */
-function joinReceipts({ config, store, notices, motion }: Base, host: ChannelHost): Receipts {
+/** Tells senders whose message is queued for longer than a moment. */
+function wireWaitingNotices({ config, store, notices, motion }: StageDeps, host: ChannelHost): Receipts {
   return createReceipts({
     store,
     settings: config.queue.receipts,
@@ -299,23 +303,23 @@ type RunParts = {
   readonly wakes: Wakes;
 };
 
-/** Steps 5 to 8: lanes are worked, one run each. */
-async function joinRuns(
-  base: Base,
+/** Steps 5 to 8: workers claim lanes and execute their runs. */
+async function wireRuns(
+  stage: StageDeps,
   { host, post, active, wakes, outbox }: RunParts,
 ): Promise<{ readonly plugins: readonly PluginReport[]; readonly workers: LaneWorkers }> {
-  const { config, log, closers, redis, motion, timelines, clock } = base;
-  const plugins = createPluginHost({ log, settle: createSettleCall({ ...base, start: motion.start }) });
+  const { config, log, closers, redis, motion, timelines, clock } = stage;
+  const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.start }) });
   closers.add('plugins', plugins.close);
   const capabilitiesFor = (run: { readonly route: ReplyRoute }) =>
     host.find(run.route)?.definition.capabilities;
-  const core = { definition: corePlugin({ ...base, post, capabilitiesFor }), config: {} };
-  const reports = await plugins.load([core, ...base.plugins]);
+  const core = { definition: corePlugin({ ...stage, post, capabilitiesFor }), config: {} };
+  const reports = await plugins.load([core, ...stage.plugins]);
 
   const agents = createAgents(config);
   const runDeps: RunDeps = {
-    ...base,
-    model: base.model.provider,
+    ...stage,
+    model: stage.model.provider,
     active,
     outbox,
     settings: runSettingsFrom(config),
@@ -327,7 +331,7 @@ async function joinRuns(
     publish: timelines.publish,
   };
   const driver = createLaneDriver({
-    ...base,
+    ...stage,
     wakes,
     leaseMs: config.lanes.leaseMs,
     maxTries: config.run.maxTries,

@@ -45,9 +45,9 @@ process.exitCode = await runCommandLine(process.argv.slice(2), {
   chatSocket: 'channels/terminal/terminal.sock',
   parts: { channels, plugins },
   start: async (role) => {
-    const [{ runStart }, { startPatiently }] = await Promise.all([
+    const [{ runStart }, { startWithRetry: startPatiently }] = await Promise.all([
       import('./cli/start.ts'),
-      import('./start-patiently.ts'),
+      import('./startup/start-with-retry.ts'),
     ]);
     return runStart({ channels, plugins, startGateway: startPatiently, ...(role && { role }) });
   },

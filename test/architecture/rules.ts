@@ -13,17 +13,7 @@ const order = [
   ['sessions', 'agent', 'models', 'replies'],
   ['queue', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
   ['server', 'cli'],
-  [
-    'siblings.ts',
-    'foundations.ts',
-    'base.ts',
-    'obstacle.ts',
-    'front.ts',
-    'waiting-front.ts',
-    'gateway.ts',
-    'start-patiently.ts',
-    'main.ts',
-  ],
+  ['roles', 'gateway.ts', 'startup', 'main.ts'],
 ].flat();
 
 /** Folders that are imported by their alias of package.json, from wherever. */

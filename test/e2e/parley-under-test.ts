@@ -10,7 +10,7 @@ import { channelId } from '../../src/contracts/ids.ts';
 import type { PluginDefinition } from '../../src/contracts/plugin.ts';
 import type { Probe } from '../../src/contracts/probe.ts';
 import { createLogger } from '../../src/logging/logger.ts';
-import { startPatiently } from '../../src/start-patiently.ts';
+import { startWithRetry } from '../../src/startup/start-with-retry.ts';
 import { killTree } from './process-tree.ts';
 
 function at(order: string | undefined, act: () => void): Probe {
@@ -37,7 +37,7 @@ const extra =
   process.env.TEST_PLUGIN === undefined
     ? []
     : [((await import(process.env.TEST_PLUGIN)) as { plugin: PluginDefinition }).plugin];
-const gateway = await startPatiently({
+const gateway = await startWithRetry({
   config,
   log: logger.log,
   version: '0.0.0-test',

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-const siblings = 'test/processes/siblings.test.ts';
+const registry = 'test/roles/process-registry.test.ts';
 const roster = 'test/channel-host/roster.test.ts';
 
 /** Broken variants of several processes that share a folder or a database. */
@@ -10,12 +10,12 @@ export const roleMutants: readonly Mutant[] = [
     invariant: 'only the leases of a process that has ended are void before their time',
     edits: [
       {
-        file: 'src/siblings.ts',
+        file: 'src/roles/process-registry.ts',
         find: 'return boots.filter((id) => !files.isAlive(nameOf(id)));',
         replace: 'return boots.filter((id) => nameOf(id) !== files.name);',
       },
     ],
-    test: { file: siblings, name: 'are buried when they have died, and left alone while they live' },
+    test: { file: registry, name: 'are buried when they have died, and left alone while they live' },
     isSample: true,
   },
   {
@@ -23,12 +23,12 @@ export const roleMutants: readonly Mutant[] = [
     invariant: 'after a kill only what had begun is unknown',
     edits: [
       {
-        file: 'src/siblings.ts',
+        file: 'src/roles/process-registry.ts',
         find: 'await store.write(endBoots, { ids, sends: sendsOf(deps, names) });',
         replace: 'await store.write(endBoots, { ids, sends: [] });',
       },
     ],
-    test: { file: siblings, name: 'sends what had not begun' },
+    test: { file: registry, name: 'sends what had not begun' },
   },
   {
     name: 'the page delivered to by anybody',
@@ -47,7 +47,7 @@ export const roleMutants: readonly Mutant[] = [
     invariant: 'an `all` process has its folder alone',
     edits: [
       {
-        file: 'src/foundations.ts',
+        file: 'src/roles/infrastructure.ts',
         find: "config.role === 'all' ? 'alone' : 'beside'",
         replace: "config.role === 'all' ? 'beside' : 'beside'",
       },

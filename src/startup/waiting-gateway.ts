@@ -1,50 +1,52 @@
 /**
- * The door of a gateway that can't start yet: it says why, shows what can be read, and answers 503 to all
- * that would have to be written. No channel is connected, so no cursor moves and nothing is lost.
+ * Serves the page while the gateway can't start: it says why, shows what can be read, and answers 503 to
+ * every write. No channel is connected, so no cursor moves and nothing is lost.
  */
 import { randomBytes } from 'node:crypto';
 import type { Intake } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { GatewayOptions } from './base.ts';
-import { configuredAccounts } from './channel-host/configured-accounts.ts';
-import { createTimelines } from './channel-host/timeline.ts';
-import { revealSettings } from './config/secret.ts';
-import { laneKeyOf } from './front.ts';
-import { createGate } from './inbound/gate.ts';
-import { createLoopWatch } from './logging/loop-watch.ts';
-import { configuredModel } from './models/configured-model.ts';
-import type { Obstacle } from './obstacle.ts';
-import { createClosers } from './processes/closers.ts';
-import { noLiveEvents } from './queue/live-events.ts';
-import { noticesFor } from './replies/notices.ts';
-import { keptToken } from './server/access-token.ts';
-import { removeAddress, writeAddress } from './server/address-file.ts';
-import type { StatusProblem } from './server/gateway-status.ts';
-import { createHealthServer } from './server/health-server.ts';
-import { createHttpServer, type HttpServer } from './server/http-server.ts';
-import { createMetrics } from './server/metrics/metrics.ts';
-import { readinessOf } from './server/readiness.ts';
-import type { Store } from './store/command.ts';
-import { absentStore, readableStore, releasable } from './store/readable-store.ts';
+import { configuredAccounts } from '../channel-host/configured-accounts.ts';
+import { createTimelines } from '../channel-host/timeline.ts';
+import { revealSettings } from '../config/secret.ts';
+import { createGate } from '../inbound/gate.ts';
+import { createLoopWatch } from '../logging/loop-watch.ts';
+import { configuredModel } from '../models/configured-model.ts';
+import { createClosers } from '../processes/closers.ts';
+import { noLiveEvents } from '../queue/live-events.ts';
+import { noticesFor } from '../replies/notices.ts';
+import { laneKeyOf } from '../roles/gateway-role.ts';
+import type { GatewayOptions } from '../roles/stage-deps.ts';
+import { keptToken } from '../server/access-token.ts';
+import { removeAddress, writeAddress } from '../server/address-file.ts';
+import type { StatusProblem } from '../server/gateway-status.ts';
+import { createHealthServer } from '../server/health-server.ts';
+import { createHttpServer, type HttpServer } from '../server/http-server.ts';
+import { createMetrics } from '../server/metrics/metrics.ts';
+import { readinessOf } from '../server/readiness.ts';
+import type { Store } from '../store/command.ts';
+import { absentStore, readableStore, releasable } from '../store/readable-store.ts';
+import type { StartBlocker } from './start-blocker.ts';
 
-export type WaitingFront = {
+/** The page or health address of a gateway that waits to start. */
+export type WaitingGateway = {
   readonly url: string;
   /**
-   * Closes the database: SQLite shares among all connections of a process what it opened for reading
-   * alone, and a writer could then not write.
+   * Closes the database: all SQLite connections of a process share one read-only opening, which would
+   * keep a writer from writing.
    */
-  letGo(): Promise<void>;
+  releaseStore(): Promise<void>;
   /** Gives up the address. Safe to call twice. */
   close(): Promise<void>;
 };
 
-type Waiting = Required<Pick<GatewayOptions, 'clock'>> &
+type WaitingOptions = Required<Pick<GatewayOptions, 'clock'>> &
   GatewayOptions & {
-    /** What stands in the way now. */
-    readonly obstacle: () => Obstacle;
+    /** The current blocker. */
+    readonly blocker: () => StartBlocker;
   };
 
-export async function openWaitingFront(options: Waiting): Promise<WaitingFront> {
+/** Opens the page of a waiting gateway. Rejects when its port is taken. */
+export async function openWaitingGateway(options: WaitingOptions): Promise<WaitingGateway> {
   const { config, log, clock, version } = options;
   const closers = createClosers(log);
   const away = new ParleyError('store_unavailable', 'Parley has not started yet.', {
@@ -69,7 +71,7 @@ export async function openWaitingFront(options: Waiting): Promise<WaitingFront> 
         state: 'off' as const,
         detail: state.kind === 'off' ? state.reason : 'Parley is waiting to start',
       })),
-      problems: [problemOf(options.obstacle())],
+      problems: [problemOf(options.blocker())],
     }),
     metrics: createMetrics({ store, clock, loop, desk: idleDesk, isRedisReady: () => false }).metrics,
     notices: { shown: async () => [], dismiss: () => Promise.reject(away) },
@@ -81,14 +83,14 @@ export async function openWaitingFront(options: Waiting): Promise<WaitingFront> 
   // So that the command line finds it; on a full disk it finds the configured address.
   await writeAddress(config.dataDir, url).catch(() => undefined);
   closers.add('page address', () => removeAddress(config.dataDir));
-  return { url, letGo: store.release, close: closers.close };
+  return { url, releaseStore: store.release, close: closers.close };
 }
 
 /** Nothing is parsed before the start. */
 const idleDesk = { counts: () => ({ parsed: 0, givenUp: 0 }) };
 
-/** The door of a worker that waits: what it lacks, and nothing else. */
-export async function openWaitingHealth(options: Waiting): Promise<WaitingFront> {
+/** Opens the health address of a waiting worker; it reports the blocker. Rejects when its port is taken. */
+export async function openWaitingWorker(options: WaitingOptions): Promise<WaitingGateway> {
   const { config, log, clock } = options;
   const server = createHealthServer({
     ...{ port: config.health.port, log, clock, readiness: readinessFrom(options) },
@@ -96,19 +98,19 @@ export async function openWaitingHealth(options: Waiting): Promise<WaitingFront>
     token: () => tokenFor(options),
   });
   const { url } = await server.listen();
-  return { url, letGo: async () => undefined, close: server.close };
+  return { url, releaseStore: async () => undefined, close: server.close };
 }
 
-function readinessFrom({ obstacle }: Pick<Waiting, 'obstacle'>) {
-  return async () => readinessOf({ needed: [obstacle().id], problems: [problemOf(obstacle())] }, []);
+function readinessFrom({ blocker }: Pick<WaitingOptions, 'blocker'>) {
+  return async () => readinessOf({ needed: [blocker().id], problems: [problemOf(blocker())] }, []);
 }
 
-function problemOf(obstacle: Obstacle): StatusProblem {
-  return { id: obstacle.id, text: wordsFor(obstacle) };
+function problemOf(blocker: StartBlocker): StatusProblem {
+  return { id: blocker.id, text: waitingText(blocker) };
 }
 
-/** What its owner reads of a gateway that waits. */
-export function wordsFor({ reason }: Obstacle): string {
+/** The owner's text for a gateway that waits. */
+export function waitingText({ reason }: StartBlocker): string {
   return `Parley can't start yet: ${reason} It keeps trying, and messages wait at their networks.`;
 }
 
@@ -130,7 +132,10 @@ type PageParts = {
 };
 
 /** Shows the conversations of this machine's channels; whatever is written there is not taken. */
-async function openPages(options: Waiting, { server, store, away, addCloser }: PageParts): Promise<void> {
+async function openPages(
+  options: WaitingOptions,
+  { server, store, away, addCloser }: PageParts,
+): Promise<void> {
   const { config, log, clock } = options;
   const gate = createGate(config, noticesFor(config.language, config.texts));
   const timelines = createTimelines({ store, log, live: noLiveEvents });

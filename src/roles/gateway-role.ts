@@ -1,40 +1,41 @@
-/** What a process with a door has, and how one without is asked: the page, what the owner is told, and the channels' connections. */
+/** The parts that only a receiving process has (page, owner alerts, channel connections), and a worker's health address. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { peerId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Base } from './base.ts';
-import type { ChannelHost } from './channel-host/channel-host.ts';
-import { type ConfiguredAccount, configuredAccounts } from './channel-host/configured-accounts.ts';
-import { createOwnerWatch, type OwnerWatch } from './channel-host/owner-watch.ts';
-import { revealSettings } from './config/secret.ts';
-import { secretsOf } from './config/secrets-of.ts';
-import { type FreeSpace, watchFreeSpace } from './inbound/free-space.ts';
-import type { Gate } from './inbound/gate.ts';
-import { createRedactor } from './logging/redaction.ts';
-import { accessToken } from './server/access-token.ts';
-import { removeAddress, writeAddress } from './server/address-file.ts';
-import { gatewayHealth } from './server/gateway-health.ts';
-import { createHealthServer } from './server/health-server.ts';
-import { createHttpServer, type HttpServer } from './server/http-server.ts';
-import { sessionKeyOf } from './sessions/session-key-of.ts';
-import { noEffects } from './store/intake/proposal.ts';
+import type { ChannelHost } from '../channel-host/channel-host.ts';
+import { type ConfiguredAccount, configuredAccounts } from '../channel-host/configured-accounts.ts';
+import { createOwnerWatch, type OwnerWatch } from '../channel-host/owner-watch.ts';
+import { revealSettings } from '../config/secret.ts';
+import { secretsOf } from '../config/secrets-of.ts';
+import { type FreeSpace, watchFreeSpace } from '../inbound/free-space.ts';
+import type { Gate } from '../inbound/gate.ts';
+import { createRedactor } from '../logging/redaction.ts';
+import { accessToken } from '../server/access-token.ts';
+import { removeAddress, writeAddress } from '../server/address-file.ts';
+import { gatewayHealth } from '../server/gateway-health.ts';
+import { createHealthServer } from '../server/health-server.ts';
+import { createHttpServer, type HttpServer } from '../server/http-server.ts';
+import { sessionKeyOf } from '../sessions/session-key-of.ts';
+import { noEffects } from '../store/intake/proposal.ts';
+import type { StageDeps } from './stage-deps.ts';
 
-export type Front = { readonly space: FreeSpace; readonly owner: OwnerWatch };
+/** The disk watch and the owner's alerts. */
+export type GatewayRoleParts = { readonly space: FreeSpace; readonly owner: OwnerWatch };
 
-/** What only a process with a door needs. */
-export function joinFront(base: Base): Front {
-  const { config, clock, log, closers } = base;
+/** Starts the parts that only a receiving process has. */
+export function wireGatewayRole(stage: StageDeps): GatewayRoleParts {
+  const { config, clock, log, closers } = stage;
   const space = watchFreeSpace({ folder: config.dataDir, clock, log });
   closers.add('disk watch', space.stop);
-  return { space, owner: joinOwner(base) };
+  return { space, owner: wireOwner(stage) };
 }
 
-/** What goes wrong is told to the owner: by a message that goes the way of all messages, and on the page. */
-function joinOwner(base: Base): OwnerWatch {
-  const { config, channels, closers, motion } = base;
+/** Alerts reach the owner as an ordinary message and on the page. */
+function wireOwner(stage: StageDeps): OwnerWatch {
+  const { config, channels, closers, motion } = stage;
   const owner = createOwnerWatch({
-    ...base,
+    ...stage,
     owners: config.owners,
     localChannels: channels.flatMap(({ id, localPeer }) => (localPeer === undefined ? [] : [id])),
     deliver: (conversationKey) => motion.start({ ...noEffects(), deliveries: [conversationKey] }),
@@ -43,20 +44,21 @@ function joinOwner(base: Base): OwnerWatch {
   return owner;
 }
 
+/** Creates the page's server; it listens once `listen` is called, which also publishes the address. */
 export async function openServer(
-  base: Base,
+  stage: StageDeps,
   { host, space, owner }: { host: ChannelHost; space: FreeSpace; owner: OwnerWatch },
 ): Promise<HttpServer> {
-  const { config, redis, closers } = base;
-  const token = await tokenOf(base);
+  const { config, redis, closers } = stage;
+  const token = await tokenOf(stage);
   const server = createHttpServer({
-    ...base,
+    ...stage,
     ...gatewayHealth({
-      ...base,
+      ...stage,
       channels: host.states,
       isRedisReady: redis.connections.isReady,
       hasSpace: space.isEnough,
-      redact: redactorOf(base),
+      redact: redactorOf(stage),
     }),
     host: config.host,
     port: config.port,
@@ -67,44 +69,44 @@ export async function openServer(
   });
   closers.add('http server', server.close);
   const listen = async () => {
-    await base.beforeListen?.();
+    await stage.beforeListen?.();
     const { url } = await server.listen();
     await writeAddress(config.dataDir, url);
-    await base.publishAddress(url);
+    await stage.publishAddress(url);
     closers.add('page address', () => removeAddress(config.dataDir));
     return { url };
   };
   return { ...server, listen };
 }
 
-/** How a process without a page is, on a loopback port of its own. */
-export async function openHealth(base: Base, host: ChannelHost): Promise<{ readonly url: string }> {
-  const { config, redis, closers } = base;
+/** Serves a worker's health and metrics on its own loopback port. Rejects when the port is taken. */
+export async function openHealth(stage: StageDeps, host: ChannelHost): Promise<{ readonly url: string }> {
+  const { config, redis, closers } = stage;
   const server = createHealthServer({
-    ...base,
+    ...stage,
     ...gatewayHealth({
-      ...base,
+      ...stage,
       channels: host.states,
       isRedisReady: redis.connections.isReady,
-      redact: redactorOf(base),
+      redact: redactorOf(stage),
     }),
     port: config.health.port,
-    token: () => tokenOf(base),
+    token: () => tokenOf(stage),
   });
   closers.add('health server', server.close);
-  await base.beforeListen?.();
+  await stage.beforeListen?.();
   const { url } = await server.listen();
-  await base.publishAddress(url);
+  await stage.publishAddress(url);
   return { url };
 }
 
-async function tokenOf({ config, onSecret }: Base): Promise<string> {
+async function tokenOf({ config, onSecret }: StageDeps): Promise<string> {
   const token = config.token?.reveal() ?? (await accessToken(config.dataDir));
   onSecret?.(token);
   return token;
 }
 
-function redactorOf({ config }: Base): (text: string) => string {
+function redactorOf({ config }: StageDeps): (text: string) => string {
   return createRedactor(secretsOf(config)).redact;
 }
 
@@ -114,8 +116,9 @@ type ChannelParts = {
   readonly server: HttpServer | undefined;
 };
 
-export async function openChannels(base: Base, { host, gate, server }: ChannelParts): Promise<void> {
-  const { config, timelines } = base;
+/** Connects every configured account. Resolves when each one's first attempt has ended. */
+export async function openChannels(stage: StageDeps, { host, gate, server }: ChannelParts): Promise<void> {
+  const { config, timelines } = stage;
   const open = async ({ entry, line, accountName, state }: ConfiguredAccount): Promise<void> => {
     const { id, load, localPeer } = entry;
     if (state.kind === 'off') return host.setOff(line, state.reason);
@@ -129,10 +132,10 @@ export async function openChannels(base: Base, { host, gate, server }: ChannelPa
     const named = accountName === undefined ? {} : { accountName };
     await host.run({ id, ...named, load, settings: revealSettings(state.settings), deps });
   };
-  await Promise.all(configuredAccounts(base.channels, config).map(open));
+  await Promise.all(configuredAccounts(stage.channels, config).map(open));
 }
 
-/** The session of the person who sits at a channel of this machine. */
+/** The lane of this machine's user on a local channel (web, terminal). */
 export function laneKeyOf(gate: Gate, route: ReplyRoute, peer: string): string {
   const event = { route, chat: { kind: 'dm' }, sender: { id: peerId(peer) } } as const;
   const { defaultAgent: agent, dmScope, identityLinks } = gate;

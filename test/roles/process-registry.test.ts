@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openSendJournal } from '../../src/outbox/send-journal.ts';
 import type { ProcessFiles } from '../../src/processes/process-files.ts';
-import { beginAmongSiblings, bootIdOf } from '../../src/siblings.ts';
+import { bootIdOf, registerProcess } from '../../src/roles/process-registry.ts';
 import { claimAccount } from '../../src/store/accounts.ts';
 import { readBoots } from '../../src/store/boots.ts';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
@@ -16,7 +16,7 @@ const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
 
 /** A folder whose processes live and die as the test says. */
 async function aFolder() {
-  const dataDir = await mkdtemp(join(tmpdir(), 'parley-siblings-'));
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-processes-'));
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
     await store.close();
@@ -44,8 +44,8 @@ async function aFolder() {
       remove: (names) => void removed.push(...names),
       release: () => undefined,
     };
-    const siblings = await beginAmongSiblings({ store, files, folderId: 'folder', log: silentLog }, role);
-    return { name, holder, journal, siblings, dies: () => living.delete(name) };
+    const processes = await registerProcess({ store, files, folderId: 'folder', log: silentLog }, role);
+    return { name, holder, journal, processes, dies: () => living.delete(name) };
   };
   const everybody = new Set<string>();
   const boots = () => store.read(readBoots, { folder: 'folder' });
@@ -59,23 +59,23 @@ it('are buried when they have died, and left alone while they live', async () =>
     store.write(claimAccount, { account, holder, leaseMs: 60_000 });
   await claim('net/living', one);
   await claim('net/dying', doomed);
-  expect(await other.siblings.bury()).toBe(false);
+  expect(await other.processes.reapDead()).toBe(false);
   doomed.dies();
-  expect(await other.siblings.bury()).toBe(true);
+  expect(await other.processes.reapDead()).toBe(true);
   expect((await claim('net/dying', other)).kind).toBe('held');
   expect((await claim('net/living', other)).kind).toBe('busy');
   expect([...(await boots())].sort()).toEqual([one.holder, other.holder].sort());
   expect(removed).toEqual([doomed.name]);
-  expect(await one.siblings.bury()).toBe(false);
+  expect(await one.processes.reapDead()).toBe(false);
 });
 
 it('need not be buried when they leave', async () => {
   const { enter, boots, removed } = await aFolder();
   const [one, other] = [await enter('worker'), await enter('worker')];
-  await one.siblings.leave();
+  await one.processes.unregister();
   expect(await boots()).toEqual([other.holder]);
   expect(removed).toEqual([one.name]);
-  expect(await other.siblings.bury()).toBe(false);
+  expect(await other.processes.reapDead()).toBe(false);
 });
 
 it.each([
@@ -91,7 +91,7 @@ it.each([
   await worker.answer(run, 'hello', { sender: { ...policy, holder: doomed.holder } });
   if (begun) doomed.journal.begin(`${run.runId}:1`);
   doomed.dies();
-  await next.siblings.bury();
+  await next.processes.reapDead();
   const claim = { ...policy, holder: next.holder, conversationKey: `test/bot/${conversation}` };
   expect((await store.write(claimDelivery, claim)).kind).toBe(becomes);
 });

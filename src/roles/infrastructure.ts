@@ -1,29 +1,30 @@
-/** What stands before any stage: the data folder is ours, Redis runs, the store is open, and who we are is known. */
+/** Opens what every stage needs first: the data folder's lock, the send journal, Redis, the store and this process's record. */
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import type { Config } from './config/config.ts';
-import { openSendJournal, type SendJournal } from './outbox/send-journal.ts';
-import type { Closers } from './processes/closers.ts';
-import { type FolderLock, lockDataFolder } from './processes/folder-lock.ts';
-import { writeProcessAddress } from './processes/process-address.ts';
-import { enterProcesses, type ProcessFiles } from './processes/process-files.ts';
-import { type RunningRedis, startRedis } from './redis/start-redis.ts';
-import { beginAmongSiblings, bootIdOf, type Siblings } from './siblings.ts';
-import { openStore } from './store/open-store.ts';
-import { type WatchedStore, watchStore } from './store/watch-store.ts';
+import type { Config } from '../config/config.ts';
+import { openSendJournal, type SendJournal } from '../outbox/send-journal.ts';
+import type { Closers } from '../processes/closers.ts';
+import { type FolderLock, lockDataFolder } from '../processes/folder-lock.ts';
+import { writeProcessAddress } from '../processes/process-address.ts';
+import { enterProcesses, type ProcessFiles } from '../processes/process-files.ts';
+import { type RunningRedis, startRedis } from '../redis/start-redis.ts';
+import { openStore } from '../store/open-store.ts';
+import { type WatchedStore, watchStore } from '../store/watch-store.ts';
+import { bootIdOf, type ProcessRegistry, registerProcess } from './process-registry.ts';
 
-export type Foundations = {
+/** What is open before any stage starts. */
+export type Infrastructure = {
   readonly redis: RunningRedis;
   readonly store: WatchedStore;
   /** Names this process as the holder of leases. */
   readonly holder: string;
   readonly journal: SendJournal;
-  readonly siblings: Siblings;
+  readonly processes: ProcessRegistry;
   /** Tells the command line at which address this process answers. Never throws: it is told nothing then. */
   publishAddress(url: string): Promise<void>;
 };
 
-type Ground = {
+type InfrastructureDeps = {
   readonly config: Config;
   readonly log: Log;
   readonly clock: Clock;
@@ -31,8 +32,8 @@ type Ground = {
   readonly closers: Closers;
 };
 
-/** Throws ParleyError: `data_folder_locked`, `config_invalid`, `redis_unavailable`, `store_unavailable`. */
-export async function openFoundations(ground: Ground): Promise<Foundations> {
+/** Opens the data folder, Redis and the store. Throws ParleyError: `data_folder_locked`, `config_invalid`, `redis_unavailable`, `store_unavailable`. */
+export async function openInfrastructure(ground: InfrastructureDeps): Promise<Infrastructure> {
   const { config, log, closers } = ground;
   if (config.role !== 'all' && config.databaseUrl && !config.redisUrl)
     log.warn({}, 'redis.of-this-folder-only');
@@ -43,7 +44,7 @@ export async function openFoundations(ground: Ground): Promise<Foundations> {
   const holder = bootIdOf(lock.folderId, files.name);
   const journal = openSendJournal({ path: files.journalOf(files.name), holder, log });
   closers.add('send journal', async () => journal.close());
-  const [redis, { store, siblings }] = await openBoth(
+  const [redis, { store, processes }] = await openBoth(
     openRedisFor(ground, lock.folderId),
     openStoreFor(ground, lock, files),
   );
@@ -51,7 +52,7 @@ export async function openFoundations(ground: Ground): Promise<Foundations> {
     writeProcessAddress(files.addressPath, { url, role: config.role }).catch((error: unknown) =>
       log.warn({ error }, 'process.address-not-written'),
     );
-  return { redis, store, holder, journal, siblings, publishAddress };
+  return { redis, store, holder, journal, processes, publishAddress };
 }
 
 /**
@@ -64,24 +65,27 @@ async function openBoth<One, Other>(one: Promise<One>, other: Promise<Other>): P
   return [await one, opened];
 }
 
-async function openRedisFor({ closers, ...ground }: Ground, folderId: string): Promise<RunningRedis> {
+async function openRedisFor(
+  { closers, ...ground }: InfrastructureDeps,
+  folderId: string,
+): Promise<RunningRedis> {
   const redis = await startRedis({ ...ground, folderId });
   closers.add('redis', redis.stop);
   return redis;
 }
 
 async function openStoreFor(
-  { config, log, clock, closers }: Ground,
+  { config, log, clock, closers }: InfrastructureDeps,
   { folderId }: FolderLock,
   files: ProcessFiles,
-): Promise<{ store: WatchedStore; siblings: Siblings }> {
+): Promise<{ store: WatchedStore; processes: ProcessRegistry }> {
   const { databaseUrl, dataDir, role } = config;
   const opened = await openStore(
     databaseUrl ? { kind: 'postgres', url: databaseUrl.reveal() } : { kind: 'sqlite', dataDir },
   );
   const store = watchStore(opened, clock.now);
   closers.add('store', store.close);
-  const siblings = await beginAmongSiblings({ store, files, folderId, log }, role);
-  closers.add('process', siblings.leave);
-  return { store, siblings };
+  const processes = await registerProcess({ store, files, folderId, log }, role);
+  closers.add('process', processes.unregister);
+  return { store, processes };
 }

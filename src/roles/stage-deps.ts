@@ -3,19 +3,20 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { Sections } from '#contracts/section.ts';
-import type { Timelines } from './channel-host/timeline.ts';
-import type { Config } from './config/config.ts';
-import type { Foundations } from './foundations.ts';
-import type { LoopWatch } from './logging/loop-watch.ts';
-import type { ConfiguredModel } from './models/configured-model.ts';
-import type { PluginEntry } from './plugin-host/plugin-host.ts';
-import type { Closers } from './processes/closers.ts';
-import type { LiveEvents } from './queue/live-events.ts';
-import type { Motion } from './queue/motion.ts';
-import type { Notices } from './replies/notices.ts';
-import type { TextShaper } from './replies/text-shaper.ts';
-import type { Metrics } from './server/metrics/metrics.ts';
+import type { Timelines } from '../channel-host/timeline.ts';
+import type { Config } from '../config/config.ts';
+import type { LoopWatch } from '../logging/loop-watch.ts';
+import type { ConfiguredModel } from '../models/configured-model.ts';
+import type { PluginEntry } from '../plugin-host/plugin-host.ts';
+import type { Closers } from '../processes/closers.ts';
+import type { LiveEvents } from '../queue/live-events.ts';
+import type { Motion } from '../queue/motion.ts';
+import type { Notices } from '../replies/notices.ts';
+import type { TextShaper } from '../replies/text-shaper.ts';
+import type { Metrics } from '../server/metrics/metrics.ts';
+import type { Infrastructure } from './infrastructure.ts';
 
+/** One process's settings and parts, as the command line starts it. */
 export type GatewayOptions = {
   readonly config: Config;
   readonly log: Log;
@@ -34,9 +35,9 @@ export type GatewayOptions = {
   onSections?(sections: Sections): void;
 };
 
-/** What every stage may use. */
-export type Base = GatewayOptions &
-  Foundations & {
+/** The shared parts that every stage gets: configuration, store, Redis, clock, texts and meters. */
+export type StageDeps = GatewayOptions &
+  Infrastructure & {
     readonly clock: Clock;
     readonly probe: Probe;
     readonly closers: Closers;

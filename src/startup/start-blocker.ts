@@ -1,15 +1,16 @@
 /**
- * What a start can wait out: the disk is full or read-only, a file can't be opened, the database or Redis
- * is away. All of it may be over without anybody touching Parley. A wrong setting, a damaged file or a
- * second process is none of it, and ends the start at once.
+ * Faults that a start waits out: a full or read-only disk, a file that can't be opened, an unreachable
+ * database or Redis. Each may end without anyone touching Parley. A wrong setting, a damaged file or a
+ * second process ends the start at once instead.
  */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
-import type { Config } from './config/config.ts';
-import { inspectStore } from './store/inspect-store.ts';
+import type { Config } from '../config/config.ts';
+import { inspectStore } from '../store/inspect-store.ts';
 
-export type Obstacle = {
+/** The reason why the gateway can't start yet. */
+export type StartBlocker = {
   /** As `/readyz` names it. */
   readonly id: 'store' | 'redis' | 'data folder';
   /** What is wrong, one sentence. */
@@ -31,8 +32,8 @@ const waits: ReadonlyMap<string, string> = new Map([
   ['ENFILE', 'cannot be used: too many files are open'],
 ]);
 
-/** Undefined when waiting would not help. */
-export function obstacleIn(error: unknown, dataDir: string): Obstacle | undefined {
+/** Recognizes a failed start that may succeed later; undefined when waiting wouldn't help. */
+export function blockerFrom(error: unknown, dataDir: string): StartBlocker | undefined {
   if (error instanceof ParleyError && error.retry.kind === 'later') {
     const { code, message } = error;
     if (code === 'store_unavailable' || code === 'store_full') return { id: 'store', reason: message };
@@ -47,19 +48,19 @@ export function obstacleIn(error: unknown, dataDir: string): Obstacle | undefine
   return undefined;
 }
 
-/** What is written to see whether there is room again, bytes. */
+/** Size of the trial file that shows whether there is room again, bytes. */
 const probeBytes = 256 * 1024;
 
-/** A cheap look whether a new start has a chance; undefined when nothing stands in its way. */
-export async function findObstacle(
+/** Checks cheaply whether another start could succeed; undefined when nothing blocks it. Never throws. */
+export async function findBlocker(
   config: Pick<Config, 'dataDir' | 'databaseUrl'>,
-): Promise<Obstacle | undefined> {
+): Promise<StartBlocker | undefined> {
   const { dataDir, databaseUrl } = config;
   const probe = join(dataDir, `.room-${process.pid}`);
   try {
     await writeFile(probe, Buffer.alloc(probeBytes), { mode: 0o600 });
   } catch (error) {
-    return obstacleIn(error, dataDir);
+    return blockerFrom(error, dataDir);
   } finally {
     await rm(probe, { force: true }).catch(() => undefined);
   }

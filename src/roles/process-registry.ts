@@ -1,21 +1,23 @@
-/** The other processes on this data folder: those that have died are found by their free lock. */
+/** Registers this process in the store and finds the folder's dead ones by their free locks. */
 import type { Log } from '#contracts/log.ts';
-import { readSendJournal } from './outbox/send-journal.ts';
-import type { ProcessFiles } from './processes/process-files.ts';
-import { beginBoot, endBoots, type Role, readBoots } from './store/boots.ts';
-import type { Store } from './store/command.ts';
+import { readSendJournal } from '../outbox/send-journal.ts';
+import type { ProcessFiles } from '../processes/process-files.ts';
+import { beginBoot, endBoots, type Role, readBoots } from '../store/boots.ts';
+import type { Store } from '../store/command.ts';
 
-export interface Siblings {
+/** This process's entry among the processes of one data folder. */
+export interface ProcessRegistry {
   /**
-   * Voids what dead processes of the folder held, so that it goes on here without waiting for leases to
-   * end. True when there were any. Throws what the store throws.
+   * Voids the leases of the folder's dead processes, so that other processes can claim their lanes without
+   * waiting for expiry. True when there were any. Throws what the store throws.
    */
-  bury(): Promise<boolean>;
-  /** Takes this process out of the folder, the last thing before its store closes: nobody has to bury it. */
-  leave(): Promise<void>;
+  reapDead(): Promise<boolean>;
+  /** Unregisters this process. Call last, before closing the store. */
+  unregister(): Promise<void>;
 }
 
-export type SiblingsDeps = {
+/** What registering a process needs. */
+export type ProcessRegistryDeps = {
   readonly store: Store;
   readonly files: ProcessFiles;
   readonly folderId: string;
@@ -27,8 +29,8 @@ export function bootIdOf(folderId: string, processName: string): string {
   return `${folderId}/${processName}`;
 }
 
-/** Enters this process in the store, behind the burial of those that ended before it. */
-export async function beginAmongSiblings(deps: SiblingsDeps, role: Role): Promise<Siblings> {
+/** Registers this process in the store, after the leases of dead ones are voided. Throws what the store throws. */
+export async function registerProcess(deps: ProcessRegistryDeps, role: Role): Promise<ProcessRegistry> {
   const { store, files, folderId, log } = deps;
   const id = bootIdOf(folderId, files.name);
   const end = async (ids: readonly string[]) => {
@@ -38,11 +40,11 @@ export async function beginAmongSiblings(deps: SiblingsDeps, role: Role): Promis
   };
   const leave = () => end([id]);
   if (role === 'all') {
-    // It has the folder alone: whoever was here before it is dead.
+    // It holds the folder exclusively: every earlier process is dead.
     const left = files.others();
     await store.write(beginBoot, { id, folder: folderId, role, sends: sendsOf(deps, left) });
     files.remove(left);
-    return { bury: async () => false, leave };
+    return { reapDead: async () => false, unregister: leave };
   }
   const left = files.ended();
   const ended = await deadBoots(deps);
@@ -55,8 +57,8 @@ export async function beginAmongSiblings(deps: SiblingsDeps, role: Role): Promis
   });
   files.remove([...left, ...ended.map(nameOf)]);
   return {
-    leave,
-    bury: async () => {
+    unregister: leave,
+    reapDead: async () => {
       const ids = await deadBoots(deps);
       if (ids.length === 0) return false;
       await end(ids);
@@ -66,12 +68,12 @@ export async function beginAmongSiblings(deps: SiblingsDeps, role: Role): Promis
   };
 }
 
-async function deadBoots({ store, files, folderId }: SiblingsDeps): Promise<readonly string[]> {
+async function deadBoots({ store, files, folderId }: ProcessRegistryDeps): Promise<readonly string[]> {
   const boots = await store.read(readBoots, { folder: folderId });
   return boots.filter((id) => !files.isAlive(nameOf(id)));
 }
 
-function sendsOf({ files }: SiblingsDeps, names: readonly string[]) {
+function sendsOf({ files }: ProcessRegistryDeps, names: readonly string[]) {
   return names.flatMap((name) => readSendJournal(files.journalOf(name)) ?? []);
 }
 
