@@ -10,7 +10,7 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'a pairing code lets one person in, once',
     edits: [
       {
-        file: 'src/store/access/approve-pairing.ts',
+        in: 'approvePairing',
         find: `const own = tx.db.deleteFrom('pairings')`,
         replace: `const own = tx.db.updateTable('pairings').set({ createdAt: tx.now })`,
       },
@@ -22,8 +22,8 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'a pairing code holds for an hour',
     edits: [
       {
-        file: 'src/store/access/approve-pairing.ts',
-        find: `    .where('expiresAt', '>', tx.now)\n`,
+        in: 'findRequest',
+        find: `.where('expiresAt', '>', tx.now)`,
         replace: '',
       },
     ],
@@ -34,7 +34,7 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'a flood of strangers takes nobody’s place',
     edits: [
       {
-        file: 'src/store/access/request-pairing.ts',
+        in: 'requestPairing',
         find: `return { kind: 'full' };`,
         replace: `await tx.db.deleteFrom('pairings').where('peerId', '=', requests[0]?.peerId ?? '').execute();`,
       },
@@ -46,7 +46,7 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'ten codes a minute are looked at, whoever tries',
     edits: [
       {
-        file: 'src/store/access/limit-tries.ts',
+        in: 'takeTry',
         find: `if (recent.length >= triesPerMinute) return 'limited';`,
         replace: '',
       },
@@ -58,8 +58,8 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'what is committed after a revocation was decided after it',
     edits: [
       {
-        file: 'src/store/intake/accept-batch.ts',
-        find: '    await proveStandings(tx, input);\n',
+        in: 'acceptBatch',
+        find: 'await proveStandings(tx, input);',
         replace: '',
       },
     ],
@@ -70,8 +70,8 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'a revocation holds for what was taken in before it',
     edits: [
       {
-        file: 'src/store/access/revoke-access.ts',
-        find: '    await endWaiting(tx, person);\n',
+        in: 'revokeAccess',
+        find: 'await endWaiting(tx, person);',
         replace: '',
       },
     ],
@@ -82,7 +82,7 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'an approval for direct messages counts in no group',
     edits: [
       {
-        file: 'src/inbound/authorise.ts',
+        in: 'isOwnerBy',
         find: `(standing === 'owner' && sender.id !== '')`,
         replace: `(standing !== 'none' && sender.id !== '')`,
       },
@@ -94,14 +94,14 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'one gate decides about every kind of event',
     edits: [
       {
-        file: 'src/inbound/propose.ts',
-        find: `  if (access.kind === 'refused') return`,
-        replace: `  if (access.kind === 'refused' && envelope.event.kind === 'message') return`,
+        in: 'propose',
+        find: `if (access.kind === 'refused') return`,
+        replace: `if (access.kind === 'refused' && envelope.event.kind === 'message') return`,
       },
       {
-        file: 'src/inbound/propose.ts',
-        find: '  const { authority } = access;',
-        replace: `  const authority = access.kind === 'allowed' ? access.authority : 'guest';`,
+        in: 'propose',
+        find: 'const { authority } = access;',
+        replace: `const authority = access.kind === 'allowed' ? access.authority : 'guest';`,
       },
     ],
     test: { file: 'test/threats/access.test.ts', name: 'keeps nothing of anybody else' },
@@ -111,7 +111,7 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'only what its sender typed can be a command',
     edits: [
       {
-        file: 'src/inbound/own-words.ts',
+        in: 'readOrder',
         find: "event.kind === 'message' && isTyped(event)",
         replace: "event.kind === 'message'",
       },
@@ -123,7 +123,7 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'in chat nobody is let in who was not named to the owner first',
     edits: [
       {
-        file: 'src/store/access/approve-pairing.ts',
+        in: 'approvePairing',
         find: 'offeredIn === undefined',
         replace: "offeredIn !== ''",
       },
@@ -138,8 +138,8 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'only an owner, and only in a direct conversation, approves',
     edits: [
       {
-        file: 'src/inbound/command-table.ts',
-        find: `    inDms: 'owner',\n`,
+        in: 'commandTable',
+        find: `inDms: 'owner',`,
         replace: '',
       },
     ],
@@ -150,13 +150,13 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'who has signed out stays so over a restart',
     edits: [
       {
-        file: 'src/server/sign-ins.ts',
+        in: 'createSignIns',
         find: 'const ended = await store.write(endSignIns, { issuer, ...which });',
         replace: `const ended = 'id' in which ? [which.id] : await store.write(endSignIns, { issuer, ...which });`,
       },
       {
-        file: 'src/server/sign-ins.ts',
-        find: `      if ('id' in which) ending.delete(which.id);\n`,
+        in: 'createSignIns',
+        find: `if ('id' in which) ending.delete(which.id);`,
         replace: '',
       },
     ],
@@ -167,14 +167,14 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'wrong tokens never lock out the right one',
     edits: [
       {
-        file: 'src/server/attempt-limiter.ts',
-        find: `      if (isRight()) return { kind: 'right' };\n`,
+        in: 'createAttemptLimiter',
+        find: `if (isRight()) return { kind: 'right' };`,
         replace: '',
       },
       {
-        file: 'src/server/attempt-limiter.ts',
-        find: '      if (now - tries.since >= limits.windowMs)',
-        replace: `      if (isRight()) return { kind: 'right' };\n      if (now - tries.since >= limits.windowMs)`,
+        in: 'createAttemptLimiter',
+        find: 'if (now - tries.since >= limits.windowMs)',
+        replace: `if (isRight()) return { kind: 'right' }; if (now - tries.since >= limits.windowMs)`,
       },
     ],
     test: {
@@ -187,8 +187,8 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'a file with a second name is read no more than it is written',
     edits: [
       {
-        file: 'plugins/files/descriptor.ts',
-        find: '  checkOneLink(entry.stats, entry.path);\n',
+        in: 'openForReading',
+        find: 'checkOneLink(entry.stats, entry.path);',
         replace: '',
       },
     ],

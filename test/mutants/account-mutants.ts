@@ -9,7 +9,7 @@ export const accountMutants: readonly Mutant[] = [
     invariant: 'what nothing will ever move is lost, and says so',
     edits: [
       {
-        file: 'src/store/counts/tally-rows.ts',
+        in: 'place',
         find: `when "inbox"."id" is null then 'lost'`,
         replace: `when "inbox"."id" is null then 'waiting'`,
       },
@@ -22,7 +22,7 @@ export const accountMutants: readonly Mutant[] = [
     invariant: 'what nothing will ever move is lost, and says so',
     edits: [
       {
-        file: 'src/store/counts/tally-rows.ts',
+        in: 'place',
         find: `when "inbox"."state" = 'taken' and "runs"."state" = 'active' then 'taken'`,
         replace: `when "inbox"."state" = 'taken' then 'taken'`,
       },
@@ -34,7 +34,7 @@ export const accountMutants: readonly Mutant[] = [
     invariant: 'every accepted message is counted in one place',
     edits: [
       {
-        file: 'src/server/metrics/tally.ts',
+        in: 'isSettled',
         find: 'if (next === undefined || newestAt > now - settledAfterMs) return false;',
         replace: '',
       },
@@ -46,7 +46,7 @@ export const accountMutants: readonly Mutant[] = [
     invariant: 'without a database there are no counts',
     edits: [
       {
-        file: 'src/server/metrics/registry.ts',
+        in: 'showMessages',
         find: 'accepted.remove();',
         replace: '',
       },
@@ -58,7 +58,7 @@ export const accountMutants: readonly Mutant[] = [
     invariant: 'a message that was sent leads back to what it answers',
     edits: [
       {
-        file: 'src/store/why/read-why.ts',
+        in: 'readAccount',
         find: '...seedParts.map((part) => part.runId)',
         replace: '',
       },
@@ -70,7 +70,7 @@ export const accountMutants: readonly Mutant[] = [
     invariant: 'a database that takes no writes is shown',
     edits: [
       {
-        file: 'src/store/watch-store.ts',
+        in: 'watchStore',
         find: 'if (isAway(error)) trouble =',
         replace: 'if (isAway(error) && now() < 0) trouble =',
       },
@@ -82,7 +82,7 @@ export const accountMutants: readonly Mutant[] = [
     invariant: 'wakes are there again within two seconds, also after the folder of Redis was deleted',
     edits: [
       {
-        file: 'src/redis/private-server.ts',
+        in: 'isWhole',
         find: 'return existsSync(place) && existsSync(socketPath);',
         replace: 'return place !== socketPath;',
       },

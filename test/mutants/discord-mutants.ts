@@ -13,8 +13,8 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'after a lost session everything said before the new one is read',
     edits: [
       {
-        file: 'channels/discord/receiver.ts',
-        find: '    // What was read since the last session ended may have been read too early.\n    this.#sessionChanged();\n',
+        in: 'Receiver',
+        find: 'this.#sessionChanged();',
         replace: '',
       },
     ],
@@ -25,7 +25,7 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'a session that is never answered is dropped, and a new one is asked for',
     edits: [
       {
-        file: 'channels/discord/socket.ts',
+        in: 'GatewaySocket',
         find: 'await waitUntil(clock, clock.now() + standingPatienceMs, this.#over.signal);',
         replace: 'await waitUntil(clock, Number.POSITIVE_INFINITY, this.#over.signal);',
       },
@@ -37,10 +37,10 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'no frame of the gateway ends the process or moves the bot',
     edits: [
       {
-        file: 'channels/discord/socket.ts',
-        find: '    const frame = readFrame(text);\n',
+        in: 'GatewaySocket',
+        find: 'const frame = readFrame(text);',
         replace:
-          '    const frame = readFrame(text) === undefined ? (JSON.parse(text) as Frame) : readFrame(text);\n',
+          'const frame = readFrame(text) === undefined ? (JSON.parse(text) as Frame) : readFrame(text);',
       },
     ],
     test: { file: liveness, name: 'changes nothing' },
@@ -50,10 +50,9 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'while a conversation is read its live events wait',
     edits: [
       {
-        file: 'channels/discord/history.ts',
-        find: '    if (this.#live.has(channelId)) {\n      void this.#deps.store',
-        replace:
-          '    if (channelId !== undefined) {\n      this.#fill(channelId);\n      void this.#deps.store',
+        in: 'History',
+        find: 'if (this.#live.has(channelId)) { void this.#deps.store',
+        replace: 'if (channelId !== undefined) { this.#fill(channelId); void this.#deps.store',
       },
     ],
     test: { file: backfill, name: 'its live events wait behind what was missed' },
@@ -63,9 +62,9 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'history is read to its end, however long it is',
     edits: [
       {
-        file: 'channels/discord/history.ts',
-        find: '      isMore = page.length === pageSize;',
-        replace: '      isMore = page.length > pageSize;',
+        in: 'History',
+        find: 'isMore = page.length === pageSize;',
+        replace: 'isMore = page.length > pageSize;',
       },
     ],
     test: { file: backfill, name: 'is handed over once and in order, page by page' },
@@ -75,9 +74,9 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'the cursor passes nothing that may have been missed',
     edits: [
       {
-        file: 'channels/discord/receiver.ts',
-        find: ' && this.#awaitedGuilds.size === 0 && ',
-        replace: ' && ',
+        in: 'Receiver',
+        find: '&& this.#awaitedGuilds.size === 0 && ',
+        replace: '&& ',
       },
     ],
     test: { file: backfill, name: 'loses nothing of a channel that was never heard of before' },
@@ -87,7 +86,7 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'a direct conversation is known before its first message is handed over',
     edits: [
       {
-        file: 'channels/discord/history.ts',
+        in: 'History',
         find: "if (place.chat.kind === 'dm') await contacts.add(channelId, after);",
         replace: 'void contacts;',
       },
@@ -99,7 +98,7 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'a send that is repeated stands once',
     edits: [
       {
-        file: 'channels/discord/api.ts',
+        in: 'DiscordApi',
         find: 'const options = { body, signal,',
         replace: 'const options = { body: { ...body, enforce_nonce: false }, signal,',
       },
@@ -109,7 +108,7 @@ export const discordMutants: readonly Mutant[] = [
   {
     name: 'the library repeats by itself',
     invariant: 'what may have been delivered is never repeated blindly',
-    edits: [{ file: 'channels/discord/api.ts', find: '      retries: 0,', replace: '      retries: 3,' }],
+    edits: [{ in: 'DiscordApi', find: 'retries: 0,', replace: 'retries: 3,' }],
     test: { file: sending, name: 'is made once when it is answered 502, and its fate is unknown' },
   },
   {
@@ -117,7 +116,7 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'no text of ours pings anybody',
     edits: [
       {
-        file: 'channels/discord/outbound.ts',
+        in: 'noMentions',
         find: 'const noMentions = { parse: [], replied_user: false } as const;',
         replace: 'const noMentions = { parse: [], replied_user: true } as const;',
       },
@@ -129,7 +128,7 @@ export const discordMutants: readonly Mutant[] = [
     invariant: 'an interaction has its first answer within 3 seconds, whatever the store does',
     edits: [
       {
-        file: 'channels/discord/interactions.ts',
+        in: 'Interactions',
         find: 'const isDeferred = this.#defer({ id, token }, deferral.message);',
         replace:
           'const isDeferred = this.#deps.clock.wait(60_000).then(() => this.#defer({ id, token }, deferral.message));',

@@ -10,7 +10,7 @@ export const itemMutants: readonly Mutant[] = [
     invariant: 'a message is cancelled only while it waits',
     edits: [
       {
-        file: 'src/store/items/cancel-item.ts',
+        in: 'endWaiting',
         find: 'await rows.where(isOpenItem()).executeTakeFirst();',
         replace: 'await rows.executeTakeFirst();',
       },
@@ -23,7 +23,7 @@ export const itemMutants: readonly Mutant[] = [
     invariant: 'other words for what the run has read reach it as a correction',
     edits: [
       {
-        file: 'src/store/items/edit-item.ts',
+        in: 'reword',
         find: 'await rows.where(isOpenItem()).executeTakeFirst();',
         replace: 'await rows.executeTakeFirst();',
       },
@@ -35,8 +35,8 @@ export const itemMutants: readonly Mutant[] = [
     invariant: 'what was promoted comes next',
     edits: [
       {
-        file: 'src/store/lanes/waiting-rows.ts',
-        find: "    .orderBy('rank')\n",
+        in: 'waitingRows',
+        find: ".orderBy('rank')",
         replace: '',
       },
     ],
@@ -47,7 +47,7 @@ export const itemMutants: readonly Mutant[] = [
     invariant: 'nothing passes a /new that waits',
     edits: [
       {
-        file: 'src/store/items/promote-item.ts',
+        in: 'promote',
         find: "if (isBehindCommand(open, row)) return { kind: 'behind' };",
         replace: '',
       },
@@ -59,7 +59,7 @@ export const itemMutants: readonly Mutant[] = [
     invariant: 'the newest message runs next in the mode interrupt',
     edits: [
       {
-        file: 'src/store/intake/accept-item.ts',
+        in: 'touchActiveRun',
         find: 'await putNewestAhead(tx, lane, { id: item.id, by });',
         replace: 'void by;',
       },
@@ -71,7 +71,7 @@ export const itemMutants: readonly Mutant[] = [
     invariant: 'one changes what is one’s own, owners and administrators any',
     edits: [
       {
-        file: 'src/store/items/item-change.ts',
+        in: 'mayChange',
         find: 'return actor.mayChangeAny || isOwn(actor, row);',
         replace: 'return isOwn(actor, row) || true;',
       },
@@ -83,7 +83,7 @@ export const itemMutants: readonly Mutant[] = [
     invariant: 'what /queue has named holds until it is named anew or reset',
     edits: [
       {
-        file: 'src/store/lanes/lane-settings.ts',
+        in: 'changeSettings',
         find: '{ ...json.queueSettings(lane.overrides), ...change }',
         replace: '{ ...change }',
       },
@@ -95,9 +95,9 @@ export const itemMutants: readonly Mutant[] = [
     invariant: 'what /queue has not named follows the configuration',
     edits: [
       {
-        file: 'src/store/lanes/lane-settings.ts',
-        find: '  const settings = { ...configured, ...json.queueSettings(lane.overrides) };',
-        replace: `  if (lane.overrides !== null) return lane;
+        in: 'followConfiguration',
+        find: 'const settings = { ...configured, ...json.queueSettings(lane.overrides) };',
+        replace: `if (lane.overrides !== null) return lane;
   const settings = { ...configured };`,
       },
     ],

@@ -12,7 +12,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'a link code links once',
     edits: [
       {
-        file: 'src/store/links/change-links.ts',
+        in: 'takeCode',
         find: "const row = await one.returning(['asked', 'answerKey']).executeTakeFirst();",
         replace: `const row = await tx.db.selectFrom('linkCodes').select(['asked', 'answerKey'])
     .where('expiresAt', '>', tx.now)
@@ -27,7 +27,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'ten codes a minute are looked at, whoever tries',
     edits: [
       {
-        file: 'src/store/links/guess-limit.ts',
+        in: 'mayGuess',
         find: 'if (together >= forAll.count) return false;',
         replace: '',
       },
@@ -39,7 +39,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'an account that was taken out does not come back to the lane of the others',
     edits: [
       {
-        file: 'src/store/links/change-links.ts',
+        in: 'remove',
         find: 'await (lent',
         replace: 'await (false',
       },
@@ -51,7 +51,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'a turn has the rights of the least trusted account that is linked in chat',
     edits: [
       {
-        file: 'src/inbound/propose.ts',
+        in: 'newItem',
         find: 'authority: turnAuthority(gate, arrival, authority),',
         replace: 'authority,',
       },
@@ -63,7 +63,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'a message that meets a change of links is before it or behind it',
     edits: [
       {
-        file: 'src/store/intake/accept-batch.ts',
+        in: 'acceptBatch',
         find: 'if (input.links) await proveLinks(tx, input.links);',
         replace: '',
       },
@@ -78,13 +78,13 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'only parts of one conversation are joined',
     edits: [
       {
-        file: 'src/store/intake/accept-item.ts',
+        in: 'joinBundle',
         // biome-ignore lint/suspicious/noTemplateCurlyInString: it stands so in the code.
         find: '({ name: `${name} ${conversationKey}`, windowMs })',
         replace: '({ name, windowMs })',
       },
       {
-        file: 'src/store/lanes/choose-batch.ts',
+        in: 'isTogether',
         find: '&& row.bundle === head.bundle && isAlike(head, row)',
         replace: '&& row.bundle === head.bundle',
       },
@@ -96,10 +96,10 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'a steer joins only a run of its own route',
     edits: [
       {
-        file: 'src/store/lanes/choose-batch.ts',
-        find: `    row.authority === run.authority &&
+        in: 'chooseSteers',
+        find: `row.authority === run.authority &&
     isSameRoute(row.route, run.route);`,
-        replace: '    row.authority === run.authority;',
+        replace: 'row.authority === run.authority;',
       },
     ],
     test: { file: shared, name: 'mixes neither routes nor rights under main' },
@@ -109,9 +109,9 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'only the newest wording of a correction is read',
     edits: [
       {
-        file: 'src/store/intake/corrections.ts',
-        find: '  if (unread) {',
-        replace: '  if (unread && false) {',
+        in: 'correct',
+        find: 'if (unread) {',
+        replace: 'if (unread && false) {',
       },
     ],
     test: { file: changes, name: 'only its newest wording' },
@@ -121,7 +121,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'a message that was taken back is shown to nobody',
     edits: [
       {
-        file: 'src/store/intake/corrections.ts',
+        in: 'changeSummary',
         find: 'return line === undefined ? [] : [{ ...summary, line }];',
         replace: 'return line === undefined ? [summary] : [{ ...summary, line }];',
       },
@@ -133,7 +133,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'a group that moved once keeps what was set in it since',
     edits: [
       {
-        file: 'src/store/intake/change-conversation.ts',
+        in: 'moveConversation',
         find: 'if (old?.movedTo !== to) {',
         replace: 'if (old !== undefined) {',
       },
@@ -145,7 +145,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'an account that is configured twice is received for once',
     edits: [
       {
-        file: 'src/channel-host/roster.ts',
+        in: 'refuseTwin',
         find: 'if (other === undefined || other === line) return;',
         replace: "if (other !== '') return;",
       },

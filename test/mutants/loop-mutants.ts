@@ -9,7 +9,7 @@ export const loopMutants: readonly Mutant[] = [
     invariant: 'a text that takes the parser too long is sent as it was written',
     edits: [
       {
-        file: 'src/replies/markdown-desk.ts',
+        in: 'Desk',
         find: "this.#parsing = setTimeout(() => this.#cut(next, 'parser-too-slow'), this.#limits.parseMs);",
         replace: '',
       },
@@ -21,9 +21,9 @@ export const loopMutants: readonly Mutant[] = [
     invariant: 'no text holds the event loop',
     edits: [
       {
-        file: 'src/replies/text-shaper.ts',
-        find: 'isQuickToParse(markdown)\n        ?',
-        replace: 'isQuickToParse(markdown) || markdown.length < 1_000\n        ?',
+        in: 'createTextShaper',
+        find: 'isQuickToParse(markdown) ?',
+        replace: 'isQuickToParse(markdown) || markdown.length < 1_000 ?',
       },
     ],
     test: { file: desk, name: 'shapes an ordinary answer at once and hands everything else to the desk' },

@@ -11,10 +11,10 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'what is cut off at the end of a run consumes nothing',
     edits: [
       {
-        file: 'src/store/lanes/commit-answer.ts',
-        find: `    await returnKept(tx, { id: runId, laneKey: lane.key });
+        in: 'endRun',
+        find: `await returnKept(tx, { id: runId, laneKey: lane.key });
     if (message) await writeAssistant(tx, { message, runId, isFinished: true });`,
-        replace: `    if (message) await writeAssistant(tx, { message, runId, isFinished: true });
+        replace: `if (message) await writeAssistant(tx, { message, runId, isFinished: true });
     await returnKept(tx, { id: runId, laneKey: lane.key });`,
       },
     ],
@@ -25,7 +25,7 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'a message stands in the transcript once, however often it is taken',
     edits: [
       {
-        file: 'src/store/lanes/kept-steers.ts',
+        in: 'returnKept',
         find: 'unread.map(({ transcriptId }) => transcriptId),',
         replace: "[''],",
       },
@@ -37,8 +37,8 @@ export const modeMutants: readonly Mutant[] = [
     invariant: '/stop cancels what its sender has steered in',
     edits: [
       {
-        file: 'src/store/intake/stop.ts',
-        find: '  await forgoKept(tx, lane.runId, isTheirs);\n',
+        in: 'stopLane',
+        find: 'await forgoKept(tx, lane.runId, isTheirs);',
         replace: '',
       },
     ],
@@ -49,8 +49,8 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'what somebody has steered in ends with their access',
     edits: [
       {
-        file: 'src/store/access/revoke-access.ts',
-        find: '    await forgoKept(tx, lane.runId, (row) => row.account === account && row.senderId === peerId);\n',
+        in: 'stopRuns',
+        find: 'await forgoKept(tx, lane.runId, (row) => row.account === account && row.senderId === peerId);',
         replace: '',
       },
     ],
@@ -61,7 +61,7 @@ export const modeMutants: readonly Mutant[] = [
     invariant: '/stop cancels what the cap has summarised too',
     edits: [
       {
-        file: 'src/store/intake/stop.ts',
+        in: 'stopLane',
         find: 'waiting + (await cancelSummaries(tx, lane, isTheirs)) > 0',
         replace: 'waiting > 0',
       },
@@ -73,9 +73,9 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'whoever sent what gives way is told',
     edits: [
       {
-        file: 'src/store/intake/make-room.ts',
-        find: '      oldest.route,\n',
-        replace: '      item.route,\n',
+        in: 'makeRoom',
+        find: 'tell(item.overflow.dropped.replace($$HOW), oldest.route)',
+        replace: 'tell(item.overflow.dropped.replace($$HOW), item.route)',
       },
     ],
     test: { file: table, name: 'that gives way under drop:old is refused' },
@@ -85,7 +85,7 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'nobody is told that a message waits which waits no more',
     edits: [
       {
-        file: 'src/store/delivery/deliver.ts',
+        in: 'claimHead',
         find: 'if (await isWorthless(tx, part.key)) {',
         replace: 'if (part.key === "") {',
       },
@@ -98,8 +98,8 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'a receipt has one try',
     edits: [
       {
-        file: 'src/store/delivery/settle-part.ts',
-        find: "  if (result.kind !== 'sent' && isReceipt(partKey)) return dropReceipt(tx, partKey);\n",
+        in: 'settlePart',
+        find: "if (result.kind !== 'sent' && isReceipt(partKey)) return dropReceipt(tx, partKey);",
         replace: '',
       },
     ],
@@ -110,7 +110,7 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'run.steerDelivery says how many a boundary takes in',
     edits: [
       {
-        file: 'src/runs/recorder.ts',
+        in: 'RunRecorder',
         find: 'this.#deps.steerDelivery;',
         replace: "'one-at-a-time';",
       },
@@ -122,8 +122,8 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'a run that a fault broke off goes on when the store answers',
     edits: [
       {
-        file: 'src/runs/drive-lane.ts',
-        find: '    if (!isSuperseded) await letGo(deps, claimed, options.signal);\n',
+        in: 'execute',
+        find: 'if (!isSuperseded) await letGo(deps, claimed, options.signal);',
         replace: '',
       },
     ],

@@ -11,8 +11,13 @@ export type Mutant = {
   readonly needsPostgres?: boolean;
 };
 
-/** `find` stands in the file exactly once. */
-export type Edit = { readonly file: string; readonly find: string; readonly replace: string };
+/**
+ * One change of the source: `in` names a top-level declaration of src, channels or plugins, `find` matches exactly
+ * once within it, token by token, so layout, comments, trailing commas and the file don't matter. `$NAME` stands for
+ * one identifier, `$$NAME` for any run of tokens that leaves brackets whole; both mean the same text wherever they
+ * are repeated, in `replace` too. Keep `find` short and free of names that may change: it has to survive a refactor.
+ */
+export type Edit = { readonly in: string; readonly find: string; readonly replace: string };
 
 const lanes = 'test/store/lanes.test.ts';
 
@@ -22,7 +27,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'the platform cursor moves in the transaction that stores the events',
     edits: [
       {
-        file: 'src/inbound/accept.ts',
+        in: 'store',
         find: 'const accepted = await deps.store.write(acceptBatch, { ...input, ...claims });',
         replace: `await deps.store.write(acceptBatch, { ...input, proposals: [] });
     const accepted = await deps.store.write(acceptBatch, { account, epoch, holder, proposals, links, ...claims });`,
@@ -36,7 +41,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a redelivered event is a duplicate, for ever',
     edits: [
       {
-        file: 'src/store/intake/accept-batch.ts',
+        in: 'acceptOnce',
         find: "if (known) return { kind: 'duplicate' };",
         replace: '',
       },
@@ -49,9 +54,9 @@ export const mutants: readonly Mutant[] = [
     invariant: 'only the holder of the account lease moves its cursor',
     edits: [
       {
-        file: 'src/store/intake/accept-batch.ts',
-        find: '  if (isHeld) return;',
-        replace: '  if (isHeld || lease) return;',
+        in: 'moveCursorAt',
+        find: 'if (isHeld) return;',
+        replace: 'if (isHeld || lease) return;',
       },
     ],
     test: { file: 'test/store/accounts.test.ts', name: 'refuses what a process stores' },
@@ -61,14 +66,14 @@ export const mutants: readonly Mutant[] = [
     invariant: 'an answer and its reply parts are one commit',
     edits: [
       {
-        file: 'src/runs/recorder.ts',
+        in: 'RunRecorder',
         find: 'parts: answerParts(plan, { route: this.#run.route, standing }),',
         replace: 'parts: [],',
       },
       {
-        file: 'src/runs/recorder.ts',
-        find: '    start(answered.effects);\n    live.next();',
-        replace: `    start(answered.effects);
+        in: 'RunRecorder',
+        find: 'start(answered.effects); live.next();',
+        replace: `start(answered.effects);
     for (const part of answerParts(plan, { route: this.#run.route, standing }))
       start(await store.write(sayNotice, { ...this.#held, key: message.id, ...part }));
     live.next();`,
@@ -85,7 +90,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'recovery knows which calls may have had an effect',
     edits: [
       {
-        file: 'src/runs/recorder.ts',
+        in: 'RunRecorder',
         find: 'await store.write(markToolStarted, { ...this.#held, messageId, callId: call.id });',
         replace: '{}',
       },
@@ -100,7 +105,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'what may have had an effect is told as unknown, never repeated',
     edits: [
       {
-        file: 'src/runs/recover.ts',
+        in: 'settleCall',
         find: "const mayRun = tool && (!call.wasStarted || tool.replay !== 'never');",
         replace: 'const mayRun = tool;',
       },
@@ -115,7 +120,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'nothing counts that a worker writes whose lane another holds',
     edits: [
       {
-        file: 'src/store/lanes/lane-row.ts',
+        in: 'lockLaneAt',
         find: 'if (lane && lane.epoch === epoch) return lane;',
         replace: 'if (lane) return lane;',
       },
@@ -128,7 +133,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'the steps of one lane happen one after the other',
     edits: [
       {
-        file: 'src/store/locking.ts',
+        in: 'planOf',
         find: 'query.forUpdate().compile()',
         replace: 'query.compile()',
       },
@@ -142,7 +147,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'one active run per session in the whole system',
     edits: [
       {
-        file: 'src/store/locking.ts',
+        in: 'behindTheWait',
         find: 'tx.waitedUntil?.(lockedAt);',
         replace: '',
       },
@@ -158,7 +163,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'one active run per session in the whole system',
     edits: [
       {
-        file: 'src/store/lanes/claim-lane.ts',
+        in: 'claimLane',
         find: 'if (lane.leaseUntil > tx.now && !isMine)',
         replace: 'if (false)',
       },
@@ -170,7 +175,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'leaving the queue and standing in the transcript are one commit',
     edits: [
       {
-        file: 'src/store/postgres/postgres-store.ts',
+        in: 'openPostgresStore',
         find: 'db.transaction().execute(async (trx) => command.run(await openTx(trx), input))',
         replace: 'openTx(db).then((tx) => command.run(tx, input))',
       },
@@ -183,7 +188,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a step happens whole or not at all',
     edits: [
       {
-        file: 'src/store/sqlite/writer-thread.ts',
+        in: 'runInSavepoint',
         find: 'control.undoStep();',
         replace: '',
       },
@@ -195,7 +200,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a message that arrives while the final text is written extends the run',
     edits: [
       {
-        file: 'src/store/lanes/commit-answer.ts',
+        in: 'commitAnswer',
         find: 'if (chosen.length > 0) {',
         replace: 'if (chosen.length < 0) {',
       },
@@ -207,9 +212,9 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a message that was answered stays answered, however the run ends that went on after it',
     edits: [
       {
-        file: 'src/store/lanes/commit-answer.ts',
-        find: '    await endAnswered(tx, {',
-        replace: '    if (chosen.length === 0) await endAnswered(tx, {',
+        in: 'commitAnswer',
+        find: 'await endAnswered(tx, {',
+        replace: 'if (chosen.length === 0) await endAnswered(tx, {',
       },
     ],
     test: {
@@ -222,7 +227,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'close if empty: joins the run that ends or starts the next one, no third case',
     edits: [
       {
-        file: 'src/store/lanes/close-run.ts',
+        in: 'closeRun',
         find: 'const next = lookAhead(waiting, tx.now);',
         replace: "const next = { kind: 'resting' } as LaneNext;",
       },
@@ -234,8 +239,8 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a steer joins only a run of the same authority',
     edits: [
       {
-        file: 'src/store/lanes/choose-batch.ts',
-        find: '    row.authority === run.authority &&\n',
+        in: 'chooseSteers',
+        find: 'row.authority === run.authority &&',
         replace: '',
       },
     ],
@@ -246,7 +251,7 @@ export const mutants: readonly Mutant[] = [
     invariant: "nobody's text runs with another's rights",
     edits: [
       {
-        file: 'src/store/lanes/choose-batch.ts',
+        in: 'isAlike',
         find: 'return row.authority === head.authority && isSameRoute(',
         replace: 'return isSameRoute(',
       },
@@ -258,9 +263,9 @@ export const mutants: readonly Mutant[] = [
     invariant: 'arrival order per session, whatever the modes',
     edits: [
       {
-        file: 'src/store/lanes/waiting-rows.ts',
-        find: "    .orderBy('seq')",
-        replace: "    .orderBy('seq', 'desc')",
+        in: 'waitingRows',
+        find: ".orderBy('seq')",
+        replace: ".orderBy('seq', 'desc')",
       },
     ],
     test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
@@ -270,7 +275,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'what the cap pushes out is told',
     edits: [
       {
-        file: 'src/store/intake/make-room.ts',
+        in: 'makeRoom',
         find: 'await tell(item.overflow.summarized, oldest.route);',
         replace: '',
       },
@@ -282,9 +287,9 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a run that is aborted leaves what waits behind it to the next one',
     edits: [
       {
-        file: 'src/store/lanes/close-run.ts',
-        find: "    await rows.set({ state: 'ended', outcome, outcomeReason }).execute();",
-        replace: `    await rows.set({ state: 'ended', outcome, outcomeReason }).execute();
+        in: 'closeRun',
+        find: "await rows.set({ state: 'ended', outcome, outcomeReason }).execute();",
+        replace: `await rows.set({ state: 'ended', outcome, outcomeReason }).execute();
     await tx.db.updateTable('inbox').set({ state: 'ended', outcome, outcomeReason })
       .where('laneKey', '=', lane.key).where('state', '=', 'waiting').execute();`,
       },
@@ -296,9 +301,9 @@ export const mutants: readonly Mutant[] = [
     invariant: 'what a group said is shown to one run, never again',
     edits: [
       {
-        file: 'src/store/lanes/take-rows.ts',
-        find: '    .set({ shownInRun: runId })',
-        replace: '    .set({ laneKey })',
+        in: 'takeContext',
+        find: '.set({ shownInRun: runId })',
+        replace: '.set({ laneKey })',
       },
     ],
     test: { file: lanes, name: 'shows unmentioned group messages once' },
@@ -308,7 +313,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a send whose result is unknown is never repeated by guess',
     edits: [
       {
-        file: 'src/store/delivery/deliver.ts',
+        in: 'stepFor',
         find: "return head.resendUnknown ? 'send' : 'give-up';",
         replace: "return 'send';",
       },
@@ -320,7 +325,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a part is sent again after a kill only if its call had certainly not begun',
     edits: [
       {
-        file: 'src/store/boots.ts',
+        in: 'takeBackUnsent',
         find: '.filter((key) => !known.has(key))',
         replace: '',
       },
@@ -332,7 +337,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a commit claims no more lanes than the process has slots',
     edits: [
       {
-        file: 'src/store/lanes/claim-due.ts',
+        in: 'claimDue',
         find: 'newRunIds[runs.length]',
         replace: 'newRunIds[0] && crypto.randomUUID()',
       },
@@ -344,7 +349,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'only the holder of a conversation says what became of its part',
     edits: [
       {
-        file: 'src/store/delivery/deliver.ts',
+        in: 'settleDelivery',
         find: 'if (row?.deliveryEpoch !== input.epoch) {',
         replace: 'if (!row) {',
       },
@@ -356,8 +361,8 @@ export const mutants: readonly Mutant[] = [
     invariant: 'no prefix of a silent token is ever shown',
     edits: [
       {
-        file: 'src/replies/stream-guard.ts',
-        find: "    if (mayBecomeHead.some((form) => form.test(current))) return '';\n",
+        in: 'pastHeads',
+        find: "if (mayBecomeHead.some((form) => form.test(current))) return '';",
         replace: '',
       },
     ],
@@ -371,9 +376,9 @@ export const mutants: readonly Mutant[] = [
     invariant: 'access is decided by immutable ids',
     edits: [
       {
-        file: 'src/inbound/authorise.ts',
-        find: `  return names(policy.owners, route.channel, sender.id) || (`,
-        replace: `  if (names(policy.owners, route.channel, (sender as unknown as { name: typeof sender.id }).name)) return true;
+        in: 'isOwnerBy',
+        find: `return names(policy.owners, route.channel, sender.id) || (`,
+        replace: `if (names(policy.owners, route.channel, (sender as unknown as { name: typeof sender.id }).name)) return true;
   return names(policy.owners, route.channel, sender.id) || (`,
       },
     ],
@@ -384,9 +389,9 @@ export const mutants: readonly Mutant[] = [
     invariant: 'results enter the transcript in the order of their calls',
     edits: [
       {
-        file: 'src/agent/tool-batch.ts',
-        find: '  for (const { call } of prepared) {\n    const result = results.get(call.id)',
-        replace: `  const order = [...results.keys()];
+        in: 'tellResults',
+        find: 'for (const { call } of prepared) { const result = results.get(call.id)',
+        replace: `const order = [...results.keys()];
   const done = [...prepared].sort((a, b) => order.indexOf(a.call.id) - order.indexOf(b.call.id));
   for (const { call } of done) {
     const result = results.get(call.id)`,
@@ -402,14 +407,9 @@ export const mutants: readonly Mutant[] = [
     invariant: 'nobody swaps a folder for a link between a check and its use',
     edits: [
       {
-        file: 'plugins/files/descriptor.ts',
-        find: 'pathOf(folder)}/',
-        replace: 'readlinkSync(pathOf(folder))}/',
-      },
-      {
-        file: 'plugins/files/descriptor.ts',
-        find: "import { existsSync, constants as flags, type Stats } from 'node:fs';",
-        replace: "import { existsSync, constants as flags, readlinkSync, type Stats } from 'node:fs';",
+        in: 'pathAt',
+        find: 'pathOf($FOLDER)',
+        replace: "process.getBuiltinModule('node:fs').readlinkSync(pathOf($FOLDER))",
       },
     ],
     test: { file: 'test/plugins/files/workspace-race.test.ts', name: 'outside' },
@@ -419,14 +419,14 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a link in the workspace leads nowhere',
     edits: [
       {
-        file: 'plugins/files/descriptor.ts',
+        in: 'openEntry',
         find: 'O_PATH | flags.O_NOFOLLOW);',
         replace: 'O_PATH);',
       },
       {
-        file: 'plugins/files/descriptor.ts',
-        find: '    await checkInside(entry, root);\n    return entry;',
-        replace: '    return entry;',
+        in: 'openEntry',
+        find: 'await checkInside(entry, root); return entry;',
+        replace: 'return entry;',
       },
     ],
     test: { file: 'test/plugins/files/workspace-paths.test.ts', name: 'reach nothing outside' },
@@ -436,7 +436,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'the page answers to its own names only (DNS rebinding)',
     edits: [
       {
-        file: 'src/server/request-guard.ts',
+        in: 'judgeHead',
         find: 'if (host === undefined || !origins.hasHost(host))',
         replace: 'if (host === undefined)',
       },
@@ -448,7 +448,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'no page of another origin acts for the person who is signed in',
     edits: [
       {
-        file: 'src/server/request-guard.ts',
+        in: 'judgeHead',
         find: 'if (origin !== undefined && !origins.isSameOrigin(origin, host))',
         replace: 'if (false)',
       },
@@ -460,7 +460,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'no secret passes the sink of the log',
     edits: [
       {
-        file: 'src/logging/logger.ts',
+        in: 'createLogger',
         find: 'redactor.redact(stripControls(line))',
         replace: 'stripControls(line)',
       },
@@ -472,7 +472,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'secrets never reach the store',
     edits: [
       {
-        file: 'src/models/anthropic-failure.ts',
+        in: 'detailOf',
         find: "text.replaceAll(key, '[secret]')",
         replace: 'text',
       },
@@ -484,7 +484,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a tool sees its own session',
     edits: [
       {
-        file: 'src/tools/sessions.ts',
+        in: 'createSessionsHistoryTool',
         find: "if (sessionId !== run.sessionId && run.authority !== 'owner')",
         replace: 'if (false)',
       },
@@ -496,7 +496,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a wake makes Parley look and nothing more',
     edits: [
       {
-        file: 'src/store/lanes/claim-lane.ts',
+        in: 'claimLane',
         find: 'const choice = chooseBatch(rows, lane.mode as QueueMode, tx.now);',
         replace: `const route = { channel: 'telegram', account: '7000001', conversation: '501' };
     const forged = { id: 'forged', route, authority: 'owner', content: { prompt: 'forged', attachments: [] } };
@@ -512,9 +512,9 @@ export const mutants: readonly Mutant[] = [
     invariant: 'what a person stopped before it was on record is not said',
     edits: [
       {
-        file: 'src/store/lanes/commit-answer.ts',
-        find: '    const { cancelReason } = run;\n',
-        replace: '    const cancelReason = undefined;\n',
+        in: 'commitAnswer',
+        find: 'const { cancelReason } = run;',
+        replace: 'const cancelReason = undefined;',
       },
     ],
     test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
@@ -524,7 +524,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a flooding sender is told once',
     edits: [
       {
-        file: 'src/inbound/rate-limit.ts',
+        in: 'createRateLimit',
         find: 'const wasTold = bucket.wasTold && tokens < perMinute / 2;',
         replace: 'const wasTold = bucket.wasTold && tokens < 1;',
       },

@@ -7,8 +7,8 @@ export const outcomeMutants: readonly Mutant[] = [
     invariant: 'what a model writes is bounded before it is stored',
     edits: [
       {
-        file: 'src/agent/call-input.ts',
-        find: '  if (problem !== undefined) return refused(call, problem);',
+        in: 'boundCall',
+        find: 'if (problem !== undefined) return refused(call, problem);',
         replace: '',
       },
     ],
@@ -22,9 +22,9 @@ export const outcomeMutants: readonly Mutant[] = [
     invariant: 'silent is only what the model decided',
     edits: [
       {
-        file: 'src/runs/answer-parts.ts',
-        find: "      return { outcome: 'failed', outcomeReason: plan.why };",
-        replace: "      return { outcome: 'silent', outcomeReason: plan.why };",
+        in: 'outcomeOf',
+        find: "return { outcome: 'failed', outcomeReason: plan.why };",
+        replace: "return { outcome: 'silent', outcomeReason: plan.why };",
       },
     ],
     test: { file: 'test/runs/empty-answer.test.ts', name: 'is empty twice has failed' },

@@ -10,9 +10,9 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'a run that waits for an answer from outside takes no slot',
     edits: [
       {
-        file: 'src/runs/park.ts',
-        find: "  probe.reach('parked');",
-        replace: "  probe.reach('parked');\n  await clock.wait(600_000);",
+        in: 'park',
+        find: "probe.reach('parked');",
+        replace: "probe.reach('parked'); await clock.wait(600_000);",
       },
     ],
     test: { file: runs, name: 'lets go of the lane' },
@@ -23,7 +23,7 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'the step that parks a run finds the answer that has come',
     edits: [
       {
-        file: 'src/store/lanes/park-run.ts',
+        in: 'parkRun',
         find: 'run.cancelReason === null && (await hasStartedCall(tx, runId))',
         replace: 'run.cancelReason === null',
       },
@@ -35,7 +35,7 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'a run that was asked to stop is not parked',
     edits: [
       {
-        file: 'src/store/lanes/park-run.ts',
+        in: 'parkRun',
         find: 'run.cancelReason === null && (await hasStartedCall(tx, runId))',
         replace: 'await hasStartedCall(tx, runId)',
       },
@@ -47,7 +47,7 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'nobody works on a parked run until its call is answered',
     edits: [
       {
-        file: 'src/store/lanes/park-run.ts',
+        in: 'parkRun',
         find: 'leaseUntil: waits ? parkedUntil : tx.now',
         replace: 'leaseUntil: tx.now',
       },
@@ -59,7 +59,7 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'a parked run that is asked to stop ends at once',
     edits: [
       {
-        file: 'src/store/lanes/parked.ts',
+        in: 'cancelRun',
         find: 'if (isParked(lane)) await unpark(tx, lane, effects);',
         replace: '',
       },
@@ -71,7 +71,7 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'who has parked a run writes nothing of it any more',
     edits: [
       {
-        file: 'src/store/lanes/park-run.ts',
+        in: 'parkRun',
         find: 'epoch: epoch + 1,',
         replace: 'epoch,',
       },
@@ -83,7 +83,7 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'the time limit of a run counts its working time, all of it',
     edits: [
       {
-        file: 'src/runs/execute-run.ts',
+        in: 'runLoop',
         find: 'limits.runTimeoutMs - run.workedMs',
         replace: 'limits.runTimeoutMs',
       },

@@ -12,7 +12,7 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'finish or go on is one decision under the lane’s lock',
     edits: [
       {
-        file: 'src/store/lanes/close-run.ts',
+        in: 'lookAhead',
         find: "if (!head) return { kind: 'resting' };",
         replace: "if (now > 0 || !head) return { kind: 'resting' };",
       },
@@ -25,7 +25,7 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'a message that finds no run has its lane woken without the sweep',
     edits: [
       {
-        file: 'src/store/intake/accept-item.ts',
+        in: 'acceptItem',
         find: 'if (lane.runId === null || lane.leaseUntil <= tx.now)',
         replace: 'if (lane.runId !== null && lane.leaseUntil <= tx.now)',
       },
@@ -37,7 +37,7 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'a wake that comes while its lane is being worked is kept for afterwards',
     edits: [
       {
-        file: 'src/queue/wakes.ts',
+        in: 'createWakes',
         find: 'deduplication: { id: laneKey, keepLastIfActive: true, replace: true },',
         replace: 'deduplication: { id: laneKey },',
       },
@@ -49,7 +49,7 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'every write of an earlier epoch is refused, by whichever process',
     edits: [
       {
-        file: 'src/store/lanes/lane-row.ts',
+        in: 'lockLaneAt',
         find: 'if (lane && lane.epoch === epoch) return lane;',
         replace: 'if (lane) return lane;',
       },
@@ -65,7 +65,7 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'the drain depends on what waits, not on how the last run ended',
     edits: [
       {
-        file: 'src/store/lanes/commit-answer.ts',
+        in: 'endRun',
         find: 'closeRun(tx, lane, closing, await readWaiting(tx, lane.key)), effects };',
         replace: 'closeRun(tx, lane, closing, []), effects };',
       },
@@ -80,7 +80,7 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'what was acknowledged survives a power cut',
     edits: [
       {
-        file: 'src/store/sqlite/writer-thread.ts',
+        in: 'open',
         find: "connection.pragma('synchronous = FULL');",
         replace: "connection.pragma('synchronous = NORMAL');",
       },
@@ -92,7 +92,7 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'what was taken is answered or its end is told',
     edits: [
       {
-        file: 'src/runs/recorder.ts',
+        in: 'RunRecorder',
         find: "if (reason === 'handover' || reason === 'lost' || this.hasUnread) return;",
         replace: "if (reason === 'handover' || reason === 'lost') return;",
       },

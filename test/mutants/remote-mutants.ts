@@ -7,9 +7,9 @@ export const remoteMutants: readonly Mutant[] = [
     invariant: 'every number from outside is one that a timer, a date or a loop can bear',
     edits: [
       {
-        file: 'src/channel-kit/remote-number.ts',
+        in: 'clampRemote',
         find: 'return number === undefined ? fallback : Math.min(max, Math.max(min, number));',
-        replace: 'void [min, max];\n  return number ?? fallback;',
+        replace: 'void [min, max]; return number ?? fallback;',
       },
     ],
     test: { file: 'test/channel-kit/remote-number.test.ts', name: 'stays in its range, whatever it is' },
@@ -19,10 +19,9 @@ export const remoteMutants: readonly Mutant[] = [
     invariant: 'no state of a channel needs a restart to heal',
     edits: [
       {
-        file: 'src/channel-host/channel-host.ts',
-        find: '      await deps.clock.wait(waitMs, signal);\n    }',
-        replace:
-          "      if (problem.kind === 'unauthorised') return;\n      await deps.clock.wait(waitMs, signal);\n    }",
+        in: 'supervise',
+        find: 'await deps.clock.wait(waitMs, signal); }',
+        replace: "if (problem.kind === 'unauthorised') return; await deps.clock.wait(waitMs, signal); }",
       },
     ],
     test: {
@@ -35,7 +34,7 @@ export const remoteMutants: readonly Mutant[] = [
     invariant: 'limits count by the time of receipt',
     edits: [
       {
-        file: 'src/inbound/times.ts',
+        in: 'withSaneTimes',
         find: 'receivedAt: clampRemote(envelope.receivedAt, range)',
         replace: 'receivedAt: clampRemote(envelope.sentAt, range)',
       },
@@ -47,7 +46,7 @@ export const remoteMutants: readonly Mutant[] = [
     invariant: 'a poll that is answered at once and brings nothing new is not made again at once',
     edits: [
       {
-        file: 'channels/telegram/poll.ts',
+        in: 'PollLoop',
         find: 'if (!isNews && gapMs > 0) await clock.wait(gapMs, this.#signal);',
         replace: 'void [isNews, gapMs];',
       },

@@ -10,7 +10,7 @@ export const roleMutants: readonly Mutant[] = [
     invariant: 'only the leases of a process that has ended are void before their time',
     edits: [
       {
-        file: 'src/roles/process-registry.ts',
+        in: 'deadBoots',
         find: 'return boots.filter((id) => !files.isAlive(nameOf(id)));',
         replace: 'return boots.filter((id) => nameOf(id) !== files.name);',
       },
@@ -23,7 +23,7 @@ export const roleMutants: readonly Mutant[] = [
     invariant: 'after a kill only what had begun is unknown',
     edits: [
       {
-        file: 'src/roles/process-registry.ts',
+        in: 'registerProcess',
         find: 'await store.write(endBoots, { ids, sends: sendsOf(deps, names) });',
         replace: 'await store.write(endBoots, { ids, sends: [] });',
       },
@@ -35,7 +35,7 @@ export const roleMutants: readonly Mutant[] = [
     invariant: 'a session-bound channel is delivered to where its clients are',
     edits: [
       {
-        file: 'src/channel-host/roster.ts',
+        in: 'createRoster',
         find: '(isHeld(route) || !channel.definition.capabilities.isSessionBound)',
         replace: 'channel.adapter',
       },
@@ -47,7 +47,7 @@ export const roleMutants: readonly Mutant[] = [
     invariant: 'an `all` process has its folder alone',
     edits: [
       {
-        file: 'src/roles/infrastructure.ts',
+        in: 'openInfrastructure',
         find: "config.role === 'all' ? 'alone' : 'beside'",
         replace: "config.role === 'all' ? 'beside' : 'beside'",
       },

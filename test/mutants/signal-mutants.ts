@@ -10,7 +10,7 @@ export const signalMutants: readonly Mutant[] = [
     invariant: 'everything the webhook answered 200 for survives',
     edits: [
       {
-        file: 'channels/signal/webhook.ts',
+        in: 'mountWebhook',
         find: 'await take(Buffer.from(body).toString());',
         replace: 'void take(Buffer.from(body).toString()).catch(() => undefined);',
       },
@@ -22,7 +22,7 @@ export const signalMutants: readonly Mutant[] = [
     invariant: 'what was kept while the store was away comes before what is newer',
     edits: [
       {
-        file: 'channels/signal/inflow.ts',
+        in: 'Inflow',
         find: 'if (batch !== undefined && this.#intake !== undefined && spool.isEmpty) {',
         replace: 'if (batch !== undefined && this.#intake !== undefined) {',
       },
@@ -34,7 +34,7 @@ export const signalMutants: readonly Mutant[] = [
     invariant: 'a crash in the middle of a write costs no message but the one that was not answered',
     edits: [
       {
-        file: 'channels/signal/spool.ts',
+        in: 'mend',
         find: 'if (whole < size) await file.truncate(whole);',
         replace: '',
       },
@@ -46,9 +46,9 @@ export const signalMutants: readonly Mutant[] = [
     invariant: 'the markers of a text say the text and its styles, and nothing else',
     edits: [
       {
-        file: 'channels/signal/styled-text.ts',
-        find: '  do keepMarkersReadable(text, masks);\n  while (dropItalicBesideBold(masks));',
-        replace: '  void keepMarkersReadable;\n  void dropItalicBesideBold;',
+        in: 'masksOf',
+        find: 'do keepMarkersReadable(text, masks); while (dropItalicBesideBold(masks));',
+        replace: 'void keepMarkersReadable; void dropItalicBesideBold;',
       },
     ],
     test: { file: styled, name: 'is the text itself, whatever it is made of' },
@@ -58,7 +58,7 @@ export const signalMutants: readonly Mutant[] = [
     invariant: 'what may have been delivered is never repeated blindly',
     edits: [
       {
-        file: 'channels/signal/failures.ts',
+        in: 'limited',
         find: 'result: isRepeatable(content)',
         replace: 'result: content !== undefined',
       },
@@ -73,7 +73,7 @@ export const signalMutants: readonly Mutant[] = [
     invariant: 'receiving that has died is noticed, though sending works',
     edits: [
       {
-        file: 'channels/signal/socket.ts',
+        in: 'Connection',
         find: 'if (silentMs > 2 * heartbeatMs)',
         replace: 'if (silentMs > 1e9 * heartbeatMs)',
       },

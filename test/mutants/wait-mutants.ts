@@ -7,7 +7,7 @@ export const waitMutants: readonly Mutant[] = [
     invariant: 'a platform that says wait is asked again after five minutes',
     edits: [
       {
-        file: 'src/outbox/deliverer.ts',
+        in: 'settledOf',
         find: 'afterMs: retryAfterMs(askedMs), askedMs',
         replace: 'afterMs: retryAfterMs(0) > 0 ? askedMs : 0, askedMs',
       },
@@ -20,7 +20,7 @@ export const waitMutants: readonly Mutant[] = [
     invariant: 'a call that succeeds wakes those that wait for the same provider',
     edits: [
       {
-        file: 'src/models/retry.ts',
+        in: 'withRetry',
         find: 'current.stream(request, signal), waits.succeeded)',
         replace: 'current.stream(request, signal), () => undefined)',
       },
@@ -33,7 +33,7 @@ export const waitMutants: readonly Mutant[] = [
     invariant: '/readyz names a channel that is down',
     edits: [
       {
-        file: 'src/server/readiness.ts',
+        in: 'channelComponent',
         find: "return [{ name, state: 'down', reason, since: timeText(since), ...next }];",
         replace: "return [{ name, state: 'ok', reason, since: timeText(since), ...next }];",
       },

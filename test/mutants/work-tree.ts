@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Edit } from './mutants.ts';
+import { createMutator } from './mutator.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const copied = [
@@ -19,7 +20,7 @@ const copied = [
 
 /** A copy of the sources in a folder of its own, so that what is broken there is broken nowhere else. */
 export type WorkTree = AsyncDisposable & {
-  /** Throws when a text is not there exactly once: then the variant has to follow the code. */
+  /** Throws when an edit doesn't fit exactly once: then the variant has to follow the code. */
   edit(edits: readonly Edit[]): Promise<void>;
   /** Runs the tests of these files whose names contain one of `names`. */
   test(tests: Tests): Promise<Verdict>;
@@ -40,27 +41,12 @@ export async function copyWorkTree(options: { readonly withPostgres: boolean }):
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
   return {
     edit: async (edits) => {
-      for (const one of edits) await editFile(folder, one);
+      const mutate = await createMutator(folder);
+      for (const [file, text] of mutate(edits)) await writeFile(join(folder, file), text);
     },
     test: (tests) => runTests(folder, { ...tests, ...options }),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
   };
-}
-
-/** Which edits no longer fit the code as it is, in words. */
-export async function findStale(edits: readonly Edit[]): Promise<readonly string[]> {
-  const found = edits.map(async ({ file, find }) => {
-    const times = (await readFile(join(root, file), 'utf8').catch(() => '')).split(find).length - 1;
-    return times === 1 ? [] : [`${file} holds ${times} times, not once: ${find}`];
-  });
-  return (await Promise.all(found)).flat();
-}
-
-async function editFile(folder: string, { file, find, replace }: Edit): Promise<void> {
-  const path = join(folder, file);
-  const pieces = (await readFile(path, 'utf8')).split(find);
-  if (pieces.length !== 2) throw new Error(`${file} holds ${pieces.length - 1} times, not once: ${find}`);
-  await writeFile(path, pieces.join(replace));
 }
 
 type Order = Tests & { readonly withPostgres: boolean };

@@ -1,0 +1,146 @@
+/**
+ * Applies an edit where its pattern matches by syntax: token by token, inside one top-level declaration. Layout,
+ * comments, trailing commas and the file that holds the declaration make no difference.
+ */
+import { glob, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import jsTokens from 'js-tokens';
+import { parseSync } from 'rolldown/utils';
+import type { Edit } from './mutants.ts';
+
+/** Returns the text of each file that the edits change. Throws when one fits nowhere, or in two places. */
+export type Mutator = (edits: readonly Edit[]) => ReadonlyMap<string, string>;
+
+type Token = { readonly value: string; readonly start: number; readonly end: number };
+type Place = {
+  readonly file: string;
+  readonly start: number;
+  readonly end: number;
+  readonly bound: Bindings;
+};
+type Bindings = ReadonlyMap<string, string>;
+
+/** Reads the sources below `root`. */
+export async function createMutator(root: string): Promise<Mutator> {
+  const sources = new Map<string, string>();
+  for await (const file of glob('{src,channels,plugins}/**/*.ts', { cwd: root }))
+    sources.set(file, await readFile(join(root, file), 'utf8'));
+  return (edits) => {
+    const changed = new Map<string, string>();
+    for (const edit of edits) {
+      const files = [...new Map([...sources, ...changed])];
+      const places = files.flatMap(([file, text]) => findPlaces(file, text, edit));
+      const [place] = places;
+      if (place === undefined || places.length > 1) throw new Error(tellMisfit(edit, places));
+      const text = changed.get(place.file) ?? sources.get(place.file) ?? '';
+      changed.set(place.file, text.slice(0, place.start) + fill(edit, place) + text.slice(place.end));
+    }
+    for (const [file, text] of changed) {
+      const [error] = parseSync(file, text, { lang: 'ts' }).errors;
+      if (error) throw new Error(`${file} does not parse: ${error.message}`);
+    }
+    return changed;
+  };
+}
+
+function tellMisfit(edit: Edit, places: readonly Place[]): string {
+  const where =
+    places.length === 0 ? 'matches nothing' : `matches in ${places.map(({ file }) => file).join()}`;
+  return `${edit.in}: ${where}, it has to match once: ${edit.find}`;
+}
+
+function fill({ replace }: Edit, { bound }: Place): string {
+  return replace.replace(/\${1,2}[A-Z]+/g, (name) => bound.get(name) ?? name);
+}
+
+function findPlaces(file: string, text: string, edit: Edit): readonly Place[] {
+  const pattern = tokenize(edit.find);
+  return findDeclarations(file, text, edit.in).flatMap(({ start, end }) => {
+    const tokens = tokenize(text.slice(start, end), start);
+    return tokens.flatMap((first, index) => {
+      const match = matchAt(index, pattern, { text, tokens, bound: new Map() });
+      const last = match && tokens[match.end - 1];
+      return last ? [{ file, start: first.start, end: last.end, bound: match.bound }] : [];
+    });
+  });
+}
+
+function findDeclarations(file: string, text: string, name: string) {
+  // Most files are not worth the parse.
+  if (
+    !text.includes(name) ||
+    !new RegExp(`(?:function\\*?|class|const|type|interface) ${name}\\b`).test(text)
+  )
+    return [];
+  return parseSync(file, text, { lang: 'ts' }).program.body.filter((statement) => {
+    const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
+    if (declared?.type === 'VariableDeclaration')
+      return declared.declarations.some(({ id }) => id.type === 'Identifier' && id.name === name);
+    return declared && 'id' in declared && declared.id?.type === 'Identifier' && declared.id.name === name;
+  });
+}
+
+/** Text inside templates, such as SQL, becomes tokens too. */
+function tokenize(text: string, start = 0): readonly Token[] {
+  const tokens: Token[] = [];
+  let at = start;
+  for (const { type, value } of jsTokens(text)) {
+    const end = at + value.length;
+    if (/^(?:NoSubstitution)?Template/.test(type)) {
+      const inner = value.slice(1).replace(/(?:\$\{|`)$/, '');
+      tokens.push({ value: value.slice(0, 1), start: at, end: at + 1 }, ...tokenize(inner, at + 1));
+      for (let mark = at + 1 + inner.length; mark < end; mark++)
+        tokens.push({ value: text.charAt(mark - start), start: mark, end: mark + 1 });
+    } else if (!/White|Line/.test(type)) tokens.push({ value, start: at, end });
+    at = end;
+  }
+  return tokens;
+}
+
+type Subject = { readonly text: string; readonly tokens: readonly Token[] };
+type Match = { readonly end: number; readonly bound: Bindings };
+
+/** Matches the whole pattern from token `at` on. */
+function matchAt(
+  at: number,
+  [wanted, ...rest]: readonly Token[],
+  { bound, ...subject }: Subject & { readonly bound: Bindings },
+): Match | undefined {
+  const { text, tokens } = subject;
+  const token = tokens[at];
+  if (!wanted || !token) return wanted ? undefined : { end: at, bound };
+  const { value } = wanted;
+  const goOn = (next: number, pattern = rest) => matchAt(next, pattern, { ...subject, bound });
+  const bind = (next: number) => {
+    const found = next === at ? '' : text.slice(token.start, tokens[next - 1]?.end);
+    if ((bound.get(value) ?? found) !== found) return undefined;
+    return matchAt(next, rest, { ...subject, bound: new Map(bound).set(value, found) });
+  };
+  if (/^\$[A-Z]+$/.test(value)) return /^[#\w]+$/.test(token.value) ? bind(at + 1) : undefined;
+  if (/^\$\$[A-Z]+$/.test(value)) {
+    let match = bind(at);
+    for (let next = at; !match && next !== -1; match = bind(next)) next = skipOne(tokens, next);
+    return match;
+  }
+  if (value === token.value) return goOn(at + 1);
+  // A trailing comma comes and goes with the layout.
+  if (token.value === ',' && isCloser(tokens[at + 1])) return goOn(at + 1, [wanted, ...rest]);
+  if (value === ',' && isCloser(token) && (!rest[0] || isCloser(rest[0]))) return goOn(at);
+  return undefined;
+}
+
+function isCloser(token: Token | undefined): boolean {
+  return token !== undefined && /^[)\]}]$/.test(token.value);
+}
+
+/** Returns where the token, or the whole pair of brackets, at `from` has ended; -1 at the end of what surrounds it. */
+function skipOne(tokens: readonly Token[], from: number): number {
+  let depth = 0;
+  for (let at = from; at < tokens.length; at++) {
+    if (/^[([{]$/.test(tokens[at]?.value ?? '')) depth += 1;
+    if (isCloser(tokens[at])) depth -= 1;
+    if (depth < 0) return -1;
+    if (depth === 0) return at + 1;
+  }
+  return -1;
+}
