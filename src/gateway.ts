@@ -43,7 +43,7 @@ import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { runSettingsFrom } from './runs/run-settings.ts';
 import { createSettleCall } from './runs/settle-call.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
-import { noEffects } from './store/intake/proposal.ts';
+import { noEffects } from './store/base/effects.ts';
 import { corePlugin } from './tools/core-tools.ts';
 
 /** One running process of Parley. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { type ClaimedDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';

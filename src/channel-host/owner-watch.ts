@@ -5,8 +5,8 @@ import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import { createOwnerDesk, type OwnerDesk } from '../outbox/owner-desk.ts';
 import type { Notices } from '../replies/notices.ts';
-import type { Store } from '../store/command.ts';
-import { accountKeyOf, conversationKeyOf } from '../store/conversation-key.ts';
+import type { Store } from '../store/base/command.ts';
+import { accountKeyOf, conversationKeyOf } from '../store/base/conversation-key.ts';
 import type { ChannelState } from './channel-host.ts';
 import { createChannelWatch } from './channel-watch.ts';
 

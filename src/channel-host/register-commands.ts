@@ -5,9 +5,9 @@ import type { CommandsAbility, NativeCommand } from '#contracts/channel-abilitie
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
-import { readCommandsHash, rememberCommands } from '../store/accounts.ts';
-import type { Store } from '../store/command.ts';
-import { accountKeyOf } from '../store/conversation-key.ts';
+import type { Store } from '../store/base/command.ts';
+import { accountKeyOf } from '../store/base/conversation-key.ts';
+import { readCommandsHash, rememberCommands } from '../store/processes/accounts.ts';
 
 export type CommandRegistrarDeps = {
   readonly store: Store;

@@ -8,7 +8,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { LiveEvent, LiveEvents } from '../queue/live-events.ts';
-import { accountKeyOf } from '../store/conversation-key.ts';
+import { accountKeyOf } from '../store/base/conversation-key.ts';
 
 export type Place = Pick<ReplyRoute, 'channel' | 'account'>;
 export type Draft = Extract<LiveEvent, { kind: 'draft' }>;

@@ -2,10 +2,10 @@ import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineEvent, TimelineReader } from '#contracts/timeline.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
-import type { Store } from '../store/command.ts';
-import { readParked } from '../store/lanes/parked.ts';
-import { readStanding } from '../store/lanes/read-standing.ts';
-import { readTimeline } from '../store/sessions/read-timeline.ts';
+import type { Store } from '../store/base/command.ts';
+import { readStanding } from '../store/reads/read-standing.ts';
+import { readTimeline } from '../store/reads/read-timeline.ts';
+import { readParked } from '../store/waits/parked.ts';
 
 /** What is being said, by lane. Events may be lost; reading the store again is what clients rely on. */
 export interface Timelines {

@@ -1,6 +1,6 @@
 import { ParleyError } from '#contracts/errors.ts';
 import { stripText } from '../logging/redaction.ts';
-import type { StoreCommand } from '../store/command.ts';
+import type { StoreCommand } from '../store/base/command.ts';
 import {
   dropPart,
   type Operated,

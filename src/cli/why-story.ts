@@ -9,7 +9,7 @@ import type {
   PartFacts,
   RunFacts,
   ToolCallFacts,
-} from '../store/why/account.ts';
+} from '../store/reads/why/account.ts';
 
 type Fact = { readonly at: number; readonly text: string };
 

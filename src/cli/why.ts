@@ -3,7 +3,7 @@ import { loadConfig } from '../config/load-config.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createRedactor, stripText } from '../logging/redaction.ts';
 import { timeText } from '../logging/time-text.ts';
-import { readWhy } from '../store/why/read-why.ts';
+import { readWhy } from '../store/reads/why/read-why.ts';
 import type { ExitCode } from './exit-code.ts';
 import { storyOf } from './why-story.ts';
 import { withStore } from './with-store.ts';

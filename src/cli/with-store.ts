@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
 import { loadConfig } from '../config/load-config.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
 import { openStore } from '../store/open-store.ts';
 import { readableStore } from '../store/readable-store.ts';
 

@@ -2,14 +2,14 @@ import { channelLine } from '#contracts/channel-line.ts';
 import type { Notices } from '../replies/notices.ts';
 import { fillNotice } from '../replies/notices.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
 import type { CommandEffect, CommandReplies, Decision, Proposal } from '../store/intake/proposal.ts';
 import {
   type LaneStatus,
   readLaneStatus,
   readSessions,
   type SessionSummary,
-} from '../store/sessions/read-sessions.ts';
+} from '../store/reads/read-sessions.ts';
 import { type CommandSpec, commandTable } from './command-table.ts';
 import { type Command, commandRight } from './commands.ts';
 import type { Gate } from './gate.ts';

@@ -4,10 +4,10 @@ import type { Authority } from '#contracts/outcome.ts';
 import { isTyped } from '#contracts/provenance.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
 import { newBoundary, renderInbound, renderQuote, wrapUntrusted } from '../replies/untrusted.ts';
+import type { InboxContent } from '../store/base/json.ts';
+import { newRowId } from '../store/base/row-id.ts';
 import type { Decision } from '../store/intake/proposal.ts';
 import type { Author } from '../store/items/edit-item.ts';
-import type { InboxContent } from '../store/json.ts';
-import { newRowId } from '../store/row-id.ts';
 import type { Gate } from './gate.ts';
 
 /** A message with nothing but its text. */

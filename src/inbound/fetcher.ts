@@ -11,9 +11,9 @@ import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
+import type { Effects } from '../store/base/effects.ts';
 import { readPendingFetch, storeFetched } from '../store/intake/fetching.ts';
-import type { Effects } from '../store/intake/proposal.ts';
 import { sniffType } from './sniff-type.ts';
 
 export type FetcherDeps = {

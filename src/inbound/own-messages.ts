@@ -1,7 +1,7 @@
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import type { Store } from '../store/command.ts';
-import { conversationKeyOf } from '../store/conversation-key.ts';
-import { type MessagePlace, readOwnMessages } from '../store/intake/own-messages.ts';
+import type { Store } from '../store/base/command.ts';
+import { conversationKeyOf } from '../store/base/conversation-key.ts';
+import { type MessagePlace, readOwnMessages } from '../store/reads/own-messages.ts';
 
 /**
  * Marks replies to the bot where the network does not say whose message they answer: what it sent is known by

@@ -10,7 +10,7 @@ import {
   readAccess,
 } from '../store/access/operate-access.ts';
 import { personLabel } from '../store/access/person-label.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
 import type { CommandEffect, CommandReplies } from '../store/intake/proposal.ts';
 import type { AccessPolicy } from './access-policy.ts';
 import type { PairRequest } from './pair-request.ts';

@@ -8,7 +8,7 @@ import type { Log } from '#contracts/log.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
 import {
   type ClaimedDelivery,
   claimDelivery,

@@ -8,15 +8,15 @@ import type { Log } from '#contracts/log.ts';
 import { isLasting, type ShownNotice, type Trouble } from '#contracts/owner-notice.ts';
 import type { Notices } from '../replies/notices.ts';
 import { troubleEndText, troubleText } from '../replies/owner-texts.ts';
-import type { Store } from '../store/command.ts';
-import { dismissNotice, endNotice, raiseNotice, type TroubleEnd } from '../store/notices/note-trouble.ts';
-import { readOwnerRoute } from '../store/notices/owner-route.ts';
+import { dismissNotice, endNotice, raiseNotice, type TroubleEnd } from '../store/alerts/note-trouble.ts';
+import { readOwnerRoute } from '../store/alerts/owner-route.ts';
+import type { Store } from '../store/base/command.ts';
 import {
   readOpenNotices,
   readPendingNotices,
   type StoredNotice,
   tellOwner,
-} from '../store/notices/tell-owner.ts';
+} from '../store/delivery/tell-owner.ts';
 
 export type OwnerDeskDeps = {
   readonly store: Store;

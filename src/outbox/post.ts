@@ -1,5 +1,5 @@
 import type { Clock } from '#contracts/clock.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
 import {
   type PartState,
   type Posted,

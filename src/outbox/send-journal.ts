@@ -1,7 +1,7 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { Log } from '#contracts/log.ts';
-import type { EarlierSends } from '../store/boots.ts';
+import type { EarlierSends } from '../store/processes/boots.ts';
 
 /**
  * Which calls to a platform have begun. A part is `sending` in the store a moment before its call

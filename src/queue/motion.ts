@@ -1,4 +1,4 @@
-import type { Effects } from '../store/intake/proposal.ts';
+import type { Effects } from '../store/base/effects.ts';
 import type { Reservation } from './lane-workers.ts';
 
 /** What a commit has made due, set in motion: wakes, deliveries, cancels. The sweep finds all of it too. */

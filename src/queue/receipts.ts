@@ -2,9 +2,9 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Store } from '../store/command.ts';
-import type { Effects } from '../store/intake/proposal.ts';
-import { readUntold, tellWaiting, type Untold } from '../store/lanes/receipts.ts';
+import type { Store } from '../store/base/command.ts';
+import type { Effects } from '../store/base/effects.ts';
+import { readUntold, tellWaiting, type Untold } from '../store/items/receipts.ts';
 
 export type ReceiptKind = 'reaction' | 'line' | 'off';
 

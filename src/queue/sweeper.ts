@@ -1,8 +1,8 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
+import { readHeadDue } from '../store/items/waiting-rows.ts';
 import { closeBundles, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
-import { readHeadDue } from '../store/lanes/waiting-rows.ts';
 import type { Wakes } from './wakes.ts';
 
 export type SweeperDeps = {

@@ -17,7 +17,7 @@ import { gatewayHealth } from '../server/gateway-health.ts';
 import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
-import { noEffects } from '../store/intake/proposal.ts';
+import { noEffects } from '../store/base/effects.ts';
 import type { StageDeps } from './stage-deps.ts';
 
 /** The disk watch and the owner's alerts. */

@@ -2,8 +2,8 @@
 import type { Log } from '#contracts/log.ts';
 import { readSendJournal } from '../outbox/send-journal.ts';
 import type { ProcessFiles } from '../processes/process-files.ts';
-import { beginBoot, endBoots, type Role, readBoots } from '../store/boots.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
+import { beginBoot, endBoots, type Role, readBoots } from '../store/processes/boots.ts';
 
 /** This process's entry among the processes of one data folder. */
 export interface ProcessRegistry {

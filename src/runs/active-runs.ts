@@ -1,8 +1,8 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
 import { renewLeases } from '../store/lanes/leases.ts';
-import type { Held } from '../store/lanes/steer.ts';
+import type { Held } from '../store/rows/run-fence.ts';
 
 /** Why a run stops before its natural end. `handover`: another worker is to continue the same run. */
 export type StopReason = 'stop' | 'interrupt' | 'reset' | 'lost' | 'handover';

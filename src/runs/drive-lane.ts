@@ -5,11 +5,11 @@ import type { Probe } from '#contracts/probe.ts';
 import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
 import type { Notices } from '../replies/notices.ts';
-import type { Store } from '../store/command.ts';
-import type { Effects } from '../store/intake/proposal.ts';
+import type { Store } from '../store/base/command.ts';
+import type { Effects } from '../store/base/effects.ts';
+import { newRowId } from '../store/base/row-id.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../store/lanes/claim-lane.ts';
 import { letGoOf, releaseLane } from '../store/lanes/leases.ts';
-import { newRowId } from '../store/row-id.ts';
 import type { RunLeft, RunOptions } from './execute-run.ts';
 import { newFraming } from './framing.ts';
 

@@ -2,7 +2,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { type ParkOutcome, parkRun } from '../store/lanes/park-run.ts';
 import type { LiveView } from './live-view.ts';

@@ -5,7 +5,7 @@ import { type MessageId, partKey } from '#contracts/ids.ts';
 import type { OutboundContent, SendResult } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
 import { recordPreview } from '../store/delivery/record-preview.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
 

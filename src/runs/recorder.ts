@@ -21,9 +21,9 @@ import { confirmedSends, type SendReceipt } from '../replies/dedupe.ts';
 import type { Notices } from '../replies/notices.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
+import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/deliver.ts';
-import type { Effects } from '../store/intake/proposal.ts';
 import type { AssistantImage, ModelCall } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneNext } from '../store/lanes/close-run.ts';
@@ -36,9 +36,10 @@ import {
   sayNotice,
   storeToolResults,
 } from '../store/lanes/commit-turn.ts';
-import { type Boundary, type Held, readNews, type Steering, takeSteers } from '../store/lanes/steer.ts';
+import { markUnsendable } from '../store/lanes/mark-unsendable.ts';
+import { type Boundary, readNews, type Steering, takeSteers } from '../store/lanes/steer.ts';
 import type { Framing } from '../store/lanes/take-rows.ts';
-import { markUnsendable } from '../store/transcript/mark-unsendable.ts';
+import type { Held } from '../store/rows/run-fence.ts';
 import type { StopReason } from './active-runs.ts';
 import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
 import type { LiveView } from './live-view.ts';

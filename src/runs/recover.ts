@@ -6,10 +6,10 @@ import { readInput } from '../agent/call-input.ts';
 import { type CallEnd, callEndOf } from '../agent/execute-call.ts';
 import { cutText, resultText } from '../agent/result-text.ts';
 import { boundResult, errorResult, resultMessage } from '../agent/tool-result.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
 import { markToolStarted, storeToolResults } from '../store/lanes/commit-turn.ts';
 import { type OpenCall, recoverRun } from '../store/lanes/recover-run.ts';
-import type { Held } from '../store/lanes/steer.ts';
+import type { Held } from '../store/rows/run-fence.ts';
 
 export type Recovery = {
   readonly store: Store;

@@ -4,8 +4,8 @@ import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { SettleCall } from '#contracts/tool.ts';
 import { boundResult, resultMessage } from '../agent/tool-result.ts';
-import type { Store } from '../store/command.ts';
-import type { Effects } from '../store/intake/proposal.ts';
+import type { Store } from '../store/base/command.ts';
+import type { Effects } from '../store/base/effects.ts';
 import { readStartedCall, settleParkedCall } from '../store/lanes/park-run.ts';
 
 export type SettleDeps = {

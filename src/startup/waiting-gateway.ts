@@ -23,7 +23,7 @@ import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
 import { createMetrics } from '../server/metrics/metrics.ts';
 import { readinessOf } from '../server/readiness.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
 import { absentStore, readableStore, releasable } from '../store/readable-store.ts';
 import type { StartBlocker } from './start-blocker.ts';
 

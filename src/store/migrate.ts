@@ -1,13 +1,13 @@
 import type { Kysely } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { ParleyError } from '#contracts/errors.ts';
+import type { Tables } from './base/tables.ts';
 import * as initial from './migrations/0001-initial.ts';
 import * as anchors from './migrations/0002-anchors.ts';
 import * as access from './migrations/0003-access.ts';
 import * as links from './migrations/0004-links.ts';
 import * as ownerNotices from './migrations/0005-owner-notices.ts';
 import * as queue from './migrations/0006-queue.ts';
-import type { Tables } from './tables.ts';
 
 const migrations: Record<string, Migration> = {
   '0001-initial': initial,

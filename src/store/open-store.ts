@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Store } from './command.ts';
+import type { Store } from './base/command.ts';
 
 export type StoreSettings =
   | { readonly kind: 'sqlite'; readonly dataDir: string }

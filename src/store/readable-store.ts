@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ParleyError } from '#contracts/errors.ts';
-import type { Store } from './command.ts';
+import type { Store } from './base/command.ts';
 import { openReadOnlyStore } from './sqlite/read-only-store.ts';
 
 /** The folder's SQLite file for reading alone; undefined when there is none or it can't be read either. */

@@ -1,5 +1,5 @@
 import { ParleyError } from '#contracts/errors.ts';
-import type { Store } from './command.ts';
+import type { Store } from './base/command.ts';
 
 export type StoreTrouble = {
   /** One sentence with what to do. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { PluginDefinition } from '#contracts/plugin.ts';
-import type { Store } from '../store/command.ts';
+import type { Store } from '../store/base/command.ts';
 import { createMessageTool, type MessageToolDeps } from './message.ts';
 import { createSessionStatusTool, createSessionsHistoryTool, createSessionsListTool } from './sessions.ts';
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { textOf } from '#contracts/message.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
-import type { Store } from '../store/command.ts';
-import { readLaneStatus, readSessions } from '../store/sessions/read-sessions.ts';
-import { readTranscriptPage } from '../store/transcript/read-transcript.ts';
+import type { Store } from '../store/base/command.ts';
+import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
+import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 
 const nothing = z.object({});
 

@@ -19,6 +19,10 @@ function brokenTree(): SourceTree {
     'src/contracts/noun.ts': "import type { Up } from '../config/up.ts';\nexport type Noun = Up;\n",
     'src/config/up.ts': "export type Up = import('../contracts/noun.ts').Noun;\n",
     'src/store/row.ts': "import '../server/page.ts';\nimport '../redis/down.ts';\nimport './gone.ts';\n",
+    'src/store/rows/low.ts': "import '../intake/high.ts';\nimport '../../replies/shape.ts';\n",
+    'src/store/intake/high.ts': "import '../rows/low.ts';\nimport '../helpers/thing.ts';\n",
+    'src/store/helpers/thing.ts': "import '../rows/low.ts';\n",
+    'src/replies/shape.ts': 'export {};\n',
     'src/redis/down.ts': "export const late = () => import('../store/row.ts');\n",
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a file
     'src/server/page.ts': "export const names = ['teleport', `teleport:${1}`, 'teleporter'];\n",
@@ -63,7 +67,7 @@ const broken = brokenTree();
 
 const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
   [
-    'imports only go down, in the order of the layers',
+    'imports only go down, in the order of the layers and of the folders inside the store',
     rules.importsGoDown,
     [
       /contracts\/noun\.ts imports src\/config\/up\.ts, which stands above/,
@@ -71,7 +75,11 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
       /store\/row\.ts imports src\/server\/page\.ts, which stands above/,
       /store\/row\.ts imports \.\/gone\.ts, which is not there/,
       /redis\/down\.ts imports src\/store\/row\.ts, which stands above/,
-      /helpers\/thing\.ts lies in no known layer/,
+      /src\/helpers\/thing\.ts lies in no known layer/,
+      /store\/rows\/low\.ts imports src\/store\/intake\/high\.ts, which stands above/,
+      /store\/rows\/low\.ts imports src\/replies\/shape\.ts, which stands above/,
+      /store\/intake\/high\.ts imports src\/store\/helpers\/thing\.ts, which stands above/,
+      /store\/helpers\/thing\.ts lies in no known layer/,
       /helpers\/thing\.ts imports channels\/teleport\/index\.ts, which lies outside/,
     ],
   ],
@@ -158,6 +166,8 @@ describe('a tree that breaks the rules', () => {
         found.some((line) => pattern.test(line)),
         String(pattern),
       ).toBe(true);
-    expect(found.join('\n')).not.toMatch(/teleporter|names src\/store|hasty\.test\.ts:12/);
+    expect(found.join('\n')).not.toMatch(
+      /teleporter|names src\/store|intake\/high\.ts imports src\/store\/rows|hasty\.test\.ts:12/,
+    );
   });
 });

@@ -19,6 +19,20 @@ const order = [
 /** Folders that are imported by their alias of package.json, from wherever. */
 const aliased = new Set(['contracts', 'channel-kit']);
 
+/**
+ * Folders that are ranked inside as well, from the ground up. A name is a sub-folder, or a file that lies
+ * beside the sub-folders.
+ */
+const innerOrders: Readonly<Record<string, readonly string[]>> = {
+  store: [
+    ['base'],
+    ['rows', 'alerts', 'delivery', 'items', 'waits', 'lanes'],
+    ['processes', 'sign-ins', 'access', 'links', 'intake', 'reads'],
+    ['commands.ts', 'migrations', 'migrate.ts', 'store-report.ts', 'watch-store.ts'],
+    ['sqlite', 'postgres', 'readable-store.ts', 'open-store.ts', 'inspect-store.ts'],
+  ].flat(),
+};
+
 export const importsGoDown: Rule = (tree) =>
   tree.modules.filter(isIn('src')).flatMap((module) =>
     module.imports.flatMap(({ specifier, target }) => {
@@ -32,21 +46,39 @@ export const importsGoDown: Rule = (tree) =>
           : [`${module.path} imports ${target}, which lies outside src`];
       }
       const to = placeOf(target);
-      if (from === to) return [];
+      if (from === to) return importsGoDownInside(from, { path: module.path, target });
       if (aliased.has(to) && !specifier.startsWith(`#${to}/`)) {
         return [`${module.path} imports ${specifier}; write #${to}/…`];
       }
-      const fromRank = order.indexOf(from);
-      const toRank = order.indexOf(to);
-      if (fromRank === -1) return [`${module.path} lies in no known layer`];
-      return toRank === -1 || toRank > fromRank
-        ? [`${module.path} imports ${target}, which stands above it`]
-        : [];
+      return judgeRank(order, { from, to, path: module.path, target });
     }),
   );
 
-function placeOf(path: string): string {
-  return path.split('/')[1] ?? path;
+function importsGoDownInside(
+  folder: string,
+  { path, target }: { readonly path: string; readonly target: string },
+): readonly string[] {
+  const inner = Object.hasOwn(innerOrders, folder) ? innerOrders[folder] : undefined;
+  const [from, to] = [placeOf(path, 2), placeOf(target, 2)];
+  return inner === undefined || from === to ? [] : judgeRank(inner, { from, to, path, target });
+}
+
+type RankedImport = {
+  readonly from: string;
+  readonly to: string;
+  readonly path: string;
+  readonly target: string;
+};
+
+function judgeRank(ranks: readonly string[], { from, to, path, target }: RankedImport): readonly string[] {
+  const fromRank = ranks.indexOf(from);
+  const toRank = ranks.indexOf(to);
+  if (fromRank === -1) return [`${path} lies in no known layer`];
+  return toRank === -1 || toRank > fromRank ? [`${path} imports ${target}, which stands above it`] : [];
+}
+
+function placeOf(path: string, depth = 1): string {
+  return path.split('/')[depth] ?? path;
 }
 
 /** Type imports count: what cannot be understood one by one cannot be changed one by one. */

@@ -7,7 +7,7 @@ import type { HostedChannel } from '../../src/contracts/channel.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import { accountId, channelId, conversationId } from '../../src/contracts/ids.ts';
 import { noticesFor } from '../../src/replies/notices.ts';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { aMessage, aWorker } from '../store/builders.ts';

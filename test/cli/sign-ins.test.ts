@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { aServer, type RunningServer, send } from '../server/a-server.ts';
 import { runParley } from './run-parley.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { cutPower } from '../support/power-cut.ts';
 import { envelopeOf } from '../threats/access-cells.ts';

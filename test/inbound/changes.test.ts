@@ -4,7 +4,7 @@ import type { InboundEvent } from '../../src/contracts/envelope.ts';
 import { messageId } from '../../src/contracts/ids.ts';
 import { textOf } from '../../src/contracts/message.ts';
 import type { QueueMode } from '../../src/contracts/queue-settings.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';

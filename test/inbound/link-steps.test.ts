@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { readLinks } from '../../src/store/links/read-links.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { cutPower, everyCut } from '../support/power-cut.ts';

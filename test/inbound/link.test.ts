@@ -1,8 +1,8 @@
 import { beforeEach, expect, it } from 'vitest';
 import { textOf } from '../../src/contracts/message.ts';
 import { newOneTimeCode } from '../../src/inbound/one-time-code.ts';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
-import { json } from '../../src/store/json.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import { json } from '../../src/store/base/json.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 
 const guesses = process.env.PARLEY_LONG === '1' ? 50_000 : 500;

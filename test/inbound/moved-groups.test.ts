@@ -2,9 +2,9 @@
 import { expect, it } from 'vitest';
 import { conversationId, messageId } from '../../src/contracts/ids.ts';
 import type { SendResult } from '../../src/contracts/outbound.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
-import { readLaneStatus } from '../../src/store/sessions/read-sessions.ts';
+import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
 import { holder } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventKey, messageId, peerId } from '../../src/contracts/ids.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { type ChatState, envelopeOf, type Policies, type SenderState } from '../threats/access-cells.ts';
 import { aDoor, type Door } from '../threats/access-door.ts';

@@ -18,9 +18,9 @@ import { createIntake } from '../../src/inbound/accept.ts';
 import { createCommandDesk } from '../../src/inbound/command-desk.ts';
 import { createGate } from '../../src/inbound/gate.ts';
 import { noticesFor } from '../../src/replies/notices.ts';
-import { claimAccount } from '../../src/store/accounts.ts';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
+import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { type CutStore, cutPower, everyCut } from '../support/power-cut.ts';
 import { silentLog } from '../support/silent-log.ts';
 

@@ -7,8 +7,8 @@ import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { createRateLimit } from '../../src/inbound/rate-limit.ts';
 import { withSaneTimes } from '../../src/inbound/times.ts';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
-import { json } from '../../src/store/json.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import { json } from '../../src/store/base/json.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { anAccount, anEnvelope, createTown, type Scene } from './support/town.ts';
 

@@ -8,7 +8,7 @@ import { ParleyError } from '../../src/contracts/errors.ts';
 import type { Outbound } from '../../src/contracts/outbound.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { createDeliverer } from '../../src/outbox/deliverer.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';

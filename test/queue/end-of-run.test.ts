@@ -9,7 +9,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { ModelRequest } from '../../src/contracts/model.ts';
 import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
 import { redisKeys } from '../../src/redis/keys.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { createRandom } from '../e2e/random.ts';
 import { startOwnRedis } from '../e2e/redis-faults.ts';
 import { aLane, aMessage, defaults, unique } from '../store/builders.ts';

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import { startSweeper } from '../../src/queue/sweeper.ts';
-import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { aLane, aMessage, aRoute, aWorker } from '../store/builders.ts';
 import { readOutcomes } from '../store/outcomes.ts';

@@ -2,9 +2,9 @@ import { expect, it } from 'vitest';
 import type { Capabilities } from '../../src/contracts/capabilities.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
 import { createReceipts, type ReceiptSettings } from '../../src/queue/receipts.ts';
-import type { Store } from '../../src/store/command.ts';
-import { noEffects } from '../../src/store/intake/proposal.ts';
-import { readUntold, tellWaiting, type Untold } from '../../src/store/lanes/receipts.ts';
+import type { Store } from '../../src/store/base/command.ts';
+import { noEffects } from '../../src/store/base/effects.ts';
+import { readUntold, tellWaiting, type Untold } from '../../src/store/items/receipts.ts';
 import { aRoute } from '../store/builders.ts';
 
 const settings: ReceiptSettings = { kind: 'reaction', afterMs: 2000, emoji: '👀', channels: {} };

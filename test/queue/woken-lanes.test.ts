@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
 import { redisKeys } from '../../src/redis/keys.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { startOwnRedis } from '../e2e/redis-faults.ts';
 import { aCommand, aLane, aMessage, defaults, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';

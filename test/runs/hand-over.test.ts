@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { executeRun } from '../../src/runs/execute-run.ts';
-import { readHistory } from '../../src/store/transcript/read-transcript.ts';
+import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { ModelEvent } from '../../src/contracts/model.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { saveImage } from '../../src/store/lanes/commit-turn.ts';
 import { says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
 
 /** A SQLite store for the tests of one `describe`, opened before the first and gone after the last of them. */

@@ -6,7 +6,7 @@ import { noticesFor } from '../../src/replies/notices.ts';
 import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { createSettleCall } from '../../src/runs/settle-call.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';

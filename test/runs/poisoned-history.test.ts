@@ -6,7 +6,7 @@ import type { ToolOutput } from '../../src/contracts/tool.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { commitToolTurn, storeToolResults } from '../../src/store/lanes/commit-turn.ts';
-import { readHistory } from '../../src/store/transcript/read-transcript.ts';
+import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { aPng, aTool } from '../agent/support/builders.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import type { ScriptedCall } from '../platforms/anthropic/turn.ts';

@@ -6,7 +6,7 @@ import { createModel } from '../../src/models/registry.ts';
 import { noticesFor } from '../../src/replies/notices.ts';
 import { type ActiveRuns, createActiveRuns } from '../../src/runs/active-runs.ts';
 import type { RunDeps } from '../../src/runs/execute-run.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import type { ScriptedModel } from '../agent/support/scripted-model.ts';
 import { shaping } from '../support/free-loop.ts';
 import { silentLog } from '../support/silent-log.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { commitAnswer } from '../../src/store/lanes/commit-answer.ts';
 import { says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';

@@ -5,11 +5,11 @@ import { type Approval, type Approved, approvePairing } from '../../src/store/ac
 import { approveOnConsole } from '../../src/store/access/operate-access.ts';
 import { type Requested, requestPairing } from '../../src/store/access/request-pairing.ts';
 import type { Standing } from '../../src/store/access/standing.ts';
-import { claimAccount } from '../../src/store/accounts.ts';
-import type { Store, StoreQuery, Tx } from '../../src/store/command.ts';
-import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import type { Store, StoreQuery, Tx } from '../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts';
+import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { aLane, aMessage, unique } from './builders.ts';
 
 /** A bot account of the test's own, and what people send to it. */

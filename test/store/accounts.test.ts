@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { hasCode } from '../../src/contracts/errors.ts';
-import { claimAccount, releaseAccount } from '../../src/store/accounts.ts';
-import { beginBoot } from '../../src/store/boots.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
+import { claimAccount, releaseAccount } from '../../src/store/processes/accounts.ts';
+import { beginBoot } from '../../src/store/processes/boots.ts';
 import { aMessage, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

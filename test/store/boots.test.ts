@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { claimAccount } from '../../src/store/accounts.ts';
-import { beginBoot, endBoots, readBoots } from '../../src/store/boots.ts';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
 import { readParts } from '../../src/store/delivery/post-part.ts';
+import { claimAccount } from '../../src/store/processes/accounts.ts';
+import { beginBoot, endBoots, readBoots } from '../../src/store/processes/boots.ts';
 import { aLane, aMessage, aWorker, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

@@ -1,20 +1,16 @@
 import type { AccountId, ChannelId, ConversationId, MessageId } from '../../src/contracts/ids.ts';
 import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
 import type { ReplyRoute } from '../../src/contracts/route.ts';
-import { claimAccount } from '../../src/store/accounts.ts';
-import type { Store } from '../../src/store/command.ts';
-import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import type { Store } from '../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
+import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
-import type {
-  AcceptOutput,
-  CommandEffect,
-  LaneSpec,
-  NewItem,
-  Proposal,
-} from '../../src/store/intake/proposal.ts';
+import type { AcceptOutput, CommandEffect, Proposal } from '../../src/store/intake/proposal.ts';
+import type { NewItem } from '../../src/store/items/new-item.ts';
 import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/claim-lane.ts';
 import { type Answer, type Answered, commitAnswer } from '../../src/store/lanes/commit-answer.ts';
 import type { Framing } from '../../src/store/lanes/take-rows.ts';
+import { claimAccount } from '../../src/store/processes/accounts.ts';
 
 export const account = 'test/bot';
 export const holder = 'boot-1';

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import type { Found } from '../../src/contracts/channel-abilities.ts';
 import type { MessageId } from '../../src/contracts/ids.ts';
-import { beginBoot } from '../../src/store/boots.ts';
 import { claimDelivery, type Delivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { readParts } from '../../src/store/delivery/post-part.ts';
 import type { Settled } from '../../src/store/delivery/settle-part.ts';
+import { beginBoot } from '../../src/store/processes/boots.ts';
 import { aLane, aMessage, aWorker, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

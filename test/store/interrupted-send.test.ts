@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
-import { beginBoot } from '../../src/store/boots.ts';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
 import { readParts } from '../../src/store/delivery/post-part.ts';
+import { beginBoot } from '../../src/store/processes/boots.ts';
 import { aLane, aMessage, aWorker, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

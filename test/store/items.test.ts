@@ -2,15 +2,15 @@
 import { expect, it } from 'vitest';
 import { textOf } from '../../src/contracts/message.ts';
 import type { QueueMode } from '../../src/contracts/queue-settings.ts';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
-import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import type { Actor } from '../../src/store/items/actor.ts';
 import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
 import { editItem, readAuthor } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
-import { readWaitingItems } from '../../src/store/items/read-waiting-items.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
+import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { FinishReason } from '../../src/contracts/message.ts';
-import type { Store } from '../../src/store/command.ts';
-import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import type { Store } from '../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import type { CommandEffect } from '../../src/store/intake/proposal.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';

@@ -1,6 +1,6 @@
 import { textOf } from '../../src/contracts/message.ts';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
-import { json } from '../../src/store/json.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import { json } from '../../src/store/base/json.ts';
 
 /** What became of everything that entered one lane. */
 export type LaneFacts = {

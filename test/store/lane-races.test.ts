@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { aLane, aMessage, aWorker, defaults, unique } from './builders.ts';

@@ -6,8 +6,8 @@ import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.
 import { recordPreview } from '../../src/store/delivery/record-preview.ts';
 import { readPreview } from '../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import { readTimeline } from '../../src/store/sessions/read-timeline.ts';
-import { readHistory } from '../../src/store/transcript/read-transcript.ts';
+import { readTimeline } from '../../src/store/reads/read-timeline.ts';
+import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { aCommand, aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Proposal } from '../../src/store/intake/proposal.ts';
-import { readTimeline } from '../../src/store/sessions/read-timeline.ts';
+import { readTimeline } from '../../src/store/reads/read-timeline.ts';
 import { aLane, aMessage, aWorker, defaults, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';

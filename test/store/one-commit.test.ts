@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { beginBoot } from '../../src/store/boots.ts';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
 import { readParts } from '../../src/store/delivery/post-part.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { ClaimTerms } from '../../src/store/lanes/claim-due.ts';
+import { beginBoot } from '../../src/store/processes/boots.ts';
 import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { SendResult } from '../../src/contracts/outbound.ts';
-import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { aLane, aMessage, aRoute, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';

@@ -2,10 +2,11 @@
 import { expect, it } from 'vitest';
 import type { Authority } from '../../src/contracts/outcome.ts';
 import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
-import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
-import type { CommandEffect, NewItem } from '../../src/store/intake/proposal.ts';
+import type { CommandEffect } from '../../src/store/intake/proposal.ts';
+import type { NewItem } from '../../src/store/items/new-item.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { renewLeases } from '../../src/store/lanes/leases.ts';

@@ -1,4 +1,4 @@
-import type { StoreQuery } from '../../src/store/command.ts';
+import type { StoreQuery } from '../../src/store/base/command.ts';
 
 /** What became of a conversation's messages, in order: `answered`, `failed: delivery failed` … */
 export const readOutcomes: StoreQuery<{ readonly conversationKey: string }, readonly string[]> = {

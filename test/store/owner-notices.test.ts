@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest';
 import type { Trouble } from '../../src/contracts/owner-notice.ts';
+import { dismissNotice, endNotice, raiseNotice } from '../../src/store/alerts/note-trouble.ts';
+import { type OwnerSearch, readOwnerRoute } from '../../src/store/alerts/owner-route.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { dropPart } from '../../src/store/delivery/operate.ts';
 import { readParts } from '../../src/store/delivery/post-part.ts';
-import { dismissNotice, endNotice, raiseNotice } from '../../src/store/notices/note-trouble.ts';
-import { type OwnerSearch, readOwnerRoute } from '../../src/store/notices/owner-route.ts';
 import {
   readOpenNotices,
   readPendingNotices,
   type Telling,
   tellOwner,
-} from '../../src/store/notices/tell-owner.ts';
+} from '../../src/store/delivery/tell-owner.ts';
 import { aLane, aMessage, aRoute, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

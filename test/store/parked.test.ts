@@ -5,8 +5,7 @@ import { hasCode } from '../../src/contracts/errors.ts';
 import type { MessagePart } from '../../src/contracts/message.ts';
 import type { TimelineEvent } from '../../src/contracts/timeline.ts';
 import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
-import { beginBoot } from '../../src/store/boots.ts';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn, markToolStarted, storeToolResults } from '../../src/store/lanes/commit-turn.ts';
@@ -15,7 +14,8 @@ import { parkRun, settleParkedCall } from '../../src/store/lanes/park-run.ts';
 import { recoverRun } from '../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
-import { readHistory } from '../../src/store/transcript/read-transcript.ts';
+import { beginBoot } from '../../src/store/processes/boots.ts';
+import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { silentLog } from '../support/silent-log.ts';
 import {
   aCommand,

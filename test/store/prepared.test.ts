@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Tx } from '../../src/store/command.ts';
-import { prepared, type Slots } from '../../src/store/prepared.ts';
+import type { Tx } from '../../src/store/base/command.ts';
+import { prepared, type Slots } from '../../src/store/base/prepared.ts';
 import { aLane, aMessage, aWorker, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

@@ -4,7 +4,7 @@
  * It has at most 200 lines of code, so that it can be seen through.
  */
 import type { DropPolicy, QueueMode } from '../../src/contracts/queue-settings.ts';
-import type { SteerDelivery } from '../../src/store/lanes/choose-batch.ts';
+import type { SteerDelivery } from '../../src/store/items/choose-batch.ts';
 
 export type Who = 'ann' | 'bob';
 

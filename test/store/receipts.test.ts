@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
-import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { claimDelivery, type Delivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
-import { readUntold, tellWaiting } from '../../src/store/lanes/receipts.ts';
+import { readUntold, tellWaiting } from '../../src/store/items/receipts.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';

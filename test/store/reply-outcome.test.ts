@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { MessageId } from '../../src/contracts/ids.ts';
-import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import type { Proposal } from '../../src/store/intake/proposal.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, holder, unique } from './builders.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, it } from 'vitest';
-import type { StoreCommand } from '../../src/store/command.ts';
-import { lockLane } from '../../src/store/lanes/lane-row.ts';
+import type { StoreCommand } from '../../src/store/base/command.ts';
 import { renewLeases } from '../../src/store/lanes/leases.ts';
 import { openStore } from '../../src/store/open-store.ts';
+import { lockLane } from '../../src/store/rows/lane-row.ts';
 import { databaseServer, makeDatabase } from '../e2e/own-database.ts';
 import { aLane, aMessage, aWorker, holder, unique } from './builders.ts';
 

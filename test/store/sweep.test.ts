@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { beginBoot } from '../../src/store/boots.ts';
-import type { Store } from '../../src/store/command.ts';
-import { conversationKeyOf } from '../../src/store/conversation-key.ts';
+import type { Store } from '../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { handOver } from '../../src/store/lanes/leases.ts';
 import { readSweep, type SweepPlace } from '../../src/store/lanes/sweep.ts';
+import { beginBoot } from '../../src/store/processes/boots.ts';
 import { aLane, aMessage, aRoute, aWorker, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

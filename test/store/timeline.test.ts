@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { postParts } from '../../src/store/delivery/post-part.ts';
-import { readTimeline } from '../../src/store/sessions/read-timeline.ts';
+import { readTimeline } from '../../src/store/reads/read-timeline.ts';
 import { aLane, aMessage, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

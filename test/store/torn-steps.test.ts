@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { messageId } from '../../src/contracts/ids.ts';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import type { Tables } from '../../src/store/base/tables.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import type { Settled } from '../../src/store/delivery/settle-part.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
-import type { Tables } from '../../src/store/tables.ts';
 import { account, aLane, aMessage, aWorker, holder, unique } from './builders.ts';
 import { type Beside, describeEachDatabase } from './each-database.ts';
 

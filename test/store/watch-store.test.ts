@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ParleyError } from '../../src/contracts/errors.ts';
-import type { Store, StoreCommand } from '../../src/store/command.ts';
+import type { Store, StoreCommand } from '../../src/store/base/command.ts';
 import { watchStore } from '../../src/store/watch-store.ts';
 
 /** A store whose steps fail with what they are given, or succeed. */

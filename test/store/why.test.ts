@@ -3,8 +3,8 @@ import type { MessageId } from '../../src/contracts/ids.ts';
 import type { SendResult } from '../../src/contracts/outbound.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import type { Account } from '../../src/store/why/account.ts';
-import { readWhy, type Why } from '../../src/store/why/read-why.ts';
+import type { Account } from '../../src/store/reads/why/account.ts';
+import { readWhy, type Why } from '../../src/store/reads/why/read-why.ts';
 import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

@@ -1,8 +1,8 @@
 /** Two settings: `debounceMs` waits before a first run, `quietMs` behind one. Neither does the other's work. */
 import { expect, it } from 'vitest';
 import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
-import type { Store, StoreQuery } from '../../src/store/command.ts';
-import type { NewItem } from '../../src/store/intake/proposal.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import type { NewItem } from '../../src/store/items/new-item.ts';
 import { aLane, aMessage, aWorker, defaults, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';

@@ -1,5 +1,5 @@
 import { ParleyError } from '../../src/contracts/errors.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 
 /** Where the power goes: at the n-th write (from 1), before it or right behind its commit. */
 export type PowerCut = { readonly write: number; readonly isCommitted: boolean };

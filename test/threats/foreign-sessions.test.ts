@@ -8,7 +8,7 @@ import { agentId, type RunId, type SessionId, type SessionKey } from '../../src/
 import type { Authority } from '../../src/contracts/outcome.ts';
 import type { Tool, ToolFactory, ToolRun } from '../../src/contracts/tool.ts';
 import { createPost } from '../../src/outbox/post.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { corePlugin } from '../../src/tools/core-tools.ts';

@@ -12,10 +12,10 @@ import { newOneTimeCode } from '../../src/inbound/one-time-code.ts';
 import type { Approved } from '../../src/store/access/approve-pairing.ts';
 import { triesPerMinute } from '../../src/store/access/limit-tries.ts';
 import { revokeAccess } from '../../src/store/access/revoke-access.ts';
-import type { Tx } from '../../src/store/command.ts';
+import type { Tx } from '../../src/store/base/command.ts';
+import type { Tables } from '../../src/store/base/tables.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
-import type { Tables } from '../../src/store/tables.ts';
 import { approveIn, askIn } from '../store/access-builders.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';

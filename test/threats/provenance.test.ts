@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accountId } from '../../src/contracts/ids.ts';
 import type { CommandName } from '../../src/inbound/command-table.ts';
-import type { Store } from '../../src/store/command.ts';
+import type { Store } from '../../src/store/base/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { aDoor, type Door } from './access-door.ts';
 import { type Form, type Network, openNetworks, type Role } from './provenance-forms.ts';

@@ -6,8 +6,8 @@ import { hasCode } from '#contracts/errors.ts';
 import type { LoopWatch } from '../../logging/loop-watch.ts';
 import type { WaitingCalls } from '../../models/provider-waits.ts';
 import type { MarkdownDesk } from '../../replies/markdown-desk.ts';
-import type { Store } from '../../store/command.ts';
-import { type OpenCounts, readOpenCounts } from '../../store/counts/read-open-counts.ts';
+import type { Store } from '../../store/base/command.ts';
+import { type OpenCounts, readOpenCounts } from '../../store/reads/read-open-counts.ts';
 import { createTallies, type Tally } from './tally.ts';
 
 export type MetricsDeps = {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '#contracts/clock.ts';
-import type { Store } from '../../store/command.ts';
-import { type Slice, type Tallied, tallyRows } from '../../store/counts/tally-rows.ts';
+import type { Store } from '../../store/base/command.ts';
+import { type Slice, type Tallied, tallyRows } from '../../store/reads/tally-rows.ts';
 
 /** How many rows are where, over all that was ever stored. */
 export type Tally = Readonly<Record<string, number>>;

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Tx } from '../command.ts';
+import type { Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { json } from '../json.ts';
 import { takeTry } from './limit-tries.ts';
 import { blankNotice } from './request-pairing.ts';
 import { lockAccount, type Role } from './standing.ts';

@@ -1,5 +1,5 @@
-import type { Tx } from '../command.ts';
-import { lockRows } from '../locking.ts';
+import type { Tx } from '../base/command.ts';
+import { lockRows } from '../base/locking.ts';
 
 /** Codes that are looked at within any 60 s, whoever tries and in whatever process. */
 export const triesPerMinute = 10;

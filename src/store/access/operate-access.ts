@@ -1,4 +1,4 @@
-import type { StoreCommand, StoreQuery } from '../command.ts';
+import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { type Approval, type Approved, approvePairing } from './approve-pairing.ts';
 import { type Revoked, revokeAccess } from './revoke-access.ts';
 import type { Role } from './standing.ts';

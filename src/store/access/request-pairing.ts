@@ -1,5 +1,5 @@
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Tx } from '../command.ts';
+import type { Tx } from '../base/command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 
 /** What a stranger's first message asks for. */

@@ -1,9 +1,9 @@
-import type { Tx } from '../command.ts';
-import { type Effects, noEffects } from '../intake/proposal.ts';
-import { forgoKept } from '../lanes/kept-steers.ts';
-import { lockLane } from '../lanes/lane-row.ts';
-import { cancelRun } from '../lanes/parked.ts';
-import { isOpenItem } from '../open-rows.ts';
+import type { Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { isOpenItem } from '../base/open-rows.ts';
+import { forgoKept } from '../items/kept-steers.ts';
+import { lockLane } from '../rows/lane-row.ts';
+import { cancelRun } from '../waits/parked.ts';
 import { blankNotice } from './request-pairing.ts';
 import { lockAccount } from './standing.ts';
 

@@ -1,8 +1,8 @@
 import { ParleyError } from '#contracts/errors.ts';
-import type { StoreQuery, Tx } from '../command.ts';
-import { elementsOf } from '../elements-of.ts';
-import { lockRows } from '../locking.ts';
-import { prepared, type Slots } from '../prepared.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import { elementsOf } from '../base/elements-of.ts';
+import { lockRows } from '../base/locking.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
 
 /** What an approval made of a person. */
 export type Role = 'owner' | 'user';

@@ -5,7 +5,7 @@
 
 import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
-import type { Tx } from '../command.ts';
+import type { Tx } from '../base/command.ts';
 import { endPart, keepReceipts, repeatPart } from './end-part.ts';
 
 export type Ambiguous = {

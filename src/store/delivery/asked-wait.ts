@@ -6,9 +6,9 @@
  */
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import { minuteText } from '../../logging/time-text.ts';
-import type { Tx } from '../command.ts';
-import { endTrouble, noteTrouble, ownerPartPrefix } from '../notices/note-trouble.ts';
-import { isOpenPart } from '../open-rows.ts';
+import { endTrouble, noteTrouble, ownerPartPrefix } from '../alerts/note-trouble.ts';
+import type { Tx } from '../base/command.ts';
+import { isOpenPart } from '../base/open-rows.ts';
 
 export async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): Promise<void> {
   const until = tx.now + askedMs;

@@ -1,11 +1,12 @@
 /** How a part ends, or waits to be repeated, and what follows from that for the rest of its answer. */
-import type { Tx } from '../command.ts';
-import { insertNewRow } from '../insert-row.ts';
-import { rememberContext } from '../intake/remember-context.ts';
-import { type InboxContent, json } from '../json.ts';
-import { noteTrouble, ownerPartPrefix } from '../notices/note-trouble.ts';
-import { isOpenPart } from '../open-rows.ts';
-import { prepared, type Slots } from '../prepared.ts';
+
+import { noteTrouble, ownerPartPrefix } from '../alerts/note-trouble.ts';
+import type { Tx } from '../base/command.ts';
+import { insertNewRow } from '../base/insert-row.ts';
+import { type InboxContent, json } from '../base/json.ts';
+import { isOpenPart } from '../base/open-rows.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import { rememberContext } from '../rows/remember-context.ts';
 import { endAskedWait, noteAskedWait } from './asked-wait.ts';
 import { amendOutcome } from './reply-outcome.ts';
 

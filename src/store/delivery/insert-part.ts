@@ -1,9 +1,9 @@
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Tx } from '../command.ts';
-import { conversationKeyOf } from '../conversation-key.ts';
-import { insertNewRow, insertRow } from '../insert-row.ts';
-import { prepared, type Slots } from '../prepared.ts';
+import type { Tx } from '../base/command.ts';
+import { conversationKeyOf } from '../base/conversation-key.ts';
+import { insertNewRow, insertRow } from '../base/insert-row.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
 
 export type NewPart = {
   readonly key: string;

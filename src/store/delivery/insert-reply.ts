@@ -1,9 +1,9 @@
 import type { PartKey } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Tx } from '../command.ts';
-import { conversationKeyOf } from '../conversation-key.ts';
-import { locking } from '../locking.ts';
-import { prepared, type Slots } from '../prepared.ts';
+import type { Tx } from '../base/command.ts';
+import { conversationKeyOf } from '../base/conversation-key.ts';
+import { locking } from '../base/locking.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
 import { type ClaimedDelivery, claimDelivery, type DeliveryPolicy, headPart } from './deliver.ts';
 import { ensureConversation, maxMoves, type NewPart, writePart } from './insert-part.ts';
 

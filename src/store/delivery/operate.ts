@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
-import { json } from '../json.ts';
-import { endTrouble } from '../notices/note-trouble.ts';
+import { endTrouble } from '../alerts/note-trouble.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
 import { endAskedWait } from './asked-wait.ts';
 import { reviseOutcome } from './reply-outcome.ts';
 

@@ -2,11 +2,11 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
-import { json } from '../json.ts';
-import { type Lane, lockLane, lockLaneAt, takeSeq } from '../lanes/lane-row.ts';
-import type { Held } from '../lanes/steer.ts';
-import { appendMessage } from '../transcript/append.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { appendMessage } from '../rows/append-transcript.ts';
+import { type Lane, lockLane, lockLaneAt, takeSeq } from '../rows/lane-row.ts';
+import type { Held } from '../rows/run-fence.ts';
 import { insertPart } from './insert-part.ts';
 
 export type Posting = Held & {

@@ -1,4 +1,4 @@
-import type { Tx } from '../command.ts';
+import type { Tx } from '../base/command.ts';
 
 const suffix = ':receipt';
 

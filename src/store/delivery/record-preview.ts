@@ -1,5 +1,5 @@
 import type { Outbound } from '#contracts/outbound.ts';
-import type { StoreCommand, Tx } from '../command.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
 import { ensureConversation, takePlace } from './insert-part.ts';
 
 export type PreviewStep =

@@ -1,6 +1,6 @@
-import type { Tx } from '../command.ts';
-import { lockRows } from '../locking.ts';
-import { prepared, type Slots } from '../prepared.ts';
+import type { Tx } from '../base/command.ts';
+import { lockRows } from '../base/locking.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
 
 export const deliveryFailed = 'delivery failed';
 const deliveryUnknown = 'delivery unknown';

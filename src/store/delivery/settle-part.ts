@@ -5,12 +5,13 @@
 import type { Found } from '#contracts/channel-abilities.ts';
 import type { Outbound, SendFailure, SendResult } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Tx } from '../command.ts';
-import { conversationKeyOf } from '../conversation-key.ts';
-import { markUnreachable, moveConversation, movedTo } from '../intake/change-conversation.ts';
-import { json } from '../json.ts';
+import type { Tx } from '../base/command.ts';
+import { conversationKeyOf } from '../base/conversation-key.ts';
+import { json } from '../base/json.ts';
 import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts';
 import { endPart, failAnswer, keepReceipts, repeatPart, uncountTry } from './end-part.ts';
+import { moveConversation, movedTo } from './move-conversation.ts';
+import { markUnreachable } from './reachability.ts';
 import { dropReceipt, isReceipt } from './receipt-part.ts';
 
 export type Settled =

@@ -2,24 +2,26 @@ import type { Acceptance } from '#contracts/acceptance.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type PairingRequest, requestPairing } from '../access/request-pairing.ts';
 import { proveStandings } from '../access/standing.ts';
-import type { StoreCommand, Tx } from '../command.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
+import { noEffects } from '../base/effects.ts';
+import { insertRow } from '../base/insert-row.ts';
+import { locking } from '../base/locking.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { insertRow } from '../insert-row.ts';
+import { markReachable } from '../delivery/reachability.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
-import { lockLanes } from '../lanes/lane-row.ts';
 import { changeLinks } from '../links/change-links.ts';
 import { proveLinks } from '../links/read-links.ts';
-import { locking } from '../locking.ts';
-import { prepared, type Slots } from '../prepared.ts';
+import { lockLanes } from '../rows/lane-row.ts';
 import { acceptItem } from './accept-item.ts';
 import type { Accepting } from './accepting.ts';
 import { moveAnchors } from './anchors.ts';
 import { applyDelete, applyEdit, applyReaction } from './apply-change.ts';
 import { applyCommand } from './apply-command.ts';
-import { changeMembership, markReachable, migrateConversation } from './change-conversation.ts';
+import { changeMembership, migrateConversation } from './change-conversation.ts';
 import { isOtherEvent } from './fingerprint.ts';
-import { type AcceptInput, type AcceptOutput, noEffects } from './proposal.ts';
+import type { AcceptInput, AcceptOutput } from './proposal.ts';
 
 export type AcceptAndClaim = AcceptInput & {
   /** Absent when the process has no slot free, or works no lanes. */

@@ -4,20 +4,20 @@
  */
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboxId, SessionKey } from '#contracts/ids.ts';
-import type { Tx } from '../command.ts';
-import { insertRow } from '../insert-row.ts';
+import type { Tx } from '../base/command.ts';
+import { insertRow } from '../base/insert-row.ts';
+import { isOpenItem } from '../base/open-rows.ts';
 import { senderRef } from '../items/item-change.ts';
+import { forgoKept } from '../items/kept-steers.ts';
+import { makeRoom } from '../items/make-room.ts';
+import type { Bundle, NewItem } from '../items/new-item.ts';
+import { type OpenItem, readOpenItems } from '../items/open-items.ts';
 import { putNewestAhead } from '../items/put-ahead.ts';
-import { forgoKept } from '../lanes/kept-steers.ts';
-import { beginSession, ensureLane, type Lane, takeSeqOfArrival } from '../lanes/lane-row.ts';
-import { cancelRun } from '../lanes/parked.ts';
-import { isOpenItem } from '../open-rows.ts';
+import { beginSession, ensureLane, type Lane, takeSeqOfArrival } from '../rows/lane-row.ts';
+import { openLedger } from '../rows/open-ledger.ts';
+import { rememberContext } from '../rows/remember-context.ts';
+import { cancelRun } from '../waits/parked.ts';
 import type { Accepting } from './accepting.ts';
-import { makeRoom } from './make-room.ts';
-import { type OpenItem, readOpenItems } from './open-items.ts';
-import { openLedger } from './open-ledger.ts';
-import type { Bundle, NewItem } from './proposal.ts';
-import { rememberContext } from './remember-context.ts';
 
 /** The longest a lane waits for a file before it goes on without it, ms. */
 const fetchWaitMs = 20_000;

@@ -1,4 +1,5 @@
-import type { AcceptInput, Effects, Proposal } from './proposal.ts';
+import type { Effects } from '../base/effects.ts';
+import type { AcceptInput, Proposal } from './proposal.ts';
 
 /** One event on its way in: what the whole batch shares, and where its effects are collected. */
 export type Accepting = {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { ConversationId } from '#contracts/ids.ts';
-import type { StoreQuery, Tx } from '../command.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
 
 /** Conversation and anchor. */
 export type Anchor = readonly [conversation: ConversationId, anchor: string];

@@ -5,17 +5,24 @@
  * edits a message.
  */
 import type { Acceptance } from '#contracts/acceptance.ts';
-import type { Tx } from '../command.ts';
+import type { Tx } from '../base/command.ts';
+import { type InboxContent, json } from '../base/json.ts';
+import { oneLine } from '../base/one-line.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { type InboxContent, json } from '../json.ts';
-import { lockLane, takeSeq } from '../lanes/lane-row.ts';
-import { appendNote } from '../transcript/append.ts';
+import {
+  behindLead,
+  changeSummary,
+  correct,
+  type Found,
+  isInActiveRun,
+  takeBack,
+} from '../items/corrections.ts';
+import { appendNote } from '../rows/append-transcript.ts';
+import { lockLane, takeSeq } from '../rows/lane-row.ts';
+import { openLedger } from '../rows/open-ledger.ts';
+import { rememberContext } from '../rows/remember-context.ts';
 import type { Accepting } from './accepting.ts';
-import { behindLead, changeSummary, correct, type Found, isInActiveRun, takeBack } from './corrections.ts';
-import { oneLine } from './make-room.ts';
-import { openLedger } from './open-ledger.ts';
 import type { Decision } from './proposal.ts';
-import { rememberContext } from './remember-context.ts';
 
 type EditDecision = Extract<Decision, { kind: 'edit' }>;
 type DeleteDecision = Extract<Decision, { kind: 'delete' }>;

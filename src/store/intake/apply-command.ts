@@ -2,13 +2,14 @@ import type { Acceptance } from '#contracts/acceptance.ts';
 import { approvePairing, showRequest } from '../access/approve-pairing.ts';
 import { personLabel } from '../access/person-label.ts';
 import { revokeAccess } from '../access/revoke-access.ts';
-import type { Tx } from '../command.ts';
+import type { Tx } from '../base/command.ts';
+import type { LaneSpec } from '../base/lane-spec.ts';
 import { ensureConversation, insertPart } from '../delivery/insert-part.ts';
-import { ensureLane, type Lane, takeSeq } from '../lanes/lane-row.ts';
-import { changeSettings } from '../lanes/lane-settings.ts';
+import { ensureLane, type Lane, takeSeq } from '../rows/lane-row.ts';
+import { changeSettings } from '../rows/lane-settings.ts';
 import type { Accepting } from './accepting.ts';
 import { changeItem } from './change-item.ts';
-import type { CommandEffect, CommandFinding, Decision, LaneSpec } from './proposal.ts';
+import type { CommandEffect, CommandFinding, Decision } from './proposal.ts';
 import { stop } from './stop.ts';
 
 type CommandDecision = Extract<Decision, { kind: 'command' }>;

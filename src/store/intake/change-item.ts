@@ -1,12 +1,13 @@
 /** Changes of what waits, as a command of the chat: what each comes to, for its answer. */
-import type { Tx } from '../command.ts';
+import type { Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
 import type { Actor } from '../items/actor.ts';
 import { cancel, cancelAll } from '../items/cancel-item.ts';
 import { edit } from '../items/edit-item.ts';
-import type { Changed } from '../items/item-change.ts';
+import type { Changed, ItemChange } from '../items/item-change.ts';
 import { promote } from '../items/promote-item.ts';
-import type { Lane } from '../lanes/lane-row.ts';
-import type { CommandFinding, Effects, ItemChange } from './proposal.ts';
+import type { Lane } from '../rows/lane-row.ts';
+import type { CommandFinding } from './proposal.ts';
 
 type Changing = { readonly actor: Actor; readonly change: ItemChange; readonly effects: Effects };
 type Finding = {

@@ -1,9 +1,9 @@
 import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { StoreCommand, StoreQuery } from '../command.ts';
-import { json } from '../json.ts';
-import { lockLane } from '../lanes/lane-row.ts';
-import { type Effects, noEffects } from './proposal.ts';
+import type { StoreCommand, StoreQuery } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { json } from '../base/json.ts';
+import { lockLane } from '../rows/lane-row.ts';
 
 export type PendingFetch = {
   readonly inboxId: string;

@@ -1,13 +1,16 @@
 import type { Acceptance, IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
-import type { Authority } from '#contracts/outcome.ts';
 import type { Provenance } from '#contracts/provenance.ts';
-import type { DropPolicy, QueueSettings } from '#contracts/queue-settings.ts';
+import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Approval, Showing } from '../access/approve-pairing.ts';
 import type { PairingRequest } from '../access/request-pairing.ts';
 import type { Standing } from '../access/standing.ts';
+import type { Effects } from '../base/effects.ts';
+import type { InboxContent } from '../base/json.ts';
+import type { LaneSpec } from '../base/lane-spec.ts';
 import type { Actor } from '../items/actor.ts';
-import type { InboxContent } from '../json.ts';
+import type { ItemChange } from '../items/item-change.ts';
+import type { NewItem } from '../items/new-item.ts';
 import type { LinkStep } from '../links/link-step.ts';
 import type { SeenLinks } from '../links/read-links.ts';
 import type { Anchor } from './anchors.ts';
@@ -71,45 +74,6 @@ export type Decision =
   | { readonly kind: 'migrate'; readonly to: string; readonly toKey: string; readonly from: string }
   | { readonly kind: 'membership'; readonly isMember: boolean };
 
-/** A lane, as the configuration sees it; used when the row is new or nothing overrides it. */
-export type LaneSpec = {
-  readonly key: string;
-  readonly class: string;
-  readonly agentId: string;
-  readonly chatKind: 'dm' | 'group';
-  readonly settings: QueueSettings;
-  /** Id of the session to begin, should one be needed. */
-  readonly newSessionId: string;
-  /** A new session begins when the last activity lies before this time (reset policy). */
-  readonly resetBefore?: number;
-};
-
-export type NewItem = {
-  readonly id: string;
-  readonly kind: 'message' | 'command';
-  readonly lane: LaneSpec;
-  readonly route: ReplyRoute;
-  readonly authority: Authority;
-  readonly content: InboxContent;
-  readonly bundle?: Bundle;
-  /**
-   * Whether it passes the mention gate by itself. One that does not is remembered as context, unless
-   * a sibling of its bundle passes.
-   */
-  readonly isGated: boolean;
-  /** Unmentioned messages remembered per lane. */
-  readonly contextLimit: number;
-  /** Told to the sender when the cap pushes something out; `{excerpt}` stands for what was dropped. */
-  readonly overflow: { readonly summarized: string; readonly dropped: string; readonly refused: string };
-};
-
-/** Parts that belong together: an album, a text the client split. */
-export type Bundle = {
-  readonly name: string;
-  /** Parts are waited for until this long after the last one, ms. */
-  readonly windowMs: number;
-};
-
 export type Notice = {
   readonly route: ReplyRoute;
   readonly text: string;
@@ -133,19 +97,6 @@ export type CommandEffect =
   | { readonly kind: 'pair-approve'; readonly approval: Approval }
   | ({ readonly kind: 'pair-show' } & Showing)
   | { readonly kind: 'pair-revoke'; readonly ref: string };
-
-/** A change of what waits; `told` is for a sender who does not see it happen. */
-export type ItemChange =
-  | { readonly kind: 'cancel'; readonly number: number; readonly told: string }
-  | { readonly kind: 'cancel-all'; readonly told: string }
-  | { readonly kind: 'promote'; readonly number: number }
-  | {
-      readonly kind: 'edit';
-      readonly number: number;
-      readonly text: string;
-      readonly prompt: string;
-      readonly newId: string;
-    };
 
 /** What to answer, by what the effect found. Absent: nothing is said. */
 export type CommandReplies = { readonly route: ReplyRoute } & {
@@ -176,31 +127,4 @@ export type AcceptInput = {
   readonly links?: SeenLinks | undefined;
 };
 
-/** What the process has to set in motion after the commit; all of it is found by the sweep as well. */
-export type Effects = {
-  readonly wakes: { readonly laneKey: string; readonly class: string; readonly delayMs: number }[];
-  /** Lanes with an active run that got a new message. */
-  readonly arrivals: string[];
-  readonly cancels: { readonly runId: string; readonly reason: string }[];
-  readonly deliveries: string[];
-  /** Rows whose attachments are to be fetched. */
-  readonly fetches: string[];
-  /** The cap was reached, and this is what gave way. */
-  readonly overflows: { readonly laneKey: string; readonly drop: DropPolicy }[];
-  /** Duplicates with another date and another text: the platform seems to give ids twice. */
-  readonly reusedKeys: string[];
-};
-
 export type AcceptOutput = { readonly acceptances: readonly Acceptance[]; readonly effects: Effects };
-
-export function noEffects(): Effects {
-  return {
-    wakes: [],
-    arrivals: [],
-    cancels: [],
-    deliveries: [],
-    fetches: [],
-    overflows: [],
-    reusedKeys: [],
-  };
-}

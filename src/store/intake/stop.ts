@@ -1,11 +1,11 @@
-import type { Tx } from '../command.ts';
-import { json } from '../json.ts';
-import { forgoKept } from '../lanes/kept-steers.ts';
-import { type Lane, lockLane } from '../lanes/lane-row.ts';
-import { cancelRun } from '../lanes/parked.ts';
-import { isOpenItem } from '../open-rows.ts';
+import type { Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { isOpenItem } from '../base/open-rows.ts';
+import { forgoKept } from '../items/kept-steers.ts';
+import { type Lane, lockLane } from '../rows/lane-row.ts';
+import { openLedger } from '../rows/open-ledger.ts';
+import { cancelRun } from '../waits/parked.ts';
 import type { Accepting } from './accepting.ts';
-import { openLedger } from './open-ledger.ts';
 import type { CommandEffect } from './proposal.ts';
 
 type Stop = Extract<CommandEffect, { kind: 'stop' }>;

@@ -1,12 +1,12 @@
-import type { StoreCommand, Tx } from '../command.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { json } from '../base/json.ts';
+import { isOpenItem } from '../base/open-rows.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { changeSummary, isInActiveRun, takeBack } from '../intake/corrections.ts';
-import { openLedger } from '../intake/open-ledger.ts';
-import { type Effects, noEffects } from '../intake/proposal.ts';
-import { json } from '../json.ts';
-import { type Lane, lockLane } from '../lanes/lane-row.ts';
-import { isOpenItem } from '../open-rows.ts';
+import { type Lane, lockLane } from '../rows/lane-row.ts';
+import { openLedger } from '../rows/open-ledger.ts';
 import type { Actor } from './actor.ts';
+import { changeSummary, isInActiveRun, takeBack } from './corrections.ts';
 import {
   type Changed,
   findItem,

@@ -1,11 +1,11 @@
 import type { Authority } from '#contracts/outcome.ts';
-import type { StoreQuery, Tx } from '../command.ts';
-import { behindLead, changeSummary, correct, isInActiveRun, markCorrection } from '../intake/corrections.ts';
-import { oneLine } from '../intake/make-room.ts';
-import type { Effects } from '../intake/proposal.ts';
-import { json } from '../json.ts';
-import type { Lane } from '../lanes/lane-row.ts';
-import { isOpenItem } from '../open-rows.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import { json } from '../base/json.ts';
+import { oneLine } from '../base/one-line.ts';
+import { isOpenItem } from '../base/open-rows.ts';
+import type { Lane } from '../rows/lane-row.ts';
+import { behindLead, changeSummary, correct, isInActiveRun, markCorrection } from './corrections.ts';
 import {
   type Changed,
   findItem,

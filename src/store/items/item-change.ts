@@ -6,12 +6,12 @@
  */
 
 import type { Selectable } from 'kysely';
-import type { StoreCommand, Tx } from '../command.ts';
-import { insertRow } from '../insert-row.ts';
-import { type Effects, noEffects } from '../intake/proposal.ts';
-import { type Lane, lockLane } from '../lanes/lane-row.ts';
-import { newRowId } from '../row-id.ts';
-import type { InboxTable, ItemChangesTable } from '../tables.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { insertRow } from '../base/insert-row.ts';
+import { newRowId } from '../base/row-id.ts';
+import type { InboxTable, ItemChangesTable } from '../base/tables.ts';
+import { type Lane, lockLane } from '../rows/lane-row.ts';
 import type { Actor } from './actor.ts';
 
 export type ItemRow = Selectable<InboxTable>;
@@ -32,6 +32,19 @@ export type Changed =
   | { readonly kind: 'behind' }
   | { readonly kind: 'not-permitted' }
   | { readonly kind: 'unknown' };
+
+/** A change of what waits; `told` is for a sender who does not see it happen. */
+export type ItemChange =
+  | { readonly kind: 'cancel'; readonly number: number; readonly told: string }
+  | { readonly kind: 'cancel-all'; readonly told: string }
+  | { readonly kind: 'promote'; readonly number: number }
+  | {
+      readonly kind: 'edit';
+      readonly number: number;
+      readonly text: string;
+      readonly prompt: string;
+      readonly newId: string;
+    };
 
 export type ItemStep<Asked> = StoreCommand<
   Asked & { readonly laneKey: string },

@@ -1,5 +1,5 @@
-import { oneLine } from '../intake/make-room.ts';
-import { json } from '../json.ts';
+import { json } from '../base/json.ts';
+import { oneLine } from '../base/one-line.ts';
 
 /** The beginning of a message as it reads now, on one line; '' for one that is only files. */
 export function excerptOf({ content }: { readonly content: string }): string {

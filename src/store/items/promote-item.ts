@@ -1,7 +1,6 @@
-import type { Tx } from '../command.ts';
-import { type OpenItem, readOpenItems } from '../intake/open-items.ts';
-import type { Effects } from '../intake/proposal.ts';
-import type { Lane } from '../lanes/lane-row.ts';
+import type { Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import type { Lane } from '../rows/lane-row.ts';
 import {
   type Changed,
   findItem,
@@ -14,6 +13,7 @@ import {
   wakeAtRest,
 } from './item-change.ts';
 import { excerptOf } from './item-excerpt.ts';
+import { type OpenItem, readOpenItems } from './open-items.ts';
 import { putAhead } from './put-ahead.ts';
 
 /**

@@ -1,9 +1,9 @@
-import type { Tx } from '../command.ts';
-import { isAlike } from '../lanes/choose-batch.ts';
-import { type Lane, takeSeq } from '../lanes/lane-row.ts';
-import { readWaiting } from '../lanes/waiting-rows.ts';
-import { isOpenItem } from '../open-rows.ts';
+import type { Tx } from '../base/command.ts';
+import { isOpenItem } from '../base/open-rows.ts';
+import { type Lane, takeSeq } from '../rows/lane-row.ts';
+import { isAlike } from './choose-batch.ts';
 import { recordChange } from './item-change.ts';
+import { readWaiting } from './waiting-rows.ts';
 
 /**
  * Gives waiting rows a rank before everything that waits; among themselves they keep the order of

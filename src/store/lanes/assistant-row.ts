@@ -1,9 +1,9 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { Usage } from '#contracts/model.ts';
-import type { Tx } from '../command.ts';
-import { insertNewRow } from '../insert-row.ts';
-import { prepared, type Slots } from '../prepared.ts';
-import { appendMessage, type Charge } from '../transcript/append.ts';
+import type { Tx } from '../base/command.ts';
+import { insertNewRow } from '../base/insert-row.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import { appendMessage, type Charge } from '../rows/append-transcript.ts';
 
 export type AssistantImage = {
   readonly id: string;

@@ -1,5 +1,5 @@
-import type { Tx } from '../command.ts';
-import type { Effects } from '../intake/proposal.ts';
+import type { Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 
 /** Whose slots are free, and how many: one new run id for each. */

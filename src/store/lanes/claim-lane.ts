@@ -1,19 +1,19 @@
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { StoreCommand, Tx } from '../command.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { insertRow } from '../base/insert-row.ts';
+import { json } from '../base/json.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import { newRowId } from '../base/row-id.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { insertRow } from '../insert-row.ts';
-import { type Effects, noEffects } from '../intake/proposal.ts';
-import { json } from '../json.ts';
-import { prepared, type Slots } from '../prepared.ts';
-import { newRowId } from '../row-id.ts';
-import { chooseBatch } from './choose-batch.ts';
+import { chooseBatch } from '../items/choose-batch.ts';
+import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
+import { beginSession, type Lane, lockLane, takeSeq } from '../rows/lane-row.ts';
+import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
-import { beginSession, type Lane, lockLane, takeSeq } from './lane-row.ts';
-import { isParked } from './parked.ts';
 import { type Framing, takeRows } from './take-rows.ts';
-import { readWaiting, type WaitingRow } from './waiting-rows.ts';
 
 export type ClaimInput = {
   readonly laneKey: string;

@@ -1,7 +1,7 @@
 import type { Outcome } from '#contracts/outcome.ts';
-import type { Tx } from '../command.ts';
-import { prepared, type Slots } from '../prepared.ts';
-import type { Lane } from './lane-row.ts';
+import type { Tx } from '../base/command.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import type { Lane } from '../rows/lane-row.ts';
 
 export type Closing = {
   readonly runId: string;

@@ -1,22 +1,23 @@
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { StoreCommand, Tx } from '../command.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/deliver.ts';
 import type { NewPart } from '../delivery/insert-part.ts';
 import { insertReply } from '../delivery/insert-reply.ts';
 import { closePreview } from '../delivery/record-preview.ts';
 import { deliveryFailed } from '../delivery/reply-outcome.ts';
-import { type Effects, noEffects } from '../intake/proposal.ts';
-import { prepared, type Slots } from '../prepared.ts';
+import { returnKept } from '../items/kept-steers.ts';
+import { readWaiting } from '../items/waiting-rows.ts';
+import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
+import type { Held } from '../rows/run-fence.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { closeRun, endAnswered, type LaneNext } from './close-run.ts';
-import { returnKept } from './kept-steers.ts';
-import { type Lane, lockLaneAt } from './lane-row.ts';
-import { asSteers, type Boundary, chooseFor, type Held, readSteered, type Steering } from './steer.ts';
+import { asSteers, type Boundary, chooseFor, readSteered, type Steering } from './steer.ts';
 import { takeRows } from './take-rows.ts';
-import { readWaiting } from './waiting-rows.ts';
 
 export type ReplyPart = {
   readonly route: ReplyRoute;

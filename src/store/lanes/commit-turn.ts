@@ -1,14 +1,15 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { StoreCommand, Tx } from '../command.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { insertNewRow } from '../base/insert-row.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { insertNewRow } from '../insert-row.ts';
-import { type Effects, noEffects } from '../intake/proposal.ts';
-import { appendMessage } from '../transcript/append.ts';
+import { appendMessage } from '../rows/append-transcript.ts';
+import { lockLaneAt, takeSeq } from '../rows/lane-row.ts';
+import type { Held } from '../rows/run-fence.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
-import { lockLaneAt, takeSeq } from './lane-row.ts';
-import { type Boundary, type Held, type Steering, steerAt } from './steer.ts';
+import { type Boundary, type Steering, steerAt } from './steer.ts';
 
 /**
  * Freshens the stored image of a message that streams. Rides along with another commit; a message

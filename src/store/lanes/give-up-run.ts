@@ -1,17 +1,17 @@
 import type { MessageId } from '#contracts/ids.ts';
 import { type MessagePart, unknownOutcome } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
-import type { Tx } from '../command.ts';
+import type { Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { json } from '../base/json.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { closePreview } from '../delivery/record-preview.ts';
-import { type Effects, noEffects } from '../intake/proposal.ts';
-import { json } from '../json.ts';
+import { returnKept } from '../items/kept-steers.ts';
+import { readWaiting } from '../items/waiting-rows.ts';
+import { type Lane, takeSeq } from '../rows/lane-row.ts';
 import { closeRun } from './close-run.ts';
 import { writeToolResults } from './commit-turn.ts';
-import { returnKept } from './kept-steers.ts';
-import { type Lane, takeSeq } from './lane-row.ts';
 import { findPreview, type OpenCall, takeStock } from './recover-run.ts';
-import { readWaiting } from './waiting-rows.ts';
 
 type GivingUp = { readonly run: { readonly id: string; readonly route: string }; readonly text: string };
 

@@ -1,6 +1,6 @@
-import type { StoreCommand } from '../command.ts';
-import { lockLaneAt, lockLanes } from './lane-row.ts';
-import type { Held } from './steer.ts';
+import type { StoreCommand } from '../base/command.ts';
+import { lockLaneAt, lockLanes } from '../rows/lane-row.ts';
+import type { Held } from '../rows/run-fence.ts';
 
 export type Renewal = {
   readonly holder: string;

@@ -1,11 +1,11 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { Settlement } from '#contracts/tool.ts';
-import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
-import { type Effects, noEffects } from '../intake/proposal.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { lockLane, lockLaneAt } from '../rows/lane-row.ts';
+import type { Held } from '../rows/run-fence.ts';
+import { isParked, parkedUntil, unpark } from '../waits/parked.ts';
 import { writeToolResults } from './commit-turn.ts';
-import { lockLane, lockLaneAt } from './lane-row.ts';
-import { isParked, parkedUntil, unpark } from './parked.ts';
-import type { Held } from './steer.ts';
 
 export type Parking = Held & {
   /** What it waits for, for the page and the log. */

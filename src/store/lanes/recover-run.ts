@@ -1,8 +1,8 @@
 import { finishReasonOf, type MessagePart, toolCallsOf } from '#contracts/message.ts';
-import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
-import { json } from '../json.ts';
-import { lockLaneAt } from './lane-row.ts';
-import type { Held } from './steer.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { lockLaneAt } from '../rows/lane-row.ts';
+import type { Held } from '../rows/run-fence.ts';
 
 export type OpenCall = {
   readonly messageId: string;

@@ -1,17 +1,15 @@
 import type { AgentMessage } from '#contracts/message.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
-import { json } from '../json.ts';
-import { isOpenItem } from '../open-rows.ts';
-import { prepared, type Slots } from '../prepared.ts';
-import { chooseSteers, type SteerDelivery } from './choose-batch.ts';
-import { type Lane, lockLaneAt } from './lane-row.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { isOpenItem } from '../base/open-rows.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import { chooseSteers, type SteerDelivery } from '../items/choose-batch.ts';
+import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
+import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
+import type { Held } from '../rows/run-fence.ts';
 import { type Framing, takeRows } from './take-rows.ts';
-import { readWaiting, type WaitingRow } from './waiting-rows.ts';
-
-/** The run that writes, and the epoch that proves its right to. */
-export type Held = { readonly laneKey: string; readonly epoch: number; readonly runId: string };
 
 export type Steering = { readonly framing: Framing; readonly delivery: SteerDelivery };
 

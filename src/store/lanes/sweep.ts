@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
-import type { StoreCommand, StoreQuery } from '../command.ts';
-import { rememberContext } from '../intake/remember-context.ts';
-import { json } from '../json.ts';
-import { isFetchingItem, isOpenItem, isOpenPart } from '../open-rows.ts';
-import { prepared, type Slots } from '../prepared.ts';
-import { lockLane } from './lane-row.ts';
+import type { StoreCommand, StoreQuery } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { isFetchingItem, isOpenItem, isOpenPart } from '../base/open-rows.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import { lockLane } from '../rows/lane-row.ts';
+import { rememberContext } from '../rows/remember-context.ts';
 
 export type Sweep = {
   /** The database's clock, ms since the epoch. */

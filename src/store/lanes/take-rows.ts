@@ -1,13 +1,13 @@
 import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
-import type { Tx } from '../command.ts';
-import { json } from '../json.ts';
-import { prepared, type Slots } from '../prepared.ts';
-import { newRowId } from '../row-id.ts';
-import { appendMessage } from '../transcript/append.ts';
-import type { Lane } from './lane-row.ts';
-import type { WaitingRow } from './waiting-rows.ts';
+import type { Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import { newRowId } from '../base/row-id.ts';
+import type { WaitingRow } from '../items/waiting-rows.ts';
+import { appendMessage } from '../rows/append-transcript.ts';
+import type { Lane } from '../rows/lane-row.ts';
 
 /** How text that is not the prompt itself is framed for the model; holds this turn's random boundary. */
 export type Framing = {

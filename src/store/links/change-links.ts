@@ -8,11 +8,11 @@
  */
 import type { ReplyRoute } from '#contracts/route.ts';
 import { personLabel } from '../access/person-label.ts';
-import type { Tx } from '../command.ts';
+import type { Tx } from '../base/command.ts';
+import type { EventStep } from '../base/event-step.ts';
+import type { LaneSpec } from '../base/lane-spec.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import type { Accepting } from '../intake/accepting.ts';
-import type { LaneSpec } from '../intake/proposal.ts';
-import { ensureLane, lockLane, takeSeq } from '../lanes/lane-row.ts';
+import { ensureLane, lockLane, takeSeq } from '../rows/lane-row.ts';
 import { countGuess, lockLinks, mayGuess } from './guess-limit.ts';
 import type { Asked, AskForCode, JoinByCode, LinkStep, RemoveAccount, VoidCode } from './link-step.ts';
 import { crossesTrustLine } from './trust-line.ts';
@@ -24,7 +24,7 @@ export type Linking = {
 };
 
 /** Safe to repeat as every event is: by its key in the ledger. */
-export async function changeLinks(tx: Tx, accepting: Accepting, linking: Linking): Promise<void> {
+export async function changeLinks(tx: Tx, accepting: EventStep, linking: Linking): Promise<void> {
   await lockLinks(tx);
   await blankExpired(tx);
   const answer = (text: string) =>
@@ -50,7 +50,7 @@ export async function changeLinks(tx: Tx, accepting: Accepting, linking: Linking
 
 async function ask(
   tx: Tx,
-  { input, proposal }: Accepting,
+  { input, proposal }: EventStep,
   { step, linking }: { step: AskForCode; linking: Linking },
 ): Promise<void> {
   const { peer, name, identity, newIdentity, alias, codeHash, ttlMs, texts } = step;
@@ -76,7 +76,7 @@ type Answering<Step> = {
 
 async function join(
   tx: Tx,
-  accepting: Accepting,
+  accepting: EventStep,
   { step, linking, answer }: Answering<JoinByCode>,
 ): Promise<void> {
   const { proposal } = accepting;
@@ -138,7 +138,7 @@ function hindranceOf({ step, asked, mine, theirs }: Meeting): string | undefined
  */
 async function remove(
   tx: Tx,
-  accepting: Accepting,
+  accepting: EventStep,
   { step, linking, answer }: Answering<RemoveAccount>,
 ): Promise<void> {
   const { peer, target, texts } = step;
@@ -258,7 +258,7 @@ type Saying = {
   readonly laneKey?: string;
 };
 
-async function say(tx: Tx, accepting: Accepting, { name, route, text, laneKey }: Saying): Promise<void> {
+async function say(tx: Tx, accepting: EventStep, { name, route, text, laneKey }: Saying): Promise<void> {
   const timeline = laneKey === undefined ? undefined : { laneKey, seq: await takeSeq(tx, laneKey) };
   const content = { kind: 'text', text: { text, spans: [] } } as const;
   const part = {
@@ -271,6 +271,6 @@ async function say(tx: Tx, accepting: Accepting, { name, route, text, laneKey }:
   accepting.effects.deliveries.push(await insertPart(tx, part));
 }
 
-function keyOf({ input, proposal }: Pick<Accepting, 'input' | 'proposal'>, name: string): string {
+function keyOf({ input, proposal }: Pick<EventStep, 'input' | 'proposal'>, name: string): string {
   return `${input.account}:${proposal.eventKey}:${name}`;
 }

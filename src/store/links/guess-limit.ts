@@ -1,6 +1,6 @@
-import type { Tx } from '../command.ts';
-import { locking } from '../locking.ts';
-import type { Slots } from '../prepared.ts';
+import type { Tx } from '../base/command.ts';
+import { locking } from '../base/locking.ts';
+import type { Slots } from '../base/prepared.ts';
 
 /*
  * A counter starts anew after its window has passed without a try, so that no window of that length,

@@ -1,7 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
-import type { StoreQuery, Tx } from '../command.ts';
-import { elementsOf } from '../elements-of.ts';
-import { prepared, type Slots } from '../prepared.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import { elementsOf } from '../base/elements-of.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
 
 /** What people have linked in chat, as far as it concerns the accounts asked about. */
 export type ChatLinks = {

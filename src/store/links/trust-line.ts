@@ -1,6 +1,6 @@
 import type { Authority } from '#contracts/outcome.ts';
 import { readRolesOf } from '../access/standing.ts';
-import type { Tx } from '../command.ts';
+import type { Tx } from '../base/command.ts';
 
 /** What the configuration says of rights; what is stored of people comes on top of it. */
 export type Rights = {

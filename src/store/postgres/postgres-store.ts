@@ -1,9 +1,9 @@
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
 import { ParleyError } from '#contracts/errors.ts';
-import type { Store, StoreCommand, Tx } from '../command.ts';
+import type { Store, StoreCommand, Tx } from '../base/command.ts';
+import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
-import type { Tables } from '../tables.ts';
 
 /** Deadlock and serialization failure: the transaction was undone and may simply be run again. */
 const repeatable = new Set(['40P01', '40001']);

@@ -1,5 +1,5 @@
 /** Addresses that have sent too many wrong secrets, a row each, so that a restart forgets none. */
-import type { StoreCommand, StoreQuery } from '../command.ts';
+import type { StoreCommand, StoreQuery } from '../base/command.ts';
 
 /** An address, or the first half of one, which one person has whole. */
 export type Lockout = { readonly source: string; readonly until: number };

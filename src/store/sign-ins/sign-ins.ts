@@ -2,8 +2,8 @@
  * The browsers that are signed in, a row each. A browser without a row is signed out, in every process and
  * after every restart. Times are the server's, handed in: it alone knows when a cookie was made.
  */
-import type { StoreCommand, StoreQuery, Tx } from '../command.ts';
-import { insertNewRow } from '../insert-row.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { insertNewRow } from '../base/insert-row.ts';
 
 export type SignIn = {
   readonly id: string;

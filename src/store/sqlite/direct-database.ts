@@ -9,7 +9,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
-import type { Tables } from '../tables.ts';
+import type { Tables } from '../base/tables.ts';
 import { cacheStatements } from './cached-database.ts';
 
 /**

@@ -1,6 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
 import type { ParleyError } from '#contracts/errors.ts';
-import type { Store } from '../command.ts';
+import type { Store } from '../base/command.ts';
 import { directDatabase } from './direct-database.ts';
 import { errorOf, faultOf } from './fault-of.ts';
 

@@ -2,7 +2,7 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ParleyError } from '#contracts/errors.ts';
-import type { Store, StoreCommand } from '../command.ts';
+import type { Store, StoreCommand } from '../base/command.ts';
 import { errorOf } from './fault-of.ts';
 import { openReader } from './read-only-store.ts';
 import type { WriterAnswer, WriterReport, WriterRequest } from './writer-messages.ts';

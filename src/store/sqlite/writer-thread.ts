@@ -8,10 +8,10 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
-import type { StoreCommand, Tx } from '../command.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
+import type { Tables } from '../base/tables.ts';
 import { storeCommands } from '../commands.ts';
 import { migrate } from '../migrate.ts';
-import type { Tables } from '../tables.ts';
 import { cacheStatements } from './cached-database.ts';
 import { directDatabase } from './direct-database.ts';
 import { faultOf } from './fault-of.ts';

@@ -1,0 +1,115 @@
+/**
+ * Opening and ending the notices to the owner. Part of the transaction in which the trouble happens, where
+ * that is the store's own; told afterwards by the outbox (`tell-owner.ts`).
+ */
+import { sql } from 'kysely';
+import { isLasting, type NoticeKind, type Trouble } from '#contracts/owner-notice.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
+
+/**
+ * Opens a notice, or counts the trouble on the one that is open. A lasting trouble that comes back before
+ * the owner was told of its end goes on under the same notice. True when a notice was opened.
+ */
+export async function noteTrouble(tx: Tx, { kind, subject, values = {} }: Trouble): Promise<boolean> {
+  const details = JSON.stringify(values);
+  const isState = isLasting(kind);
+  if (isState && (await reopen(tx, { kind, subject, details }))) return false;
+  const id = crypto.randomUUID();
+  const row = await tx.db
+    .insertInto('ownerNotices')
+    .values({ id, kind, subject, details, count: 1, raisedAt: tx.now, lastAt: tx.now, isPending: 1 })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['kind', 'subject'])
+        .where('endedAt', 'is', null)
+        .doUpdateSet((eb) => ({
+          details,
+          lastAt: tx.now,
+          // A state that is reported again is the same state.
+          count: eb('ownerNotices.count', '+', isState ? 0 : 1),
+        })),
+    )
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return row.id === id;
+}
+
+type Reopened = { readonly kind: NoticeKind; readonly subject: string; readonly details: string };
+
+async function reopen(tx: Tx, { kind, subject, details }: Reopened): Promise<boolean> {
+  const row = await tx.db
+    .updateTable('ownerNotices')
+    .set((eb) => ({ details, endedAt: null, lastAt: tx.now, isPending: 0, count: eb('count', '+', 1) }))
+    .where(isPending())
+    .where('kind', '=', kind)
+    .where('subject', '=', subject)
+    .where('endedAt', 'is not', null)
+    .returning('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+export type TroubleEnd = {
+  readonly kind: NoticeKind;
+  /** Absent: all of the kind. */
+  readonly subject?: string;
+  /** The owner knows, or need not. */
+  readonly isSilent?: boolean;
+};
+
+/** Ends the notice, if one is open. The owner hears of the end of a state that they were told of. */
+export async function endTrouble(tx: Tx, { kind, subject, isSilent = false }: TroubleEnd): Promise<void> {
+  const isTold = isLasting(kind) && !isSilent;
+  await tx.db
+    .updateTable('ownerNotices')
+    .set((eb) => ({
+      endedAt: tx.now,
+      isPending: isTold
+        ? eb
+            .case()
+            .when(eb.and([eb('partKey', 'is not', null), eb('dismissedAt', 'is', null)]))
+            .then(sql.lit(1))
+            .else(sql.lit(0))
+            .end()
+        : 0,
+    }))
+    .where('kind', '=', kind)
+    .$if(subject !== undefined, (query) => query.where('subject', '=', subject ?? ''))
+    .where('endedAt', 'is', null)
+    .execute();
+}
+
+/** The parts that tell an owner are named so. */
+export const ownerPartPrefix = 'owner:';
+
+/** As the partial index says it, word for word. */
+export function isPending() {
+  return sql<boolean>`"ownerNotices"."isPending" = 1`;
+}
+
+/** Safe to repeat: a trouble has one open notice. True when it was opened by this. */
+export const raiseNotice: StoreCommand<Trouble, boolean> = {
+  name: 'raiseNotice',
+  run: noteTrouble,
+};
+
+export const endNotice: StoreCommand<TroubleEnd, void> = {
+  name: 'endNotice',
+  run: endTrouble,
+};
+
+/** The owner has read it. A state stays noted until it ends, so that it is not told anew meanwhile. */
+export const dismissNotice: StoreCommand<{ readonly id: string }, 'done' | 'not-found'> = {
+  name: 'dismissNotice',
+  run: async (tx, { id }) => {
+    const row = await tx.db
+      .updateTable('ownerNotices')
+      .set({ dismissedAt: tx.now, isPending: 0 })
+      .where('id', '=', id)
+      .returning(['kind', 'subject', 'endedAt'])
+      .executeTakeFirst();
+    if (row === undefined) return 'not-found';
+    if (row.endedAt === null && !isLasting(row.kind)) await endTrouble(tx, row);
+    return 'done';
+  },
+};

@@ -1,0 +1,28 @@
+import type { DropPolicy } from '#contracts/queue-settings.ts';
+
+/** What the process has to set in motion after the commit; all of it is found by the sweep as well. */
+export type Effects = {
+  readonly wakes: { readonly laneKey: string; readonly class: string; readonly delayMs: number }[];
+  /** Lanes with an active run that got a new message. */
+  readonly arrivals: string[];
+  readonly cancels: { readonly runId: string; readonly reason: string }[];
+  readonly deliveries: string[];
+  /** Rows whose attachments are to be fetched. */
+  readonly fetches: string[];
+  /** The cap was reached, and this is what gave way. */
+  readonly overflows: { readonly laneKey: string; readonly drop: DropPolicy }[];
+  /** Duplicates with another date and another text: the platform seems to give ids twice. */
+  readonly reusedKeys: string[];
+};
+
+export function noEffects(): Effects {
+  return {
+    wakes: [],
+    arrivals: [],
+    cancels: [],
+    deliveries: [],
+    fetches: [],
+    overflows: [],
+    reusedKeys: [],
+  };
+}

@@ -1,0 +1,14 @@
+import type { QueueSettings } from '#contracts/queue-settings.ts';
+
+/** A lane, as the configuration sees it; used when the row is new or nothing overrides it. */
+export type LaneSpec = {
+  readonly key: string;
+  readonly class: string;
+  readonly agentId: string;
+  readonly chatKind: 'dm' | 'group';
+  readonly settings: QueueSettings;
+  /** Id of the session to begin, should one be needed. */
+  readonly newSessionId: string;
+  /** A new session begins when the last activity lies before this time (reset policy). */
+  readonly resetBefore?: number;
+};

@@ -1,0 +1,84 @@
+import { noteTrouble } from '../alerts/note-trouble.ts';
+import type { Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { isOpenPart } from '../base/open-rows.ts';
+import { endAskedWait } from './asked-wait.ts';
+import { ensureConversation, takePlace } from './insert-part.ts';
+
+export type Move = {
+  readonly fromKey: string;
+  readonly from: string;
+  readonly toKey: string;
+  readonly to: string;
+};
+
+export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Move): Promise<void> {
+  await ensureConversation(tx, fromKey);
+  await ensureConversation(tx, toKey);
+  const [old, next] = [await readPlace(tx, fromKey), await readPlace(tx, toKey)];
+  // Two ids that name each other would send what waits there in a circle.
+  if (fromKey === toKey || next?.movedTo === from) return;
+  if (old?.movedTo !== to) {
+    await noteTrouble(tx, { kind: 'conversation-moved', subject: fromKey, values: { to } });
+    await tx.db.updateTable('conversations').set({ movedTo: to }).where('key', '=', fromKey).execute();
+    const inherited = { canonicalId: old?.canonicalId ?? from, activation: old?.activation ?? null };
+    await tx.db.updateTable('conversations').set(inherited).where('key', '=', toKey).execute();
+  }
+  const parts = await tx.db
+    .selectFrom('outbox')
+    .select(['key', 'route', 'answer'])
+    .where('conversationKey', '=', fromKey)
+    .where(isOpenPart())
+    .where('state', '=', 'pending')
+    .orderBy('place')
+    .execute();
+  const isMoved = new Set<string>();
+  for (const part of parts) {
+    const { route, place: last, conversationKey } = await takePlace(tx, json.route(part.route));
+    const place = (await placeBeforeRest(tx, { part, conversationKey, isMoved })) ?? last;
+    isMoved.add(part.key);
+    await tx.db
+      .updateTable('outbox')
+      .set({ route: JSON.stringify(route), place, conversationKey, dueAt: tx.now })
+      .where('key', '=', part.key)
+      .execute();
+  }
+  await endAskedWait(tx, fromKey, true);
+}
+
+type Late = {
+  readonly part: { readonly answer: string | null };
+  readonly conversationKey: string;
+  /** Moved together with the part, in their order. */
+  readonly isMoved: ReadonlySet<string>;
+};
+
+/** What was on its way while the rest of its answer moved still goes out in front of that rest. */
+async function placeBeforeRest(
+  tx: Tx,
+  { part, conversationKey, isMoved }: Late,
+): Promise<number | undefined> {
+  if (part.answer === null) return undefined;
+  const rest = await tx.db
+    .selectFrom('outbox')
+    .select(['key', 'place'])
+    .where('conversationKey', '=', conversationKey)
+    .where(isOpenPart())
+    .where('answer', '=', part.answer)
+    .orderBy('place')
+    .execute();
+  return rest.some(({ key }) => isMoved.has(key)) ? undefined : rest[0] && rest[0].place - 1;
+}
+
+function readPlace(tx: Tx, key: string) {
+  return tx.db
+    .selectFrom('conversations')
+    .select(['canonicalId', 'activation', 'movedTo'])
+    .where('key', '=', key)
+    .executeTakeFirst();
+}
+
+/** Where a conversation lives on, as its own network calls it. */
+export async function movedTo(tx: Tx, key: string): Promise<string | undefined> {
+  return (await readPlace(tx, key))?.movedTo ?? undefined;
+}

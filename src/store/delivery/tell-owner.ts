@@ -1,0 +1,104 @@
+import type { NoticeKind } from '#contracts/owner-notice.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import { isPending, ownerPartPrefix } from '../alerts/note-trouble.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { lockRows } from '../base/locking.ts';
+import { insertPart } from './insert-part.ts';
+
+export type StoredNotice = {
+  readonly id: string;
+  readonly kind: NoticeKind;
+  readonly subject: string;
+  readonly values: Readonly<Record<string, string>>;
+  readonly count: number;
+  readonly raisedAt: number;
+  readonly lastAt: number;
+  readonly endedAt: number | undefined;
+};
+
+const columns = ['id', 'kind', 'subject', 'details', 'count', 'raisedAt', 'lastAt', 'endedAt'] as const;
+
+/** What the owner is to be told of: troubles, and their ends. The oldest first. */
+export const readPendingNotices: StoreQuery<{ readonly limit: number }, readonly StoredNotice[]> = {
+  query: 'readPendingNotices',
+  run: async (tx, { limit }) => {
+    const rows = await tx.db
+      .selectFrom('ownerNotices')
+      .select(columns)
+      .where(isPending())
+      .orderBy('raisedAt')
+      .limit(limit)
+      .execute();
+    return rows.map(storedNotice);
+  },
+};
+
+/** What is open and was not dismissed; the newest first. */
+export const readOpenNotices: StoreQuery<{ readonly limit: number }, readonly StoredNotice[]> = {
+  query: 'readOpenNotices',
+  run: async (tx, { limit }) => {
+    const rows = await tx.db
+      .selectFrom('ownerNotices')
+      .select(columns)
+      .where('endedAt', 'is', null)
+      .where('dismissedAt', 'is', null)
+      .orderBy('raisedAt', 'desc')
+      .limit(limit)
+      .execute();
+    return rows.map(storedNotice);
+  },
+};
+
+function storedNotice(row: {
+  readonly id: string;
+  readonly kind: NoticeKind;
+  readonly subject: string;
+  readonly details: string;
+  readonly count: number;
+  readonly raisedAt: number;
+  readonly lastAt: number;
+  readonly endedAt: number | null;
+}): StoredNotice {
+  const { details, endedAt, ...rest } = row;
+  return { ...rest, values: json.values(details), endedAt: endedAt ?? undefined };
+}
+
+export type Telling = {
+  readonly id: string;
+  readonly step: 'raised' | 'ended';
+  /** Absent: nothing is said. */
+  readonly text?: string;
+  /** Where the owner is told; absent: nowhere, the page and the log have it. An end goes where its beginning went. */
+  readonly route?: ReplyRoute;
+};
+
+/**
+ * Puts the message to the owner into the outbox and marks the notice told, in one transaction. Safe to
+ * repeat: each step is told once. Returns the conversation to deliver in, if there is one.
+ */
+export const tellOwner: StoreCommand<Telling, string | undefined> = {
+  name: 'tellOwner',
+  run: async (tx, { id, step, text, route }) => {
+    const [row] = await lockRows(tx, tx.db.selectFrom('ownerNotices').selectAll().where('id', '=', id));
+    const isThisStep = row?.isPending === 1 && (row.endedAt === null) === (step === 'raised');
+    if (!row || !isThisStep) return undefined;
+    const place = step === 'raised' ? route : await routeOfPart(tx, row.partKey);
+    const said = text !== undefined && place ? { text, route: place } : undefined;
+    const key = `${ownerPartPrefix}${id}:${step}`;
+    await tx.db
+      .updateTable('ownerNotices')
+      .set({ isPending: 0, toldAt: row.toldAt ?? tx.now, partKey: row.partKey ?? (said ? key : null) })
+      .where('id', '=', id)
+      .execute();
+    if (!said) return undefined;
+    const content = { kind: 'text', text: { text: said.text, spans: [] } } as const;
+    return insertPart(tx, { key, route: said.route, content, purpose: 'notice' });
+  },
+};
+
+async function routeOfPart(tx: Tx, key: string | null): Promise<ReplyRoute | undefined> {
+  if (key === null) return undefined;
+  const part = await tx.db.selectFrom('outbox').select('route').where('key', '=', key).executeTakeFirst();
+  return part && json.route(part.route);
+}

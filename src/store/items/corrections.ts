@@ -1,0 +1,124 @@
+/**
+ * What becomes of words that a run has read, or has been shown as one line, when they change: a steer
+ * corrects the run, a line is replaced, what was taken back is not said again.
+ */
+import type { Selectable } from 'kysely';
+import type { Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import { type InboxContent, json } from '../base/json.ts';
+import type { InboxTable } from '../base/tables.ts';
+import { type Lane, takeSeq } from '../rows/lane-row.ts';
+import { readWaiting, type WaitingRow } from './waiting-rows.ts';
+
+/** A message as it stands now, and its lane, whose lock the caller holds. */
+export type Found = { readonly row: Selectable<InboxTable>; readonly lane: Lane };
+
+/** What the message answers to stays in front of its new words. */
+export function behindLead({ lead }: InboxContent, prompt: string): string {
+  return lead === undefined ? prompt : `${lead}\n${prompt}`;
+}
+
+/** Read by the run that is at work, be it that the run has answered it already and goes on. */
+export function isInActiveRun({ row, lane }: Found): boolean {
+  return row.transcriptId !== null && row.runId === lane.runId;
+}
+
+export function markCorrection(prompt: string): string {
+  return `(Correction of an earlier message.) ${prompt}`;
+}
+
+type Correcting = {
+  readonly found: Found;
+  readonly text: string;
+  readonly prompt: string;
+  readonly newId: string;
+  readonly effects: Effects;
+};
+
+/** The newest wording is what counts: a correction that has not been read yet is replaced, not followed. */
+export async function correct(tx: Tx, { found, text, prompt, newId, effects }: Correcting): Promise<void> {
+  const { row, lane } = found;
+  const { attachments: _, stored: __, ...rest } = json.content(row.content);
+  const corrected = JSON.stringify({
+    ...rest,
+    text,
+    prompt: markCorrection(prompt),
+    attachments: [],
+    sentAt: tx.now,
+    note: { kind: 'correction', of: row.messageId ?? row.id },
+  });
+  const [unread] = await correctionsOf(tx, found);
+  if (unread) {
+    await tx.db.updateTable('inbox').set({ content: corrected }).where('id', '=', unread.id).execute();
+  } else {
+    await tx.db
+      .insertInto('inbox')
+      .values({
+        ...row,
+        id: newId,
+        seq: await takeSeq(tx, lane.key),
+        rank: 0,
+        state: 'waiting',
+        bundle: null,
+        outcome: null,
+        outcomeReason: null,
+        messageId: null,
+        content: corrected,
+        isFetching: 0,
+        dueAt: tx.now,
+        runId: null,
+        transcriptId: null,
+        answer: null,
+        isKept: 0,
+        receiptAt: null,
+        createdAt: tx.now,
+      })
+      .execute();
+  }
+  effects.arrivals.push(lane.key);
+  effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });
+}
+
+/** The corrections of a message that nobody has taken yet. */
+async function correctionsOf(tx: Tx, { row, lane }: Found): Promise<readonly WaitingRow[]> {
+  const of = row.messageId ?? row.id;
+  const waiting = await readWaiting(tx, lane.key);
+  return waiting.filter(
+    ({ isCorrection, content, conversationKey }) =>
+      isCorrection && content.note?.of === of && conversationKey === row.conversationKey,
+  );
+}
+
+/**
+ * Somebody wants a message undone that the run has read: its corrections that nobody has read end as
+ * cancelled, and it is not taken again after its run. The run itself goes on.
+ */
+export async function takeBack(tx: Tx, found: Found, reason: string): Promise<void> {
+  const { row } = found;
+  const ids = (await correctionsOf(tx, found)).map(({ id }) => id);
+  if (ids.length > 0)
+    await tx.db
+      .updateTable('inbox')
+      .set({ state: 'ended', outcome: 'cancelled', outcomeReason: reason })
+      .where('id', 'in', ids)
+      .execute();
+  if (row.isKept === 1)
+    await tx.db.updateTable('inbox').set({ isKept: 0 }).where('id', '=', row.id).execute();
+}
+
+/** Of a message that the cap made into one line, which no run has been shown yet. Without a line it goes. */
+export async function changeSummary(
+  tx: Tx,
+  { row, lane }: Found,
+  line: string | undefined,
+): Promise<boolean> {
+  const summaries = json.summaries(lane.overflow);
+  if (!summaries.some((summary) => summary.inboxId === row.id)) return false;
+  const changed = summaries.flatMap((summary) => {
+    if (summary.inboxId !== row.id) return [summary];
+    return line === undefined ? [] : [{ ...summary, line }];
+  });
+  const overflow = changed.length === 0 ? null : JSON.stringify(changed);
+  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
+  return true;
+}

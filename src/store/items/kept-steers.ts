@@ -1,0 +1,124 @@
+/**
+ * `steer-backlog`: what was steered into a run is consumed when something that was decided after reading
+ * it is on record. A run that ends before that gives it back.
+ */
+import { finishReasonOf } from '#contracts/message.ts';
+import type { Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import { readWaiting } from './waiting-rows.ts';
+
+/**
+ * Puts the run's kept steers that were not consumed back into the queue, in their old places, and takes
+ * them out of the transcript: they stand in it when they are taken again. Called under the lane's lock
+ * by whatever ends the run, before it writes what was cut off: that was read by nobody.
+ */
+export async function returnKept(
+  tx: Tx,
+  run: { readonly id: string; readonly laneKey: string },
+): Promise<void> {
+  const kept = await keptSteers.all(tx, { runId: run.id });
+  const [first] = kept;
+  if (!first) return;
+  const consumedAt = await lastDecision(tx, { runId: run.id, ...first });
+  const unread = kept.filter(({ position }) => position > consumedAt);
+  if (unread.length === 0) return;
+  const ids = unread.map(({ id }) => id);
+  await tx.db
+    .deleteFrom('transcript')
+    .where(
+      'id',
+      'in',
+      unread.map(({ transcriptId }) => transcriptId),
+    )
+    .execute();
+  await tx.db
+    .updateTable('inbox')
+    .set({ state: 'waiting', runId: null, transcriptId: null, isKept: 0 })
+    .where('id', 'in', ids)
+    .execute();
+  await joinCorrections(tx, run.laneKey, new Set(ids));
+}
+
+const keptSteers = prepared((db, of: Slots<{ runId: string }>) =>
+  db
+    .selectFrom('inbox')
+    .innerJoin('transcript', 'transcript.id', 'inbox.transcriptId')
+    .select(['inbox.id', 'transcript.id as transcriptId', 'transcript.sessionId', 'transcript.position'])
+    .where('inbox.runId', '=', of.runId)
+    .where('inbox.state', '=', 'taken')
+    .where('inbox.isKept', '=', 1)
+    .orderBy('transcript.position'),
+);
+
+type Since = { readonly runId: string; readonly sessionId: string; readonly position: number };
+
+/** Where the run's last message stands that was decided after `position`; -1 when there is none. */
+async function lastDecision(tx: Tx, { runId, sessionId, position }: Since): Promise<number> {
+  const messages = await tx.db
+    .selectFrom('transcript')
+    .select(['id', 'parts', 'position'])
+    .where('sessionId', '=', sessionId)
+    .where('position', '>', position)
+    .where('runId', '=', runId)
+    .where('role', '=', 'assistant')
+    .where('isFinished', '=', 1)
+    .orderBy('position', 'desc')
+    .execute();
+  const begun = await tx.db
+    .selectFrom('toolCalls')
+    .select('messageId')
+    .where('runId', '=', runId)
+    .where('startedAt', 'is not', null)
+    .execute();
+  const hasBegun = new Set(begun.map(({ messageId }) => messageId));
+  const last = messages.find(({ id, parts }) => {
+    const finish = finishReasonOf(json.parts(parts));
+    return (finish !== undefined && isDecision.has(finish)) || hasBegun.has(id);
+  });
+  return last?.position ?? -1;
+}
+
+/** A message that was cut off counts only if a tool of it was begun. */
+const isDecision: ReadonlySet<string> = new Set(['end_turn', 'tool_use', 'max_tokens', 'permission_denied']);
+
+/** What goes back goes back in its newest wording: a correction of it has nothing to add. */
+async function joinCorrections(tx: Tx, laneKey: string, ids: ReadonlySet<string>): Promise<void> {
+  const waiting = await readWaiting(tx, laneKey);
+  const names = new Set(
+    waiting.flatMap(({ id, messageId, isCorrection }) =>
+      ids.has(id) && !isCorrection ? [messageId ?? id] : [],
+    ),
+  );
+  const joined = waiting.filter(
+    ({ isCorrection, content }) => isCorrection && content.note !== undefined && names.has(content.note.of),
+  );
+  if (joined.length === 0) return;
+  await tx.db
+    .updateTable('inbox')
+    .set({ state: 'ended', outcome: 'merged', outcomeReason: 'corrected' })
+    .where(
+      'id',
+      'in',
+      joined.map(({ id }) => id),
+    )
+    .execute();
+}
+
+type Sender = { readonly account: string; readonly senderId: string };
+
+/**
+ * Of the messages that the run has taken, those that `isTheirs` end with it: whoever sent them has taken
+ * them back. The caller holds the lane's lock.
+ */
+export async function forgoKept(tx: Tx, runId: string, isTheirs: (row: Sender) => boolean): Promise<void> {
+  const kept = await tx.db
+    .selectFrom('inbox')
+    .select(['id', 'account', 'senderId'])
+    .where('runId', '=', runId)
+    .where('state', '=', 'taken')
+    .where('isKept', '=', 1)
+    .execute();
+  const ids = kept.filter(isTheirs).map(({ id }) => id);
+  if (ids.length > 0) await tx.db.updateTable('inbox').set({ isKept: 0 }).where('id', 'in', ids).execute();
+}

@@ -1,0 +1,102 @@
+import type { DropPolicy } from '#contracts/queue-settings.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { Tx } from '../base/command.ts';
+import type { EventStep } from '../base/event-step.ts';
+import { type InboxContent, json, type Summary } from '../base/json.ts';
+import { oneLine } from '../base/one-line.ts';
+import { insertPart } from '../delivery/insert-part.ts';
+import type { Lane } from '../rows/lane-row.ts';
+import type { NewItem } from './new-item.ts';
+import type { OpenItem } from './open-items.ts';
+
+type Arriving = {
+  readonly lane: Lane;
+  readonly item: NewItem;
+  readonly accepting: EventStep;
+  /** What is open in the lane, in its order. */
+  readonly open: readonly OpenItem[];
+};
+
+/**
+ * Keeps the lane under its cap. Overflow is never silent: the sender is told, and the outcome of the
+ * message that gave way says so.
+ */
+export async function makeRoom(
+  tx: Tx,
+  { lane, item, accepting, open }: Arriving,
+): Promise<'room' | 'refused'> {
+  if (item.kind === 'command') return 'room';
+  // The oldest gives way, also to one that somebody has put ahead of it.
+  const waiting = open.filter((row) => row.kind === 'message').toSorted((a, b) => a.seq - b.seq);
+  if (waiting.length < lane.cap) return 'room';
+  const { proposal, input, effects } = accepting;
+  effects.overflows.push({ laneKey: lane.key, drop: lane.drop as DropPolicy });
+  const tell = async (text: string, route: ReplyRoute) => {
+    // One line per event: a second overflow by the same redelivered event changes nothing.
+    const key = `${input.account}:${proposal.eventKey}:overflow`;
+    const content = { kind: 'text', text: { text, spans: [] } } as const;
+    effects.deliveries.push(await insertPart(tx, { key, route, content, purpose: 'notice' }));
+  };
+  if (lane.drop === 'new') {
+    await tell(item.overflow.refused, item.route);
+    return 'refused';
+  }
+  const [first] = waiting;
+  if (!first) return 'room';
+  const oldest = { ...first, ...(await readSaid(tx, first.id)) };
+  if (lane.drop === 'old') {
+    await end(tx, oldest.id, { outcome: 'refused', outcomeReason: 'queue-full' });
+    const excerpt = oneLine(oldest.content.text);
+    await tell(
+      item.overflow.dropped.replace('{excerpt}', () => excerpt),
+      oldest.route,
+    );
+    return 'room';
+  }
+  await summarize(tx, lane, oldest);
+  await tell(item.overflow.summarized, oldest.route);
+  return 'room';
+}
+
+/** Whoever sent what gives way is told where they sent it from. */
+async function readSaid(
+  tx: Tx,
+  id: string,
+): Promise<{ readonly content: InboxContent; readonly route: ReplyRoute }> {
+  const row = await tx.db
+    .selectFrom('inbox')
+    .select(['content', 'route'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  return { content: json.content(row.content), route: json.route(row.route) };
+}
+
+/** The row becomes one line in front of the next run and ends merged into it. */
+async function summarize(
+  tx: Tx,
+  lane: Lane,
+  row: { id: string; seq: number; content: InboxContent },
+): Promise<void> {
+  const line = oneLine(row.content.prompt);
+  const fresh = await tx.db
+    .selectFrom('lanes')
+    .select('overflow')
+    .where('key', '=', lane.key)
+    .executeTakeFirst();
+  const summary: Summary = { inboxId: row.id, seq: row.seq, line };
+  const overflow = [...json.summaries(fresh?.overflow ?? null), summary];
+  await tx.db
+    .updateTable('lanes')
+    .set({ overflow: JSON.stringify(overflow) })
+    .where('key', '=', lane.key)
+    .execute();
+  await end(tx, row.id, { outcome: 'merged', outcomeReason: 'summarized' });
+}
+
+function end(tx: Tx, id: string, outcome: { outcome: string; outcomeReason: string }) {
+  return tx.db
+    .updateTable('inbox')
+    .set({ state: 'ended', ...outcome })
+    .where('id', '=', id)
+    .execute();
+}

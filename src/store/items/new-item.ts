@@ -1,0 +1,30 @@
+import type { Authority } from '#contracts/outcome.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { InboxContent } from '../base/json.ts';
+import type { LaneSpec } from '../base/lane-spec.ts';
+
+export type NewItem = {
+  readonly id: string;
+  readonly kind: 'message' | 'command';
+  readonly lane: LaneSpec;
+  readonly route: ReplyRoute;
+  readonly authority: Authority;
+  readonly content: InboxContent;
+  readonly bundle?: Bundle;
+  /**
+   * Whether it passes the mention gate by itself. One that does not is remembered as context, unless
+   * a sibling of its bundle passes.
+   */
+  readonly isGated: boolean;
+  /** Unmentioned messages remembered per lane. */
+  readonly contextLimit: number;
+  /** Told to the sender when the cap pushes something out; `{excerpt}` stands for what was dropped. */
+  readonly overflow: { readonly summarized: string; readonly dropped: string; readonly refused: string };
+};
+
+/** Parts that belong together: an album, a text the client split. */
+export type Bundle = {
+  readonly name: string;
+  /** Parts are waited for until this long after the last one, ms. */
+  readonly windowMs: number;
+};

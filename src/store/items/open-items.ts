@@ -1,0 +1,29 @@
+import type { Tx } from '../base/command.ts';
+import { isOpenItem } from '../base/open-rows.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+
+/** What nobody has taken yet: held for its siblings, or waiting. */
+export type OpenItem = {
+  readonly id: string;
+  readonly seq: number;
+  readonly kind: 'message' | 'command';
+  readonly state: string;
+  readonly bundle: string | null;
+  readonly isFetching: number;
+  readonly dueAt: number;
+};
+
+/** In the lane's order. Read once for all that is decided about an arrival; the cap keeps it short. */
+export function readOpenItems(tx: Tx, laneKey: string): Promise<readonly OpenItem[]> {
+  return openItems.all(tx, { laneKey });
+}
+
+const openItems = prepared((db, of: Slots<{ laneKey: string }>) =>
+  db
+    .selectFrom('inbox')
+    .select(['id', 'seq', 'kind', 'state', 'bundle', 'isFetching', 'dueAt'])
+    .where('laneKey', '=', of.laneKey)
+    .where(isOpenItem())
+    .orderBy('rank')
+    .orderBy('seq'),
+);

@@ -1,0 +1,126 @@
+/**
+ * Who waits for longer than a moment is told once. The row says that it happened (`receiptAt`), in the
+ * transaction that stores what is said; what is said is dropped when the message waits no more.
+ */
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { json } from '../base/json.ts';
+import { isOpenItem, isUntoldItem } from '../base/open-rows.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import { insertPart } from '../delivery/insert-part.ts';
+import { receiptKeyOf } from '../delivery/receipt-part.ts';
+import { lockLane } from '../rows/lane-row.ts';
+
+/** A message whose sender has heard nothing yet. */
+export type Untold = {
+  readonly inboxId: string;
+  readonly laneKey: string;
+  readonly chatKind: 'dm' | 'group';
+  readonly route: ReplyRoute;
+  /** Absent for what is no message of its own on the platform: a correction, say. */
+  readonly messageId: string | undefined;
+};
+
+const page = 200;
+
+/** Messages that have waited for longer than `afterMs` without a word, the oldest first. */
+export const readUntold: StoreQuery<{ readonly afterMs: number }, readonly Untold[]> = {
+  query: 'readUntold',
+  usesClock: true,
+  run: async (tx, { afterMs }) => {
+    const rows = await untold.all(tx, { before: tx.now - afterMs });
+    return rows.map(({ id, laneKey, chatKind, route, messageId, kind }) => ({
+      inboxId: id,
+      laneKey,
+      chatKind: chatKind === 'dm' ? 'dm' : 'group',
+      route: json.route(route),
+      messageId: kind === 'message' ? (messageId ?? undefined) : undefined,
+    }));
+  },
+};
+
+const untold = prepared((db, of: Slots<{ before: number }>) =>
+  db
+    .selectFrom('inbox')
+    .innerJoin('lanes', 'lanes.key', 'inbox.laneKey')
+    .select(['inbox.id', 'inbox.laneKey', 'inbox.route', 'inbox.messageId', 'inbox.kind', 'lanes.chatKind'])
+    .where(isUntoldItem())
+    .where('inbox.createdAt', '<=', of.before)
+    .orderBy('inbox.createdAt')
+    .limit(page),
+);
+
+export type Receipt = {
+  readonly inboxId: string;
+  readonly laneKey: string;
+  /** Undefined where nothing is said. */
+  readonly content: OutboundContent | undefined;
+};
+
+/**
+ * Tells the senders of messages that still wait. The parts of one album get one receipt, and somebody
+ * who has been sent a line about one message gets no line about the next while the first one waits.
+ * Safe to repeat: a message is told of once.
+ */
+export const tellWaiting: StoreCommand<{ readonly receipts: readonly Receipt[] }, Effects> = {
+  name: 'tellWaiting',
+  run: async (tx, { receipts }) => {
+    const effects = noEffects();
+    // Several lanes are locked in key order.
+    const inOrder = [...receipts].sort((a, b) =>
+      a.laneKey < b.laneKey ? -1 : a.laneKey > b.laneKey ? 1 : 0,
+    );
+    for (const receipt of inOrder) {
+      await lockLane(tx, receipt.laneKey);
+      await tell(tx, receipt, effects);
+    }
+    return effects;
+  },
+};
+
+async function tell(tx: Tx, { inboxId, content }: Receipt, effects: Effects): Promise<void> {
+  const row = await tx.db
+    .selectFrom('inbox')
+    .select(['id', 'laneKey', 'route', 'bundle', 'account', 'senderId'])
+    .where('id', '=', inboxId)
+    .where('state', '=', 'waiting')
+    .where('receiptAt', 'is', null)
+    .executeTakeFirst();
+  if (!row) return;
+  const isSaid = content !== undefined && !(await knowsAlready(tx, row, content));
+  const receiptAt = isSaid ? tx.now : 0;
+  await tx.db.updateTable('inbox').set({ receiptAt }).where('id', '=', inboxId).execute();
+  if (!isSaid) return;
+  const part = {
+    key: receiptKeyOf(inboxId),
+    route: json.route(row.route),
+    content,
+    purpose: 'notice',
+  } as const;
+  effects.deliveries.push(await insertPart(tx, part));
+}
+
+type Told = {
+  readonly laneKey: string;
+  readonly bundle: string | null;
+  readonly account: string;
+  readonly senderId: string;
+};
+
+async function knowsAlready(tx: Tx, row: Told, content: OutboundContent): Promise<boolean> {
+  const others = await tx.db
+    .selectFrom('inbox')
+    .select(['bundle', 'account', 'senderId'])
+    .where('laneKey', '=', row.laneKey)
+    .where(isOpenItem())
+    .where('state', '=', 'waiting')
+    .where('receiptAt', '>', 0)
+    .execute();
+  return others.some(
+    (other) =>
+      (row.bundle !== null && other.bundle === row.bundle) ||
+      (content.kind === 'text' && other.account === row.account && other.senderId === row.senderId),
+  );
+}

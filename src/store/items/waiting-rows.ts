@@ -1,0 +1,77 @@
+import type { Selectable } from 'kysely';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import { type InboxContent, json } from '../base/json.ts';
+import { isOpenItem } from '../base/open-rows.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import type { InboxTable } from '../base/tables.ts';
+import type { Waiting } from './choose-batch.ts';
+
+export type WaitingRow = Waiting & {
+  readonly seq: number;
+  readonly senderId: string;
+  readonly messageId: string | null;
+  readonly conversationKey: string;
+  readonly content: InboxContent;
+};
+
+/**
+ * Everything that waits in a lane, in its order. The cap keeps this short. The parts of a bundle are
+ * due together: when the last of them has come and has its files.
+ */
+export async function readWaiting(tx: Tx, laneKey: string): Promise<readonly WaitingRow[]> {
+  const rows = await waitingRows.all(tx, { laneKey });
+  const dueAt = new Map<string, number>();
+  for (const { bundle, dueAt: own } of rows)
+    if (bundle !== null) dueAt.set(bundle, Math.max(own, dueAt.get(bundle) ?? 0));
+  return rows.map((row) => waitingRow({ ...row, dueAt: dueAt.get(row.bundle ?? '') ?? row.dueAt }));
+}
+
+/** When the lane's head may be taken, by the database's clock; undefined when nothing waits. What stands behind it may be due before it. */
+export const readHeadDue: StoreQuery<{ readonly laneKey: string }, number | undefined> = {
+  query: 'readHeadDue',
+  run: async (tx, { laneKey }) => (await readWaiting(tx, laneKey))[0]?.dueAt,
+};
+
+const columns = [
+  'id',
+  'kind',
+  'seq',
+  'senderId',
+  'messageId',
+  'conversationKey',
+  'route',
+  'authority',
+  'dueAt',
+  'bundle',
+  'content',
+] as const;
+
+const waitingRows = prepared((db, of: Slots<{ laneKey: string }>) =>
+  db
+    .selectFrom('inbox')
+    .select(columns)
+    .where('laneKey', '=', of.laneKey)
+    .where(isOpenItem())
+    .where('state', '=', 'waiting')
+    .orderBy('rank')
+    .orderBy('seq')
+    .limit(500),
+);
+
+function waitingRow(row: Pick<Selectable<InboxTable>, (typeof columns)[number]>): WaitingRow {
+  const content = json.content(row.content);
+  return {
+    id: row.id,
+    kind: row.kind,
+    seq: row.seq,
+    senderId: row.senderId,
+    messageId: row.messageId,
+    conversationKey: row.conversationKey,
+    route: json.route(row.route),
+    authority: row.authority,
+    dueAt: row.dueAt,
+    bundle: row.bundle,
+    content,
+    isCorrection: content.note?.kind === 'correction',
+  };
+}

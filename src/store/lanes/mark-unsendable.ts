@@ -1,0 +1,26 @@
+import type { Unsendable } from '#contracts/message.ts';
+import type { StoreCommand } from '../base/command.ts';
+import { lockLaneAt } from '../rows/lane-row.ts';
+import type { Held } from '../rows/run-fence.ts';
+
+export type Marking = Held & {
+  readonly marks: readonly { readonly id: string; readonly unsendable: Unsendable }[];
+};
+
+/** Records what no request may hold any more, so that it is searched for once. Safe to repeat: marks are set, not added to. */
+export const markUnsendable: StoreCommand<Marking, void> = {
+  name: 'markUnsendable',
+  run: async (tx, input) => {
+    await lockLaneAt(tx, input.laneKey, input.epoch);
+    for (const { id, unsendable } of input.marks) {
+      await tx.db
+        .updateTable('transcript')
+        .set({ unsendable, updatedAt: tx.now })
+        .where('id', '=', id)
+        .where('sessionId', '=', (eb) =>
+          eb.selectFrom('runs').select('sessionId').where('runs.id', '=', input.runId),
+        )
+        .execute();
+    }
+  },
+};

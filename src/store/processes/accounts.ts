@@ -1,0 +1,68 @@
+import type { StoreCommand, StoreQuery } from '../base/command.ts';
+import { locking } from '../base/locking.ts';
+import type { Slots } from '../base/prepared.ts';
+
+export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };
+
+export type AccountLease =
+  | { readonly kind: 'held'; readonly epoch: number; readonly cursor: string | undefined }
+  | { readonly kind: 'busy'; readonly delayMs: number };
+
+/** One process receives for a bot account. A claim by the holder itself renews without a new epoch. */
+export const claimAccount: StoreCommand<AccountClaim, AccountLease> = {
+  name: 'claimAccount',
+  run: async (tx, { account, holder, leaseMs }) => {
+    await tx.db
+      .insertInto('accounts')
+      .values({ key: account, epoch: 0, leaseUntil: 0 })
+      .onConflict((c) => c.doNothing())
+      .execute();
+    const row = await lockedAccount.one(tx, { account });
+    if (row.leaseUntil > tx.now && row.holder !== holder)
+      return { kind: 'busy', delayMs: row.leaseUntil - tx.now };
+    const epoch = row.holder === holder ? row.epoch : row.epoch + 1;
+    await tx.db
+      .updateTable('accounts')
+      .set({ epoch, holder, leaseUntil: tx.now + leaseMs })
+      .where('key', '=', account)
+      .execute();
+    return { kind: 'held', epoch, cursor: row.cursor ?? undefined };
+  },
+};
+
+const lockedAccount = locking((db, of: Slots<{ account: string }>) =>
+  db.selectFrom('accounts').selectAll().where('key', '=', of.account),
+);
+
+export const releaseAccount: StoreCommand<{ readonly account: string; readonly holder: string }, void> = {
+  name: 'releaseAccount',
+  run: async (tx, { account, holder }) => {
+    await tx.db
+      .updateTable('accounts')
+      .set({ holder: null, leaseUntil: 0 })
+      .where('key', '=', account)
+      .where('holder', '=', holder)
+      .execute();
+  },
+};
+
+/** Of the list of commands that the account's network was told last; undefined when it never was. */
+export const readCommandsHash: StoreQuery<{ readonly account: string }, string | undefined> = {
+  query: 'readCommandsHash',
+  run: async (tx, { account }) => {
+    const row = await tx.db
+      .selectFrom('accounts')
+      .select('commandsHash')
+      .where('key', '=', account)
+      .executeTakeFirst();
+    return row?.commandsHash ?? undefined;
+  },
+};
+
+/** Safe to repeat. Written after the network has confirmed: a crash in between registers once more. */
+export const rememberCommands: StoreCommand<{ readonly account: string; readonly hash: string }, void> = {
+  name: 'rememberCommands',
+  run: async (tx, { account, hash }) => {
+    await tx.db.updateTable('accounts').set({ commandsHash: hash }).where('key', '=', account).execute();
+  },
+};

@@ -1,0 +1,112 @@
+/**
+ * The processes that use this database: each has a row for as long as it lives, and holds its leases
+ * under the row's id. Whoever finds one dead voids its leases at once, without waiting for their end.
+ */
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import { isKeptLane, isOpenPart } from '../base/open-rows.ts';
+import { parkedUntil } from '../waits/parked.ts';
+
+export type Role = 'all' | 'gateway' | 'worker';
+
+/** Which calls to platforms a process that ended had begun, and which ended is not on record. */
+export type EarlierSends = { readonly holder: string; readonly begun: readonly string[] };
+
+export type Ended = {
+  /** Their boots. */
+  readonly ids: readonly string[];
+  /** Of those for which somebody can say; what the others were sending is unknown. */
+  readonly sends: readonly EarlierSends[];
+};
+
+export type Boot = {
+  readonly id: string;
+  readonly folder: string;
+  /** Default: `all`. */
+  readonly role?: Role;
+  /** The folder's processes that have ended. Default: all others, for a process that has it alone. */
+  readonly ended?: readonly string[];
+  readonly sends?: readonly EarlierSends[];
+};
+
+/** Enters a process, and voids what ended processes of its folder held. Safe to repeat. */
+export const beginBoot: StoreCommand<Boot, void> = {
+  name: 'beginBoot',
+  run: async (tx, { id, folder, role = 'all', ended, sends = [] }) => {
+    const ids = ended ?? (await bootsIn(tx, folder)).filter((other) => other !== id);
+    await tx.db
+      .insertInto('boots')
+      .values({ id, folder, startedAt: tx.now, role })
+      .onConflict((c) => c.doNothing())
+      .execute();
+    await voidLeases(tx, { ids, sends });
+  },
+};
+
+/** Voids what ended processes held. Several may find the same one dead: repeating it changes nothing. */
+export const endBoots: StoreCommand<Ended, void> = { name: 'endBoots', run: voidLeases };
+
+/** The processes of a data folder that have begun and were not found dead. */
+export const readBoots: StoreQuery<{ readonly folder: string }, readonly string[]> = {
+  query: 'readBoots',
+  run: (tx, { folder }) => bootsIn(tx, folder),
+};
+
+async function bootsIn(tx: Tx, folder: string): Promise<readonly string[]> {
+  const rows = await tx.db.selectFrom('boots').select('id').where('folder', '=', folder).execute();
+  return rows.map((boot) => boot.id);
+}
+
+async function voidLeases(tx: Tx, { ids, sends }: Ended): Promise<void> {
+  if (ids.length === 0) return;
+  // Two updates, each over an index of its own: lanes with a run, and those kept between two runs.
+  await tx.db
+    .updateTable('lanes')
+    // Ended now: from here on the sweep counts how long an unfinished run has waited.
+    .set({ holder: null, leaseUntil: tx.now })
+    .where('runId', 'is not', null)
+    .where('leaseUntil', '<', parkedUntil)
+    .where('holder', 'in', ids)
+    .execute();
+  await tx.db
+    .updateTable('lanes')
+    .set({ holder: null, leaseUntil: 0 })
+    .where('runId', 'is', null)
+    .where(isKeptLane())
+    .where('holder', 'in', ids)
+    .execute();
+  await tx.db
+    .updateTable('accounts')
+    .set({ holder: null, leaseUntil: 0 })
+    .where('holder', 'in', ids)
+    .execute();
+  for (const one of sends) if (ids.includes(one.holder)) await takeBackUnsent(tx, one);
+  await tx.db
+    .updateTable('conversations')
+    .set({ deliveryHolder: null, deliveryUntil: 0 })
+    .where('key', 'in', (open) => open.selectFrom('outbox').select('conversationKey').where(isOpenPart()))
+    .where('deliveryHolder', 'in', ids)
+    .execute();
+  await tx.db.deleteFrom('boots').where('id', 'in', ids).execute();
+}
+
+/** What was about to be sent, and whose call had not begun, waits again. */
+async function takeBackUnsent(tx: Tx, { holder, begun }: EarlierSends): Promise<void> {
+  const inHand = await tx.db
+    .selectFrom('outbox')
+    .innerJoin('conversations', 'conversations.key', 'outbox.conversationKey')
+    .select('outbox.key')
+    .where('conversations.deliveryHolder', '=', holder)
+    .where(isOpenPart())
+    .where('outbox.state', '=', 'sending')
+    // Of a repeat nobody can say what became of the tries before it.
+    .where('outbox.tries', '=', 1)
+    .execute();
+  const known = new Set(begun);
+  const unsent = inHand.map(({ key }) => key).filter((key) => !known.has(key));
+  if (unsent.length === 0) return;
+  await tx.db
+    .updateTable('outbox')
+    .set({ state: 'pending', tries: 0, sendingAt: null })
+    .where('key', 'in', unsent)
+    .execute();
+}

@@ -1,0 +1,33 @@
+import type { StoreQuery } from '../base/command.ts';
+import { elementsOf } from '../base/elements-of.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+
+export type ConversationFacts = {
+  readonly key: string;
+  /** The id its session key is made of. */
+  readonly canonicalId: string | undefined;
+  readonly activation: 'mention' | 'always' | undefined;
+};
+
+/** What the gate has to know of the conversations of a batch. Those without a row have no facts. */
+export const readConversationFacts: StoreQuery<
+  { readonly keys: readonly string[] },
+  readonly ConversationFacts[]
+> = {
+  query: 'readConversationFacts',
+  run: async (tx, { keys }) => {
+    const rows = await conversationRows.all(tx, { keys: JSON.stringify(keys) });
+    return rows.map((row) => ({
+      key: row.key,
+      canonicalId: row.canonicalId ?? undefined,
+      activation: row.activation === 'always' || row.activation === 'mention' ? row.activation : undefined,
+    }));
+  },
+};
+
+const conversationRows = prepared((db, of: Slots<{ keys: string }>, dialect) =>
+  db
+    .selectFrom('conversations')
+    .select(['key', 'canonicalId', 'activation'])
+    .where('key', 'in', elementsOf(of.keys, dialect)),
+);

@@ -1,0 +1,88 @@
+import type { QueueSettings } from '#contracts/queue-settings.ts';
+import type { StoreQuery } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { isOpenItem } from '../base/open-rows.ts';
+
+export type SessionSummary = {
+  readonly id: string;
+  readonly key: string;
+  readonly agentId: string;
+  readonly title: string | undefined;
+  readonly messageCount: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** Micro-dollars. */
+  readonly cost: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+export const readSessions: StoreQuery<
+  { readonly keys?: readonly string[]; readonly limit: number },
+  readonly SessionSummary[]
+> = {
+  query: 'readSessions',
+  run: async (tx, { keys, limit }) => {
+    let query = tx.db.selectFrom('sessions').selectAll().orderBy('updatedAt', 'desc').limit(limit);
+    if (keys) query = query.where('key', 'in', keys);
+    return (await query.execute()).map(({ title, ...row }) => ({
+      id: row.id,
+      key: row.key,
+      agentId: row.agentId,
+      title: title ?? undefined,
+      messageCount: row.messageCount,
+      promptTokens: row.promptTokens,
+      completionTokens: row.completionTokens,
+      cost: row.cost,
+      createdAt: row.createdAt,
+      updatedAt: row.updatedAt,
+    }));
+  },
+};
+
+export type LaneStatus = {
+  readonly key: string;
+  readonly sessionId: string;
+  readonly mode: string;
+  readonly debounceMs: number;
+  readonly quietMs: number;
+  readonly cap: number;
+  readonly drop: string;
+  /** What `/queue` has named for this lane. */
+  readonly overrides: Partial<QueueSettings>;
+  readonly isRunning: boolean;
+  readonly runStartedAt: number | undefined;
+  readonly waiting: number;
+};
+
+export const readLaneStatus: StoreQuery<{ readonly laneKey: string }, LaneStatus | undefined> = {
+  query: 'readLaneStatus',
+  run: async (tx, { laneKey }) => {
+    const lane = await tx.db.selectFrom('lanes').selectAll().where('key', '=', laneKey).executeTakeFirst();
+    if (!lane) return undefined;
+    const waiting = await tx.db
+      .selectFrom('inbox')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .where('laneKey', '=', laneKey)
+      .where(isOpenItem())
+      .executeTakeFirst();
+    const run =
+      lane.runId === null
+        ? undefined
+        : await tx.db.selectFrom('runs').select('startedAt').where('id', '=', lane.runId).executeTakeFirst();
+    const { key, sessionId, mode, debounceMs, quietMs, cap, drop } = lane;
+    return {
+      key,
+      sessionId,
+      mode,
+      debounceMs,
+      quietMs,
+      cap,
+      drop,
+      overrides: json.queueSettings(lane.overrides),
+      isRunning: lane.runId !== null,
+      runStartedAt: run?.startedAt,
+      waiting: Number(waiting?.count ?? 0),
+    };
+  },
+};

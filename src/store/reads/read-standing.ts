@@ -1,0 +1,31 @@
+import type { TimelineStanding } from '#contracts/timeline.ts';
+import type { StoreQuery } from '../base/command.ts';
+import { parkedUntil } from '../waits/parked.ts';
+
+/** Most tools that are told of; a batch may have begun more. */
+const mostTools = 20;
+
+/** The run that the lane has, whoever works on it, its tools at work, and what it waits for when it is parked. */
+export const readStanding: StoreQuery<{ readonly laneKey: string }, TimelineStanding> = {
+  query: 'readStanding',
+  run: async (tx, { laneKey }) => {
+    const run = await tx.db
+      .selectFrom('lanes')
+      .innerJoin('runs', 'runs.id', 'lanes.runId')
+      .select(['runs.id', 'runs.parkReason', 'lanes.leaseUntil'])
+      .where('lanes.key', '=', laneKey)
+      .executeTakeFirst();
+    if (!run) return {};
+    const calls = await tx.db
+      .selectFrom('toolCalls')
+      .select('name')
+      .where('runId', '=', run.id)
+      .where('state', '=', 'started')
+      .orderBy('messageId')
+      .orderBy('ordinal')
+      .limit(mostTools)
+      .execute();
+    const waitsFor = run.leaseUntil === parkedUntil ? { waitsFor: run.parkReason ?? '' } : {};
+    return { run: { runId: run.id, tools: calls.map(({ name }) => name), ...waitsFor } };
+  },
+};

@@ -1,0 +1,111 @@
+import { sql } from 'kysely';
+import type { TimelineItem } from '#contracts/timeline.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+
+export type TimelineRequest = { readonly laneKey: string; readonly after?: number; readonly limit: number };
+
+/**
+ * People's messages and what was answered, in the lane's own order. With `after`, the oldest `limit` of
+ * what came after it, so that a client pages forward without a gap; without, the newest `limit`. A page
+ * that is not full is the last one.
+ */
+export const readTimeline: StoreQuery<TimelineRequest, readonly TimelineItem[]> = {
+  query: 'readTimeline',
+  run: async (tx, request) => {
+    const items = [...(await readSaid(tx, request)), ...(await readAnswered(tx, request))];
+    items.sort((a, b) => a.position - b.position);
+    return request.after === undefined ? items.slice(-request.limit) : items.slice(0, request.limit);
+  },
+};
+
+async function readSaid(
+  tx: Tx,
+  { laneKey, after, limit }: TimelineRequest,
+): Promise<readonly TimelineItem[]> {
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select(['seq', 'content', 'createdAt', 'messageId', 'id', 'state', 'outcome', 'route'])
+    .select(['runId', 'answer'])
+    .where('laneKey', '=', laneKey)
+    .where('seq', '>', after ?? 0)
+    .where('state', '<>', 'held')
+    .orderBy('seq', after === undefined ? 'desc' : 'asc')
+    .limit(limit)
+    .execute();
+  const onTheirWay = await answersOnTheirWay(tx, rows);
+  return rows.map((row) => {
+    const content = json.content(row.content);
+    return {
+      position: row.seq,
+      at: row.createdAt,
+      author: { kind: 'person', name: content.sender.name },
+      messageId: row.messageId ?? row.id,
+      channel: json.route(row.route).channel,
+      text: content.text,
+      state:
+        row.outcome === 'answered' && onTheirWay.has(row.answer) ? 'delivering' : (row.outcome ?? row.state),
+    };
+  });
+}
+
+type Ended = {
+  readonly outcome: string | null;
+  readonly runId: string | null;
+  readonly answer: string | null;
+};
+
+/** Until its parts have ended, that a message is answered is provisional. As the index on the parts of a run finds them. */
+async function answersOnTheirWay(tx: Tx, rows: readonly Ended[]): Promise<ReadonlySet<string | null>> {
+  const runIds = rows.flatMap(({ outcome, runId }) => (outcome === 'answered' && runId ? [runId] : []));
+  if (runIds.length === 0) return new Set();
+  const open = await tx.db
+    .selectFrom('outbox')
+    .select('answer')
+    .where('runId', 'in', [...new Set(runIds)])
+    .where('answer', 'is not', null)
+    .where('purpose', '=', 'reply')
+    .where('state', 'in', ['pending', 'sending'])
+    .execute();
+  return new Set(open.map(({ answer }) => answer));
+}
+
+async function readAnswered(
+  tx: Tx,
+  { laneKey, after, limit }: TimelineRequest,
+): Promise<readonly TimelineItem[]> {
+  const rows = await tx.db
+    .selectFrom('outbox')
+    .select(['seq', 'content', 'createdAt', 'key', 'state', 'purpose', 'route'])
+    .where('laneKey', '=', laneKey)
+    .where('seq', '>', after ?? 0)
+    // An edit is the answer that took over a preview. Decided here, not after the limit: a page that
+    // lost rows to a filter would look like the last one.
+    .where(contentKind(tx), 'in', ['text', 'edit'])
+    .orderBy('seq', after === undefined ? 'desc' : 'asc')
+    .limit(limit)
+    .execute();
+  return rows.flatMap((row): readonly TimelineItem[] => {
+    const content = json.outbound(row.content);
+    if (content.kind !== 'text' && content.kind !== 'edit') return [];
+    return [
+      {
+        position: row.seq ?? 0,
+        at: row.createdAt,
+        author: row.purpose === 'notice' ? { kind: 'notice' } : { kind: 'agent' },
+        messageId: row.key,
+        channel: json.route(row.route).channel,
+        text: content.text.text,
+        ...(content.text.spans.length > 0 && { spans: content.text.spans }),
+        state: row.state,
+      },
+    ];
+  });
+}
+
+function contentKind(tx: Tx) {
+  const content = sql.ref('content');
+  return tx.dialect === 'postgres'
+    ? sql<string>`(${content}::json ->> 'kind')`
+    : sql<string>`json_extract(${content}, '$.kind')`;
+}

@@ -1,0 +1,76 @@
+import type { Selectable } from 'kysely';
+import type { InboxId, SessionId, TranscriptId } from '#contracts/ids.ts';
+import type { MessagePart, TranscriptMessage, Unsendable } from '#contracts/message.ts';
+import type { StoreQuery } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import type { TranscriptTable } from '../base/tables.ts';
+
+/** The session's history as the next model call sees it: from its summary on, finished messages only. */
+export const readHistory: StoreQuery<{ readonly sessionId: string }, readonly TranscriptMessage[]> = {
+  query: 'readHistory',
+  run: async (tx, { sessionId }) => {
+    const rows = await history.all(tx, { sessionId });
+    return rows.map(messageOf);
+  },
+};
+
+const columns = ['id', 'sessionId', 'role', 'parts', 'model', 'unsendable', 'createdAt', 'position'] as const;
+
+const history = prepared((db, of: Slots<{ sessionId: string }>) => {
+  const summary = db
+    .selectFrom('sessions')
+    .innerJoin('transcript', 'transcript.id', 'sessions.summaryMessageId')
+    .select('transcript.position')
+    .where('sessions.id', '=', of.sessionId);
+  return db
+    .selectFrom('transcript')
+    .select(columns)
+    .where('sessionId', '=', of.sessionId)
+    .where('isFinished', '=', 1)
+    .where((eb) => eb('position', '>=', eb.fn.coalesce(summary, eb.lit(0))))
+    .orderBy('position');
+});
+
+export type PageRequest = { readonly sessionId: string; readonly before?: number; readonly limit: number };
+
+/** A page of a transcript, newest last, whatever its state; for lists and tools. */
+export const readTranscriptPage: StoreQuery<
+  PageRequest,
+  readonly (TranscriptMessage & { readonly position: number })[]
+> = {
+  query: 'readTranscriptPage',
+  run: async (tx, { sessionId, before, limit }) => {
+    let query = tx.db
+      .selectFrom('transcript')
+      .select(columns)
+      .where('sessionId', '=', sessionId)
+      .orderBy('position', 'desc')
+      .limit(limit);
+    if (before !== undefined) query = query.where('position', '<', before);
+    return (await query.execute()).reverse().map((row) => ({ ...messageOf(row), position: row.position }));
+  },
+};
+
+function messageOf(row: Pick<Selectable<TranscriptTable>, (typeof columns)[number]>): TranscriptMessage {
+  return {
+    // Ids and roles come from our own rows.
+    id: row.id as TranscriptId,
+    sessionId: row.sessionId as SessionId,
+    role: row.role as TranscriptMessage['role'],
+    parts: partsOf(row.parts),
+    ...(row.model !== null && { model: row.model }),
+    ...(row.unsendable !== null && { unsendable: row.unsendable as Unsendable }),
+    createdAt: row.createdAt,
+    inboundIds: [] as readonly InboxId[],
+  };
+}
+
+/** A row that something has damaged must not take the rest of the conversation along. */
+function partsOf(stored: string): readonly MessagePart[] {
+  try {
+    return json.parts(stored);
+  } catch {
+    return [{ type: 'text', data: { text: '[This message cannot be read any more.]' } }];
+  }
+}

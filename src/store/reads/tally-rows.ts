@@ -1,0 +1,98 @@
+/**
+ * Counts what is kept for ever, slice by slice. On SQLite, whose reads run on the event loop, a slice is a
+ * range of row ids; PostgreSQL counts in its own process, so its one slice is the whole table.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import { isOpenPart } from '../base/open-rows.ts';
+
+export type Tallied = 'messages' | 'runs' | 'parts';
+
+export type SliceRequest = {
+  readonly of: Tallied;
+  /** The last row id of the slice before; 0 to begin. */
+  readonly after: number;
+  readonly size: number;
+};
+
+export type Slice = {
+  /**
+   * How many rows are where. Messages: `held`, `waiting`, `taken`, `provisional` (answered, and parts of the
+   * answer are still to be delivered), `ended:<outcome>` or `lost`; runs: their
+   * end reason, or `active`; parts: their state.
+   */
+  readonly places: Readonly<Record<string, number>>;
+  /** When the newest of its rows was made, ms since the epoch. */
+  readonly newestAt: number;
+  /** Where the next slice begins; undefined when this was the last one. */
+  readonly next: number | undefined;
+};
+
+export const tallyRows: StoreQuery<SliceRequest, Slice> = {
+  query: 'tallyRows',
+  run: async (tx, { of, after, size }) => {
+    const upTo = after + size;
+    const slice = tx.dialect === 'sqlite' ? sql`and "of".rowid > ${after} and "of".rowid <= ${upTo}` : sql``;
+    const { rows } = await statements[of](slice).execute(tx.db);
+    const places: Record<string, number> = {};
+    let newestAt = 0;
+    for (const row of rows) {
+      places[row.place] = (places[row.place] ?? 0) + Number(row.count);
+      newestAt = Math.max(newestAt, Number(row.newest));
+    }
+    const isLast = tx.dialect === 'postgres' || (await lastRow(tx, of)) <= upTo;
+    return { places, newestAt, next: isLast ? undefined : upTo };
+  },
+};
+
+type Counted = { readonly place: string; readonly count: number; readonly newest: number };
+type Statement = (slice: RawBuilder<unknown>) => RawBuilder<Counted>;
+
+/**
+ * The conservation law as a statement. Each accepted event is in one place: its row waits, is held for the
+ * rest of its bundle, is taken by a run that is not finished, or has ended with an outcome. Everything else
+ * is lost: no row, an end without an outcome, or a run that ended without it.
+ */
+const place = sql`case
+  when "inbox"."id" is null then 'lost'
+  when "inbox"."state" in ('held', 'waiting') then "inbox"."state"
+  when "inbox"."state" = 'taken' and "runs"."state" = 'active' then 'taken'
+  when "inbox"."state" = 'ended' and "inbox"."outcome" = 'answered' and "inbox"."answer" in (
+    select "answer" from "outbox" where ${isOpenPart()} and "purpose" = 'reply') then 'provisional'
+  when "inbox"."state" = 'ended' and "inbox"."outcome" is not null then 'ended:' || "inbox"."outcome"
+  else 'lost' end`;
+
+/** The first half finds the row by its id. A part of a bundle whose gate is undecided is found by its message. */
+const messages: Statement = (slice) => sql<Counted>`
+  select ${place} as "place", count(*) as "count", max("of"."at") as "newest"
+    from "ledger" as "of"
+    left join "inbox" on "inbox"."id" = "of"."inboxId"
+    left join "runs" on "runs"."id" = "inbox"."runId"
+    where "of"."outcome" = 'accepted' ${slice} group by 1
+  union all
+  select ${place}, count(*), max("of"."at")
+    from "ledger" as "of"
+    left join "inbox" on "inbox"."messageId" = "of"."messageId"
+      and "inbox"."conversationKey" = "of"."conversationKey"
+    left join "runs" on "runs"."id" = "inbox"."runId"
+    where "of"."outcome" = 'held' ${slice} group by 1`;
+
+const runs: Statement = (slice) => sql<Counted>`
+  select case when "of"."state" = 'active' then 'active' else coalesce("of"."endReason", 'unknown') end
+      as "place", count(*) as "count", max("of"."startedAt") as "newest"
+    from "runs" as "of" where true ${slice} group by 1`;
+
+/** Previews are no messages of their own: the answer takes them over. */
+const parts: Statement = (slice) => sql<Counted>`
+  select "of"."state" as "place", count(*) as "count", max("of"."createdAt") as "newest"
+    from "outbox" as "of" where "of"."purpose" <> 'preview' ${slice} group by 1`;
+
+const statements: Readonly<Record<Tallied, Statement>> = { messages, runs, parts };
+
+const tables = { messages: 'ledger', runs: 'runs', parts: 'outbox' } as const;
+
+async function lastRow(tx: Tx, of: Tallied): Promise<number> {
+  const { rows } = await sql<{ last: number | null }>`
+    select max(rowid) as "last" from ${sql.table(tables[of])}`.execute(tx.db);
+  return Number(rows[0]?.last ?? 0);
+}

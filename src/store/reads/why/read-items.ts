@@ -1,0 +1,153 @@
+import type { Selectable } from 'kysely';
+import type { Tx } from '../../base/command.ts';
+import { json } from '../../base/json.ts';
+import { isOpenItem } from '../../base/open-rows.ts';
+import type { InboxTable, LedgerTable } from '../../base/tables.ts';
+import type { EventFacts, ItemFacts } from './account.ts';
+import { excerptOf } from './excerpt.ts';
+
+export type ItemRequest = {
+  readonly ids?: readonly string[];
+  readonly runIds?: readonly string[];
+  readonly withExcerpts: boolean;
+};
+
+/** The messages of these ids, or those that these runs took. */
+export async function readItems(
+  tx: Tx,
+  { ids = [], runIds = [], withExcerpts }: ItemRequest,
+): Promise<readonly ItemFacts[]> {
+  const from = () => tx.db.selectFrom('inbox').selectAll();
+  const rows = [
+    ...(ids.length === 0 ? [] : await from().where('id', 'in', ids).execute()),
+    ...(runIds.length === 0 ? [] : await from().where('runId', 'in', runIds).execute()),
+  ];
+  const items: ItemFacts[] = [];
+  for (const row of rows) items.push(await factsOf(tx, row, withExcerpts));
+  return items;
+}
+
+type Row = Selectable<InboxTable>;
+
+async function factsOf(tx: Tx, row: Row, withExcerpts: boolean): Promise<ItemFacts> {
+  const { id, laneKey, seq, rank, kind, conversationKey, authority, state, dueAt } = row;
+  return {
+    id,
+    laneKey,
+    seq,
+    rank,
+    kind,
+    conversationKey,
+    messageId: row.messageId ?? undefined,
+    sender: `${row.account.split('/')[0]}:${row.senderId}`,
+    authority,
+    state,
+    outcome: row.outcome ?? undefined,
+    isProvisional: await isProvisional(tx, row),
+    outcomeReason: row.outcomeReason ?? undefined,
+    arrivedAt: row.createdAt,
+    dueAt,
+    receiptAt: row.receiptAt ?? undefined,
+    ahead: state === 'waiting' ? await countAhead(tx, row) : undefined,
+    runId: row.runId ?? undefined,
+    transcriptId: row.transcriptId ?? undefined,
+    ...(await readTaking(tx, row)),
+    answer: row.answer ?? undefined,
+    changes: await readChanges(tx, id),
+    ...(withExcerpts && { excerpt: excerptOf(json.content(row.content).text) }),
+  };
+}
+
+/** As the index on the parts of a run finds it. */
+async function isProvisional(tx: Tx, { runId, answer, outcome }: Row): Promise<boolean> {
+  if (outcome !== 'answered' || runId === null || answer === null) return false;
+  const open = await tx.db
+    .selectFrom('outbox')
+    .select('key')
+    .where('runId', '=', runId)
+    .where('answer', '=', answer)
+    .where('purpose', '=', 'reply')
+    .where('state', 'in', ['pending', 'sending'])
+    .limit(1)
+    .executeTakeFirst();
+  return open !== undefined;
+}
+
+async function countAhead(tx: Tx, { laneKey, rank, seq }: Row): Promise<number> {
+  const row = await tx.db
+    .selectFrom('inbox')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('laneKey', '=', laneKey)
+    .where(isOpenItem())
+    .where('state', '=', 'waiting')
+    .where((eb) => eb.or([eb('rank', '<', rank), eb.and([eb('rank', '=', rank), eb('seq', '<', seq)])]))
+    .executeTakeFirst();
+  return Number(row?.count ?? 0);
+}
+
+type Taking = Pick<ItemFacts, 'joined' | 'takenAt'>;
+
+/** A run takes its first messages in the transaction that begins it; what it takes later has steered it. */
+async function readTaking(tx: Tx, { runId, transcriptId }: Row): Promise<Taking> {
+  if (runId === null || transcriptId === null) return { joined: undefined, takenAt: undefined };
+  const row = await tx.db
+    .selectFrom('transcript')
+    .innerJoin('runs', 'runs.id', 'transcript.runId')
+    .select(['transcript.createdAt', 'runs.startedAt'])
+    .where('transcript.id', '=', transcriptId)
+    .executeTakeFirst();
+  if (!row) return { joined: undefined, takenAt: undefined };
+  return { joined: row.createdAt > row.startedAt ? 'steered' : 'began', takenAt: row.createdAt };
+}
+
+async function readChanges(tx: Tx, inboxId: string): Promise<ItemFacts['changes']> {
+  return tx.db
+    .selectFrom('itemChanges')
+    .select(['kind', 'by', 'at'])
+    .where('inboxId', '=', inboxId)
+    .orderBy('at')
+    .execute();
+}
+
+type EventKeys = readonly { readonly account: string; readonly eventKey: string }[];
+
+/** The events by name, and all events of the messages that the items were. */
+export async function readEventsOf(
+  tx: Tx,
+  keys: EventKeys,
+  items: readonly ItemFacts[],
+): Promise<readonly EventFacts[]> {
+  const found = new Map<string, EventFacts>();
+  const add = (rows: readonly Selectable<LedgerTable>[]) => {
+    for (const row of rows) found.set(`${row.account}:${row.eventKey}`, eventOf(row));
+  };
+  for (const { account, eventKey } of keys) {
+    const named = tx.db.selectFrom('ledger').selectAll().where('account', '=', account);
+    add(await named.where('eventKey', '=', eventKey).execute());
+  }
+  const asked = [...found.values()];
+  for (const { conversationKey, messageId } of [...items, ...asked]) {
+    if (messageId === undefined) continue;
+    const ofMessage = tx.db.selectFrom('ledger').selectAll().where('messageId', '=', messageId);
+    add(await ofMessage.where('conversationKey', '=', conversationKey).limit(mostEvents).execute());
+  }
+  return [...found.values()];
+}
+
+/** Of one message; reactions to it are events too. */
+const mostEvents = 50;
+
+function eventOf({ account, eventKey, kind, outcome, ...row }: Selectable<LedgerTable>): EventFacts {
+  const { conversationKey, at } = row;
+  const reason = row.reason ?? undefined;
+  return {
+    account,
+    eventKey,
+    kind,
+    outcome,
+    reason,
+    conversationKey,
+    messageId: row.messageId ?? undefined,
+    at,
+  };
+}

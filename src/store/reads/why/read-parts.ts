@@ -1,0 +1,96 @@
+import type { Selectable } from 'kysely';
+import type { Tx } from '../../base/command.ts';
+import { json } from '../../base/json.ts';
+import type { OutboxTable } from '../../base/tables.ts';
+import type { EventFacts, ItemFacts, PartFacts } from './account.ts';
+import { excerptOf } from './excerpt.ts';
+
+export type PartRequest = {
+  readonly keys?: readonly string[];
+  readonly runIds?: readonly string[];
+  readonly withExcerpts: boolean;
+};
+
+/** The parts of these keys, or what these runs said. */
+export async function readParts(
+  tx: Tx,
+  { keys = [], runIds = [], withExcerpts }: PartRequest,
+): Promise<readonly PartFacts[]> {
+  const from = () => tx.db.selectFrom('outbox').selectAll();
+  const rows = [
+    ...(keys.length === 0 ? [] : await from().where('key', 'in', keys).execute()),
+    ...(runIds.length === 0 ? [] : await from().where('runId', 'in', runIds).execute()),
+  ];
+  return rows.map((row) => factsOf(row, withExcerpts));
+}
+
+function factsOf(row: Selectable<OutboxTable>, withExcerpts: boolean): PartFacts {
+  const { key, conversationKey, purpose, state, tries, createdAt, dueAt } = row;
+  const excerpt = withExcerpts ? excerptOfPart(row) : undefined;
+  return {
+    key,
+    conversationKey,
+    purpose,
+    state,
+    tries,
+    problem: row.problem ?? undefined,
+    messageIds: json.strings(row.receipts),
+    runId: row.runId ?? undefined,
+    answer: row.answer ?? undefined,
+    createdAt,
+    dueAt,
+    endedAt: row.endedAt ?? undefined,
+    ...askedToWaitOf(row),
+    ...(excerpt !== undefined && { excerpt }),
+  };
+}
+
+function askedToWaitOf({ waitAskedSince: since, waitAskedUntil: until }: Selectable<OutboxTable>) {
+  return since === null || until === null ? {} : { askedToWait: { since, until } };
+}
+
+/** Of what the agent said: a notice may show a code that somebody could use. */
+function excerptOfPart({ purpose, content }: Selectable<OutboxTable>): string | undefined {
+  if (purpose === 'notice') return undefined;
+  const said = json.outbound(content);
+  return said.kind === 'text' || said.kind === 'edit' ? excerptOf(said.text.text) : `(${said.kind})`;
+}
+
+/** How the notices are named that answer an event, or a message in its lane: behind its own name. */
+const noticeNames = ['answer', 'cancelled', 'offer', 'overflow', 'pairing', 'receipt', 'refused'] as const;
+
+/** The notices that these events and messages were answered with, if they were. */
+export function partKeysOf(events: readonly EventFacts[], items: readonly ItemFacts[]): readonly string[] {
+  const names = [
+    ...events.map(({ account, eventKey }) => `${account}:${eventKey}`),
+    ...items.map(({ id }) => id),
+  ];
+  return names.flatMap((name) => noticeNames.map((notice) => `${name}:${notice}`));
+}
+
+export type Origin = {
+  readonly eventKeys: readonly { readonly account: string; readonly eventKey: string }[];
+  readonly itemIds: readonly string[];
+};
+
+const unknownOrigin: Origin = { eventKeys: [], itemIds: [] };
+
+/** What a notice without a run answers: the event or the message that its key begins with. */
+export async function originOfPart(tx: Tx, key: string): Promise<Origin> {
+  const name = key.slice(0, key.lastIndexOf(':'));
+  const item = await tx.db.selectFrom('inbox').select('id').where('id', '=', name).executeTakeFirst();
+  if (item) return { ...unknownOrigin, itemIds: [item.id] };
+  const accounts = await tx.db.selectFrom('accounts').select('key').execute();
+  const account = accounts.find((known) => name.startsWith(`${known.key}:`))?.key;
+  if (account === undefined) return unknownOrigin;
+  const eventKey = name.slice(account.length + 1);
+  const event = await tx.db
+    .selectFrom('ledger')
+    .select(['account', 'eventKey', 'inboxId'])
+    .where('account', '=', account)
+    .where('eventKey', '=', eventKey)
+    .executeTakeFirst();
+  if (!event) return unknownOrigin;
+  const itemIds = event.inboxId === null ? [] : [event.inboxId];
+  return { eventKeys: [{ account, eventKey }], itemIds };
+}

@@ -1,0 +1,153 @@
+import type { StoreQuery, Tx } from '../../base/command.ts';
+import type { Account, Asked } from './account.ts';
+import { type Candidate, findAsked } from './find-asked.ts';
+import { readEventsOf, readItems } from './read-items.ts';
+import { type Origin, originOfPart, partKeysOf, readParts } from './read-parts.ts';
+import { readRuns } from './read-runs.ts';
+
+export type WhyRequest = {
+  /**
+   * A platform message (`45`, `<channel>:<conversation>/45`, `<channel>/<account>/<conversation>/45`), an
+   * event key, or the id of an inbox row, run, outbox part or row of the transcript.
+   */
+  readonly id: string;
+  /** Show the beginning of what was written. */
+  readonly withExcerpts: boolean;
+};
+
+export type Why =
+  | { readonly kind: 'account'; readonly account: Account }
+  /** The id stands for several messages: each is given with the name it can be asked for by. */
+  | { readonly kind: 'several'; readonly candidates: readonly Candidate[] }
+  | { readonly kind: 'unknown' };
+
+/** The conservation ledger: what became of a message and how, or what a message that was sent answered. */
+export const readWhy: StoreQuery<WhyRequest, Why> = {
+  query: 'readWhy',
+  run: async (tx, { id, withExcerpts }) => {
+    const found = await findAsked(tx, id);
+    switch (found.kind) {
+      case 'one':
+        return { kind: 'account', account: await readAccount(tx, found.asked, withExcerpts) };
+      case 'several':
+        return found;
+      case 'none':
+        return { kind: 'unknown' };
+      default:
+        return found satisfies never;
+    }
+  },
+};
+
+/** What leads to everything else: from these rows the runs are found, and from the runs all their rows. */
+type Seeds = Origin & { readonly runIds: readonly string[]; readonly partKeys: readonly string[] };
+
+async function readAccount(tx: Tx, asked: Asked, withExcerpts: boolean): Promise<Account> {
+  const seeds = await seedsOf(tx, asked);
+  const asking = { withExcerpts };
+  const seedItems = await readItems(tx, { ids: seeds.itemIds, ...asking });
+  const seedParts = await readParts(tx, { keys: seeds.partKeys, ...asking });
+  const runIds = new Set(
+    [...seeds.runIds, ...seedItems.map((item) => item.runId), ...seedParts.map((part) => part.runId)].filter(
+      (runId) => runId !== undefined,
+    ),
+  );
+  const runs = await readRuns(tx, [...runIds]);
+  const ofRuns = await readItems(tx, { runIds: [...runIds], ...asking });
+  const items = merge([...seedItems, ...ofRuns], (item) => item.id);
+  const events = await readEventsOf(tx, seeds.eventKeys, items);
+  const partKeys = partKeysOf(events, items);
+  const said = [
+    ...seedParts,
+    ...(await readParts(tx, { runIds: [...runIds], ...asking })),
+    ...(await readParts(tx, { keys: partKeys, ...asking })),
+  ];
+  return {
+    asked,
+    events: [...events].sort((a, b) => a.at - b.at),
+    items: [...items].sort((a, b) => a.arrivedAt - b.arrivedAt || a.seq - b.seq),
+    runs,
+    parts: [...merge(said, (part) => part.key)].sort((a, b) => a.createdAt - b.createdAt),
+  };
+}
+
+const noSeeds: Seeds = { eventKeys: [], itemIds: [], runIds: [], partKeys: [] };
+
+async function seedsOf(tx: Tx, asked: Asked): Promise<Seeds> {
+  switch (asked.kind) {
+    case 'item':
+      return { ...noSeeds, itemIds: [asked.id] };
+    case 'run':
+      return { ...noSeeds, runIds: [asked.id] };
+    case 'part':
+      return { ...noSeeds, partKeys: [asked.id], ...(await originOfPart(tx, asked.id)) };
+    case 'transcript':
+      return { ...noSeeds, runIds: await runOfTranscript(tx, asked.id) };
+    case 'event':
+      return { ...noSeeds, eventKeys: [asked], itemIds: await itemsOfEvent(tx, asked) };
+    case 'message':
+      return seedsOfMessage(tx, asked);
+    default:
+      return asked satisfies never;
+  }
+}
+
+async function runOfTranscript(tx: Tx, id: string): Promise<readonly string[]> {
+  const row = await tx.db.selectFrom('transcript').select('runId').where('id', '=', id).executeTakeFirst();
+  return row?.runId == null ? [] : [row.runId];
+}
+
+type Event = Extract<Asked, { kind: 'event' }>;
+
+async function itemsOfEvent(tx: Tx, { account, eventKey }: Event): Promise<readonly string[]> {
+  const row = await tx.db
+    .selectFrom('ledger')
+    .select(['inboxId', 'conversationKey', 'messageId'])
+    .where('account', '=', account)
+    .where('eventKey', '=', eventKey)
+    .executeTakeFirst();
+  if (!row) return [];
+  if (row.inboxId !== null) return [row.inboxId];
+  return row.messageId === null ? [] : itemsOfMessage(tx, { ...row, messageId: row.messageId });
+}
+
+type Message = { readonly conversationKey: string; readonly messageId: string };
+
+async function itemsOfMessage(tx: Tx, { conversationKey, messageId }: Message): Promise<readonly string[]> {
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select('id')
+    .where('conversationKey', '=', conversationKey)
+    .where('messageId', '=', messageId)
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+async function seedsOfMessage(tx: Tx, message: Message): Promise<Seeds> {
+  const { conversationKey, messageId } = message;
+  const eventKeys = await tx.db
+    .selectFrom('ledger')
+    .select(['account', 'eventKey'])
+    .where('messageId', '=', messageId)
+    .where('conversationKey', '=', conversationKey)
+    .execute();
+  const receipt = await tx.db
+    .selectFrom('receipts')
+    .select('partKey')
+    .where('conversationKey', '=', conversationKey)
+    .where('messageId', '=', messageId)
+    .executeTakeFirst();
+  const itemIds = await itemsOfMessage(tx, message);
+  if (!receipt) return { ...noSeeds, eventKeys, itemIds };
+  const origin = await originOfPart(tx, receipt.partKey);
+  return {
+    ...noSeeds,
+    partKeys: [receipt.partKey],
+    eventKeys: [...eventKeys, ...origin.eventKeys],
+    itemIds: [...itemIds, ...origin.itemIds],
+  };
+}
+
+function merge<Row>(rows: readonly Row[], keyOf: (row: Row) => string): readonly Row[] {
+  return [...new Map(rows.map((row) => [keyOf(row), row])).values()];
+}

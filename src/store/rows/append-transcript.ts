@@ -1,0 +1,82 @@
+import type { MessagePart } from '#contracts/message.ts';
+import type { Tx } from '../base/command.ts';
+import { insertRow } from '../base/insert-row.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import { newRowId } from '../base/row-id.ts';
+
+export type NewMessage = {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly role: 'user' | 'assistant' | 'tool' | 'system';
+  readonly parts: readonly MessagePart[];
+  readonly model?: string | undefined;
+  readonly runId?: string | undefined;
+  readonly isFinished: boolean;
+  /** What writing it has cost, counted with it. */
+  readonly charge?: Charge | undefined;
+};
+
+/** Of one model call: micro-dollars, and the tokens of the whole prompt and of the answer. */
+export type Charge = {
+  readonly cost: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+};
+
+/** Appends to the session's transcript. The caller holds the lane's lock, which orders the positions. */
+export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> {
+  const { sessionId, charge } = message;
+  const counted = { sessionId, now: tx.now };
+  const session = charge
+    ? await countCharged.one(tx, { ...counted, ...charge })
+    : await countMessage.one(tx, counted);
+  await insertRow(tx, 'transcript', {
+    id: message.id,
+    sessionId,
+    position: session.messageCount,
+    role: message.role,
+    parts: JSON.stringify(message.parts),
+    model: message.model ?? null,
+    unsendable: null,
+    runId: message.runId ?? null,
+    isFinished: message.isFinished ? 1 : 0,
+    createdAt: tx.now,
+    updatedAt: tx.now,
+  });
+}
+
+const countMessage = prepared((db, of: Slots<{ sessionId: string; now: number }>) =>
+  db
+    .updateTable('sessions')
+    .set((eb) => ({ messageCount: eb('messageCount', '+', 1), updatedAt: of.now }))
+    .where('id', '=', of.sessionId)
+    .returning('messageCount'),
+);
+
+const countCharged = prepared((db, of: Slots<{ sessionId: string; now: number } & Charge>) =>
+  db
+    .updateTable('sessions')
+    .set((eb) => ({
+      messageCount: eb('messageCount', '+', 1),
+      updatedAt: of.now,
+      cost: eb('cost', '+', of.cost),
+      promptTokens: of.promptTokens,
+      completionTokens: of.completionTokens,
+    }))
+    .where('id', '=', of.sessionId)
+    .returning('messageCount'),
+);
+
+/** A note for the agent that starts nothing: an edit or a delete after the run. */
+export async function appendNote(
+  tx: Tx,
+  note: { readonly sessionId: string; readonly text: string },
+): Promise<void> {
+  await appendMessage(tx, {
+    id: newRowId(),
+    sessionId: note.sessionId,
+    role: 'system',
+    parts: [{ type: 'text', data: { text: note.text } }],
+    isFinished: true,
+  });
+}

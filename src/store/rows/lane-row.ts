@@ -1,0 +1,112 @@
+import type { Selectable } from 'kysely';
+import { ParleyError } from '#contracts/errors.ts';
+import type { Tx } from '../base/command.ts';
+import { insertNewRow, insertRow } from '../base/insert-row.ts';
+import type { LaneSpec } from '../base/lane-spec.ts';
+import { locking, lockRows } from '../base/locking.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import type { LanesTable } from '../base/tables.ts';
+import { followConfiguration } from './lane-settings.ts';
+
+export type Lane = Selectable<LanesTable>;
+
+/** Every lane step begins here: the row lock is what makes the steps of one lane one after the other. */
+export async function lockLane(tx: Tx, key: string): Promise<Lane | undefined> {
+  return lockedLane.first(tx, { key });
+}
+
+/** Several lanes are locked in key order, so that two steps never wait for each other. One writer has no order to keep. */
+export async function lockLanes(tx: Tx, keys: readonly string[]): Promise<void> {
+  if (tx.dialect !== 'postgres' || keys.length === 0) return;
+  await lockRows(tx, tx.db.selectFrom('lanes').select('key').where('key', 'in', keys).orderBy('key'));
+}
+
+const lockedLane = locking((db, of: Slots<{ key: string }>) =>
+  db.selectFrom('lanes').selectAll().where('key', '=', of.key),
+);
+
+/**
+ * Locks the lane and proves that the caller still holds it. Throws `stale_epoch`: another worker has
+ * the lane, and nothing this caller writes may count any more.
+ */
+export async function lockLaneAt(tx: Tx, key: string, epoch: number): Promise<Lane> {
+  const lane = await lockLane(tx, key);
+  if (lane && lane.epoch === epoch) return lane;
+  throw new ParleyError(
+    'stale_epoch',
+    `Lane ${key} is at epoch ${lane?.epoch ?? 'none'}, not ${epoch}: another worker holds it.`,
+  );
+}
+
+/** Locks the lane, making it and its first session when they do not exist. */
+export async function ensureLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
+  const known = await lockLane(tx, spec.key);
+  if (known) return followConfiguration(tx, known, spec.settings);
+  const { settings } = spec;
+  const isNew = await insertNewRow(tx, 'lanes', {
+    key: spec.key,
+    class: spec.class,
+    agentId: spec.agentId,
+    chatKind: spec.chatKind,
+    sessionId: spec.newSessionId,
+    epoch: 0,
+    leaseUntil: 0,
+    nextSeq: 1,
+    ...settings,
+    lastActivityAt: tx.now,
+  });
+  if (isNew) await insertSession(tx, { id: spec.newSessionId, key: spec.key, agentId: spec.agentId });
+  const lane = await lockLane(tx, spec.key);
+  if (!lane) throw new ParleyError('internal', `Lane ${spec.key} could not be made.`);
+  return lane;
+}
+
+export async function insertSession(
+  tx: Tx,
+  session: { id: string; key: string; agentId: string },
+): Promise<void> {
+  await insertRow(tx, 'sessions', {
+    ...session,
+    messageCount: 0,
+    promptTokens: 0,
+    completionTokens: 0,
+    cost: 0,
+    createdAt: tx.now,
+    updatedAt: tx.now,
+  });
+}
+
+/** Ends the lane's session and begins another under the same key; the old transcript stays readable. */
+export async function beginSession(tx: Tx, lane: Lane, id: string): Promise<void> {
+  await tx.db.updateTable('sessions').set({ endedAt: tx.now }).where('id', '=', lane.sessionId).execute();
+  await insertSession(tx, { id, key: lane.key, agentId: lane.agentId });
+  await tx.db.updateTable('lanes').set({ sessionId: id }).where('key', '=', lane.key).execute();
+}
+
+/** Takes the next sequence number of the lane. The caller holds the row lock. */
+export async function takeSeq(tx: Tx, laneKey: string): Promise<number> {
+  const { nextSeq } = await advanceSeq.one(tx, { laneKey });
+  return nextSeq - 1;
+}
+
+const advanceSeq = prepared((db, of: Slots<{ laneKey: string }>) =>
+  db
+    .updateTable('lanes')
+    .set((eb) => ({ nextSeq: eb('nextSeq', '+', 1) }))
+    .where('key', '=', of.laneKey)
+    .returning('nextSeq'),
+);
+
+/** The same for what somebody has sent: the lane's last activity is now. */
+export async function takeSeqOfArrival(tx: Tx, laneKey: string): Promise<number> {
+  const { nextSeq } = await advanceSeqOfArrival.one(tx, { laneKey, now: tx.now });
+  return nextSeq - 1;
+}
+
+const advanceSeqOfArrival = prepared((db, of: Slots<{ laneKey: string; now: number }>) =>
+  db
+    .updateTable('lanes')
+    .set((eb) => ({ nextSeq: eb('nextSeq', '+', 1), lastActivityAt: of.now }))
+    .where('key', '=', of.laneKey)
+    .returning('nextSeq'),
+);

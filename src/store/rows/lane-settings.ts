@@ -1,0 +1,45 @@
+/**
+ * The settings that hold in a lane. What `/queue` has named there comes first, each setting for itself;
+ * all others follow the configuration, which the door reads for every arrival.
+ */
+import type { Selectable } from 'kysely';
+import type { QueueSettings } from '#contracts/queue-settings.ts';
+import type { Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+import type { LanesTable } from '../base/tables.ts';
+
+type Lane = Selectable<LanesTable>;
+
+/** The lane as the configuration has it by now, under what was named for it in chat. */
+export async function followConfiguration(tx: Tx, lane: Lane, configured: QueueSettings): Promise<Lane> {
+  const settings = { ...configured, ...json.queueSettings(lane.overrides) };
+  const isSame =
+    lane.mode === settings.mode &&
+    lane.debounceMs === settings.debounceMs &&
+    lane.quietMs === settings.quietMs &&
+    lane.cap === settings.cap &&
+    lane.drop === settings.drop;
+  if (isSame) return lane;
+  await tx.db.updateTable('lanes').set(settings).where('key', '=', lane.key).execute();
+  return { ...lane, ...settings };
+}
+
+/**
+ * Names settings for the lane, beside those that were named before; `reset` leaves all to the
+ * configuration. The caller holds the lane's lock. Repeating it changes nothing.
+ */
+export async function changeSettings(
+  tx: Tx,
+  lane: Lane,
+  { change, configured }: { change: Partial<QueueSettings> | 'reset'; configured: QueueSettings },
+): Promise<QueueSettings> {
+  const named = change === 'reset' ? {} : { ...json.queueSettings(lane.overrides), ...change };
+  const overrides = change === 'reset' ? null : JSON.stringify(named);
+  const settings = { ...configured, ...named };
+  await tx.db
+    .updateTable('lanes')
+    .set({ ...settings, overrides })
+    .where('key', '=', lane.key)
+    .execute();
+  return settings;
+}
