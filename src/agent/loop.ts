@@ -11,9 +11,10 @@ import { faultText } from './fault-text.ts';
 import type { AgentContext, AgentLoopConfig } from './loop-config.ts';
 import { createLoopGuard } from './loop-guard.ts';
 import type { RunEnd } from './model-turn.ts';
+import { type CallEntry, findResumption, noResumption, type Resumption } from './resumption.ts';
 import { openRunScope, type RunScope } from './run-scope.ts';
 import { toolSpecs } from './tool-specs.ts';
-import { type Run, runTurn, type TurnOutcome } from './turn.ts';
+import { finishBatch, type Run, runTurn, type TurnOutcome } from './turn.ts';
 
 /** Events of a run; its return value is the messages the run has added. */
 export type AgentEvents = AsyncGenerator<AgentEvent, readonly AgentMessage[], void>;
@@ -30,11 +31,11 @@ export function agentLoop(
   config: AgentLoopConfig,
   signal: AbortSignal,
 ): AgentEvents {
-  return drive(prompts, context, { config, signal });
+  return drive(context, { config, signal, prompts, resumption: noResumption });
 }
 
 /**
- * Resumes from a context whose last message waits for the model: after a retry or a crash. An answer
+ * Starts from a context whose last message waits for the model: after a retry or a crash. An answer
  * that a crash cut off does not count. Throws ParleyError `invalid_input` at once when the context ends
  * with an assistant message that stands, or is empty.
  */
@@ -43,20 +44,44 @@ export function agentLoopContinue(
   config: AgentLoopConfig,
   signal: AbortSignal,
 ): AgentEvents {
-  const last = context.messages.findLast(isCounted);
-  if (last === undefined || last.role === 'assistant') {
-    const found = last === undefined ? 'an empty context' : `assistant message ${last.id}`;
-    throw new ParleyError('invalid_input', `a run cannot go on from ${found}; start it with a prompt`);
-  }
-  return drive([], context, { config, signal });
+  assertWaitsForModel(context);
+  return drive(context, { config, signal, prompts: [], resumption: noResumption });
 }
 
-type Surroundings = { readonly config: AgentLoopConfig; readonly signal: AbortSignal };
+/**
+ * Resumes a run after a crash, a hand-over or a wait. `entries` are all the calls it has made: the batch of
+ * its last message is finished first, as a turn without a model call, and the loop guard and the turn limit
+ * remember what was before. Throws as `agentLoopContinue` does when the context ends with anything else of
+ * the assistant's.
+ */
+export function agentLoopResume(
+  context: AgentContext,
+  entries: readonly CallEntry[],
+  config: AgentLoopConfig,
+  signal: AbortSignal,
+): AgentEvents {
+  const resumption = findResumption(context.messages, entries);
+  if (resumption.batch === undefined) assertWaitsForModel(context);
+  return drive(context, { config, signal, prompts: [], resumption });
+}
+
+function assertWaitsForModel({ messages }: AgentContext): void {
+  const last = messages.findLast(isCounted);
+  if (last !== undefined && last.role !== 'assistant') return;
+  const found = last === undefined ? 'an empty context' : `assistant message ${last.id}`;
+  throw new ParleyError('invalid_input', `a run cannot go on from ${found}; start it with a prompt`);
+}
+
+type LoopOptions = {
+  readonly config: AgentLoopConfig;
+  readonly signal: AbortSignal;
+  readonly prompts: readonly AgentMessage[];
+  readonly resumption: Resumption;
+};
 
 async function* drive(
-  prompts: readonly AgentMessage[],
   context: AgentContext,
-  { config, signal }: Surroundings,
+  { config, signal, prompts, resumption }: LoopOptions,
 ): AgentEvents {
   const scope = openRunScope(signal, config.clock, config.limits.runTimeoutMs);
   const conversation = new Conversation(context.messages);
@@ -73,7 +98,8 @@ async function* drive(
       guard: createLoopGuard(config.limits.repeatedCalls),
       callIds: new Set(context.messages.flatMap(({ parts }) => toolCallsOf(parts).map(({ id }) => id))),
     };
-    end = yield* runTurns(run, prompts);
+    for (const call of resumption.earlier) run.guard.admit(call);
+    end = yield* runTurns(run, prompts, resumption);
   } catch (error) {
     end = endOfFault(error, scope);
   } finally {
@@ -86,17 +112,18 @@ async function* drive(
 async function* runTurns(
   run: Run,
   prompts: readonly AgentMessage[],
+  { turns, batch }: Resumption,
 ): AsyncGenerator<AgentEvent, RunEnd, void> {
   const { config, scope } = run;
+  const first = turns + 1;
   let pending: readonly AgentMessage[] = [];
   let tools: 'offered' | 'withheld' = 'offered';
-  for (let turn = 1; ; turn += 1) {
-    const outcome: TurnOutcome = yield* runTurn(run, {
-      turn,
-      prompts: turn === 1 ? prompts : [],
-      pending,
-      tools,
-    });
+  for (let turn = first; ; turn += 1) {
+    const isFirst = turn === first;
+    const outcome: TurnOutcome =
+      isFirst && batch !== undefined
+        ? yield* finishBatch(run, turn, batch)
+        : yield* runTurn(run, { turn, isFirst, prompts: isFirst ? prompts : [], pending, tools });
     if (outcome.kind === 'ended') return outcome.end;
     const mayGoOn = turn < config.limits.turns;
     pending = outcome.pending;

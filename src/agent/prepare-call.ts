@@ -2,7 +2,7 @@
 // no hook blocks it → permitted. The first "no" answers the call; the tool never sees it.
 
 import { prettifyError } from 'zod';
-import type { ToolCallData } from '#contracts/message.ts';
+import { type AgentMessage, type ToolCallData, unknownOutcome } from '#contracts/message.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import type { Tool } from '#contracts/tool.ts';
@@ -12,6 +12,7 @@ import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import type { LoopGuard } from './loop-guard.ts';
 import { cutText, resultText } from './result-text.ts';
+import type { CallState, OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';
 import { errorResult } from './tool-result.ts';
 
@@ -23,19 +24,37 @@ export type Prepared =
       readonly result: ToolResult;
       /** Nothing further of the batch runs, for this reason. */
       readonly halt?: 'denied' | 'loop_guard';
+    }
+  /** Its result is on record since an earlier attempt. */
+  | {
+      readonly kind: 'done';
+      readonly call: ToolCallData;
+      readonly message: AgentMessage;
+      readonly halt?: 'denied' | 'loop_guard';
     };
+
+/** A call that does not run now. */
+export type Withheld = Exclude<Prepared, { readonly kind: 'ready' }>;
 
 export type Preparation = {
   readonly config: AgentLoopConfig;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly guard: LoopGuard;
   readonly scope: RunScope;
+  /** What another attempt has left of the batch; absent for one that is new. */
+  readonly open?: OpenBatch | undefined;
 };
 
-/** Never throws: whatever fails here becomes the call's result. */
+/**
+ * Never throws: whatever fails here becomes the call's result. A call that an earlier attempt has started
+ * goes the same way as a new one, if it may run again at all.
+ */
 export async function prepareCall(call: ToolCallData, using: Preparation): Promise<Prepared> {
+  const isRepeated = !using.guard.admit(call);
+  const known = prepareKnown(call, using);
+  if (known !== undefined) return isRepeated ? { ...known, halt: 'loop_guard' } : known;
   if (using.scope.signal.aborted) return answered(call, cutText(using.scope.cut()));
-  if (!using.guard.admit(call)) return answered(call, resultText.repeated, 'loop_guard');
+  if (isRepeated) return answered(call, resultText.repeated, 'loop_guard');
   const tool = using.tools.get(call.name);
   if (tool === undefined) return answered(call, `unknown tool: ${call.name}`);
   if (!call.finished) return answered(call, resultText.cutOff);
@@ -52,7 +71,40 @@ export async function prepareCall(call: ToolCallData, using: Preparation): Promi
   return { kind: 'ready', call, tool, input: parsed.input };
 }
 
-function answered(call: ToolCallData, text: string, halt?: 'denied' | 'loop_guard'): Prepared {
+/** A call that is not run, for the reason `text`, unless more is known of it. */
+export function withhold(call: ToolCallData, text: string, using: Preparation): Withheld {
+  return prepareKnown(call, using) ?? answered(call, text);
+}
+
+/** A call of which an earlier attempt has the result, or of which nobody can say more than that it had begun. */
+function prepareKnown(call: ToolCallData, { open, tools }: Preparation): Withheld | undefined {
+  const state: CallState = open?.states.get(call.id) ?? { kind: 'fresh' };
+  switch (state.kind) {
+    case 'fresh':
+      return undefined;
+    case 'started': {
+      const mayRepeat = (tools.get(call.name)?.replay ?? 'never') !== 'never';
+      return mayRepeat ? undefined : answered(call, unknownOutcome);
+    }
+    case 'done':
+      return {
+        kind: 'done',
+        call,
+        message: state.result,
+        ...(wasDenied(state.result) && { halt: 'denied' }),
+      };
+    default:
+      return state satisfies never;
+  }
+}
+
+function wasDenied({ parts }: AgentMessage): boolean {
+  return parts.some(
+    (part) => part.type === 'tool_result' && part.data.is_error && part.data.content === resultText.denied,
+  );
+}
+
+function answered(call: ToolCallData, text: string, halt?: 'denied' | 'loop_guard'): Withheld {
   return { kind: 'answered', call, result: errorResult(text), ...(halt === undefined ? {} : { halt }) };
 }
 

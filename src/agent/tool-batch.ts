@@ -1,12 +1,13 @@
-// The calls of one assistant message. Preparation and results keep the source order, end events come as
-// the tools end, and every call gets exactly one result whatever happens on the way.
+// The calls of one assistant message, all of them new or what another attempt has left of them. Preparation
+// and results keep the source order, end events come as the tools end, and every call gets exactly one
+// result whatever happens on the way.
 
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
 import { createEventFeed } from './event-feed.ts';
 import { type CallEnd, executeCall, type ReadyCall } from './execute-call.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
-import { type Preparation, type Prepared, prepareCall } from './prepare-call.ts';
+import { type Preparation, type Prepared, prepareCall, type Withheld, withhold } from './prepare-call.ts';
 import { cutText, resultText } from './result-text.ts';
 import { errorResult, resultMessage } from './tool-result.ts';
 
@@ -32,45 +33,62 @@ export type BatchHalt =
 
 /** Runs the calls as the configuration and their tools allow. Never throws. */
 export async function* runToolBatch(batch: ToolBatch): AsyncGenerator<AgentEvent, BatchOutcome, void> {
-  const results: AgentMessage[] = [];
+  const results = new Map<string, AgentMessage>();
   let steering: readonly AgentMessage[] = [];
   let halt: BatchHalt | undefined;
   /** Set once nothing further runs: what the remaining calls get. */
   let rest: string | undefined;
+  const isTailSkipped = batch.config.steerTail === 'skip';
 
   for (const [index, group] of groupsOf(batch).entries()) {
+    if (index > 0 && rest === undefined && isTailSkipped && batch.open?.isOvertaken)
+      rest = resultText.skipped;
     if (index > 0 && rest === undefined && steering.length === 0 && !batch.scope.signal.aborted) {
       const polled = await pollSteering(batch);
       if (polled.kind === 'failed') [halt, rest] = [polled, resultText.cancelled];
       else steering = polled.messages;
-      if (steering.length > 0 && batch.config.steerTail === 'skip') rest = resultText.skipped;
+      if (steering.length > 0 && isTailSkipped) rest = resultText.skipped;
     }
-    const prepared = rest === undefined ? await prepareGroup(group, batch) : answerAll(group, rest);
+    const prepared = rest === undefined ? await prepareGroup(group, batch) : answerAll(group, rest, batch);
     const outcome = yield* runGroup(prepared.calls, batch);
-    results.push(...outcome.results);
-    if (outcome.isParked) return { results, steering, halt: { kind: 'parked' } };
+    for (const [callId, message] of outcome.results) results.set(callId, message);
+    if (outcome.isParked) {
+      return { results: inSourceOrder(results, batch), steering, halt: { kind: 'parked' } };
+    }
     if (prepared.halt !== undefined) [halt, rest] = [{ kind: prepared.halt }, resultText.cancelled];
   }
-  return { results, steering, ...(halt === undefined ? {} : { halt }) };
+  return { results: inSourceOrder(results, batch), steering, ...(halt === undefined ? {} : { halt }) };
 }
 
 /** Gives every call the same error result without running it: `tool_execution_end` and its message each. */
 export async function* answerUnrun(
-  calls: readonly ToolCallData[],
+  batch: Omit<ToolBatch, 'pollSteering'>,
   text: string,
-  config: AgentLoopConfig,
 ): AsyncGenerator<AgentEvent, readonly AgentMessage[], void> {
-  const answered = answerAll(calls, text).calls;
-  return yield* tellResults(answered, yield* tellAnswered(answered), config);
+  const withheld = answerAll(batch.calls, text, batch).calls;
+  return inSourceOrder(yield* tellResults(withheld, yield* tellAnswered(withheld), batch.config), batch);
 }
 
-/** A group runs at once. A parallel batch is one group, so that it is never partly recalled. */
-function groupsOf({ calls, config, tools }: ToolBatch): readonly (readonly ToolCallData[])[] {
+function inSourceOrder(
+  results: ReadonlyMap<string, AgentMessage>,
+  { calls }: Pick<ToolBatch, 'calls'>,
+): readonly AgentMessage[] {
+  return calls.flatMap(({ id }) => results.get(id) ?? []);
+}
+
+/**
+ * A group runs at once. A parallel batch is one group, so that it is never partly recalled; what another
+ * attempt has begun of a sequential one comes first, for it is not recalled either.
+ */
+function groupsOf({ calls, config, tools, open }: ToolBatch): readonly (readonly ToolCallData[])[] {
   const isParallel =
     config.toolExecution === 'parallel' ||
     // An unknown tool never runs, so it does not keep the others apart.
     (config.toolExecution === 'auto' && calls.every((call) => tools.get(call.name)?.parallelSafe ?? true));
-  return isParallel ? [calls] : calls.map((call) => [call]);
+  if (isParallel) return [calls];
+  const isFresh = ({ id }: ToolCallData) => (open?.states.get(id)?.kind ?? 'fresh') === 'fresh';
+  const begun = calls.filter((call) => !isFresh(call));
+  return [...(begun.length > 0 ? [begun] : []), ...calls.filter(isFresh).map((call) => [call])];
 }
 
 async function pollSteering(
@@ -85,8 +103,12 @@ async function pollSteering(
 
 type PreparedGroup = { readonly calls: readonly Prepared[]; readonly halt?: 'denied' | 'loop_guard' };
 
-function answerAll(calls: readonly ToolCallData[], text: string): PreparedGroup {
-  return { calls: calls.map((call) => ({ kind: 'answered', call, result: errorResult(text) })) };
+function answerAll(
+  calls: readonly ToolCallData[],
+  text: string,
+  using: Preparation,
+): PreparedGroup & { readonly calls: readonly Withheld[] } {
+  return { calls: calls.map((call) => withhold(call, text, using)) };
 }
 
 /** In source order; a halt also takes back what is prepared and has not started. */
@@ -97,10 +119,10 @@ async function prepareGroup(calls: readonly ToolCallData[], batch: ToolBatch): P
     if (halt !== undefined) break;
     const next = await prepareCall(call, batch);
     prepared.push(next);
-    if (next.kind === 'answered') halt = next.halt;
+    if (next.kind !== 'ready') halt = next.halt;
   }
   if (halt !== undefined) {
-    const rest = answerAll(calls.slice(prepared.length), resultText.cancelled).calls;
+    const rest = answerAll(calls.slice(prepared.length), resultText.cancelled, batch).calls;
     return { calls: [...withdraw(prepared, resultText.cancelled), ...rest], halt };
   }
   const { scope } = batch;
@@ -118,7 +140,7 @@ async function* runGroup(
   batch: ToolBatch,
 ): AsyncGenerator<
   AgentEvent,
-  { readonly results: readonly AgentMessage[]; readonly isParked: boolean },
+  { readonly results: ReadonlyMap<string, AgentMessage>; readonly isParked: boolean },
   void
 > {
   const results = yield* tellAnswered(prepared);
@@ -197,12 +219,17 @@ async function* tellResults(
   prepared: readonly Prepared[],
   results: ReadonlyMap<string, ToolResult>,
   config: AgentLoopConfig,
-): AsyncGenerator<AgentEvent, readonly AgentMessage[], void> {
-  const messages: AgentMessage[] = [];
-  for (const { call } of prepared) {
+): AsyncGenerator<AgentEvent, ReadonlyMap<string, AgentMessage>, void> {
+  const messages = new Map<string, AgentMessage>();
+  for (const each of prepared) {
+    const { call } = each;
+    if (each.kind === 'done') {
+      messages.set(call.id, each.message);
+      continue;
+    }
     const result = results.get(call.id) ?? errorResult(resultText.cancelled);
     const message = resultMessage(call, result, { id: config.newId(), time: config.clock.now() });
-    messages.push(message);
+    messages.set(call.id, message);
     yield { type: 'message_start', message };
     yield { type: 'message_end', message };
   }

@@ -2,7 +2,7 @@
 // loop needs to know to go on.
 
 import type { AgentEvent } from '#contracts/agent-event.ts';
-import { type AgentMessage, type FinishReason, toolCallsOf } from '#contracts/message.ts';
+import { type AgentMessage, type FinishReason, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelRequest, ToolSpec } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { AbortedError, orAborted, settle } from './abortable.ts';
@@ -13,6 +13,7 @@ import type { LoopGuard } from './loop-guard.ts';
 import { marksFor } from './mend-history.ts';
 import { type Answer, finishOfCut, type Refused, type RunEnd, streamAnswer } from './model-turn.ts';
 import { cutText, resultText } from './result-text.ts';
+import type { OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';
 import { answerUnrun, type BatchOutcome, runToolBatch } from './tool-batch.ts';
 
@@ -29,8 +30,10 @@ export type Run = {
 };
 
 export type TurnPlan = {
-  /** Counted from 1. */
+  /** Counted from 1, over all attempts at the run. */
   readonly turn: number;
+  /** Of this attempt: no boundary was before it. */
+  readonly isFirst: boolean;
   /** What the run starts from; only the first turn has any. */
   readonly prompts: readonly AgentMessage[];
   /** Taken at the last boundary, for this turn's request. */
@@ -57,7 +60,7 @@ export async function* runTurn(run: Run, plan: TurnPlan): AsyncGenerator<AgentEv
   // Also when the run stops here: what was taken from the queue is in the transcript and must be told.
   yield* inject(plan.pending, conversation);
   if (stop !== undefined) return { kind: 'ended', end: stop };
-  if (plan.turn === 1) yield* inject(await config.getSteeringMessages(), conversation);
+  if (plan.isFirst) yield* inject(await config.getSteeringMessages(), conversation);
   if (scope.signal.aborted) throw new AbortedError();
 
   const request = await requestOf(run, plan);
@@ -66,6 +69,23 @@ export async function* runTurn(run: Run, plan: TurnPlan): AsyncGenerator<AgentEv
   if (answer.end !== undefined) return yield* endBroken(run, answer, answer.end);
 
   const batch = yield* runCalls(run, plan, answer);
+  for (const result of batch.results) conversation.append(result);
+  return yield* closeTurn(run, plan, { answer, batch });
+}
+
+/** The rest of a turn that another attempt has begun: the calls of its message that have no result yet. */
+export async function* finishBatch(
+  run: Run,
+  turn: number,
+  open: OpenBatch,
+): AsyncGenerator<AgentEvent, TurnOutcome, void> {
+  const { message, states } = open;
+  yield { type: 'turn_start', turn, resumes: message };
+  const plan: TurnPlan = { turn, isFirst: true, prompts: [], pending: [], tools: 'offered' };
+  const answer = { message, finish: finishReasonOf(message.parts) ?? 'tool_use' };
+  const batch = yield* runCalls(run, plan, answer, open);
+  const found = new Set([...states.values()].flatMap((each) => (each.kind === 'done' ? [each.result] : [])));
+  for (const result of batch.results) if (!found.has(result)) run.conversation.append(result);
   return yield* closeTurn(run, plan, { answer, batch });
 }
 
@@ -156,7 +176,7 @@ async function* endBroken(
   const { reason } = end;
   const isCut = reason === 'aborted' || reason === 'timeout' || reason === 'idle';
   const text = isCut ? cutText(reason) : resultText.brokenOff;
-  const results = yield* answerUnrun(toolCallsOf(answer.message.parts), text, run.config);
+  const results = yield* answerUnrun({ ...run, calls: toolCallsOf(answer.message.parts) }, text);
   for (const result of results) run.conversation.append(result);
   yield { type: 'turn_end', message: answer.message, toolResults: results };
   return { kind: 'ended', end };
@@ -166,18 +186,20 @@ async function* runCalls(
   run: Run,
   plan: TurnPlan,
   answer: Answer,
+  open?: OpenBatch,
 ): AsyncGenerator<AgentEvent, BatchOutcome, void> {
   const calls = toolCallsOf(answer.message.parts);
-  const unrunText =
-    answer.finish === 'max_tokens'
-      ? resultText.truncated
-      : plan.tools === 'withheld'
-        ? resultText.noTools
-        : undefined;
-  if (unrunText !== undefined) {
-    return { results: yield* answerUnrun(calls, unrunText, run.config), steering: [] };
-  }
-  return yield* runToolBatch({ ...run, calls, pollSteering: () => pollSteering(run, plan) });
+  const batch = { ...run, calls, open, pollSteering: () => pollSteering(run, plan) };
+  const unrunText = unrunTextOf(answer.finish, plan);
+  if (unrunText === undefined) return yield* runToolBatch(batch);
+  return { results: yield* answerUnrun(batch, unrunText), steering: [] };
+}
+
+/** Why no call of the answer runs, if none does. */
+function unrunTextOf(finish: FinishReason, { tools }: TurnPlan): string | undefined {
+  if (finish === 'max_tokens') return resultText.truncated;
+  if (finish === 'canceled' || finish === 'timeout' || finish === 'error') return resultText.brokenOff;
+  return tools === 'withheld' ? resultText.noTools : undefined;
 }
 
 /** The last turn that the limit allows takes nothing in: what arrives then starts the next run. */
@@ -191,7 +213,6 @@ async function* closeTurn(
   { answer, batch }: { readonly answer: Answer; readonly batch: BatchOutcome },
 ): AsyncGenerator<AgentEvent, TurnOutcome, void> {
   const { conversation, scope } = run;
-  for (const result of batch.results) conversation.append(result);
   if (batch.halt?.kind === 'parked') {
     yield* inject(batch.steering, conversation);
     return { kind: 'ended', end: { reason: 'parked' } };

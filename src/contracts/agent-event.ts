@@ -9,7 +9,12 @@ import type { ToolOutput } from './tool.ts';
  */
 export type AgentEvent =
   | { readonly type: 'agent_start' }
-  | { readonly type: 'turn_start'; readonly turn: number }
+  | {
+      readonly type: 'turn_start';
+      readonly turn: number;
+      /** The message of an earlier attempt whose calls this turn finishes; it makes no model call. */
+      readonly resumes?: AgentMessage;
+    }
   | { readonly type: 'message_start'; readonly message: AgentMessage }
   | { readonly type: 'message_update'; readonly message: AgentMessage; readonly event: ModelEvent }
   | { readonly type: 'message_end'; readonly message: AgentMessage; readonly usage?: Usage }

@@ -14,8 +14,9 @@ import { isCounted } from '../agent/call-pairs.ts';
 import { createConverter } from '../agent/convert.ts';
 import { fitContext } from '../agent/fit-context.ts';
 import { fitImageBytes } from '../agent/fit-image.ts';
-import { agentLoopContinue } from '../agent/loop.ts';
+import { agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
+import type { CallEntry } from '../agent/resumption.ts';
 import type { Notices } from '../replies/notices.ts';
 import { isEmptyAnswer } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
@@ -25,14 +26,13 @@ import { newRowId } from '../store/base/row-id.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { handOver } from '../store/lanes/leases.ts';
 import type { ParkOutcome } from '../store/lanes/park-run.ts';
-import { readPreview, readToolResults } from '../store/lanes/recover-run.ts';
+import { type RunCall, readPreview, readToolResults, recoverRun } from '../store/lanes/recover-run.ts';
 import { readHistory } from '../store/reads/read-transcript.ts';
 import type { ActiveRuns, StopReason } from './active-runs.ts';
 import { newFraming } from './framing.ts';
 import { createBlindView, createLiveView, type LiveView } from './live-view.ts';
 import { park } from './park.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
-import { recover } from './recover.ts';
 import type { RunSettings } from './run-settings.ts';
 import { storedReceiptOf } from './send-receipt.ts';
 
@@ -224,12 +224,9 @@ async function runLoop(
     .filter((tool) => leastTrusted(run.authority, tool.authority) === tool.authority);
   const { signal } = stopping;
   const { isLeaving } = stopping;
+  let entries: readonly CallEntry[] | undefined;
   if (run.isResumed) {
-    const takesSteers = run.wasParked && settings.steerTail === 'skip';
-    const isOvertaken = async () => takesSteers && (await recorder.steering()).length > 0;
-    const open = { store, clock, held: run, run: toolRun, tools, signal, isLeaving, isOvertaken };
-    const waitsFor = await recover(open);
-    if (waitsFor.length > 0) return waitsFor;
+    entries = (await store.write(recoverRun, run)).map(entryOf);
     const results = await store.read(readToolResults, { runId: run.runId });
     recorder.recall(results.map(storedReceiptOf).filter((receipt) => receipt !== undefined));
   }
@@ -262,13 +259,21 @@ async function runLoop(
     // The commit of the last turn has closed the run or taken what extends it: nothing is left to ask.
     getFollowUpMessages: async () => [],
   };
-  const events = agentLoopContinue({ system, messages, tools }, config, signal);
+  const context = { system, messages, tools };
+  const events =
+    entries === undefined
+      ? agentLoopContinue(context, config, signal)
+      : agentLoopResume(context, entries, config, signal);
   const waitsFor: string[] = [];
   for await (const event of events) {
     await recorder.handle(event);
     if (event.type === 'tool_execution_parked') waitsFor.push(event.reason);
   }
   return waitsFor;
+}
+
+function entryOf({ callId, state }: RunCall): CallEntry {
+  return { callId, state: state === 'pending' ? 'fresh' : state };
 }
 
 function toolRunOf(deps: RunDeps, run: ClaimedRun): ToolRun {

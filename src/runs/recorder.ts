@@ -145,6 +145,7 @@ export class RunRecorder {
         this.#turn = event.turn;
         this.#turnStartedAt = this.#deps.clock.now();
         this.#savedAt = undefined;
+        if (event.resumes) this.#toolTurn = toolTurnOf(event.resumes);
         return;
       case 'message_start':
         if (event.message.role === 'assistant') this.#deps.probe.reach('model-called');
@@ -213,7 +214,7 @@ export class RunRecorder {
       calls: calls.map(({ id, name, input }) => ({ callId: id, name, input })),
       modelCall: this.#modelCallOf(message, usage),
     });
-    this.#toolTurn = { messageId: message.id, calls: new Map(calls.map((call) => [call.id, call])) };
+    this.#toolTurn = toolTurnOf(message);
     this.#deps.probe.reach('turn-committed');
   }
 
@@ -383,4 +384,8 @@ export class RunRecorder {
     const latencyMs = this.#deps.clock.now() - this.#turnStartedAt;
     return { id: `${message.id}:call`, model, usage, cost, latencyMs };
   }
+}
+
+function toolTurnOf({ id, parts }: AgentMessage): ToolTurn {
+  return { messageId: id, calls: new Map(toolCallsOf(parts).map((call) => [call.id, call])) };
 }

@@ -105,9 +105,9 @@ export const mutants: readonly Mutant[] = [
     invariant: 'what may have had an effect is told as unknown, never repeated',
     edits: [
       {
-        in: 'settleCall',
-        find: "const mayRun = tool && (!call.wasStarted || tool.replay !== 'never');",
-        replace: 'const mayRun = tool;',
+        in: 'prepareKnown',
+        find: "const mayRepeat = (tools.get(call.name)?.replay ?? 'never') !== 'never';",
+        replace: 'const mayRepeat = tools.has(call.name);',
       },
     ],
     test: {
@@ -390,11 +390,16 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         in: 'tellResults',
-        find: 'for (const { call } of prepared) { const result = results.get(call.id)',
+        find: 'for (const each of prepared) { const { call } = each;',
         replace: `const order = [...results.keys()];
   const done = [...prepared].sort((a, b) => order.indexOf(a.call.id) - order.indexOf(b.call.id));
-  for (const { call } of done) {
-    const result = results.get(call.id)`,
+  for (const each of done) {
+    const { call } = each;`,
+      },
+      {
+        in: 'inSourceOrder',
+        find: 'return calls.flatMap(({ id }) => results.get(id) ?? []);',
+        replace: 'return [...results.values()].slice(0, calls.length);',
       },
     ],
     test: {

@@ -197,9 +197,9 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(settled.effects.wakes).toEqual([{ laneKey: lane.key, class: 'main', delayMs: 0 }]);
     expect((await store.read(readSweep, {})).lanes.map(({ laneKey }) => laneKey)).toContain(lane.key);
     const resumed = await worker.claimRun(lane.key);
-    expect(resumed).toMatchObject({ runId: run.runId, isResumed: true, wasParked: true, workedMs: 42_000 });
+    expect(resumed).toMatchObject({ runId: run.runId, isResumed: true, workedMs: 42_000 });
     expect(resumed.epoch).toBeGreaterThan(run.epoch + 1);
-    expect(await store.write(recoverRun, held(resumed))).toEqual([]);
+    expect(await store.write(recoverRun, held(resumed))).toEqual([{ callId: '1', state: 'done' }]);
     expect(await resultsIn(store, run)).toEqual(['approved']);
     expect(await triesOf(store, run.runId)).toBe(1);
   });
@@ -245,7 +245,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect((await settle(store, run.runId, '1', 'first')).effects.wakes).toHaveLength(1);
     const resumed = await worker.claimRun(lane.key);
     const left = await store.write(recoverRun, held(resumed));
-    expect(left.map(({ callId, wasStarted }) => [callId, wasStarted])).toEqual([['3', false]]);
+    expect(left.map(({ state }) => state)).toEqual(['done', 'done', 'pending']);
     expect(await resultsIn(store, run)).toEqual(['first', 'second']);
   });
 
@@ -279,7 +279,7 @@ describeEachDatabase('a parked run', (open, beside) => {
       const reason = { stop: 'stop', new: 'reset', interrupt: 'interrupt' }[by];
       const ending = await worker.claimRun(lane.key);
       expect(ending).toMatchObject({ runId: run.runId, cancelReason: reason });
-      expect(await store.write(recoverRun, held(ending))).toHaveLength(1);
+      expect(await store.write(recoverRun, held(ending))).toEqual([{ callId: '1', state: 'started' }]);
       await end(store, ending, reason);
       expect((await settle(store, run.runId)).settlement).not.toBe('settled');
       await drain(worker, lane.key);

@@ -42,8 +42,6 @@ export type ClaimedRun = {
   readonly cancelReason?: string;
   /** How long it had worked when it was parked last, ms. */
   readonly workedMs: number;
-  /** It waited for something outside until now. */
-  readonly wasParked: boolean;
   readonly startedAt: number;
   readonly now: number;
 };
@@ -118,7 +116,6 @@ async function begin(
       authority,
       isResumed: false,
       workedMs: 0,
-      wasParked: false,
       startedAt: tx.now,
       now: tx.now,
     }),
@@ -144,7 +141,6 @@ async function resume(
   await hold(tx, { lane, input, epoch, runId });
   const route = json.route(run.route);
   const { sessionId, workedMs, startedAt, cancelReason } = run;
-  const wasParked = run.parkReason !== null;
   // Authority was written by us at the start of the run.
   const authority = run.authority as Authority;
   return {
@@ -157,7 +153,6 @@ async function resume(
         authority,
         isResumed: true,
         workedMs,
-        wasParked,
         startedAt,
         now: tx.now,
       }),
@@ -237,7 +232,7 @@ async function release(tx: Tx, lane: Lane): Promise<void> {
 
 type ClaimFacts = Pick<
   ClaimedRun,
-  'runId' | 'epoch' | 'route' | 'isResumed' | 'workedMs' | 'wasParked' | 'startedAt' | 'now'
+  'runId' | 'epoch' | 'route' | 'isResumed' | 'workedMs' | 'startedAt' | 'now'
 > & {
   readonly authority: string;
 };

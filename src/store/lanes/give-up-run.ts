@@ -11,7 +11,7 @@ import { readWaiting } from '../items/waiting-rows.ts';
 import { type Lane, takeSeq } from '../rows/lane-row.ts';
 import { closeRun } from './close-run.ts';
 import { writeToolResults } from './commit-turn.ts';
-import { findPreview, type OpenCall, takeStock } from './recover-run.ts';
+import { findPreview, interruptUnfinished } from './recover-run.ts';
 
 type GivingUp = { readonly run: { readonly id: string; readonly route: string }; readonly text: string };
 
@@ -21,7 +21,8 @@ type GivingUp = { readonly run: { readonly id: string; readonly route: string };
  */
 export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Promise<Effects> {
   const effects = noEffects();
-  for (const call of await takeStock(tx, run.id)) {
+  await interruptUnfinished(tx, run.id);
+  for (const call of await readOpenCalls(tx, run.id)) {
     await writeToolResults(tx, { messageId: call.messageId, results: [unknownResult(call)] });
   }
   const preview = await findPreview(tx, run.id);
@@ -48,6 +49,17 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Pr
   } as const;
   await closeRun(tx, lane, closing, await readWaiting(tx, lane.key));
   return effects;
+}
+
+type OpenCall = { readonly messageId: string; readonly callId: string; readonly name: string };
+
+function readOpenCalls(tx: Tx, runId: string): Promise<readonly OpenCall[]> {
+  return tx.db
+    .selectFrom('toolCalls')
+    .select(['messageId', 'callId', 'name'])
+    .where('runId', '=', runId)
+    .where('state', '<>', 'done')
+    .execute();
 }
 
 function unknownResult({ callId, name }: OpenCall) {

@@ -1,37 +1,36 @@
-import { finishReasonOf, type MessagePart, toolCallsOf } from '#contracts/message.ts';
+import type { MessagePart } from '#contracts/message.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { Held } from '../rows/run-fence.ts';
 
-export type OpenCall = {
-  readonly messageId: string;
-  readonly callId: string;
-  readonly name: string;
-  readonly input: string;
-  /** Whether it may have had an effect. */
-  readonly wasStarted: boolean;
-  /** False when it, or the answer it stands in, broke off: its arguments may be cut. */
-  readonly isWhole: boolean;
-  /** Why its arguments were not kept, if they were not. */
-  readonly refusal?: string;
-};
+/** A call of a run and how far it has come: `started` from the commit before its tool runs. */
+export type RunCall = { readonly callId: string; readonly state: 'pending' | 'started' | 'done' };
 
 /**
  * Prepares an unfinished run for its next holder: messages that were still being written are marked
- * interrupted and leave the context; calls without a result are returned for the holder to settle.
- * Safe to repeat.
+ * interrupted and leave the context. Returns all calls of the run, in source order. Safe to repeat.
  */
-export const recoverRun: StoreCommand<Held, readonly OpenCall[]> = {
+export const recoverRun: StoreCommand<Held, readonly RunCall[]> = {
   name: 'recoverRun',
-  run: async (tx, input) => {
-    await lockLaneAt(tx, input.laneKey, input.epoch);
-    return takeStock(tx, input.runId);
+  run: async (tx, { laneKey, epoch, runId }) => {
+    await lockLaneAt(tx, laneKey, epoch);
+    await interruptUnfinished(tx, runId);
+    const calls = await tx.db
+      .selectFrom('toolCalls')
+      .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')
+      .select(['callId', 'state'])
+      .where('toolCalls.runId', '=', runId)
+      .orderBy('transcript.position')
+      .orderBy('ordinal')
+      .execute();
+    // The column holds what these commands write.
+    return calls.map(({ callId, state }) => ({ callId, state: state as RunCall['state'] }));
   },
 };
 
-/** The same, for whoever holds the lane's lock. */
-export async function takeStock(tx: Tx, runId: string): Promise<readonly OpenCall[]> {
+/** Marks what was being written as interrupted. For whoever holds the lane's lock. */
+export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> {
   const unfinished = await tx.db
     .selectFrom('transcript')
     .select(['id', 'parts'])
@@ -50,23 +49,6 @@ export async function takeStock(tx: Tx, runId: string): Promise<readonly OpenCal
       .where('id', '=', row.id)
       .execute();
   }
-  const open = await tx.db
-    .selectFrom('toolCalls')
-    .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')
-    .select(['messageId', 'callId', 'name', 'input', 'state', 'transcript.parts'])
-    .where('toolCalls.runId', '=', runId)
-    .where('state', '<>', 'done')
-    .orderBy('transcript.position')
-    .orderBy('ordinal')
-    .execute();
-  return open.map(({ state, parts: stored, ...call }) => {
-    const parts = json.parts(stored);
-    const written = toolCallsOf(parts).find(({ id }) => id === call.callId);
-    const isWhole = finishReasonOf(parts) === 'tool_use' && written?.finished !== false;
-    const { refusal } = written ?? {};
-    const known = { ...call, wasStarted: state === 'started', isWhole };
-    return refusal === undefined ? known : { ...known, refusal };
-  });
 }
 
 export type EarlierSend = { readonly tool: string; readonly parts: readonly MessagePart[] };

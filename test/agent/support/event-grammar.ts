@@ -17,6 +17,7 @@ class GrammarChecker {
   #isOpen = false;
   #turn = 0;
   #isTurnOpen = false;
+  #isResumed = false;
   #openMessage: AgentMessage | undefined;
   #answer: AgentMessage | undefined;
   #calls = new Map<string, Call>();
@@ -34,7 +35,7 @@ class GrammarChecker {
         this.#isOpen = true;
         return;
       case 'turn_start':
-        return this.#startTurn(event.turn);
+        return this.#startTurn(event.turn, event.resumes);
       case 'message_start':
         return this.#startMessage(event.message);
       case 'message_update':
@@ -66,14 +67,18 @@ class GrammarChecker {
     this.errors.push(problem);
   }
 
-  #startTurn(turn: number) {
+  #startTurn(turn: number, resumes: AgentMessage | undefined) {
     if (this.#isTurnOpen) this.#fail('a turn inside a turn');
-    if (turn !== this.#turn + 1) this.#fail(`turn ${turn} after turn ${this.#turn}`);
+    // A resumed run counts on from where the last attempt was.
+    if (this.#turn !== 0 && turn !== this.#turn + 1) this.#fail(`turn ${turn} after turn ${this.#turn}`);
+    if (this.#turn !== 0 && resumes) this.#fail('a batch resumed within an attempt');
     this.#turn = turn;
     this.#isTurnOpen = true;
     this.#answer = undefined;
     this.#calls = new Map();
     this.#results = [];
+    if (resumes) this.#answered(resumes);
+    this.#isResumed = resumes !== undefined;
   }
 
   #startMessage(message: AgentMessage) {
@@ -140,7 +145,9 @@ class GrammarChecker {
     if (!this.#isTurnOpen) this.#fail('the end of no turn');
     if (message.id !== this.#answer?.id) this.#fail('a turn ends with another message than its answer');
     const source = [...this.#calls.keys()].join();
-    if (this.#results.join() !== source) this.#fail(`results ${this.#results.join()} for calls ${source}`);
+    // What an earlier attempt has on record is not told again.
+    if (!this.#isResumed && this.#results.join() !== source)
+      this.#fail(`results ${this.#results.join()} for calls ${source}`);
     const carried = toolResults.flatMap(({ parts }) =>
       parts.flatMap((part) => (part.type === 'tool_result' ? [part.data.tool_call_id] : [])),
     );

@@ -1,0 +1,75 @@
+// What a run that is resumed finds of itself in its transcript: the calls it has made, and its last batch.
+
+import { type AgentMessage, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
+import { isCounted } from './call-pairs.ts';
+
+/** How far a call of a run had come when its last holder left it. */
+export type CallEntry = {
+  readonly callId: string;
+  /** `started`: it may have had its effect, so the replay class of its tool decides. `done`: it has its result. */
+  readonly state: 'fresh' | 'started' | 'done';
+};
+
+/** How a call enters its batch. */
+export type CallState =
+  | { readonly kind: 'fresh' }
+  | { readonly kind: 'started' }
+  | { readonly kind: 'done'; readonly result: AgentMessage };
+
+/** The last message with calls of a run that is resumed. */
+export type OpenBatch = {
+  readonly message: AgentMessage;
+  /** By call id; one that is missing here is `fresh`. */
+  readonly states: ReadonlyMap<string, CallState>;
+  /** A steer was taken in behind the message. */
+  readonly isOvertaken: boolean;
+};
+
+export type Resumption = {
+  /** The calls before the batch, in source order, for the loop guard. */
+  readonly earlier: readonly ToolCallData[];
+  /** Turns before the batch, or before the next model call without one. */
+  readonly turns: number;
+  /** Absent when no message of the run ends in calls. */
+  readonly batch?: OpenBatch;
+};
+
+/** A run that has done nothing yet. */
+export const noResumption: Resumption = { earlier: [], turns: 0 };
+
+/** Finds the calls of `entries` in the transcript. A call whose state is not known counts as started. */
+export function findResumption(messages: readonly AgentMessage[], entries: readonly CallEntry[]): Resumption {
+  const states = new Map(entries.map(({ callId, state }) => [callId, state]));
+  const calling = messages.filter(
+    (each) => isCounted(each) && toolCallsOf(each.parts).some(({ id }) => states.has(id)),
+  );
+  const last = messages.findLast((each) => each.role === 'assistant' && isCounted(each));
+  const isOpen = last !== undefined && calling.at(-1) === last;
+  const before = isOpen ? calling.slice(0, -1) : calling;
+  return {
+    earlier: before.flatMap(({ parts }) => toolCallsOf(parts)),
+    turns: before.length,
+    ...(isOpen && { batch: openBatch(last, messages.slice(messages.indexOf(last) + 1), states) }),
+  };
+}
+
+function openBatch(
+  message: AgentMessage,
+  behind: readonly AgentMessage[],
+  states: ReadonlyMap<string, CallEntry['state']>,
+): OpenBatch {
+  const entered = toolCallsOf(message.parts).map(({ id }): [string, CallState] => {
+    const result = behind.find(({ parts }) => hasResultOf(parts, id));
+    if (result !== undefined) return [id, { kind: 'done', result }];
+    return [id, { kind: states.get(id) === 'fresh' ? 'fresh' : 'started' }];
+  });
+  return {
+    message,
+    states: new Map(entered),
+    isOvertaken: behind.some(({ role }) => role === 'user'),
+  };
+}
+
+function hasResultOf(parts: AgentMessage['parts'], callId: string): boolean {
+  return parts.some((part) => part.type === 'tool_result' && part.data.tool_call_id === callId);
+}

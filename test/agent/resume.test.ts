@@ -1,0 +1,299 @@
+import { describe, expect, it } from 'vitest';
+import type { AgentMessage, FinishReason, ToolCallData } from '#contracts/message.ts';
+import type { Tool } from '#contracts/tool.ts';
+import { agentLoopResume } from '../../src/agent/loop.ts';
+import type { CallEntry } from '../../src/agent/resumption.ts';
+import {
+  aConfig,
+  aContext,
+  aMessage,
+  aTool,
+  type ConfigChanges,
+  liveInbox,
+  type ToolChanges,
+  userSays,
+} from './support/builders.ts';
+import { grammarErrors } from './support/event-grammar.ts';
+import { endOf, only, play, resultsOf } from './support/run-loop.ts';
+import { callsTools, type Play, says, scriptedModel } from './support/scripted-model.ts';
+
+const unknown = 'interrupted by a restart, outcome unknown';
+
+function calling(id: string, names: readonly string[], finish: FinishReason = 'tool_use'): AgentMessage {
+  const calls = names.map(
+    (name): ToolCallData => ({ id: name, name: toolOf(name), input: '{}', finished: true }),
+  );
+  return aMessage('assistant', id, ...calls.map((data) => ({ type: 'tool_call' as const, data })), {
+    type: 'finish',
+    data: { reason: finish, time: 0 },
+  });
+}
+
+/** Calls are named after their tool; `act-2` is a second call of `act`. */
+function toolOf(callId: string): string {
+  return callId.replace(/-\d+$/, '');
+}
+
+function resultOf(callId: string, content: string, isError = false): AgentMessage {
+  const data = { tool_call_id: callId, name: toolOf(callId), content, is_error: isError };
+  return aMessage('tool', `result-${callId}`, { type: 'tool_result', data });
+}
+
+type Left = {
+  readonly tools: readonly Tool[];
+  readonly entries: readonly CallEntry[];
+  readonly messages: readonly AgentMessage[];
+  readonly signal?: AbortSignal;
+  readonly plays?: readonly Play[];
+} & ConfigChanges;
+
+async function resume({ tools, entries, messages, signal, plays = [says('done')], ...changes }: Left) {
+  const model = scriptedModel(...plays);
+  const context = aContext(tools, [userSays('p', 'go'), ...messages]);
+  const config = aConfig({ ...changes, model });
+  const played = await play(
+    agentLoopResume(context, entries, config, signal ?? new AbortController().signal),
+  );
+  expect(grammarErrors(played.events)).toEqual([]);
+  return {
+    ...played,
+    model,
+    results: resultsOf(played.messages),
+    finish: only(played.events, 'turn_end')[0]?.message.parts.findLast(({ type }) => type === 'finish')?.data,
+  };
+}
+
+/** A tool that notes when it runs. */
+function noting(ran: string[], name: string, changes: ToolChanges = {}): Tool {
+  return aTool(name, {
+    execute: async (_, { callId }) => {
+      ran.push(callId);
+      return { text: `${callId} ran` };
+    },
+    ...changes,
+  });
+}
+
+const states = ['fresh', 'started', 'done'] as const;
+const replays = ['safe', 'durable', 'never'] as const;
+const paths = ['sequential', 'parallel'] as const;
+const table = states.flatMap((state) =>
+  replays.flatMap((replay) => paths.map((toolExecution) => ({ state, replay, toolExecution }))),
+);
+
+/** One call left in `state`, and how it went on. */
+async function resumeOne(state: CallEntry['state'], replay: Tool['replay'], changes: Partial<Left> = {}) {
+  const ran: string[] = [];
+  const played = await resume({
+    tools: [noting(ran, 'act', { replay })],
+    entries: [{ callId: 'act', state }],
+    messages: [calling('a', ['act']), ...(state === 'done' ? [resultOf('act', 'ran before')] : [])],
+    ...changes,
+  });
+  return { ...played, ran };
+}
+
+describe.each(table)('a $state call of a $replay tool, $toolExecution, when its run is resumed', (row) => {
+  const { state, replay, toolExecution } = row;
+  const mayRun = state === 'fresh' || (state === 'started' && replay !== 'never');
+
+  it(mayRun ? 'runs, with its events' : 'does not run', async () => {
+    const { ran, results, events, model } = await resumeOne(state, replay, { toolExecution });
+    expect(ran).toEqual(mayRun ? ['act'] : []);
+    expect(only(events, 'tool_execution_start')).toHaveLength(mayRun ? 1 : 0);
+    expect(only(events, 'tool_execution_end')).toHaveLength(state === 'done' ? 0 : 1);
+    expect(results).toEqual(state === 'done' ? [] : [`act: ${mayRun ? 'act ran' : unknown}`]);
+    expect(only(events, 'turn_end')[0]?.toolResults).toHaveLength(1);
+    expect(JSON.stringify(model.requests[0]?.messages)).toContain(
+      mayRun ? 'act ran' : state === 'done' ? 'ran before' : unknown,
+    );
+    expect(endOf(events).reason).toBe('natural');
+  });
+
+  it('is not run when it is denied now', async () => {
+    const permit = async () => 'denied' as const;
+    const { ran, results, model } = await resumeOne(state, replay, { toolExecution, permit });
+    expect(ran).toEqual([]);
+    if (!mayRun) return;
+    expect(results).toEqual(['act: permission denied']);
+    expect(model.requests[0]?.tools).toEqual([]);
+  });
+
+  it('is not run when a hook blocks it', async () => {
+    const beforeToolCall = async () => ({ kind: 'block', reason: 'not now' }) as const;
+    const { ran, results } = await resumeOne(state, replay, { toolExecution, beforeToolCall });
+    expect(ran).toEqual([]);
+    if (mayRun) expect(results).toEqual(['act: blocked: not now']);
+  });
+
+  it('is not run when its run is stopped', async () => {
+    const signal = AbortSignal.abort();
+    const { ran, results, events, model } = await resumeOne(state, replay, {
+      toolExecution,
+      signal,
+    });
+    expect([ran, model.requests.length, endOf(events).reason]).toEqual([[], 0, 'aborted']);
+    expect(results).toEqual(state === 'done' ? [] : [`act: ${mayRun ? 'cancelled by user' : unknown}`]);
+  });
+
+  it('counts for the loop guard', async () => {
+    const limits = { ...aConfig().limits, repeatedCalls: 1 };
+    const plays = [callsTools({ id: 'act-2', name: 'act' }), says('done')];
+    const { ran, events } = await resumeOne(state, replay, { toolExecution, limits, plays });
+    expect(ran).toEqual(mayRun ? ['act'] : []);
+    expect(endOf(events).reason).toBe('loop_guard');
+  });
+});
+
+describe('a run that is resumed', () => {
+  const three = ['one', 'two', 'three'];
+  const entriesOf = (...[one, two, last]: readonly CallEntry['state'][]): readonly CallEntry[] =>
+    [one, two, last].flatMap((state, index) => (state ? [{ callId: three[index] ?? '', state }] : []));
+  const toolsOf = (ran: string[], changes: ToolChanges = {}) =>
+    three.map((name) => noting(ran, name, changes));
+
+  it('ends its batch with all results in source order, and tells of the new ones only', async () => {
+    const ran: string[] = [];
+    const { events, messages } = await resume({
+      tools: toolsOf(ran, { parallelSafe: true }),
+      entries: entriesOf('fresh', 'done', 'started'),
+      messages: [calling('a', three), resultOf('two', 'ran before')],
+    });
+    expect(ran).toEqual(['one', 'three']);
+    const end = only(events, 'turn_end')[0];
+    expect(resultsOf(end?.toolResults ?? [])).toEqual([
+      'one: one ran',
+      'two: ran before',
+      'three: three ran',
+    ]);
+    expect(resultsOf(messages)).toEqual(['one: one ran', 'three: three ran']);
+    expect(only(events, 'turn_start')[0]).toMatchObject({ turn: 1, resumes: { id: 'a' } });
+  });
+
+  it('runs nothing of a batch that was denied before, and answers the person without tools', async () => {
+    const ran: string[] = [];
+    const { results, model, finish } = await resume({
+      tools: toolsOf(ran),
+      entries: entriesOf('done', 'fresh', 'fresh'),
+      messages: [calling('a', three), resultOf('one', 'permission denied', true)],
+    });
+    expect([ran, results]).toEqual([[], ['two: cancelled', 'three: cancelled']]);
+    expect(finish).toMatchObject({ reason: 'permission_denied' });
+    expect(model.requests[0]?.tools).toEqual([]);
+  });
+
+  it('says of a started call behind a denied one that its outcome is unknown', async () => {
+    const ran: string[] = [];
+    const { results } = await resume({
+      tools: toolsOf(ran, { parallelSafe: true, replay: 'never' }),
+      entries: entriesOf('done', 'started', 'fresh'),
+      messages: [calling('a', three), resultOf('one', 'permission denied', true)],
+    });
+    expect([ran, results]).toEqual([[], [`two: ${unknown}`, 'three: cancelled']]);
+  });
+
+  it('skips the unstarted calls of a sequential batch for a message that has come meanwhile', async () => {
+    const ran: string[] = [];
+    const inbox = liveInbox();
+    inbox.arrive(userSays('s', 'never mind'));
+    const { results, model } = await resume({
+      tools: toolsOf(ran),
+      entries: entriesOf('done', 'started', 'fresh'),
+      messages: [calling('a', three), resultOf('one', 'ran before')],
+      getSteeringMessages: inbox.poll,
+    });
+    expect(ran).toEqual(['two']);
+    expect(results).toEqual(['two: two ran', 'three: skipped: a new message arrived']);
+    expect(JSON.stringify(model.requests[0]?.messages)).toContain('never mind');
+  });
+
+  it.each([
+    ['skip', ['two: skipped: a new message arrived', 'three: skipped: a new message arrived']],
+    ['finish', ['two: two ran', 'three: three ran']],
+  ] as const)('heeds a message that was taken in before it was left: %s', async (steerTail, expected) => {
+    const { results } = await resume({
+      tools: toolsOf([]),
+      entries: entriesOf('done', 'fresh', 'fresh'),
+      messages: [calling('a', three), resultOf('one', 'ran before'), userSays('s', 'never mind')],
+      steerTail,
+    });
+    expect(results).toEqual(expected);
+  });
+
+  it('starts nothing behind a call that waits again', async () => {
+    const ran: string[] = [];
+    const asks = aTool('one', {
+      replay: 'durable',
+      execute: async () => ({ parked: { reason: 'an approval' } }),
+    });
+    const { events, results } = await resume({
+      tools: [asks, ...toolsOf(ran).slice(1)],
+      entries: entriesOf('started', 'fresh', 'fresh'),
+      messages: [calling('a', three)],
+    });
+    expect([ran, results, endOf(events).reason]).toEqual([[], [], 'parked']);
+  });
+
+  it.each(['max_tokens', 'error', 'timeout', 'canceled'] as const)(
+    'runs no call of a message that finished with %s',
+    async (finish) => {
+      const ran: string[] = [];
+      const { results } = await resume({
+        tools: toolsOf(ran),
+        entries: entriesOf('fresh'),
+        messages: [calling('a', ['one'], finish)],
+      });
+      expect(ran).toEqual([]);
+      expect(results).toEqual([expect.stringContaining('one: not run')]);
+    },
+  );
+
+  it('remembers the calls of all its earlier turns for the loop guard, and nothing of other runs', async () => {
+    const ran: string[] = [];
+    const limits = { ...aConfig().limits, repeatedCalls: 2 };
+    const again = (...runs: readonly string[]) =>
+      resume({
+        tools: [noting(ran, 'act')],
+        entries: runs.map((callId): CallEntry => ({ callId, state: 'done' })),
+        messages: ['act-1', 'act-2'].flatMap((id) => [calling(`a-${id}`, [id]), resultOf(id, 'ran before')]),
+        plays: [callsTools({ id: 'act-3', name: 'act' }), says('done')],
+        limits,
+      });
+    expect(endOf((await again('act-1', 'act-2')).events).reason).toBe('loop_guard');
+    expect(ran).toEqual([]);
+    expect(endOf((await again('act-2')).events).reason).toBe('natural');
+    expect(ran).toEqual(['act-3']);
+  });
+
+  it('counts the turns of all its attempts', async () => {
+    const ran: string[] = [];
+    const limits = { ...aConfig().limits, turns: 2 };
+    const { events, model } = await resume({
+      tools: [noting(ran, 'act')],
+      entries: ['act-1', 'act-2'].map((callId): CallEntry => ({ callId, state: 'fresh' })),
+      messages: [calling('a', ['act-1']), resultOf('act-1', 'ran before'), calling('b', ['act-2'])],
+      limits,
+    });
+    expect(only(events, 'turn_start').map(({ turn }) => turn)).toEqual([2]);
+    expect([ran, endOf(events).reason, model.requests.length]).toEqual([['act-2'], 'turn_limit', 0]);
+  });
+
+  it('starts with a boundary and a model call when it was left before it had called anything', async () => {
+    const inbox = liveInbox();
+    inbox.arrive(userSays('s', 'one more'));
+    const { model, events } = await resume({
+      tools: [],
+      entries: [],
+      messages: [],
+      getSteeringMessages: inbox.poll,
+    });
+    expect(only(events, 'turn_start').map(({ turn }) => turn)).toEqual([1]);
+    expect(JSON.stringify(model.requests[0]?.messages)).toContain('one more');
+  });
+
+  it('refuses to go on behind a message that is not its own', () => {
+    const context = aContext([], [userSays('p', 'go'), calling('a', ['one'])]);
+    const go = () => agentLoopResume(context, [], aConfig(), new AbortController().signal);
+    expect(go).toThrow('assistant message a');
+  });
+});

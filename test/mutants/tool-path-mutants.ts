@@ -1,0 +1,57 @@
+import type { Mutant } from './mutants.ts';
+
+const resume = 'test/agent/resume.test.ts';
+
+/** Of the one way that every tool call goes, new or found after a crash. */
+export const toolPathMutants: readonly Mutant[] = [
+  {
+    name: 'permission skipped on resume',
+    invariant: 'a call that a crash left open runs only if it may run now',
+    edits: [
+      {
+        in: 'prepareCall',
+        find: 'const permission = await askPermission(call, tool, using);',
+        replace:
+          "const permission: Permission = using.open ? { kind: 'yes' } : await askPermission(call, tool, using);",
+      },
+    ],
+    test: { file: resume, name: 'is not run when it is denied now' },
+    isSample: true,
+  },
+  {
+    name: 'loop guard without memory on resume',
+    invariant: 'a crash gives no model a new allowance of identical calls',
+    edits: [
+      {
+        in: 'drive',
+        find: 'for (const call of resumption.earlier) run.guard.admit(call);',
+        replace: '',
+      },
+    ],
+    test: { file: resume, name: 'remembers the calls of all its earlier turns' },
+  },
+  {
+    name: 'rest of a denied batch run on resume',
+    invariant: 'nothing further of a batch runs once a call of it was denied',
+    edits: [
+      {
+        in: 'prepareKnown',
+        find: "...(wasDenied(state.result) && { halt: 'denied' }),",
+        replace: '',
+      },
+    ],
+    test: { file: resume, name: 'runs nothing of a batch that was denied before' },
+  },
+  {
+    name: 'started call called cancelled',
+    invariant: 'of a call that may have had its effect nothing is said but that',
+    edits: [
+      {
+        in: 'withhold',
+        find: 'return prepareKnown(call, using) ?? answered(call, text);',
+        replace: 'return answered(call, text);',
+      },
+    ],
+    test: { file: resume, name: 'says of a started call behind a denied one' },
+  },
+];
