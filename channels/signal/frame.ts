@@ -9,6 +9,8 @@ export type Frame =
   | { readonly kind: 'error'; readonly error: string };
 
 const rpcSchema = z.object({ method: z.literal('receive'), params: z.unknown() });
+/** How signal-cli begins the JSON-RPC frame. */
+const shell = '{"jsonrpc":"2.0","method":"receive","params":';
 const errorSchema = z.strictObject({ error: z.string() });
 
 /** A socket and a poll give the notification itself, the webhook the JSON-RPC frame around it. */
@@ -26,6 +28,7 @@ function parse(raw: string): unknown {
   try {
     return parseJson(raw);
   } catch {
-    return raw;
+    // Also what is too deep to be parsed has to be the same by either way: its text is what it is known by.
+    return raw.startsWith(shell) && raw.endsWith('}') ? raw.slice(shell.length, -1) : raw;
   }
 }

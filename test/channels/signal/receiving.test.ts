@@ -7,6 +7,7 @@ import type { InboundBatch } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { SignalAdapter } from '../../../channels/signal/adapter.ts';
+import { nested } from '../../e2e/networks/network.ts';
 import type { SignalServerOptions } from '../../platforms/signal/server.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { RecordingIntake } from '../recording-intake.ts';
@@ -230,6 +231,21 @@ describe('the WebSocket beside the webhook', () => {
     server.webhookUrl = undefined;
     server.people.writes({ from: ada, text: 'by socket' });
     await intake.waitFor(() => intake.texts.length === 1);
+  });
+
+  it('does not bring again what nobody could read of the webhook', async () => {
+    const { server, ada, begin } = await aStage('webhook');
+    const intake = new RecordingIntake();
+    const wait: Clock['wait'] = (ms, signal) => systemClock.wait(Math.min(ms, 50), signal);
+    await begin(intake, { clock: { now: systemClock.now, wait } });
+    await server.waitFor(() => server.openSockets === 1);
+    server.emit({ account: server.number, envelope: { sourceUuid: ada.uuid, dataMessage: nested(800) } });
+    await intake.waitFor(() => intake.unreadable.length === 1);
+    server.webhookUrl = undefined;
+    // The socket brings this after its copy of the one before.
+    server.people.writes({ from: ada, text: 'by socket' });
+    await intake.waitFor(() => intake.texts.length === 1);
+    expect(intake.unreadable).toHaveLength(1);
   });
 });
 
