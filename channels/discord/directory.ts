@@ -25,7 +25,7 @@ import {
 } from './permissions.ts';
 
 /** Where a message lies. */
-export type Place = {
+export type ChannelLocation = {
   /** The channel, thread or direct channel itself: what history is read from. */
   readonly id: string;
   readonly guildId?: string;
@@ -113,13 +113,13 @@ export class Directory {
   }
 
   /** Undefined when nothing is known of the channel. */
-  placeOf(channelId: string): Place | undefined {
+  placeOf(channelId: string): ChannelLocation | undefined {
     if (this.#direct.has(channelId)) return this.#directPlace(channelId);
     const channel = this.#channels.get(channelId);
     return channel === undefined ? undefined : this.#guildPlace(channel);
   }
 
-  #directPlace(channelId: string): Place {
+  #directPlace(channelId: string): ChannelLocation {
     const peer = this.#direct.get(channelId);
     return {
       id: channelId,
@@ -129,7 +129,7 @@ export class Directory {
     };
   }
 
-  #guildPlace(channel: Channel): Place {
+  #guildPlace(channel: Channel): ChannelLocation {
     const { id, guild_id: guildId = '', parent_id: parent } = channel;
     const isThread = threadTypes.has(channel.type) && parent != null;
     const title = this.#titleOf(channel);
@@ -142,7 +142,7 @@ export class Directory {
     return { id, guildId, route, chat };
   }
 
-  #route(conversation: string): Place['route'] {
+  #route(conversation: string): ChannelLocation['route'] {
     return {
       channel: discord,
       account: this.#bot.account,
@@ -161,7 +161,7 @@ export class Directory {
   /** Every channel and active thread of the guild that holds messages. */
   placesOf(
     guildId: string,
-  ): readonly { readonly place: Place; readonly lastMessageId: string | undefined }[] {
+  ): readonly { readonly place: ChannelLocation; readonly lastMessageId: string | undefined }[] {
     return [...this.#channels.values()]
       .filter((channel) => channel.guild_id === guildId && messageTypes.has(channel.type))
       .map((channel) => ({

@@ -4,7 +4,7 @@
  * only that, since each costs one of the 2000 characters.
  */
 
-export type Surroundings = {
+export type EscapeContext = {
   /** The text begins a line, or the content of a style, which the parser reads like the beginning of a line. */
   readonly isLineStart: boolean;
   /** Characters that would end an enclosing style if they stood in an address. */
@@ -19,7 +19,7 @@ export type Surroundings = {
 const address = /(?:https?|steam):\/\/[^\s<]+[^<.,:;"')\]\s]/g;
 const scheme = /(?:https?|steam):\/\//;
 
-export function escapeText(text: string, around: Surroundings): string {
+export function escapeText(text: string, around: EscapeContext): string {
   const openAt = around.isFollowed ? openAddressAt(text) : -1;
   // Where the line began before the text, something stands there.
   const line: Line = { prefix: around.isLineStart ? 'blank' : 'words' };
@@ -89,7 +89,7 @@ function escapeRange(text: string, { start, end }: Range, around: Writing): stri
 /** What stands before a place in its line: only white space, a number behind spaces, or anything else. */
 type Line = { prefix: 'blank' | 'spaces-and-number' | 'words' };
 
-type Writing = Surroundings & { readonly line: Line };
+type Writing = EscapeContext & { readonly line: Line };
 
 function prefixWith(prefix: Line['prefix'], character: string): Line['prefix'] {
   if (prefix === 'blank' && /\s/.test(character)) return 'blank';

@@ -11,12 +11,12 @@ import { type ConversationId, conversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { DiscordApi } from './api.ts';
 import type { Contacts } from './contacts.ts';
-import type { Directory, Place } from './directory.ts';
+import type { Directory, ChannelLocation } from './directory.ts';
 import { networkReason, readRefusal } from './failures.ts';
 import { isLater, isSnowflake, laterOf, snowflakeAt, timeOf } from './ids.ts';
 import type { Entry } from './intake-queue.ts';
 
-export type Held = {
+export type BufferedEvents = {
   /** Called when it is their turn. */
   readonly entries: () => readonly Entry[];
   /** They can only be made when the other side of the direct channel is known. */
@@ -37,11 +37,11 @@ export type HistoryDeps = {
   /** Hands entries to the intake; resolves when the last of them is stored. */
   store(entries: readonly Entry[]): Promise<void>;
   /** A message of the history as entries. */
-  entriesOf(message: unknown, place: Place): readonly Entry[];
+  entriesOf(message: unknown, place: ChannelLocation): readonly Entry[];
   gap(gap: ChannelGap): void;
 };
 
-type Filling = { readonly held: Held[]; readonly start: () => void; isStarted: boolean };
+type Filling = { readonly held: BufferedEvents[]; readonly start: () => void; isStarted: boolean };
 
 const pageSize = 100;
 /** Readings that nobody waits for; those with live events behind them go at once. */
@@ -110,7 +110,7 @@ export class History {
   }
 
   /** Passes live events on, or holds them until what was missed before them is stored. */
-  hand(channelId: string, held: Held): void {
+  hand(channelId: string, held: BufferedEvents): void {
     if (this.#live.has(channelId)) {
       void this.#deps.store(held.entries());
       return;
@@ -215,7 +215,7 @@ export class History {
   }
 
   /** Where an answer would go; asks Discord when the gateway has not told. Undefined: no conversation. */
-  async #placeOf(channelId: string): Promise<Place | undefined> {
+  async #placeOf(channelId: string): Promise<ChannelLocation | undefined> {
     const { directory, contacts, api } = this.#deps;
     if (contacts.has(channelId)) directory.learnDirect(channelId);
     const known = directory.placeOf(channelId);
@@ -236,13 +236,13 @@ export class History {
     }
   }
 
-  #startOf(place: Place): string {
+  #startOf(place: ChannelLocation): string {
     const { anchors, contacts, floor } = this.#deps;
     return anchors.get(anchorOf(place)) ?? contacts.after(place.id) ?? floor();
   }
 
   /** Without the right to read history Discord answers with an empty list, not with a refusal. */
-  #maybeClosed(place: Place, after: string): void {
+  #maybeClosed(place: ChannelLocation, after: string): void {
     const { canReadHistory } = this.#deps.directory.access(place.id);
     if (!canReadHistory)
       this.#gap(place, { after, reason: 'the bot may not read the message history there' });
@@ -257,13 +257,13 @@ export class History {
     this.#gap(place, { after: this.#startOf(place), reason });
   }
 
-  #gap(place: Place, { after, reason }: { readonly after: string; readonly reason: string }): void {
+  #gap(place: ChannelLocation, { after, reason }: { readonly after: string; readonly reason: string }): void {
     this.#deps.gap({ conversation: place.route.conversation, since: timeOf(after), reason });
   }
 }
 
 /** Where the anchor of a place is kept: a thread's behind its channel's. */
-export function anchorOf({ route: { conversation, thread } }: Pick<Place, 'route'>): ConversationId {
+export function anchorOf({ route: { conversation, thread } }: Pick<ChannelLocation, 'route'>): ConversationId {
   return thread === undefined ? conversation : conversationId(`${conversation}/${thread}`);
 }
 

@@ -9,7 +9,7 @@ import { remoteTime } from '#channel-kit/remote-number.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
 import { type ConversationId, conversationId, type MessageId, messageId } from '#contracts/ids.ts';
-import type { Place } from './directory.ts';
+import type { ChannelLocation } from './directory.ts';
 import { isAdministrative } from './directory.ts';
 import { interactionMessage, isSnowflake, keyOf, timeOf } from './ids.ts';
 import { isReadable, type Names, readContent, textOf } from './message-content.ts';
@@ -33,13 +33,13 @@ import { provenanceOf } from './provenance.ts';
 export type Dispatch = { readonly t: string; readonly d: unknown; readonly s: number };
 
 /** What the mapping has to know besides the event. */
-export type Surroundings = Names & {
+export type MappingContext = Names & {
   /** Names the gateway session, for events that have no time or version of their own. */
   readonly session: string;
   /** When the event came, ms; for events without a time. */
   readonly receivedAt: number;
   /** Undefined when nothing is known of the channel yet. */
-  placeOf(channelId: string): Place | undefined;
+  placeOf(channelId: string): ChannelLocation | undefined;
   isAdmin(guildId: string, userId: string, roles: readonly string[]): boolean | undefined;
   /** A person who was seen lately. */
   person(userId: string): User | undefined;
@@ -51,10 +51,10 @@ export type Reading =
   /** Nothing that people did, or nothing of it is left to say. */
   | { readonly kind: 'nothing' }
   /** The bot's own message: no event, but history is known up to it. */
-  | { readonly kind: 'own'; readonly place: Place; readonly messageId: string }
+  | { readonly kind: 'own'; readonly place: ChannelLocation; readonly messageId: string }
   | {
       readonly kind: 'events';
-      readonly place: Place;
+      readonly place: ChannelLocation;
       readonly events: readonly InboundEnvelope[];
       /** The message that history is known up to, with these events. */
       readonly messageId?: string;
@@ -66,7 +66,7 @@ export type Reading =
 /** Longest raw text kept of an event nobody could read, in UTF-16 code units. */
 const rawLimit = 16_384;
 
-export function readDispatch(dispatch: Dispatch, around: Surroundings): Reading {
+export function readDispatch(dispatch: Dispatch, around: MappingContext): Reading {
   try {
     assertSafeJson(dispatch.d);
     return readKnown(dispatch, around);
@@ -75,7 +75,7 @@ export function readDispatch(dispatch: Dispatch, around: Surroundings): Reading 
   }
 }
 
-function readKnown({ t, d, s }: Dispatch, around: Surroundings): Reading {
+function readKnown({ t, d, s }: Dispatch, around: MappingContext): Reading {
   switch (t) {
     case 'MESSAGE_CREATE':
       return readNew(d, around);
@@ -100,7 +100,7 @@ function readKnown({ t, d, s }: Dispatch, around: Surroundings): Reading {
 }
 
 /** A message of the history; its place is known, since it was read from there. */
-export function readHistoric(data: unknown, place: Place, around: Surroundings): Reading {
+export function readHistoric(data: unknown, place: ChannelLocation, around: MappingContext): Reading {
   try {
     assertSafeJson(data);
     return readMessage(messageSchema.parse(data), place, around);
@@ -109,7 +109,7 @@ export function readHistoric(data: unknown, place: Place, around: Surroundings):
   }
 }
 
-function readNew(data: unknown, around: Surroundings): Reading {
+function readNew(data: unknown, around: MappingContext): Reading {
   const message = messageSchema.parse(data);
   const place = around.placeOf(message.channel_id);
   return place === undefined
@@ -117,7 +117,7 @@ function readNew(data: unknown, around: Surroundings): Reading {
     : readMessage(message, place, around);
 }
 
-function readMessage(message: Message, place: Place, around: Surroundings): Reading {
+function readMessage(message: Message, place: ChannelLocation, around: MappingContext): Reading {
   const { id, author } = message;
   if (author.id === around.bot.id) return { kind: 'own', place, messageId: id };
   const event: InboundEvent = isReadable(message)
@@ -135,7 +135,7 @@ function readMessage(message: Message, place: Place, around: Surroundings): Read
   return { kind: 'events', place, events: [envelope], messageId: id };
 }
 
-function authorOf(message: Message, { guildId }: Place, around: Surroundings): Sender {
+function authorOf(message: Message, { guildId }: ChannelLocation, around: MappingContext): Sender {
   const { author, member, webhook_id: webhook } = message;
   const roles = member?.roles;
   const isAdmin =
@@ -145,7 +145,7 @@ function authorOf(message: Message, { guildId }: Place, around: Surroundings): S
 }
 
 /** Discord says "updated" also when it has looked at a link; only a new time of editing is an edit. */
-function readEdit(data: unknown, around: Surroundings): Reading {
+function readEdit(data: unknown, around: MappingContext): Reading {
   const { edited_timestamp: editedAt, channel_id: channelId } = updateSchema.parse(data);
   if (editedAt == null) return { kind: 'nothing' };
   const message = messageSchema.parse(data);
@@ -167,7 +167,7 @@ function readEdit(data: unknown, around: Surroundings): Reading {
 type Where = { readonly channel_id: string; readonly guild_id?: string | undefined };
 
 /** Discord does not say who deleted; what counts is whose message it was. */
-function readDeletes(ids: readonly string[], where: Where, around: Surroundings): Reading {
+function readDeletes(ids: readonly string[], where: Where, around: MappingContext): Reading {
   const { channel_id: channelId } = where;
   const place = around.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
@@ -188,11 +188,11 @@ function readDeletes(ids: readonly string[], where: Where, around: Surroundings)
   return { kind: 'events', place, events };
 }
 
-function peerOf({ peer }: Place, { bot }: Surroundings): Sender | undefined {
+function peerOf({ peer }: ChannelLocation, { bot }: MappingContext): Sender | undefined {
   return peer && senderOf({ user: peer }, bot);
 }
 
-type Reacting = { readonly around: Surroundings; readonly s: number; readonly isRemoved: boolean };
+type Reacting = { readonly around: MappingContext; readonly s: number; readonly isRemoved: boolean };
 
 /** Reactions have no time and no id: the place in the gateway session tells two alike apart. */
 function readReaction(data: unknown, { around, s, isRemoved }: Reacting): Reading {
@@ -213,7 +213,7 @@ function readReaction(data: unknown, { around, s, isRemoved }: Reacting): Readin
   return { kind: 'events', place, events: [envelope] };
 }
 
-type Scene = { readonly place: Place; readonly around: Surroundings };
+type Scene = { readonly place: ChannelLocation; readonly around: MappingContext };
 
 function reactorOf(userId: string, member: MemberWithUser | undefined, { place, around }: Scene): Sender {
   const known = member?.user ?? (place.peer?.id === userId ? place.peer : around.person(userId));
@@ -239,7 +239,7 @@ function emojiOf({
 const interactionTypes = { command: 2, component: 3 } as const;
 
 /** A slash command is a message without one: it says `/name text`, and its answer goes to the interaction. */
-function readInteraction(interaction: Interaction, around: Surroundings): Reading {
+function readInteraction(interaction: Interaction, around: MappingContext): Reading {
   const { id, type, channel_id: channelId, member } = interaction;
   const user = member?.user ?? interaction.user;
   if (channelId === undefined || user === undefined) throw new Error('names no channel or no user');
@@ -286,7 +286,7 @@ function buttonOf({ type, data, message }: Interaction): InboundEvent {
 export function readRemoval(
   conversations: readonly ConversationId[],
   { guildId, s }: { readonly guildId: string; readonly s: number },
-  around: Pick<Surroundings, 'session' | 'receivedAt'> & { readonly route: Place['route'] },
+  around: Pick<MappingContext, 'session' | 'receivedAt'> & { readonly route: ChannelLocation['route'] },
 ): readonly InboundEnvelope[] {
   return conversations.map((conversation) => ({
     eventKey: keyOf('membership', conversation, 'off', around.session, s),
@@ -300,7 +300,7 @@ export function readRemoval(
 
 type Known = Omit<InboundEnvelope, 'route' | 'chat'> & { readonly replyTo: MessageId };
 
-function envelopeOf({ route, chat }: Place, { replyTo, ...known }: Known): InboundEnvelope {
+function envelopeOf({ route, chat }: ChannelLocation, { replyTo, ...known }: Known): InboundEnvelope {
   return { ...known, route: { ...route, replyTo }, chat };
 }
 

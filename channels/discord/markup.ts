@@ -85,7 +85,7 @@ class MarkupWriter {
     }
   }
 
-  #writePiece(piece: Piece, place: Place): void {
+  #writePiece(piece: Piece, place: WriteState): void {
     switch (piece.kind) {
       case 'text':
         this.out += escapeText(piece.text, { ...place, hasLinks: this.#hasLinks });
@@ -107,7 +107,7 @@ class MarkupWriter {
     }
   }
 
-  #writeStyle(marker: string, pieces: readonly Piece[], { enders }: Place): void {
+  #writeStyle(marker: string, pieces: readonly Piece[], { enders }: WriteState): void {
     const character = marker.charAt(0);
     if (this.#wouldRunInto(character)) this.out += separator;
     this.out += marker;
@@ -129,7 +129,7 @@ class MarkupWriter {
     this.#closedAt = this.out.length;
   }
 
-  #writeCode(text: string, place: Place): void {
+  #writeCode(text: string, place: WriteState): void {
     if (text.trim() === '') {
       this.#writePiece({ kind: 'text', text }, place);
       return;
@@ -144,7 +144,7 @@ class MarkupWriter {
     this.#close(fence);
   }
 
-  #writeBlock({ text, language }: Extract<Piece, { kind: 'code-block' }>, place: Place): void {
+  #writeBlock({ text, language }: Extract<Piece, { kind: 'code-block' }>, place: WriteState): void {
     const code = text.replace(/^\n+|\n+$/g, '').replaceAll('```', `\`\`${separator}\``);
     if (code.trim() === '') {
       this.#writePiece({ kind: 'text', text }, place);
@@ -156,7 +156,7 @@ class MarkupWriter {
     this.#close('```');
   }
 
-  #writeLink({ url, pieces }: Link, { enders }: Place): void {
+  #writeLink({ url, pieces }: Link, { enders }: WriteState): void {
     this.out += '[';
     this.write(pieces, { enders: `${enders}[]`, isFollowed: false });
     const target = percentEncode(url, /[()<>\s]/g);
@@ -188,7 +188,7 @@ function settleLink(link: Link): readonly Piece[] {
 }
 
 type Surface = { readonly enders: string; readonly isFollowed: boolean };
-type Place = Surface & { readonly isLineStart: boolean };
+type WriteState = Surface & { readonly isLineStart: boolean };
 
 const outermost: Surface = { enders: '', isFollowed: false };
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '#contracts/clock.ts';
 import { conversationId } from '#contracts/ids.ts';
-import type { Directory, Place } from './directory.ts';
+import type { Directory, ChannelLocation } from './directory.ts';
 import { anchorOf } from './history.ts';
 import { type Bot, discord, interactionMessage, isGiven } from './ids.ts';
 import {
@@ -11,17 +11,17 @@ import {
   readDispatch,
   readHistoric,
   readRemoval,
-  type Surroundings,
+  type MappingContext,
 } from './inbound.ts';
 import type { Entry } from './intake-queue.ts';
 import type { Interactions } from './interactions.ts';
-import type { Recent } from './recent.ts';
+import type { RecentAuthors } from './recent.ts';
 
 export type ReaderDeps = {
   readonly bot: Bot;
   readonly clock: Clock;
   readonly directory: Directory;
-  readonly recent: Recent;
+  readonly recent: RecentAuthors;
   readonly interactions: Pick<Interactions, 'settled'>;
 };
 
@@ -50,7 +50,7 @@ export class Reader {
   }
 
   /** A message of the history. */
-  readHistoric(message: unknown, place: Place): readonly Entry[] {
+  readHistoric(message: unknown, place: ChannelLocation): readonly Entry[] {
     this.#deps.recent.note(message);
     return this.entriesOf(readHistoric(message, place, this.#surroundings()));
   }
@@ -91,12 +91,12 @@ export class Reader {
     };
   }
 
-  #anchorAt(place: Place, messageId: string | undefined): Pick<Entry, 'anchor'> {
+  #anchorAt(place: ChannelLocation, messageId: string | undefined): Pick<Entry, 'anchor'> {
     if (messageId === undefined || !isGiven(messageId, this.#deps.clock.now())) return {};
     return { anchor: { conversation: anchorOf(place), messageId } };
   }
 
-  #surroundings(): Surroundings {
+  #surroundings(): MappingContext {
     const { bot, clock, directory, recent } = this.#deps;
     return {
       bot,

@@ -23,7 +23,7 @@ import { IntakeQueue } from './intake-queue.ts';
 import type { Interactions } from './interactions.ts';
 import { interactionSchema, readySchema, userSchema } from './payload-schema.ts';
 import { Reader } from './reader.ts';
-import { Recent } from './recent.ts';
+import { RecentAuthors } from './recent.ts';
 
 export type ReceiverDeps = {
   readonly api: DiscordApi;
@@ -48,7 +48,7 @@ const guildAskMs = 30_000;
 export class Receiver {
   readonly #deps: ReceiverDeps;
   readonly #directory: Directory;
-  readonly #recent: Recent;
+  readonly #recent: RecentAuthors;
   readonly #reader: Reader;
   readonly #history: History;
   readonly #queue: IntakeQueue;
@@ -71,7 +71,7 @@ export class Receiver {
     this.#anchors = new Map(intake.anchors);
     this.#floor = readCursor(bot, intake.cursor) ?? contacts.since;
     this.#directory = new Directory(bot);
-    this.#recent = new Recent(bot);
+    this.#recent = new RecentAuthors(bot);
     const known = { directory: this.#directory, recent: this.#recent };
     this.#reader = new Reader({ bot, clock, interactions, ...known });
     this.#queue = new IntakeQueue({

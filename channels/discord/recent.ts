@@ -10,7 +10,7 @@ const remembered = 5000;
  * Who wrote which message lately. Discord does not say it again when a message is deleted or reacted to;
  * what is forgotten counts as written by somebody unknown.
  */
-export class Recent {
+export class RecentAuthors {
   readonly #bot: Bot;
   readonly #authors = new Map<string, Sender>();
   readonly #people = new Map<string, User>();

@@ -19,8 +19,8 @@ import { linkDevice } from './login.ts';
 import { attachmentPath, bodyWithFile, fetchMedia, fileProblem } from './media.ts';
 import { type Call, readSent, toCall } from './outbound.ts';
 import { type Connection, Receiver } from './receiver.ts';
-import { Recent } from './recent.ts';
-import { Troubles } from './troubles.ts';
+import { RecentMessages } from './recent.ts';
+import { ChannelHealth } from './health.ts';
 
 /** The typing sign lasts 15 s. */
 const typingRefreshMs = 10_000;
@@ -30,8 +30,8 @@ export class SignalAdapter implements ChannelAdapter {
   readonly #config: SignalConfig;
   readonly #deps: ChannelDeps;
   readonly #api: SignalApi;
-  readonly #recent = new Recent();
-  readonly #troubles = new Troubles();
+  readonly #recent = new RecentMessages();
+  readonly #troubles = new ChannelHealth();
   readonly #receiver: Receiver;
   #connection: Connection | undefined;
 

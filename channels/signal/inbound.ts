@@ -197,9 +197,9 @@ function targetOf(author: string, timestamp: number, known: Known) {
   return messageIdOf({ author, timestamp: known.originalOf({ author, timestamp }) });
 }
 
-type Place = Partial<Pick<Content, 'groupInfo'>>;
+type GroupFields = Partial<Pick<Content, 'groupInfo'>>;
 
-function eventIn({ groupInfo }: Place, act: Act, known: Known, event: InboundEvent): Reading {
+function eventIn({ groupInfo }: GroupFields, act: Act, known: Known, event: InboundEvent): Reading {
   const { actor, peer, timestamp, isOwn } = act;
   const group = groupInfo ? known.groupOf(groupInfo.groupId) : undefined;
   const title = groupInfo?.groupName || group?.title;

@@ -10,19 +10,19 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { noSections } from '#contracts/section.ts';
 import type { Mode, SignalApi } from './api.ts';
 import type { SignalConfig } from './config.ts';
-import { Errands } from './errands.ts';
+import { BackgroundCalls } from './background-calls.ts';
 import { parseFrame } from './frame.ts';
 import { GroupBook } from './groups.ts';
 import type { Bot, MessageRef } from './ids.ts';
 import { readFrames } from './inbound.ts';
-import { Inflow } from './inflow.ts';
+import { DurableIntake } from './durable-intake.ts';
 import { LastSeen } from './last-seen.ts';
 import { attachmentPath } from './media.ts';
 import { startPoll } from './poll.ts';
-import type { Recent } from './recent.ts';
+import type { RecentMessages } from './recent.ts';
 import { startSocket } from './socket.ts';
 import { Spool, type Spooled } from './spool.ts';
-import type { Troubles } from './troubles.ts';
+import type { ChannelHealth } from './health.ts';
 import { mountWebhook } from './webhook.ts';
 
 export type Connection = { readonly bot: Bot; readonly mode: Mode };
@@ -30,8 +30,8 @@ export type Connection = { readonly bot: Bot; readonly mode: Mode };
 export type ReceiverDeps = Pick<ChannelDeps, 'log' | 'clock' | 'dataDir' | 'routes' | 'sections'> & {
   readonly config: SignalConfig;
   readonly api: SignalApi;
-  readonly recent: Recent;
-  readonly troubles: Troubles;
+  readonly recent: RecentMessages;
+  readonly troubles: ChannelHealth;
   /** Undefined until the account is known. */
   connection(): Connection | undefined;
   /** The server runs in another mode than it said. */
@@ -49,9 +49,9 @@ const nothingKnown = { events: [], unreadable: [], changedGroups: [] };
 export class Receiver {
   readonly #deps: ReceiverDeps;
   readonly #hasWebhook: boolean;
-  readonly #inflow: Inflow;
+  readonly #inflow: DurableIntake;
   readonly #groups: GroupBook;
-  readonly #errands: Errands;
+  readonly #errands: BackgroundCalls;
   readonly lastSeen: LastSeen;
   readonly #inGrace = new Set<Promise<void>>();
   #intake: Intake | undefined;
@@ -64,7 +64,7 @@ export class Receiver {
   constructor(deps: ReceiverDeps) {
     const { log, clock, dataDir, troubles, api } = deps;
     this.#deps = deps;
-    this.#errands = new Errands(log);
+    this.#errands = new BackgroundCalls(log);
     this.lastSeen = new LastSeen(join(dataDir, 'last-seen.json'), clock);
     this.#groups = new GroupBook({
       list: (signal) => api.groups(this.#bot().number, signal),
@@ -72,7 +72,7 @@ export class Receiver {
       now: () => clock.now(),
       onMembership: (envelope) => void this.#pass(envelope),
     });
-    this.#inflow = new Inflow({
+    this.#inflow = new DurableIntake({
       spool: new Spool(join(dataDir, 'spool.jsonl'), spoolMaxBytes),
       clock,
       log,

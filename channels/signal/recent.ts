@@ -11,7 +11,7 @@ const quoteLength = 200;
  * What this process has lately heard, in memory only: a restart costs names in mentions, texts in
  * quotes, and the way from an edit of an edit back to the message.
  */
-export class Recent {
+export class RecentMessages {
   readonly #names = new Map<string, string>();
   readonly #texts = new Map<MessageId, string>();
   readonly #originals = new Map<MessageId, number>();

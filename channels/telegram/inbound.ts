@@ -285,14 +285,14 @@ function envelopeOf(
   return { eventKey, sentAt, route: routeOf(bot, message.chat.id, message), chat, sender, event };
 }
 
-type Place = {
+type TopicFields = {
   readonly message_id?: number;
   readonly message_thread_id?: number | undefined;
   readonly is_topic_message?: boolean | undefined;
 };
 
 /** Plain reply chains in supergroups carry a thread id as well; only a topic's may be sent back. */
-function routeOf(bot: Bot, chat: TelegramChat['id'], place: Place = {}): ReplyRoute {
+function routeOf(bot: Bot, chat: TelegramChat['id'], place: TopicFields = {}): ReplyRoute {
   const topic = place.is_topic_message ? place.message_thread_id : undefined;
   return {
     channel: telegram,

@@ -1,7 +1,7 @@
 import { type FileHandle, opendir } from 'node:fs/promises';
 import { childPath, type Entry, openEntry, openForReading, pathOf } from './descriptor.ts';
 import { fileProblem, fromSystemError } from './file-problem.ts';
-import { openPath, type Place } from './open-path.ts';
+import { openPath, type OpenWorkspace } from './open-path.ts';
 import { segmentsOf } from './workspace-path.ts';
 
 export type ListOptions = { readonly maxEntries: number; readonly signal: AbortSignal };
@@ -33,7 +33,7 @@ export type WalkedFile = {
 
 const maxWalkDepth = 40;
 
-export async function list(place: Place, path: string, options: ListOptions): Promise<FolderListing> {
+export async function list(place: OpenWorkspace, path: string, options: ListOptions): Promise<FolderListing> {
   await using folder = await openPath(place, segmentsOf(path, place.roots), options.signal);
   if (!folder.stats.isDirectory()) throw fileProblem(`${path} is not a folder.`);
   // Awaited here: the folder must stay open until it is listed.
@@ -66,7 +66,7 @@ async function listFolder(folder: Entry, { maxEntries, signal }: ListOptions): P
   return { entries, isCut };
 }
 
-export async function* walk(place: Place, path: string, options: WalkOptions): AsyncGenerator<WalkedFile> {
+export async function* walk(place: OpenWorkspace, path: string, options: WalkOptions): AsyncGenerator<WalkedFile> {
   await using start = await openPath(place, segmentsOf(path, place.roots), options.signal);
   if (!start.stats.isDirectory()) {
     const pathBelow = start.path.slice(start.path.lastIndexOf('/') + 1);
@@ -81,7 +81,7 @@ export async function* walk(place: Place, path: string, options: WalkOptions): A
 type WalkBudget = { left: number; isSpent: boolean };
 
 async function* walkFolder(
-  place: Place,
+  place: OpenWorkspace,
   folder: Entry,
   options: WalkOptions & { readonly budget: WalkBudget; readonly depth: number; readonly below: string },
 ): AsyncGenerator<WalkedFile> {
@@ -113,7 +113,7 @@ async function* walkFolder(
   }
 }
 
-async function openChild(place: Place, folder: Entry, name: string): Promise<FileHandle> {
+async function openChild(place: OpenWorkspace, folder: Entry, name: string): Promise<FileHandle> {
   await using entry = await openEntry(folder, name, place.realRoot);
   return await openForReading(entry);
 }

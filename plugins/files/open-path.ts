@@ -3,11 +3,11 @@ import { childPath, type Entry, openEntry, pathAt } from './descriptor.ts';
 import { fileProblem, fromSystemError } from './file-problem.ts';
 
 /** The workspace while it is open. `realRoot` is where the kernel says it is; `roots` are its absolute names. */
-export type Place = { readonly folder: Entry; readonly realRoot: string; readonly roots: readonly string[] };
+export type OpenWorkspace = { readonly folder: Entry; readonly realRoot: string; readonly roots: readonly string[] };
 
 /** Follows the names one by one; each folder is held only until the next one is open. */
 export async function openPath(
-  place: Place,
+  place: OpenWorkspace,
   segments: readonly string[],
   signal: AbortSignal,
 ): Promise<Entry> {
@@ -27,7 +27,7 @@ export async function openPath(
 
 /** Like `openPath`, making the folders that are missing. */
 export async function openFolders(
-  place: Place,
+  place: OpenWorkspace,
   segments: readonly string[],
   signal: AbortSignal,
 ): Promise<Entry> {
@@ -44,7 +44,7 @@ export async function openFolders(
   return current;
 }
 
-async function openOrMakeFolder(place: Place, parent: Entry, name: string): Promise<Entry> {
+async function openOrMakeFolder(place: OpenWorkspace, parent: Entry, name: string): Promise<Entry> {
   const path = childPath(parent.path, name);
   try {
     await mkdir(pathAt(parent.handle, name));

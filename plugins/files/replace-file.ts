@@ -4,7 +4,7 @@ import { open, rename, unlink } from 'node:fs/promises';
 import { checkInside, checkOneLink, childPath, type Entry, findEntry, pathAt } from './descriptor.ts';
 import { refuseExecutable, refuseExecuted } from './executed-places.ts';
 import { fileProblem, fromSystemError, linkSentence } from './file-problem.ts';
-import { openFolders, type Place } from './open-path.ts';
+import { openFolders, type OpenWorkspace } from './open-path.ts';
 import { segmentsOf } from './workspace-path.ts';
 
 /** Recognises a file that changed after it was read. */
@@ -14,7 +14,7 @@ export type WriteOptions = { readonly signal: AbortSignal; readonly replaces?: F
 
 /** Writes beside the file, then renames: whoever reads sees the old content or the new. */
 export async function replaceFile(
-  place: Place,
+  place: OpenWorkspace,
   path: string,
   options: WriteOptions & { readonly bytes: Uint8Array },
 ): Promise<{ readonly isNew: boolean }> {

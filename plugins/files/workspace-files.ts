@@ -13,7 +13,7 @@ import {
   type WalkOptions,
   walk,
 } from './folder-walk.ts';
-import { openPath, type Place } from './open-path.ts';
+import { openPath, type OpenWorkspace } from './open-path.ts';
 import { type FileStamp, replaceFile, type WriteOptions } from './replace-file.ts';
 import { segmentsOf } from './workspace-path.ts';
 
@@ -42,7 +42,7 @@ export type FileContent = { readonly bytes: Buffer; readonly stamp: FileStamp };
 export async function openWorkspace(root: string): Promise<WorkspaceFiles> {
   const folder = await makeAndOpen(root);
   const realRoot = await readlink(pathOf(folder.handle));
-  const place: Place = { folder, realRoot, roots: [root.replace(/\/+$/, ''), realRoot] };
+  const place: OpenWorkspace = { folder, realRoot, roots: [root.replace(/\/+$/, ''), realRoot] };
   return {
     read: (path, options) => read(place, path, options),
     write: (path, bytes, options) => replaceFile(place, path, { ...options, bytes }),
@@ -62,7 +62,7 @@ async function makeAndOpen(root: string): Promise<Entry> {
 }
 
 async function read(
-  place: Place,
+  place: OpenWorkspace,
   path: string,
   { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
 ): Promise<FileContent> {

@@ -6,7 +6,7 @@ import {
   type Dispatch,
   type Reading,
   readDispatch,
-  type Surroundings,
+  type MappingContext,
 } from '../../../channels/discord/inbound.ts';
 import type { User } from '../../../channels/discord/payload-schema.ts';
 
@@ -82,7 +82,7 @@ export type Scene = {
   readonly authors: Map<string, Sender>;
   readonly people: Map<string, User>;
   read(t: string, d: unknown, s?: number): Reading;
-  readonly around: Surroundings;
+  readonly around: MappingContext;
 };
 
 export function aScene(guild: Fields = aGuild()): Scene {
@@ -91,7 +91,7 @@ export function aScene(guild: Fields = aGuild()): Scene {
   directory.learnDirect(dm);
   const authors = new Map<string, Sender>();
   const people = new Map<string, User>();
-  const around: Surroundings = {
+  const around: MappingContext = {
     bot,
     session: 'session-1',
     receivedAt: 1_800_000_000_000,

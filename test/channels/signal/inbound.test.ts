@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
 import { botOf } from '../../../channels/signal/ids.ts';
 import { type Known, readFrames } from '../../../channels/signal/inbound.ts';
-import { Recent } from '../../../channels/signal/recent.ts';
+import { RecentMessages } from '../../../channels/signal/recent.ts';
 import { type SignalServer, startSignalServer } from '../../platforms/signal/server.ts';
 import type { Group, Person } from '../../platforms/signal/types.ts';
 
@@ -12,7 +12,7 @@ let server: SignalServer;
 let ada: Person;
 let bob: Person;
 let team: Group;
-let recent: Recent;
+let recent: RecentMessages;
 let read: number;
 const admins = new Map<string, ReadonlySet<string>>();
 
@@ -21,7 +21,7 @@ beforeEach(async () => {
   ada = server.world.addPerson({ name: 'Ada', number: null });
   bob = server.world.addPerson({ name: 'Bob' });
   team = server.world.addGroup({ name: 'Team', members: [ada, bob, server.account] });
-  recent = new Recent();
+  recent = new RecentMessages();
   read = 0;
   admins.clear();
   await server.close();

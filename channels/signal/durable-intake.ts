@@ -30,7 +30,7 @@ const patienceMs = 3000;
 const firstBackoffMs = 500;
 const longestBackoffMs = 5000;
 
-export class Inflow {
+export class DurableIntake {
   readonly #deps: InflowDeps;
   #intake: Intake | undefined;
   #stopping = new AbortController();

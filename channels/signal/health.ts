@@ -5,7 +5,7 @@ const sources = ['captcha', 'connection', 'store'] as const;
 type Source = (typeof sources)[number];
 
 /** Several things may be wrong; the channel is well again when none is. */
-export class Troubles {
+export class ChannelHealth {
   readonly #problems = new Map<Source, string>();
   #tell: ((problem: ChannelTrouble | undefined) => void) | undefined;
   #told: string | undefined;

@@ -7,7 +7,7 @@ const mostWaiting = 200;
  * Small calls that nobody waits for (read receipts, tidying up), one at a time so that they do not stand in
  * the way of sends. What fails is left out: each is a courtesy.
  */
-export class Errands {
+export class BackgroundCalls {
   readonly #log: Log;
   readonly #waiting: { readonly name: string; run(signal: AbortSignal): Promise<unknown> }[] = [];
   #stopping = new AbortController();
