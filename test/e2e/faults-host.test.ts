@@ -8,7 +8,7 @@ import { lastUserText } from '../platforms/anthropic/wire.ts';
 import { countTold, findBreaches, untilAtRest } from './conservation.ts';
 import { forCrowd, gatherCrowd } from './crowd.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
-import { makeDoor } from './own-door.ts';
+import { makeDoor } from './cut-proxy.ts';
 import { canMount, mountSmallDisk } from './small-disk.ts';
 import { ada, bob, said, startTelegramGateway, telegramState, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';

@@ -7,8 +7,8 @@ import pg from 'pg';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { startTelegramServer, type TelegramServer } from '../platforms/telegram/server.ts';
 import { patienceMs } from '../support/patience.ts';
-import type { Account, Asked } from './account.ts';
-import { accountFor } from './account.ts';
+import type { Account, Asked } from './crowd-report.ts';
+import { checkCrowd } from './crowd-report.ts';
 import { findBreachesIn, quoted, type Read, readStore } from './conservation.ts';
 import { type DiscordSide, openDiscordSide } from './discord-side.ts';
 import { makeDatabase } from './own-database.ts';
@@ -131,7 +131,7 @@ export async function openInstallation(
     ...{ telegram, discord, model, redis, read, start, untilAtRest, onTheWay },
     logOf: (name) => textIn(join(home, `${name}.log`)),
     effects: () => textIn(effectsFile).split('\n').slice(0, -1),
-    account: (asked, isFollowup) => accountFor({ telegram, model, read, asked, isFollowup }),
+    account: (asked, isFollowup) => checkCrowd({ telegram, model, read, asked, isFollowup }),
   };
 }
 

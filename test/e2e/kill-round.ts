@@ -7,7 +7,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
-import { type Account, type Asked, accountFor } from './account.ts';
+import { type Account, type Asked, checkCrowd } from './crowd-report.ts';
 import { readStore, untilAtRest } from './conservation.ts';
 import type { ParleyProcess } from './parley-process.ts';
 import { answerTo, questionOf } from './questions.ts';
@@ -65,7 +65,7 @@ export async function playKillRound({ kills, messages, seed }: KillRound): Promi
     await untilAtRest(stage.dataDir, messages, 120_000);
     await last.stop();
     addIndexes(stage.dataDir);
-    const account = await accountFor({
+    const account = await checkCrowd({
       ...{ telegram: stage.telegram, model: stage.model, asked: crowd.asked },
       read: async (sql) => readStore(stage.dataDir, sql),
       isFollowup: (person) => modeOf(person) === 'followup',

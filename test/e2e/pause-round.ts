@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
-import type { Account } from './account.ts';
+import type { Account } from './crowd-report.ts';
 import { countTakeovers, type InstallationOptions, openInstallation } from './installation.ts';
 import { answerTo, questionOf } from './questions.ts';
 import { createRandom } from './random.ts';

@@ -5,7 +5,7 @@ import { createGate } from '../platforms/anthropic/gate.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
-import { makeDoor } from './own-door.ts';
+import { makeDoor } from './cut-proxy.ts';
 import type { SignalSide } from './signal-side.ts';
 import { openStage, type Stage } from './stage.ts';
 import { until } from './until.ts';

@@ -1,7 +1,7 @@
 /** People who write to the bot one after the other, whether anybody answers or not. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
-import { type Asked, questionBy } from './account.ts';
+import { type Asked, questionBy } from './crowd-report.ts';
 
 export type Talk = {
   readonly asked: readonly Asked[];

@@ -6,7 +6,7 @@ import { runParley } from '../cli/run-parley.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
 import { findBreaches, untilAtRest } from './conservation.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
-import { makeDoor } from './own-door.ts';
+import { makeDoor } from './cut-proxy.ts';
 import { channelShown, pageToken } from './page-state.ts';
 import { canMount, mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';

@@ -7,7 +7,7 @@ import type { Store } from '../../src/store/base/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { cutPower } from '../support/power-cut.ts';
 import { envelopeOf } from '../threats/access-cells.ts';
-import { aDoor } from '../threats/access-door.ts';
+import { anAccessFixture } from '../threats/access-fixture.ts';
 
 const network = 'telegram';
 const policies = { dmPolicy: 'pairing', groupPolicy: 'allowlist' } as const;
@@ -38,7 +38,7 @@ async function aStore(): Promise<{ store: Store; dataDir: string }> {
 it('decides again when somebody is revoked after the door has looked', async () => {
   const { store, dataDir } = await aStore();
   const racing = interrupt(store, 1, () => store.write(revokeOnConsole, { ref: 'telegram:4' }));
-  const door = await aDoor(racing, { dataDir, network, policies });
+  const door = await anAccessFixture(racing, { dataDir, network, policies });
   const cell = { event: 'text', sender: 'approved', chat: 'dm' } as const;
   const acceptances = await door.accept([envelopeOf(cell, { network, bot: door.bot, mark: 'late' })]);
   expect(acceptances).toEqual([{ kind: 'refused', reason: 'dm-not-paired' }]);
@@ -55,7 +55,7 @@ it('gives the events back when access changes faster than it can decide', async 
       door.change(`insert into "people" ("account", "peerId", "ref", "name", "role", "approvedAt", "approvedBy")
         values ('telegram/${door.bot}', '4', 'telegram:4', 'Someone', 'user', 1, 'console')`);
   };
-  const door = await aDoor(interrupt(store, 5, flip), { dataDir, network, policies });
+  const door = await anAccessFixture(interrupt(store, 5, flip), { dataDir, network, policies });
   const cell = { event: 'text', sender: 'approved', chat: 'dm' } as const;
   const envelope = envelopeOf(cell, { network, bot: door.bot, mark: 'hasty' });
   await expect(door.accept([envelope])).rejects.toMatchObject({
@@ -73,7 +73,7 @@ it('keeps request, notice and ledger row together when the power goes', async ()
   for (const isCommitted of [false, true]) {
     // The first write is the lease of the account.
     const dying = cutPower(store, { write: 2, isCommitted });
-    const door = await aDoor(dying, { dataDir, network, policies });
+    const door = await anAccessFixture(dying, { dataDir, network, policies });
     const envelope = envelopeOf(cell, { network, bot: door.bot, mark: 'cut' });
     const kept = () => [
       door.rows(`select "eventKey" from "ledger" where "account" = @account`).length,

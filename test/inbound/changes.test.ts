@@ -11,7 +11,7 @@ import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { framing, holder } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { type Account, anAccount, createTown } from './support/town.ts';
+import { type Account, anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
 describeEachDatabase('an edit', (open) => {
   it('of a message that waits replaces it, and is nothing when the text is the same', async () => {
@@ -220,7 +220,7 @@ async function aConversation(store: Store, mode: QueueMode, { cap = 20, dmScope 
   const settings = { mode, debounceMs: 0, quietMs: 0, cap, drop: 'summarize' } as const;
   const queue = { dm: settings, group: settings, channels: {}, conversations: {} };
   const ann: Account = anAccount('alpha');
-  const town = createTown(store, { config: { queue, ...(dmScope && { dmScope }) } });
+  const town = createIntakeFixture(store, { config: { queue, ...(dmScope && { dmScope }) } });
   const message = aMessage('red');
   const laneKey = town.laneOf(await town.send(ann, message));
   return { town, ann, laneKey, said: { id: message.messageId } };

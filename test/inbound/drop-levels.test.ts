@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { type DropPolicy, dropPolicies, type QueueSettings } from '../../src/contracts/queue-settings.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { anAccount, createTown } from './support/town.ts';
+import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
 type Level = 'session' | 'conversation' | 'channel' | 'global';
 const levels: readonly Level[] = ['session', 'conversation', 'channel', 'global'];
@@ -42,7 +42,7 @@ describeEachDatabase('a full lane', (open) => {
     'drops by “$drop” as its $level says',
     async ({ level, drop }) => {
       const ann = anAccount('alpha');
-      const town = createTown(open(), { config: { queue: queueWith(level, drop, ann) } });
+      const town = createIntakeFixture(open(), { config: { queue: queueWith(level, drop, ann) } });
       const laneKey = town.laneOf(await town.send(ann, 'one'));
       await town.worker.claimRun(laneKey);
       if (level === 'session') await town.send(ann, `/queue drop:${drop}`);

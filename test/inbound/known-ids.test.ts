@@ -7,14 +7,14 @@ import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.
 import { holder } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { silentLog } from '../support/silent-log.ts';
-import { type Account, anAccount, anEnvelope, createTown } from './support/town.ts';
+import { type Account, anAccount, anEnvelope, createIntakeFixture } from './support/intake-fixture.ts';
 
 const noon = Date.UTC(2026, 0, 1, 12);
 const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, canLookUp: false, resendUnknown: false };
 
 describeEachDatabase('a reply that names only a message', (open) => {
   it('calls the bot when that message is its own, and nobody else’s', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const ann = anAccount('alpha');
     const group = `-${crypto.randomUUID()}`;
     const conversationKey = `alpha/bot/${group}`;
@@ -45,7 +45,7 @@ describeEachDatabase('a key that comes again', (open) => {
   ])('%s is a duplicate, and is logged when it can hardly be the same', async (_, again, lines) => {
     const warned: unknown[] = [];
     const log: Log = { ...silentLog, warn: (fields, event) => void warned.push([event, fields]) };
-    const town = createTown(open(), { log, access: { dmPolicy: 'disabled' } });
+    const town = createIntakeFixture(open(), { log, access: { dmPolicy: 'disabled' } });
     const ann = anAccount('alpha');
     const eventKey = `message:${crypto.randomUUID()}`;
     // Also of what is refused.

@@ -3,18 +3,18 @@ import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { readLinks } from '../../src/store/links/read-links.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { cutPower, everyCut } from '../support/power-cut.ts';
-import { anAccount, createTown, refOf } from './support/town.ts';
+import { anAccount, createIntakeFixture, refOf } from './support/intake-fixture.ts';
 
 describeEachDatabase('a link', (open, beside) => {
   it('is made whole or not at all when the power goes', async () => {
     for (const cut of everyCut(2)) {
       await beside.sql('delete from "linkGuesses"');
-      const town = createTown(open());
+      const town = createIntakeFixture(open());
       const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
       const before = town.laneOf(await town.send(asker, 'before'));
       const code = await town.ask(asker);
       // Write 1 takes the account's lease, write 2 stores the command.
-      const dying = createTown(cutPower(open(), cut));
+      const dying = createIntakeFixture(cutPower(open(), cut));
       await dying.send(joiner, `/link ${code}`).catch(() => undefined);
 
       const isLinked = cut.write === 2 && cut.isCommitted;
@@ -32,14 +32,14 @@ describeEachDatabase('a link', (open, beside) => {
 
   it('that is made between the decision on a message and its storing is heeded', async () => {
     await beside.sql('delete from "linkGuesses"');
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [owner, guest] = [anAccount('alpha'), anAccount('beta')];
     const config = { owners: [refOf(owner)] };
     const code = await town.ask(owner);
     const shared = town.laneOf(await town.send(owner, 'before'));
     await town.worker.answer(await town.worker.claimRun(shared), 'ok');
 
-    const late = createTown(
+    const late = createIntakeFixture(
       meanwhile(open(), () => town.send(guest, `/link ${code}`)),
       { config },
     );
@@ -48,7 +48,7 @@ describeEachDatabase('a link', (open, beside) => {
     expect([laneKey, run.authority]).toEqual([shared, 'guest']);
     await town.worker.answer(run, 'no');
 
-    const leaving = createTown(meanwhile(open(), () => town.send(owner, `/link remove ${refOf(guest)}`)));
+    const leaving = createIntakeFixture(meanwhile(open(), () => town.send(owner, `/link remove ${refOf(guest)}`)));
     expect(town.laneOf(await leaving.send(guest, 'not for the other'))).not.toBe(shared);
   });
 });

@@ -7,13 +7,13 @@ import { describeEachDatabase } from '../store/each-database.ts';
 
 const guesses = process.env.PARLEY_LONG === '1' ? 50_000 : 500;
 
-import { anAccount, createTown, labelOf, refOf } from './support/town.ts';
+import { anAccount, createIntakeFixture, labelOf, refOf } from './support/intake-fixture.ts';
 
 describeEachDatabase('linking accounts', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
   it('makes one conversation of two, each answer on the route of its question', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [first, second, third] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
     const begun = town.laneOf(await town.send(first, 'I like red.'));
     await town.worker.answer(await town.worker.claimRun(begun), 'Noted.');
@@ -46,7 +46,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
   });
 
   it('tells both conversations, and lists the accounts in each', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     await town.link(asker, joiner);
     expect((await town.said(asker)).at(-1)).toContain(`${labelOf(joiner)} is now linked with this account`);
@@ -61,7 +61,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
       await beside.sql('delete from "linkGuesses"');
       const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
       const config = { owners: [refOf(isAskersOwner ? asker : joiner)] };
-      const town = createTown(open(), { config });
+      const town = createIntakeFixture(open(), { config });
       const [elsewhere, other] = [{ ...joiner, bot: 'other' }, anAccount('beta')];
       const code = await town.ask(asker);
       const lastTo = async (to: typeof joiner) => (await town.said(to)).at(-1) ?? '';
@@ -81,7 +81,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
       expect(await lastTo(joiner)).toContain('linked with no other');
       // A new process knows what was offered.
       await beside.sql('delete from "linkGuesses"');
-      await createTown(open(), { config }).send(joiner, `/link confirm ${code}`);
+      await createIntakeFixture(open(), { config }).send(joiner, `/link confirm ${code}`);
       expect(await lastTo(joiner)).toContain(`This account is linked with ${labelOf(asker)}`);
       await town.send(joiner, `/link confirm ${code}`);
       expect(await lastTo(joiner)).toContain('There’s nothing to confirm here.');
@@ -90,7 +90,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
 
   it('asks again when the code came with a link, and when an account of lesser rights is linked already', async () => {
     const [asker, joiner, third] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
-    const town = createTown(open(), { config: { owners: [refOf(third)] } });
+    const town = createIntakeFixture(open(), { config: { owners: [refOf(third)] } });
     const code = await town.ask(asker);
     await town.send(joiner, `/start link_${code}`);
     expect((await town.said(joiner)).at(-1)).toContain(`/link confirm ${code}`);
@@ -101,7 +101,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
   });
 
   it('loses nothing that waits or is to be delivered on either side', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const askersLane = town.laneOf(await town.send(asker, 'asker: first'));
     const joinersLane = town.laneOf(await town.send(joiner, 'joiner: first'));
@@ -136,7 +136,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
   });
 
   it('continues the threads of the conversation as well', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const thread = town.laneOf(await town.send(asker, 'hello', { thread: '9' }));
     await town.link(asker, joiner);
@@ -145,9 +145,9 @@ describeEachDatabase('linking accounts', (open, beside) => {
   });
 
   it('uses a code up, also when two processes take it at the same moment', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const elsewhere = await beside.open();
-    const other = createTown(elsewhere, { holder: 'boot-2' });
+    const other = createIntakeFixture(elsewhere, { holder: 'boot-2' });
     try {
       for (let n = 0; n < 20; n++) {
         const asker = anAccount('alpha');
@@ -165,7 +165,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
   });
 
   it('takes no code that has expired, was replaced, was shown to a group, or is one’s own', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const wrong = expect.stringContaining('That is no code that holds');
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
 
@@ -190,7 +190,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
   });
 
   it('keeps no code: not in its table, and nowhere once it is used', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const code = await town.ask(asker);
     expect(JSON.stringify(await open().read(storedCodes, {}))).not.toContain(code);
@@ -201,7 +201,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
 
   it('lets only those link who may write', async () => {
     const owner = anAccount('alpha');
-    const town = createTown(open(), {
+    const town = createIntakeFixture(open(), {
       config: { owners: [refOf(owner)] },
       access: { dmPolicy: 'allowlist', allowFrom: [] },
     });
@@ -214,7 +214,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
   });
 
   it('survives a redelivery: the same event links once and says it once', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const code = await town.ask(asker);
     const once = { eventKey: `event:${code}` };
@@ -224,7 +224,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
   });
 
   it('refuses to make one person of two who are linked with others already', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [a, b, c, d] = [anAccount('alpha'), anAccount('beta'), anAccount('alpha'), anAccount('beta')];
     await town.link(a, b);
     await town.link(c, d);
@@ -237,7 +237,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
 
   it('joins an identity of the configuration, which cannot be taken out of it in chat', async () => {
     const [page, phone] = [anAccount('alpha'), anAccount('beta')];
-    const town = createTown(open(), { config: { identityLinks: { alice: [refOf(page), 'gamma:else'] } } });
+    const town = createIntakeFixture(open(), { config: { identityLinks: { alice: [refOf(page), 'gamma:else'] } } });
     const lane = town.laneOf(await town.send(page, 'hello'));
     expect(lane).toBe('main:*:*:dm:alice');
     await town.link(phone, page);
@@ -256,7 +256,7 @@ describeEachDatabase('taking an account out', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
   it('gives the one who joined its own conversation back', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const own = town.laneOf(await town.send(joiner, 'before'));
     await town.link(asker, joiner);
@@ -266,7 +266,7 @@ describeEachDatabase('taking an account out', (open, beside) => {
   });
 
   it('shuts out the one whose conversation the others go on in', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const shared = town.laneOf(await town.send(asker, 'before'));
     await town.link(asker, joiner);
@@ -286,7 +286,7 @@ describeEachDatabase('taking an account out', (open, beside) => {
   });
 
   it('is open to linked accounts only', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [asker, joiner, stranger] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
     await town.link(asker, joiner);
     await town.send(stranger, `/link remove ${refOf(asker)}`);
@@ -300,7 +300,7 @@ describeEachDatabase('guessing a link code', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
   it('is looked at ten times a minute by all together, and then not even when right', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const asker = anAccount('alpha');
     const code = await town.ask(asker);
     const guessers = Array.from({ length: 40 }, () => anAccount('beta'));
@@ -310,7 +310,7 @@ describeEachDatabase('guessing a link code', (open, beside) => {
     expect(answers.filter((text) => text.includes('too many codes')).length).toBe(30);
 
     const restarted = await beside.open();
-    const late = createTown(restarted, { holder: 'boot-2' });
+    const late = createIntakeFixture(restarted, { holder: 'boot-2' });
     const joiner = anAccount('epsilon');
     await late.send(joiner, `/link ${code}`);
     expect((await late.said(joiner)).at(-1)).toContain('too many codes');
@@ -321,7 +321,7 @@ describeEachDatabase('guessing a link code', (open, beside) => {
   });
 
   it('never hits, and costs no look at the codes after the first ten', { timeout: 600_000 }, async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const askers = Array.from({ length: 5 }, () => anAccount('alpha'));
     for (const asker of askers) await town.ask(asker);
     const guesser = Array.from({ length: 20 }, () => anAccount('beta'));
@@ -343,7 +343,7 @@ describeEachDatabase('guessing a link code', (open, beside) => {
   });
 
   it('ends for one account after five wrong codes, whatever it asks then', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [asker, guesser] = [anAccount('alpha'), anAccount('beta')];
     const code = await town.ask(asker);
     for (let n = 0; n < 5; n++) await town.send(guesser, '/link ZZZZZZZZ');

@@ -8,7 +8,7 @@ import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
 import { holder } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { anAccount, createTown, type Town } from './support/town.ts';
+import { anAccount, createIntakeFixture, type IntakeFixture } from './support/intake-fixture.ts';
 
 const movedTo = (to: string) => ({ kind: 'migrated', to: conversationId(to) }) as const;
 const left = { kind: 'membership', isMember: false } as const;
@@ -21,7 +21,7 @@ describeEachDatabase('a group with a new id', (open) => {
     const ann = anAccount('alpha');
     const groups = { [`alpha:${old}`]: { allowFrom: [`alpha:${ann.peer}`] } };
     const access = { groupPolicy: 'allowlist', allowGroups: [`alpha:${old}`], groups } as const;
-    const town = createTown(open(), { access, config: { owners: [`alpha:${ann.peer}`] } });
+    const town = createIntakeFixture(open(), { access, config: { owners: [`alpha:${ann.peer}`] } });
     const laneKey = town.laneOf(await town.send(ann, 'hello', { group: old, mentionsBot: true }));
     await town.send(ann, '/activation always', { group: old });
     await town.send(ann, '/queue followup', { group: old });
@@ -51,7 +51,7 @@ describeEachDatabase('a group with a new id', (open) => {
   it('is sent what was owed to the old one, in order, also what was on its way', async () => {
     const [old, grown, last] = [aGroup(), aGroup(), aGroup()];
     const ann = anAccount('alpha');
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const laneKey = town.laneOf(await town.send(ann, 'hello', { group: old, mentionsBot: true }));
     const run = await town.worker.claimRun(laneKey);
     const parts = ['one', 'two', 'three'].map((text) => aPart(run.route, text));
@@ -80,7 +80,7 @@ describeEachDatabase('a group with a new id', (open) => {
   it('leads in no circle, whatever a network claims', async () => {
     const [one, two, three] = [aGroup(), aGroup(), aGroup()];
     const ann = anAccount('alpha');
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const moves = [
       [one, one],
       [one, two],
@@ -138,7 +138,7 @@ describeEachDatabase('a conversation that cannot be reached', (open) => {
   });
 
   it('leaves the conversation that linked accounts share to the other account', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [one, two] = [anAccount('alpha'), anAccount('beta')];
     await town.link(one, two);
     const laneKey = town.laneOf(await town.send(one, 'from here'));
@@ -155,7 +155,7 @@ describeEachDatabase('a conversation that cannot be reached', (open) => {
 async function aBusyTown(store: Store) {
   const settings = { mode: 'followup', debounceMs: 0, quietMs: 0, cap: 20, drop: 'summarize' } as const;
   const queue = { dm: settings, group: settings, channels: {}, conversations: {} };
-  const town: Town = createTown(store, { config: { queue } });
+  const town: IntakeFixture = createIntakeFixture(store, { config: { queue } });
   const [ann, bob] = [anAccount('alpha'), anAccount('alpha')];
   const laneKey = town.laneOf(await town.send(ann, 'hello'));
   const run = await town.worker.claimRun(laneKey);

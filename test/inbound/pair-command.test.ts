@@ -7,7 +7,7 @@ import { eventKey, messageId, peerId } from '../../src/contracts/ids.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { type ChatState, envelopeOf, type Policies, type SenderState } from '../threats/access-cells.ts';
-import { aDoor, type Door } from '../threats/access-door.ts';
+import { anAccessFixture, type Door } from '../threats/access-fixture.ts';
 
 const network = 'telegram';
 const pairing: Policies = { dmPolicy: 'pairing', groupPolicy: 'allowlist' };
@@ -27,7 +27,7 @@ describe('an owner', () => {
   });
   const open = async (policies = pairing) => {
     if (!store) throw new Error('the store is not open');
-    return aDoor(store, { dataDir, network, policies });
+    return anAccessFixture(store, { dataDir, network, policies });
   };
   beforeEach(async () => {
     door = await open();

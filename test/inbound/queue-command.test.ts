@@ -8,7 +8,7 @@ import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { type Account, anAccount, createTown, refOf, type Scene, type TownSettings } from './support/town.ts';
+import { type Account, anAccount, createIntakeFixture, refOf, type Scene, type IntakeFixtureSettings } from './support/intake-fixture.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 
@@ -27,7 +27,7 @@ describeEachDatabase('the settings of a lane', (open) => {
   it('are each that of the first level that names it, and say so', async () => {
     const ann = anAccount('alpha');
     const queue = levels({ channel: { cap: 7, quietMs: 5 }, conversation: { cap: 9 } }, ann);
-    const town = createTown(open(), { config: { queue } });
+    const town = createIntakeFixture(open(), { config: { queue } });
     const ask = async (text: string) => {
       await town.send(ann, text);
       return (await town.said(ann)).at(-1);
@@ -54,12 +54,12 @@ describeEachDatabase('the settings of a lane', (open) => {
 
   it('that /queue has not named follow the configuration, those that it has named stay', async () => {
     const ann = anAccount('alpha');
-    const before = createTown(open(), {
+    const before = createIntakeFixture(open(), {
       config: { queue: levels({ conversation: { cap: 7, quietMs: 5 } }, ann) },
     });
     await before.send(ann, '/queue collect');
     await before.send(ann, '/queue quiet:2s');
-    const after = createTown(open(), {
+    const after = createIntakeFixture(open(), {
       config: { queue: levels({ conversation: { cap: 9, quietMs: 6 } }, ann) },
     });
     const laneKey = after.laneOf(await after.send(ann, 'hello'));
@@ -93,7 +93,7 @@ describeEachDatabase('the settings of a lane', (open) => {
         let set: Names = {};
         for (const one of steps) {
           if (one.kind === 'configure') now = one.levels;
-          const { send, laneOf } = createTown(open(), { config: { queue: levels(now, ann) } });
+          const { send, laneOf } = createIntakeFixture(open(), { config: { queue: levels(now, ann) } });
           if (one.kind === 'reset') set = {};
           if (one.kind === 'reset') await send(ann, '/queue reset');
           if (one.kind === 'set' && Object.keys(one.names).length > 0) {
@@ -245,9 +245,9 @@ function wordsOf(names: Names): string {
   return words.join(' ');
 }
 
-async function aConversation(store: Store, config: TownSettings['config'] = {}) {
+async function aConversation(store: Store, config: IntakeFixtureSettings['config'] = {}) {
   const ann = anAccount('alpha');
-  const town = createTown(store, { config: { queue: levels({}, ann), ...config } });
+  const town = createIntakeFixture(store, { config: { queue: levels({}, ann), ...config } });
   const ask = async (text: string) => {
     await town.send(ann, text);
     return (await town.said(ann)).at(-1) ?? '';
@@ -258,8 +258,8 @@ async function aConversation(store: Store, config: TownSettings['config'] = {}) 
 async function aGroup(store: Store) {
   const [ann, bob] = [anAccount('alpha'), anAccount('alpha')];
   const group = `g-${crypto.randomUUID()}`;
-  const queue: TownSettings['config'] = { queue: levels({}, ann) };
-  const town = createTown(store, {
+  const queue: IntakeFixtureSettings['config'] = { queue: levels({}, ann) };
+  const town = createIntakeFixture(store, {
     config: queue,
     access: { groupPolicy: 'open' } as Partial<Config['access']>,
   });
@@ -274,7 +274,7 @@ async function aGroup(store: Store) {
 }
 
 /** The lane of somebody's direct conversation, without anything waiting in it. */
-async function laneKeyOf(town: ReturnType<typeof createTown>, from: Account): Promise<string> {
+async function laneKeyOf(town: ReturnType<typeof createIntakeFixture>, from: Account): Promise<string> {
   const laneKey = town.laneOf(await town.send(from, 'which lane?'));
   for (;;) {
     const claim = await town.worker.claim(laneKey);

@@ -10,7 +10,7 @@ import { withSaneTimes } from '../../src/inbound/times.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { anAccount, anEnvelope, createTown, type Scene } from './support/town.ts';
+import { anAccount, anEnvelope, createIntakeFixture, type Scene } from './support/intake-fixture.ts';
 
 const perSenderPerMinute = 10;
 const hour = 3_600_000;
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 /** How many of the messages are taken in. */
 async function takenOf(scenes: readonly Partial<Scene>[], account = anAccount('alpha')): Promise<number> {
-  const town = createTown(store, { clock, config: { rateLimit: { perSenderPerMinute } } });
+  const town = createIntakeFixture(store, { clock, config: { rateLimit: { perSenderPerMinute } } });
   let taken = 0;
   for (const scene of scenes) if ((await town.send(account, 'hi', scene)).kind === 'accepted') taken += 1;
   return taken;
@@ -79,7 +79,7 @@ it.each([0, -1, Number.NaN, 8.64e15, 1e300, now + 24 * hour])(
   'shows a message whose sender says %s as sent now',
   async (sentAt) => {
     const account = anAccount('alpha');
-    const town = createTown(store, { clock });
+    const town = createIntakeFixture(store, { clock });
     const accepted = await town.send(account, 'what time is it?', { sentAt, group: '-9', mentionsBot: true });
     expect(accepted.kind).toBe('accepted');
     const stored = await store.read(contentsOf, { sender: account.peer });

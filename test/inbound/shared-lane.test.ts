@@ -10,7 +10,7 @@ import { framing } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { patienceMs } from '../support/patience.ts';
-import { type Account, anAccount, createTown, refOf, type Town } from './support/town.ts';
+import { type Account, anAccount, createIntakeFixture, refOf, type IntakeFixture } from './support/intake-fixture.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 const queueWith = (mode: QueueMode, debounceMs = 0) => {
@@ -23,7 +23,7 @@ describeEachDatabase('what linked accounts may do', (open, beside) => {
 
   it('is what the least trusted of them may, from the link until it ends', async () => {
     const [owner, guest] = [anAccount('alpha'), anAccount('beta')];
-    const town = createTown(open(), { config: { owners: [refOf(owner)] } });
+    const town = createIntakeFixture(open(), { config: { owners: [refOf(owner)] } });
     const authorityOf = async (from: Account) => {
       const run = await town.worker.claimRun(town.laneOf(await town.send(from, 'hello')));
       await town.worker.answer(run, 'hello');
@@ -44,7 +44,7 @@ describeEachDatabase('what linked accounts may do', (open, beside) => {
 
   it('is what they may alone where they have the same rights', async () => {
     const [one, two] = [anAccount('alpha'), anAccount('beta')];
-    const town = createTown(open(), { config: { owners: [refOf(one), refOf(two)] } });
+    const town = createIntakeFixture(open(), { config: { owners: [refOf(one), refOf(two)] } });
     await town.link(one, two);
     expect((await town.said(two)).at(-1)).not.toContain('lesser rights');
     const run = await town.worker.claimRun(town.laneOf(await town.send(two, 'hello')));
@@ -54,7 +54,7 @@ describeEachDatabase('what linked accounts may do', (open, beside) => {
   it('never joins the run of another account that the configuration links', async () => {
     const [owner, guest] = [anAccount('alpha'), anAccount('beta')];
     const identityLinks = { alice: [refOf(owner), refOf(guest)] };
-    const town = createTown(open(), { config: { owners: [refOf(owner)], identityLinks } });
+    const town = createIntakeFixture(open(), { config: { owners: [refOf(owner)], identityLinks } });
     const laneKey = town.laneOf(await town.send(owner, 'begin'));
     const run = await town.worker.claimRun(laneKey);
     await town.send(guest, 'and do this with its rights');
@@ -69,7 +69,7 @@ describeEachDatabase('/stop of somebody with linked accounts', (open, beside) =>
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
   it('stops what runs and cancels what waits from each of them', async () => {
-    const town = createTown(open(), { config: { queue: queueWith('followup') } });
+    const town = createIntakeFixture(open(), { config: { queue: queueWith('followup') } });
     const [one, two] = [anAccount('alpha'), anAccount('beta')];
     await town.link(one, two);
     const laneKey = town.laneOf(await town.send(one, 'begin'));
@@ -99,7 +99,7 @@ describeEachDatabase('/stop of somebody with linked accounts', (open, beside) =>
   });
 
   it('reaches what still runs in the lane that the account wrote in before the link', async () => {
-    const town = createTown(open());
+    const town = createIntakeFixture(open());
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     const run = await town.worker.claimRun(town.laneOf(await town.send(joiner, 'begin')));
     await town.link(asker, joiner);
@@ -111,7 +111,7 @@ describeEachDatabase('/stop of somebody with linked accounts', (open, beside) =>
 
   it('leaves alone what somebody of the same id on another network has waiting', async () => {
     const config = { dmScope: 'main', queue: queueWith('followup') } as const;
-    const town = createTown(open(), { config });
+    const town = createIntakeFixture(open(), { config });
     const one = anAccount('alpha');
     const namesake = { ...one, channel: 'beta' };
     const laneKey = town.laneOf(await town.send(namesake, 'mine'));
@@ -177,11 +177,11 @@ async function openPlay(store: Store, { dmScope, queue }: Played) {
   ];
   const [owner, , , one, other] = people;
   if (!owner || !one || !other) throw new Error('unreachable');
-  const town = createTown(store, { config: { dmScope, queue, owners: [refOf(owner)] } });
+  const town = createIntakeFixture(store, { config: { dmScope, queue, owners: [refOf(owner)] } });
   await town.link(one, other);
   // Whatever it counted so far is of no concern: under `main` all runs of this test share one lane.
   const lanes = new Set<string>();
-  const runs = new Map<string, Awaited<ReturnType<Town['worker']['claimRun']>>>();
+  const runs = new Map<string, Awaited<ReturnType<IntakeFixture['worker']['claimRun']>>>();
   const lanesOf = new Map<number, string>();
   const laneAt = (nth: number) => [...lanes][nth % Math.max(1, lanes.size)] ?? '';
 

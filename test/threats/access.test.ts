@@ -22,7 +22,7 @@ import {
   type Policies,
   senders,
 } from './access-cells.ts';
-import { aDoor, contentsOf, findUnexplained } from './access-door.ts';
+import { anAccessFixture, contentsOf, findUnexplained } from './access-fixture.ts';
 import { eventNames } from './access-events.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
@@ -41,7 +41,7 @@ describe('the door (threat 1)', () => {
   });
   const open = (network: string, policies: Policies) => {
     if (!store) throw new Error('the store is not open');
-    return aDoor(store, { dataDir, network, policies });
+    return anAccessFixture(store, { dataDir, network, policies });
   };
 
   it.each(networks)(

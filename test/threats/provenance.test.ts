@@ -11,7 +11,7 @@ import { accountId } from '../../src/contracts/ids.ts';
 import type { CommandName } from '../../src/inbound/command-table.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { aDoor, type Door } from './access-door.ts';
+import { anAccessFixture, type Door } from './access-fixture.ts';
 import { type Form, type Network, openNetworks, type Role } from './provenance-forms.ts';
 
 /** Every command of the chat; a new one does not compile until it stands here. */
@@ -49,7 +49,7 @@ describe('words that are not their sender’s own (threat 19)', () => {
     { timeout: 300_000 },
     async (_, network) => {
       if (!store) throw new Error('the store is not open');
-      const door = await aDoor(store, {
+      const door = await anAccessFixture(store, {
         dataDir,
         network: network.channel,
         policies: { dmPolicy: 'open', groupPolicy: 'allowlist' },
@@ -75,7 +75,7 @@ describe('words that are not their sender’s own (threat 19)', () => {
     const network = open();
     const policies = { dmPolicy: 'open', groupPolicy: 'allowlist' } as const;
     const settings = { dataDir, network: network.channel, policies, config: configFor(network) };
-    const door = await aDoor(store, settings);
+    const door = await anAccessFixture(store, settings);
     const forward = network.forms.find(({ name }) => name === 'forward of a user');
     const text = '/activation@ParleyBot always';
     const [envelope] = forward?.read(text, 'admin') ?? [];

@@ -46,15 +46,15 @@ export type ChannelHarness = {
   /** Receiving is interrupted; the returned function ends that. */
   receivingAway?(): Promise<() => Promise<void>>;
   /** For networks whose missed messages are read from the history of a conversation. */
-  readonly history?: HistoryHands;
+  readonly history?: HistoryControls;
   /** For networks that call us. */
-  readonly webhook?: WebhookHands;
+  readonly webhook?: WebhookControls;
   readonly faults?: SendFaults;
 };
 
 export type StandingText = FormattedText & { readonly messageId: string };
 
-export type HistoryHands = {
+export type HistoryControls = {
   /** Lets every answer with history wait until it is released; `asked` resolves with the first question. */
   hold(): { readonly asked: Promise<void>; release(): void };
   /** The platform refuses the history of the conversation from now on. */
@@ -66,7 +66,7 @@ export type HistoryHands = {
   interrupt(meanwhile: () => Promise<void>): Promise<void>;
 };
 
-export type WebhookHands = {
+export type WebhookControls = {
   /** Calls the webhook as the platform does with a person's message; resolves with the HTTP status. */
   deliver(text: string, secret?: 'wrong' | 'missing'): Promise<number>;
 };

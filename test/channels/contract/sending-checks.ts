@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { untilHeardHere } from '../../support/loop-turns.ts';
+import { flushEventLoop } from '../../support/flush-event-loop.ts';
 import { type ContractCheck, checksOf } from './check.ts';
 import type { Trial } from './trial.ts';
 
@@ -129,7 +129,7 @@ const failureChecks = inConversation({
 
   'asks to try again when nothing was there to take the message': async (trial) => {
     const comeBack = await faultOf(trial, 'away')();
-    await untilHeardHere();
+    await flushEventLoop();
     expect((await trial.sendText('later')).kind).toBe('retry');
     await comeBack();
     expect(await trial.harness.standing()).toEqual([]);

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import type { Acceptance } from '../../src/contracts/acceptance.ts';
-import type { InboundEnvelope } from '../../src/contracts/envelope.ts';
-import { noProbe } from '../../src/contracts/probe.ts';
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { noProbe } from '#contracts/probe.ts';
 import { createIntake } from '../../src/inbound/accept.ts';
 import { createCommandDesk } from '../../src/inbound/command-desk.ts';
 import { createGate } from '../../src/inbound/gate.ts';
@@ -36,7 +36,7 @@ export type DoorSettings = {
   readonly config?: object;
 };
 
-export async function aDoor(
+export async function anAccessFixture(
   store: Store,
   { dataDir, network, policies, config = {} }: DoorSettings,
 ): Promise<Door> {

@@ -3,12 +3,12 @@
  * real store; and a worker that answers what waits.
  */
 
-import { systemClock } from '../../../src/channel-kit/system-clock.ts';
+import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
-import type { Acceptance } from '../../../src/contracts/acceptance.ts';
-import type { Clock } from '../../../src/contracts/clock.ts';
-import type { InboundEnvelope, InboundEvent } from '../../../src/contracts/envelope.ts';
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
 import {
   accountId,
   channelId,
@@ -17,9 +17,9 @@ import {
   messageId,
   peerId,
   threadId,
-} from '../../../src/contracts/ids.ts';
-import type { Log } from '../../../src/contracts/log.ts';
-import { noProbe } from '../../../src/contracts/probe.ts';
+} from '#contracts/ids.ts';
+import type { Log } from '#contracts/log.ts';
+import { noProbe } from '#contracts/probe.ts';
 import { createIntake } from '../../../src/inbound/accept.ts';
 import { createCommandDesk } from '../../../src/inbound/command-desk.ts';
 import { createGate } from '../../../src/inbound/gate.ts';
@@ -33,7 +33,7 @@ import { silentLog } from '../../support/silent-log.ts';
 /** Somebody's account: `alpha:7` is person 7 on the network alpha, writing to the bot `bot` there. */
 export type Account = { readonly channel: string; readonly peer: string; readonly bot?: string };
 
-export type Town = {
+export type IntakeFixture = {
   /** Sends an event and gives what became of it; a text is a direct message. */
   send(from: Account, event: string | InboundEvent, over?: Partial<Scene>): Promise<Acceptance>;
   /** The lane that the account's next message would enter. */
@@ -58,7 +58,7 @@ export type Scene = {
   readonly receivedAt?: number | undefined;
 };
 
-export type TownSettings = {
+export type IntakeFixtureSettings = {
   readonly config?: Partial<
     Pick<Config, 'owners' | 'dmScope' | 'identityLinks' | 'bindings' | 'rateLimit'>
   > & {
@@ -81,7 +81,7 @@ export const refOf = ({ channel, peer }: Account): string => `${channel}:${peer}
 /** As others are told of them. */
 export const labelOf = (account: Account): string => `${refOf(account)} “Person ${account.peer}”`;
 
-export function createTown(store: Store, settings: TownSettings = {}): Town {
+export function createIntakeFixture(store: Store, settings: IntakeFixtureSettings = {}): IntakeFixture {
   const holder = settings.holder ?? 'boot-1';
   const environment = { values: { PARLEY_DM_POLICY: 'open', PARLEY_GROUP_POLICY: 'open' }, unknown: [] };
   const base = loadConfig(environment, '/nowhere');
@@ -119,15 +119,15 @@ export function createTown(store: Store, settings: TownSettings = {}): Town {
     intakes.set(account, known);
     return known;
   };
-  const send: Town['send'] = async (from, event, over = {}) => {
+  const send: IntakeFixture['send'] = async (from, event, over = {}) => {
     const intake = await intakeOf(from);
     const [acceptance] = await intake.accept({ events: [anEnvelope(from, event, over)] });
     if (!acceptance) throw new Error('nothing was accepted');
     return acceptance;
   };
-  const said: Town['said'] = ({ channel, peer, bot = 'bot' }) =>
+  const said: IntakeFixture['said'] = ({ channel, peer, bot = 'bot' }) =>
     store.read(textsTo, { conversationKey: `${channel}/${bot}/${peer}` });
-  const ask: Town['ask'] = async (from) => {
+  const ask: IntakeFixture['ask'] = async (from) => {
     await send(from, '/link');
     const [, code] = /\/link ([A-Z2-9]{8})/.exec((await said(from)).at(-1) ?? '') ?? [];
     if (code === undefined) throw new Error(`no code in ${JSON.stringify(await said(from))}`);

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** A door on loopback in front of a server, which the test can shut: what passed through is cut. */
-export type OwnDoor = { readonly port: number; shut(): void; open(): void };
+export type CutProxy = { readonly port: number; shut(): void; open(): void };
 
 /** Shut means that a new connection ends at once and unanswered. */
 export async function makeDoor(
   behind: { readonly host: string; readonly port: number },
   atEnd: (end: () => Promise<void>) => void,
-): Promise<OwnDoor> {
+): Promise<CutProxy> {
   const passing = new Set<Socket>();
   let isOpen = true;
   const door = createServer((outside) => {

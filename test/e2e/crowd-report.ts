@@ -33,7 +33,7 @@ export function questionBy(person: number, number: number): string {
 }
 
 /** Call it at rest. */
-export async function accountFor(crowd: Crowded): Promise<Account> {
+export async function checkCrowd(crowd: Crowded): Promise<Account> {
   const unknown = await crowd.read(quoted(`select content from outbox where state = 'unknown'`));
   const unsure = unknown.map(({ content }) => textOf(content)).join('\n');
   const wrong = [
