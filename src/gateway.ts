@@ -8,7 +8,7 @@ import type { Log } from '#contracts/log.ts';
 import { noProbe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { type ChannelHost, createChannelHost } from './channel-host/channel-host.ts';
-import type { OwnerWatch } from './channel-host/owner-watch.ts';
+import type { AlertReporter } from './channel-host/alert-reporter.ts';
 import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { createTimelines } from './channel-host/timeline.ts';
 import type { Config } from './config/config.ts';
@@ -233,7 +233,7 @@ function wireEffects({ motion, live, timelines, log, meters }: StageDeps, target
 type IntakeParts = {
   readonly gate: Gate;
   readonly space: FreeSpace | undefined;
-  readonly owner: OwnerWatch | undefined;
+  readonly owner: AlertReporter | undefined;
 };
 
 /** Steps 1 to 4: intake stores what the channels receive. */

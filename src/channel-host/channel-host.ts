@@ -10,7 +10,7 @@ import type {
   HostedChannel,
   Intake,
 } from '#contracts/channel.ts';
-import { channelLine } from '#contracts/channel-line.ts';
+import { connectionName } from '#contracts/connection-name.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { ChannelId } from '#contracts/ids.ts';
@@ -24,7 +24,7 @@ import { readAnchors } from '../store/intake/anchors.ts';
 import { claimAccount, releaseAccount } from '../store/processes/accounts.ts';
 import { inTime } from './in-time.ts';
 import { createRetries, RefusedByNetwork, type Retries } from './retries.ts';
-import { createRoster, type FindChannel, type Roster } from './roster.ts';
+import { createChannelRegistry, type FindChannel, type ChannelRegistry } from './channel-registry.ts';
 
 export type ChannelState =
   | { readonly kind: 'off'; readonly reason: string }
@@ -109,7 +109,7 @@ const logLevels = { off: 'info', starting: 'debug', on: 'info', standby: 'info',
 
 export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
   const states = new Map<string, ChannelState>();
-  const roster = createRoster(deps);
+  const roster = createChannelRegistry(deps);
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
 
@@ -124,7 +124,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
   };
 
   const run = async (channel: ConfiguredChannel): Promise<void> => {
-    const line = channelLine(channel.id, channel.accountName);
+    const line = connectionName(channel.id, channel.accountName);
     setState(line, { kind: 'starting' });
     const firstAttempt = Promise.withResolvers<void>();
     loops.push(
@@ -160,14 +160,14 @@ type Supervised = {
   readonly channel: ConfiguredChannel;
   readonly signal: AbortSignal;
   setState(state: NewState): void;
-  readonly roster: Roster;
+  readonly roster: ChannelRegistry;
   readonly retries: Retries;
 };
 
 /** Never ends by itself: whatever was refused is tried again, only slower. */
 async function supervise(supervised: Supervised): Promise<void> {
   const { deps, channel, signal, setState, retries } = supervised;
-  const log = deps.log.child({ channel: channelLine(channel.id, channel.accountName) });
+  const log = deps.log.child({ channel: connectionName(channel.id, channel.accountName) });
   let hosted: HostedChannel | undefined;
   while (!signal.aborted) {
     try {
@@ -218,7 +218,7 @@ async function identify(
   const limit = { clock: deps.clock, limitMs: identifyLimitMs, what: 'Asking for the account' };
   const account = await inTime(limit, (tooLate) => adapter.identify(AbortSignal.any([signal, tooLate])));
   const hosted = { definition, adapter, account, ...(accountName !== undefined && { accountName }) };
-  roster.enter(channelLine(id, accountName), hosted);
+  roster.enter(connectionName(id, accountName), hosted);
   return hosted;
 }
 
@@ -229,7 +229,7 @@ async function receive(supervised: Supervised, hosted: HostedChannel): Promise<'
   const claim = () => deps.store.write(claimAccount, { account, holder: deps.holder, leaseMs });
   const lease = await claim();
   if (lease.kind === 'busy') {
-    roster.letGo(account);
+    roster.markReleased(account);
     setState({ kind: 'standby', reason: 'another process receives for this account' });
     await deps.clock.wait(Math.max(leastLookMs, Math.min(lease.delayMs, renewMs)), signal);
     return 'busy';
@@ -255,7 +255,7 @@ async function receive(supervised: Supervised, hosted: HostedChannel): Promise<'
     }
   } finally {
     // What runs to its end while this process stops is still shown by it.
-    if (!signal.aborted) roster.letGo(account);
+    if (!signal.aborted) roster.markReleased(account);
     await inTime({ clock, limitMs: stopLimitMs, what: 'Stopping' }, () => hosted.adapter.stop()).catch(
       (error: unknown) => deps.log.error({ account, error }, 'channel.not-stopped'),
     );
@@ -314,7 +314,7 @@ async function intakeOf(supervised: Supervised, hosted: HostedChannel, tenure: T
     },
     trouble,
     gap: (one) => {
-      deps.log.warn({ channel: channelLine(channel.id, channel.accountName), ...one }, 'channel.gap');
+      deps.log.warn({ channel: connectionName(channel.id, channel.accountName), ...one }, 'channel.gap');
       deps.onGap(hosted, one);
     },
     started: show,

@@ -1,12 +1,12 @@
 import type { Clock } from '#contracts/clock.ts';
-import type { NoticeKind, Trouble } from '#contracts/owner-notice.ts';
+import type { AlertKind, Alert } from '#contracts/owner-alert.ts';
 import type { ChannelState } from './channel-host.ts';
 
 export type ChannelWatchDeps = {
   readonly clock: Clock;
-  raise(trouble: Trouble): void;
+  raise(trouble: Alert): void;
   end(trouble: {
-    readonly kind: NoticeKind;
+    readonly kind: AlertKind;
     readonly subject: string;
     /** The owner is not told of the end. */
     readonly isSilent?: boolean;

@@ -1,5 +1,5 @@
 import type { ChannelEntry } from '#contracts/channel.ts';
-import { channelLine } from '#contracts/channel-line.ts';
+import { connectionName } from '#contracts/connection-name.ts';
 import type { ChannelSettings, Config } from '../config/config.ts';
 
 /** One account of a network, as it is configured. */
@@ -39,7 +39,7 @@ function accountOf(
   const state = settings?.enabled
     ? ({ kind: 'on', settings } as const)
     : ({ kind: 'off', reason: whyOff(entry, settings, accountName) } as const);
-  return { entry, line: channelLine(entry.id, accountName), accountName, state };
+  return { entry, line: connectionName(entry.id, accountName), accountName, state };
 }
 
 function whyOff(

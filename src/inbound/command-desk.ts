@@ -1,4 +1,4 @@
-import { channelLine } from '#contracts/channel-line.ts';
+import { connectionName } from '#contracts/connection-name.ts';
 import type { Notices } from '../replies/notices.ts';
 import { fillNotice } from '../replies/notices.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
@@ -152,7 +152,7 @@ async function describeStatus(
   const sessions = await store.read(readSessions, { keys: [lane.key], limit: 1 });
   return [
     `Agent ${lane.agentId}, model ${modelName}`,
-    `Account ${channelLine(arrival.envelope.route.channel, arrival.accountName)} (${arrival.botName})`,
+    `Account ${connectionName(arrival.envelope.route.channel, arrival.accountName)} (${arrival.botName})`,
     workLine(status, gate.notices),
     sessionLine(sessions[0]),
     describeQueue(gate.notices, { ...lane.settings, ...status?.overrides }),

@@ -1,9 +1,9 @@
-import type { NoticeKind } from '#contracts/owner-notice.ts';
+import type { AlertKind } from '#contracts/owner-alert.ts';
 import { stripControls } from './control-characters.ts';
 import { fillNotice, type NoticeKey, type Notices } from './notices.ts';
 
 export type TroubleTold = {
-  readonly kind: NoticeKind;
+  readonly kind: AlertKind;
   readonly subject: string;
   readonly values: Readonly<Record<string, string>>;
   readonly count: number;

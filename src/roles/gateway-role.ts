@@ -5,7 +5,7 @@ import { peerId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import { type ConfiguredAccount, configuredAccounts } from '../channel-host/configured-accounts.ts';
-import { createOwnerWatch, type OwnerWatch } from '../channel-host/owner-watch.ts';
+import { createAlertReporter, type AlertReporter } from '../channel-host/alert-reporter.ts';
 import { revealSettings } from '../config/secret.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { type FreeSpace, watchFreeSpace } from '../inbound/free-space.ts';
@@ -21,7 +21,7 @@ import { noEffects } from '../store/base/effects.ts';
 import type { StageDeps } from './stage-deps.ts';
 
 /** The disk watch and the owner's alerts. */
-export type GatewayRoleParts = { readonly space: FreeSpace; readonly owner: OwnerWatch };
+export type GatewayRoleParts = { readonly space: FreeSpace; readonly owner: AlertReporter };
 
 /** Starts the parts that only a receiving process has. */
 export function wireGatewayRole(stage: StageDeps): GatewayRoleParts {
@@ -32,9 +32,9 @@ export function wireGatewayRole(stage: StageDeps): GatewayRoleParts {
 }
 
 /** Alerts reach the owner as an ordinary message and on the page. */
-function wireOwner(stage: StageDeps): OwnerWatch {
+function wireOwner(stage: StageDeps): AlertReporter {
   const { config, channels, closers, motion } = stage;
-  const owner = createOwnerWatch({
+  const owner = createAlertReporter({
     ...stage,
     owners: config.owners,
     localChannels: channels.flatMap(({ id, localPeer }) => (localPeer === undefined ? [] : [id])),
@@ -47,7 +47,7 @@ function wireOwner(stage: StageDeps): OwnerWatch {
 /** Creates the page's server; it listens once `listen` is called, which also publishes the address. */
 export async function openServer(
   stage: StageDeps,
-  { host, space, owner }: { host: ChannelHost; space: FreeSpace; owner: OwnerWatch },
+  { host, space, owner }: { host: ChannelHost; space: FreeSpace; owner: AlertReporter },
 ): Promise<HttpServer> {
   const { config, redis, closers } = stage;
   const token = await tokenOf(stage);

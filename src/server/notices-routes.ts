@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import type { ShownNotice } from '#contracts/owner-notice.ts';
+import type { ShownAlert } from '#contracts/owner-alert.ts';
 
 export type OwnerNotices = {
   /** What is open and was not dismissed, the newest first. */
-  shown(): Promise<readonly ShownNotice[]>;
+  shown(): Promise<readonly ShownAlert[]>;
   /** False when there is no such notice. */
   dismiss(id: string): Promise<boolean>;
 };

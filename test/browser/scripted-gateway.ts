@@ -4,7 +4,7 @@ import { systemClock } from '#channel-kit/system-clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import { accountId, channelId, conversationId, partKey } from '#contracts/ids.ts';
-import type { ShownNotice } from '#contracts/owner-notice.ts';
+import type { ShownAlert } from '#contracts/owner-alert.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { channel } from '../../channels/web/index.ts';
 import { createHttpServer } from '../../src/server/http-server.ts';
@@ -14,7 +14,7 @@ import { createSessionDouble, quietLog, type SessionDouble } from '../support/se
 
 export type ScriptedGateway = {
   /** What the owner is told of. */
-  notices: readonly ShownNotice[];
+  notices: readonly ShownAlert[];
   readonly url: string;
   readonly session: SessionDouble;
   readonly route: ReplyRoute;
@@ -26,7 +26,7 @@ export type ScriptedGateway = {
 
 export async function startScriptedGateway(): Promise<ScriptedGateway> {
   const session = createSessionDouble();
-  const owner: { notices: readonly ShownNotice[] } = { notices: [] };
+  const owner: { notices: readonly ShownAlert[] } = { notices: [] };
   const store = lazyStore();
   const server = createHttpServer({
     store,

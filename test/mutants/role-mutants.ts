@@ -1,7 +1,7 @@
 import type { Mutant } from './mutants.ts';
 
 const registry = 'test/roles/process-registry.test.ts';
-const roster = 'test/channel-host/roster.test.ts';
+const roster = 'test/channel-host/channel-registry.test.ts';
 
 /** Broken variants of several processes that share a folder or a database. */
 export const roleMutants: readonly Mutant[] = [

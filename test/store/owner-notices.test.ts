@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Trouble } from '../../src/contracts/owner-notice.ts';
+import type { Alert } from '#contracts/owner-alert.ts';
 import { dismissNotice, endNotice, raiseNotice } from '../../src/store/alerts/note-trouble.ts';
 import { type OwnerSearch, readOwnerRoute } from '../../src/store/alerts/owner-route.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
@@ -21,7 +21,7 @@ describeEachDatabase('notices to the owner', (open) => {
     (await open().read(readOpenNotices, { limit: 1000 })).filter((one) => one.subject === subject);
   const pendingOf = async (subject: string) =>
     (await open().read(readPendingNotices, { limit: 1000 })).filter((one) => one.subject === subject);
-  const raise = (trouble: Trouble) => open().write(raiseNotice, trouble);
+  const raise = (trouble: Alert) => open().write(raiseNotice, trouble);
   const tell = (id: string, over: Partial<Telling> = {}) =>
     open().write(tellOwner, { id, step: 'raised', text: 'it is down', route: aRoute('owner'), ...over });
   const down = (subject = unique('channel')) => ({ kind: 'channel-down', subject }) as const;

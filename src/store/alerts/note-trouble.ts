@@ -3,14 +3,14 @@
  * that is the store's own; told afterwards by the outbox (`tell-owner.ts`).
  */
 import { sql } from 'kysely';
-import { isLasting, type NoticeKind, type Trouble } from '#contracts/owner-notice.ts';
+import { type Alert, type AlertKind, isLasting } from '#contracts/owner-alert.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
 
 /**
  * Opens a notice, or counts the trouble on the one that is open. A lasting trouble that comes back before
  * the owner was told of its end goes on under the same notice. True when a notice was opened.
  */
-export async function noteTrouble(tx: Tx, { kind, subject, values = {} }: Trouble): Promise<boolean> {
+export async function noteTrouble(tx: Tx, { kind, subject, values = {} }: Alert): Promise<boolean> {
   const details = JSON.stringify(values);
   const isState = isLasting(kind);
   if (isState && (await reopen(tx, { kind, subject, details }))) return false;
@@ -34,7 +34,7 @@ export async function noteTrouble(tx: Tx, { kind, subject, values = {} }: Troubl
   return row.id === id;
 }
 
-type Reopened = { readonly kind: NoticeKind; readonly subject: string; readonly details: string };
+type Reopened = { readonly kind: AlertKind; readonly subject: string; readonly details: string };
 
 async function reopen(tx: Tx, { kind, subject, details }: Reopened): Promise<boolean> {
   const row = await tx.db
@@ -50,7 +50,7 @@ async function reopen(tx: Tx, { kind, subject, details }: Reopened): Promise<boo
 }
 
 export type TroubleEnd = {
-  readonly kind: NoticeKind;
+  readonly kind: AlertKind;
   /** Absent: all of the kind. */
   readonly subject?: string;
   /** The owner knows, or need not. */
@@ -88,7 +88,7 @@ export function isPending() {
 }
 
 /** Safe to repeat: a trouble has one open notice. True when it was opened by this. */
-export const raiseNotice: StoreCommand<Trouble, boolean> = {
+export const raiseNotice: StoreCommand<Alert, boolean> = {
   name: 'raiseNotice',
   run: noteTrouble,
 };

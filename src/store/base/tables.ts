@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely';
-import type { NoticeKind } from '#contracts/owner-notice.ts';
+import type { AlertKind } from '#contracts/owner-alert.ts';
 
 /**
  * The one schema, for SQLite and PostgreSQL alike. Times are milliseconds since the epoch by the
@@ -276,7 +276,7 @@ export type ReceiptsTable = { conversationKey: string; messageId: string; partKe
 /** Troubles that the owner is told of; one open row for each kind and subject. */
 export type OwnerNoticesTable = {
   id: string;
-  kind: NoticeKind;
+  kind: AlertKind;
   /** The channel, lane, account or conversation that it is about. */
   subject: string;
   /** JSON of what fills in its text. */

@@ -1,4 +1,4 @@
-import type { NoticeKind } from '#contracts/owner-notice.ts';
+import type { AlertKind } from '#contracts/owner-alert.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { isPending, ownerPartPrefix } from '../alerts/note-trouble.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
@@ -8,7 +8,7 @@ import { insertPart } from './insert-part.ts';
 
 export type StoredNotice = {
   readonly id: string;
-  readonly kind: NoticeKind;
+  readonly kind: AlertKind;
   readonly subject: string;
   readonly values: Readonly<Record<string, string>>;
   readonly count: number;
@@ -52,7 +52,7 @@ export const readOpenNotices: StoreQuery<{ readonly limit: number }, readonly St
 
 function storedNotice(row: {
   readonly id: string;
-  readonly kind: NoticeKind;
+  readonly kind: AlertKind;
   readonly subject: string;
   readonly details: string;
   readonly count: number;

@@ -4,10 +4,10 @@ import type { ChannelId } from './ids.ts';
  * Names one configured connection: `telegram`, or `telegram.work` for a named account. In lists, in the
  * log, as the account's folder and in the addresses of its webhooks. Channel ids hold no dot.
  */
-export function channelLine(channel: ChannelId, accountName: string | undefined): string {
+export function connectionName(channel: ChannelId, accountName: string | undefined): string {
   return accountName === undefined ? channel : `${channel}.${accountName}`;
 }
 
-export function channelOfLine(line: string): string {
+export function channelOfConnection(line: string): string {
   return line.split('.', 1)[0] ?? line;
 }

@@ -2,7 +2,7 @@
  * What the owner is told of, by one direct message and on the page. The subject says which one: two
  * troubles of one kind and subject are the same trouble.
  */
-export type NoticeKind =
+export type AlertKind =
   /** Subject: the channel. Down for longer than a minute. */
   | 'channel-down'
   /** Subject: the channel. The network refuses the credentials. */
@@ -23,7 +23,7 @@ export type NoticeKind =
   | 'conversation-unreachable';
 
 /** A state that ends by itself, such as a channel that is down; the others are events, which are counted. */
-export function isLasting(kind: NoticeKind): boolean {
+export function isLasting(kind: AlertKind): boolean {
   switch (kind) {
     case 'channel-down':
     case 'channel-unauthorised':
@@ -41,17 +41,17 @@ export function isLasting(kind: NoticeKind): boolean {
   }
 }
 
-export type Trouble = {
-  readonly kind: NoticeKind;
+export type Alert = {
+  readonly kind: AlertKind;
   readonly subject: string;
   /** What the text of the notice is filled in with, for example `reason`. Holds no secret. */
   readonly values?: Readonly<Record<string, string>>;
 };
 
 /** A notice as the page and the command line show it. */
-export type ShownNotice = {
+export type ShownAlert = {
   readonly id: string;
-  readonly kind: NoticeKind;
+  readonly kind: AlertKind;
   readonly text: string;
   /** How often it has happened since the notice was opened. */
   readonly count: number;

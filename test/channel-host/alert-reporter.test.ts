@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createOwnerWatch } from '../../src/channel-host/owner-watch.ts';
-import type { HostedChannel } from '../../src/contracts/channel.ts';
-import type { Clock } from '../../src/contracts/clock.ts';
-import { accountId, channelId, conversationId } from '../../src/contracts/ids.ts';
+import { createAlertReporter } from '../../src/channel-host/alert-reporter.ts';
+import type { HostedChannel } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import { accountId, channelId, conversationId } from '#contracts/ids.ts';
 import { noticesFor } from '../../src/replies/notices.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -58,7 +58,7 @@ async function aWatch({ store, owners = ['test:ann'] }: { store?: Store; owners?
     },
   };
   const delivered: string[] = [];
-  const watch = createOwnerWatch({
+  const watch = createAlertReporter({
     store: opened,
     clock,
     log: silentLog,

@@ -1,16 +1,16 @@
 import type { ChannelGap, HostedChannel } from '#contracts/channel.ts';
-import { channelOfLine } from '#contracts/channel-line.ts';
+import { channelOfConnection } from '#contracts/connection-name.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import { createOwnerDesk, type OwnerDesk } from '../outbox/owner-desk.ts';
+import { createOwnerAlerts, type OwnerAlerts } from '../outbox/owner-alerts.ts';
 import type { Notices } from '../replies/notices.ts';
 import type { Store } from '../store/base/command.ts';
 import { accountKeyOf, conversationKeyOf } from '../store/base/conversation-key.ts';
 import type { ChannelState } from './channel-host.ts';
 import { createChannelWatch } from './channel-watch.ts';
 
-export type OwnerWatchDeps = {
+export type AlertReporterDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -23,7 +23,7 @@ export type OwnerWatchDeps = {
 };
 
 /** Everything the stages report that an owner may have to be told of. */
-export interface OwnerWatch extends Pick<OwnerDesk, 'shown' | 'dismiss'> {
+export interface AlertReporter extends Pick<OwnerAlerts, 'shown' | 'dismiss'> {
   onState(line: string, state: ChannelState): void;
   onGap(channel: HostedChannel, gap: ChannelGap): void;
   /** Something has waited in a lane for `waitedMs`, and nobody works on it. */
@@ -32,22 +32,22 @@ export interface OwnerWatch extends Pick<OwnerDesk, 'shown' | 'dismiss'> {
   stop(): Promise<void>;
 }
 
-export function createOwnerWatch(deps: OwnerWatchDeps): OwnerWatch {
+export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
   const usable = new Set<string>();
   const known = new Set<string>(deps.localChannels);
   /** A network with several accounts can be used while one of them is on. */
   const avoid = () => {
-    const open = new Set([...usable].map(channelOfLine));
-    return [...new Set([...known].map(channelOfLine))].filter((channel) => !open.has(channel));
+    const open = new Set([...usable].map(channelOfConnection));
+    return [...new Set([...known].map(channelOfConnection))].filter((channel) => !open.has(channel));
   };
-  const desk = createOwnerDesk({ ...deps, avoid });
+  const desk = createOwnerAlerts({ ...deps, avoid });
   const channels = createChannelWatch({ clock: deps.clock, raise: desk.raise, end: desk.end });
   // An alarm of an earlier process: if it still holds, this one's sweep raises it again.
   desk.end({ kind: 'lane-stuck' });
   return {
     onState: (line, state) => {
       known.add(line);
-      const isLocal = deps.localChannels.some((id) => id === channelOfLine(line));
+      const isLocal = deps.localChannels.some((id) => id === channelOfConnection(line));
       if (state.kind === 'on' && !isLocal) usable.add(line);
       else usable.delete(line);
       channels.onState(line, state);

@@ -10,40 +10,40 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { LiveEvent, LiveEvents } from '../queue/live-events.ts';
 import { accountKeyOf } from '../store/base/conversation-key.ts';
 
-export type Place = Pick<ReplyRoute, 'channel' | 'account'>;
+export type AccountRef = Pick<ReplyRoute, 'channel' | 'account'>;
 export type Draft = Extract<LiveEvent, { kind: 'draft' }>;
 
 export interface FindChannel {
   /** The channel of a route, or its stand-in: to shape an answer and to show that it is being written. */
-  find(route: Place): HostedChannel | undefined;
+  find(route: AccountRef): HostedChannel | undefined;
   /** The channel that this process may deliver through. */
-  serving(route: Place): HostedChannel | undefined;
+  serving(route: AccountRef): HostedChannel | undefined;
   /** The channel whose account this process holds. */
-  holding(route: Place): HostedChannel | undefined;
+  holding(route: AccountRef): HostedChannel | undefined;
   /** Shows how far an answer is that another process writes, if the clients of its channel are here. */
   showDraft(draft: Draft): void;
 }
 
-export interface Roster extends FindChannel {
+export interface ChannelRegistry extends FindChannel {
   /** Takes note of a channel's code. */
   define(definition: ChannelDefinition): void;
   /** Takes note of a connection. Throws `config_invalid` when another line has the same account. */
   enter(line: string, channel: HostedChannel): void;
   /** `account`: see `accountKeyOf`. */
   hold(account: string): void;
-  letGo(account: string): void;
+  markReleased(account: string): void;
 }
 
-export type RosterDeps = { readonly log: Log; readonly live: Pick<LiveEvents, 'publish'> };
+export type ChannelRegistryDeps = { readonly log: Log; readonly live: Pick<LiveEvents, 'publish'> };
 
-export function createRoster({ log, live }: RosterDeps): Roster {
+export function createChannelRegistry({ log, live }: ChannelRegistryDeps): ChannelRegistry {
   const entered = new Map<string, { readonly line: string; readonly channel: HostedChannel }>();
   const definitions = new Map<string, ChannelDefinition>();
   const held = new Set<string>();
 
-  const at = (route: Place) => entered.get(accountKeyOf(route))?.channel;
-  const isHeld = (route: Place) => held.has(accountKeyOf(route));
-  const serving = (route: Place) => {
+  const at = (route: AccountRef) => entered.get(accountKeyOf(route))?.channel;
+  const isHeld = (route: AccountRef) => held.has(accountKeyOf(route));
+  const serving = (route: AccountRef) => {
     const channel = at(route);
     return channel && (isHeld(route) || !channel.definition.capabilities.isSessionBound)
       ? channel
@@ -64,11 +64,11 @@ export function createRoster({ log, live }: RosterDeps): Roster {
     },
     enter: (line, channel) => {
       const key = accountKeyOf({ channel: channel.definition.id, account: channel.account.id });
-      refuseTwin(line, channel, entered.get(key)?.line);
+      rejectDuplicateAccount(line, channel, entered.get(key)?.line);
       entered.set(key, { line, channel });
     },
     hold: (account) => void held.add(account),
-    letGo: (account) => void held.delete(account),
+    markReleased: (account) => void held.delete(account),
     find: (route) => {
       const { channel, account } = route;
       const definition = definitions.get(channel);
@@ -86,7 +86,7 @@ export function createRoster({ log, live }: RosterDeps): Roster {
 const draftMs = 10_000;
 
 /** Two connections of one bot would take each other's messages. */
-function refuseTwin(line: string, { account }: HostedChannel, other: string | undefined): void {
+function rejectDuplicateAccount(line: string, { account }: HostedChannel, other: string | undefined): void {
   if (other === undefined || other === line) return;
   throw new ParleyError(
     'config_invalid',

@@ -4,7 +4,7 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 import type { ChannelDefinition, HostedChannel } from '#contracts/channel.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import { accountId, channelId, conversationId } from '#contracts/ids.ts';
-import { createRoster } from '../../src/channel-host/roster.ts';
+import { createChannelRegistry } from '../../src/channel-host/channel-registry.ts';
 import type { LiveEvent } from '../../src/queue/live-events.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -25,7 +25,7 @@ const capabilities: Capabilities = {
 function aRoster({ isSessionBound }: { readonly isSessionBound: boolean }) {
   const published: LiveEvent[] = [];
   const shown: string[] = [];
-  const roster = createRoster({ log: silentLog, live: { publish: (event) => void published.push(event) } });
+  const roster = createChannelRegistry({ log: silentLog, live: { publish: (event) => void published.push(event) } });
   const definition: ChannelDefinition = {
     id: channelId('net'),
     capabilities: { ...capabilities, isSessionBound },
@@ -71,7 +71,7 @@ it('serves a channel whose clients are connected to one process only there', () 
   expect(roster.serving(route)).toBeUndefined();
   roster.hold('net/bot');
   expect(roster.serving(route)).toBe(channel);
-  roster.letGo('net/bot');
+  roster.markReleased('net/bot');
   expect(roster.serving(route)).toBeUndefined();
 });
 

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import { isLasting, type ShownNotice, type Trouble } from '#contracts/owner-notice.ts';
+import { isLasting, type ShownAlert, type Alert } from '#contracts/owner-alert.ts';
 import type { Notices } from '../replies/notices.ts';
 import { troubleEndText, troubleText } from '../replies/owner-texts.ts';
 import { dismissNotice, endNotice, raiseNotice, type TroubleEnd } from '../store/alerts/note-trouble.ts';
@@ -18,7 +18,7 @@ import {
   tellOwner,
 } from '../store/delivery/tell-owner.ts';
 
-export type OwnerDeskDeps = {
+export type OwnerAlertsDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -30,13 +30,13 @@ export type OwnerDeskDeps = {
   deliver(conversationKey: string): void;
 };
 
-export interface OwnerDesk {
+export interface OwnerAlerts {
   /** Notes a trouble; a state that is reported again is the same. Never throws: what the store does not take is tried again. */
-  raise(trouble: Trouble): void;
+  raise(trouble: Alert): void;
   /** Notes that it has ended, if it was noted at all. */
   end(trouble: TroubleEnd): void;
   /** What is open and was not dismissed, the newest first. */
-  shown(): Promise<readonly ShownNotice[]>;
+  shown(): Promise<readonly ShownAlert[]>;
   /** False when there is no such notice. */
   dismiss(id: string): Promise<boolean>;
   stop(): Promise<void>;
@@ -51,7 +51,7 @@ const atOnce = 50;
 
 type Step = (store: Store) => Promise<void>;
 
-export function createOwnerDesk(deps: OwnerDeskDeps): OwnerDesk {
+export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
   const { store, clock, log } = deps;
   const stopping = new AbortController();
   let waiting: Step[] = [];
@@ -106,7 +106,7 @@ export function createOwnerDesk(deps: OwnerDeskDeps): OwnerDesk {
   };
 }
 
-async function tellPending(deps: OwnerDeskDeps): Promise<void> {
+async function tellPending(deps: OwnerAlertsDeps): Promise<void> {
   const now = deps.clock.now();
   const pending = await deps.store.read(readPendingNotices, { limit: atOnce });
   for (const notice of pending) if (isDue(notice, now)) await tell(deps, notice);
@@ -117,7 +117,7 @@ function isDue({ kind, raisedAt, endedAt }: StoredNotice, now: number): boolean 
   return isLasting(kind) || raisedAt + gatherMs <= now;
 }
 
-async function tell(deps: OwnerDeskDeps, notice: StoredNotice): Promise<void> {
+async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> {
   const { store, notices, owners, deliver } = deps;
   const { id, endedAt } = notice;
   if (endedAt !== undefined) {
@@ -133,7 +133,7 @@ async function tell(deps: OwnerDeskDeps, notice: StoredNotice): Promise<void> {
 }
 
 /** A trouble is not told where it is. */
-function unusable({ avoid }: OwnerDeskDeps, { kind, subject }: StoredNotice) {
+function unusable({ avoid }: OwnerAlertsDeps, { kind, subject }: StoredNotice) {
   switch (kind) {
     case 'channel-down':
     case 'channel-unauthorised':
