@@ -21,7 +21,7 @@ import { createGate, type Gate } from './inbound/gate.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
 import { type ConfiguredModel, configuredModel } from './models/configured-model.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
-import { createPost, type Post } from './outbox/post.ts';
+import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
 import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
 import { createClosers } from './processes/closers.ts';
 import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
@@ -265,11 +265,11 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
 function wireOutbox(
   stage: StageDeps,
   host: ChannelHost,
-): { readonly deliverer: Deliverer; readonly post: Post } {
+): { readonly deliverer: Deliverer; readonly post: ToolSender } {
   const { config, closers, meters, timelines } = stage;
   const deliver = (conversationKey: string) =>
     stage.motion.start({ ...noEffects(), deliveries: [conversationKey] });
-  const post = createPost({ ...stage, deliver });
+  const post = createToolSender({ ...stage, deliver });
   const deliverer = createDeliverer({
     ...stage,
     settings: config.outbox,
@@ -298,7 +298,7 @@ function wireWaitingNotices({ config, store, notices, motion }: StageDeps, host:
 type RunParts = {
   readonly outbox: Deliverer;
   readonly host: ChannelHost;
-  readonly post: Post;
+  readonly post: ToolSender;
   readonly active: ActiveRuns;
   readonly wakes: Wakes;
 };

@@ -62,7 +62,7 @@ export interface Deliverer {
    * Goes on from what such a commit has claimed. Resolves when its call had time to leave, so that what
    * the caller does next does not hold it up; never rejects.
    */
-  goOn(claimed: ClaimedDelivery): Promise<void>;
+  continueFrom(claimed: ClaimedDelivery): Promise<void>;
   /** Stops after the parts in hand have ended. */
   stop(): Promise<void>;
 }
@@ -114,7 +114,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     deliver,
     policyFor: (route) => policyFor(deps, route),
     // What is claimed is in hand, also when this process is about to stop.
-    goOn: async ({ conversationKey, delivery }) => {
+    continueFrom: async ({ conversationKey, delivery }) => {
       work(conversationKey, delivery);
       // Its call is written to the socket at the end of this turn of the event loop.
       await nextTurn();
@@ -185,7 +185,7 @@ async function deliverWaiting(
     probe.reach('outbox-claimed');
     journal.begin(part.key);
     const calledAt = clock.now();
-    const settled = await carryOut(deps, channel, delivery);
+    const settled = await callPlatform(deps, channel, delivery);
     const ageMs = delivery.ageMs + clock.now() - calledAt;
     const settling = { ...policy, conversationKey, epoch, partKey: part.key, mayStandSince, result: settled };
     delivery = await settle(deps, { ...settling, claimsNext: !stopping.aborted }, stopping);
@@ -199,7 +199,7 @@ async function deliverWaiting(
 
 type ClaimedPart = Extract<Delivery, { kind: 'part' }>;
 
-async function carryOut(
+async function callPlatform(
   { probe, log, settings }: DelivererDeps,
   channel: HostedChannel,
   { part, tries, step, mayStandSince }: ClaimedPart,
@@ -212,7 +212,7 @@ async function carryOut(
   probe.reach('sending');
   const result = await send(channel, part, { log, ...settings });
   probe.reach('sent-not-marked');
-  return settledOf(result, tries, settings);
+  return applyBackoff(result, tries, settings);
 }
 
 const settleAgainMs = 500;
@@ -276,7 +276,7 @@ const outagePauseMs = 3_000;
  * A wait that the platform names is honoured for five minutes, and then it is asked again; our own grow
  * from 0.5 s to 30 s and are counted, except while the platform cannot be reached at all.
  */
-export function settledOf(
+export function applyBackoff(
   result: SendResult,
   tries: number,
   { tries: most, minBackoffMs, maxBackoffMs }: Backoff,

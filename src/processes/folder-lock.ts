@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { ParleyError } from '#contracts/errors.ts';
 import { isBusy } from './file-lock.ts';
-import { livingProcesses } from './process-files.ts';
+import { liveProcesses } from './process-files.ts';
 
 export interface FolderLock {
   /** Names the folder for ever; processes that had it before are found by it. */
@@ -11,19 +11,19 @@ export interface FolderLock {
   release(): void;
 }
 
-/** `alone`: no other process may use the folder; `beside`: others that are content with it may. */
-export type FolderUse = 'alone' | 'beside';
+/** `exclusive`: no other process may use the folder; `shared`: others that share it may. */
+export type FolderUse = 'exclusive' | 'shared';
 
 /**
  * Takes the data folder for this process, making it if it is missing. The lock is the operating system's, held through SQLite's
  * exclusive or shared lock on a file of its own, so it ends with the process however that ends. Throws
  * `data_folder_locked`, naming the process that has it, or `config_invalid` when it cannot be used.
  */
-export async function lockDataFolder(dataDir: string, use: FolderUse = 'alone'): Promise<FolderLock> {
+export async function lockDataFolder(dataDir: string, use: FolderUse = 'exclusive'): Promise<FolderLock> {
   const pidFile = join(dataDir, 'parley.pid');
-  const db = await openLockFile(dataDir, use === 'alone' ? 0 : namingMs);
+  const db = await openLockFile(dataDir, use === 'exclusive' ? 0 : namingMs);
   try {
-    const folderId = use === 'alone' ? lockAlone(db) : lockBeside(db);
+    const folderId = use === 'exclusive' ? lockExclusive(db) : lockShared(db);
     await writeFile(pidFile, String(process.pid));
     return { folderId, release: () => db.close() };
   } catch (error) {
@@ -33,7 +33,7 @@ export async function lockDataFolder(dataDir: string, use: FolderUse = 'alone'):
   }
 }
 
-function lockAlone(db: BetterSqlite3.Database): string {
+function lockExclusive(db: BetterSqlite3.Database): string {
   db.pragma('locking_mode = EXCLUSIVE');
   db.exec('BEGIN EXCLUSIVE');
   const id = nameFolder(db);
@@ -47,7 +47,7 @@ function lockAlone(db: BetterSqlite3.Database): string {
 const namingMs = 2_000;
 
 /** An open read transaction holds the shared lock, which admits others of its kind and nobody alone. */
-function lockBeside(db: BetterSqlite3.Database): string {
+function lockShared(db: BetterSqlite3.Database): string {
   const named = readShared(db);
   if (named !== undefined) return named;
   db.exec('COMMIT');
@@ -73,7 +73,7 @@ function nameFolder(db: BetterSqlite3.Database): string {
 }
 
 async function folderInUse(dataDir: string, pidFile: string): Promise<ParleyError> {
-  const living = livingProcesses(dataDir).map(({ pid }) => pid);
+  const living = liveProcesses(dataDir).map(({ pid }) => pid);
   const pids = living.length > 0 ? living.join(', ') : await readFile(pidFile, 'utf8').catch(() => 'unknown');
   return new ParleyError(
     'data_folder_locked',

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { livingProcesses } from './process-files.ts';
+import { liveProcesses } from './process-files.ts';
 
 const schema = z.object({ url: z.url({ protocol: /^http$/ }), role: z.enum(['all', 'gateway', 'worker']) });
 
@@ -17,7 +17,7 @@ export async function writeProcessAddress(
 
 /** Of the processes that use the folder now; one that has not come to its address yet is left out. */
 export async function readProcessAddresses(dataDir: string): Promise<readonly ProcessAddress[]> {
-  const read = livingProcesses(dataDir).map(async ({ name, pid }) => {
+  const read = liveProcesses(dataDir).map(async ({ name, pid }) => {
     const path = join(dataDir, 'processes', `${name}.address`);
     const written = await readFile(path, 'utf8').catch(() => '');
     const address = parse(written);

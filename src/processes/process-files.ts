@@ -52,7 +52,7 @@ export function enterProcesses(dataDir: string): ProcessFiles {
 }
 
 /** The processes that use the folder now. */
-export function livingProcesses(dataDir: string): readonly { readonly name: string; readonly pid: number }[] {
+export function liveProcesses(dataDir: string): readonly { readonly name: string; readonly pid: number }[] {
   const folder = join(dataDir, 'processes');
   return namesIn(folder)
     .filter((name) => isHeld(folder, name))

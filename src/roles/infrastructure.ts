@@ -37,7 +37,7 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
   const { config, log, closers } = ground;
   if (config.role !== 'all' && config.databaseUrl && !config.redisUrl)
     log.warn({}, 'redis.of-this-folder-only');
-  const lock = await lockDataFolder(config.dataDir, config.role === 'all' ? 'alone' : 'beside');
+  const lock = await lockDataFolder(config.dataDir, config.role === 'all' ? 'exclusive' : 'shared');
   closers.add('folder lock', async () => lock.release());
   const files = enterProcesses(config.dataDir);
   closers.add('process lock', async () => files.release());

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import { defineTool, type Tool, type ToolRun } from '#contracts/tool.ts';
-import type { Post } from '../outbox/post.ts';
+import type { ToolSender } from '../outbox/tool-sender.ts';
 import { sanitizeOutbound } from '../replies/sanitize.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 
@@ -15,7 +15,7 @@ const inputSchema = z.object({
 });
 
 export type MessageToolDeps = {
-  readonly post: Post;
+  readonly post: ToolSender;
   readonly shaper: TextShaper;
   capabilitiesFor(run: ToolRun): Capabilities | undefined;
 };

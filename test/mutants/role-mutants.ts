@@ -48,8 +48,8 @@ export const roleMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'openInfrastructure',
-        find: "config.role === 'all' ? 'alone' : 'beside'",
-        replace: "config.role === 'all' ? 'beside' : 'beside'",
+        find: "config.role === 'all' ? 'exclusive' : 'shared'",
+        replace: "config.role === 'all' ? 'shared' : 'shared'",
       },
     ],
     test: {

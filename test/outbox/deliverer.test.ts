@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { settledOf } from '../../src/outbox/deliverer.ts';
+import { applyBackoff } from '../../src/outbox/deliverer.ts';
 
 const backoff = { tries: 3, minBackoffMs: 500, maxBackoffMs: 30_000 };
 const retry = { kind: 'retry', afterMs: 0, reason: 'busy' } as const;
 
 describe('a send that may be repeated', () => {
   it('waits from half a second to half a minute, three times, and is then given up', () => {
-    const waits = [1, 2, 3].map((tries) => settledOf(retry, tries, backoff));
+    const waits = [1, 2, 3].map((tries) => applyBackoff(retry, tries, backoff));
     expect(waits.map((settled) => settled.kind === 'retry' && settled.afterMs)).toEqual([500, 3873, 30_000]);
-    expect(settledOf(retry, 4, backoff)).toEqual({ kind: 'exhausted', reason: 'busy' });
+    expect(applyBackoff(retry, 4, backoff)).toEqual({ kind: 'exhausted', reason: 'busy' });
   });
 
   it('waits as long as the platform says, five minutes at most, however often it was tried', () => {
-    const waitOf = (afterMs: number) => settledOf({ ...retry, afterMs }, 9, backoff);
+    const waitOf = (afterMs: number) => applyBackoff({ ...retry, afterMs }, 9, backoff);
     expect(waitOf(90_000)).toEqual({ ...retry, afterMs: 90_000, askedMs: 90_000 });
     expect(waitOf(490_000)).toEqual({ ...retry, afterMs: 300_000, askedMs: 490_000 });
     expect(waitOf(86_400_000)).toMatchObject({ afterMs: 300_000, askedMs: 86_400_000 });
@@ -20,7 +20,7 @@ describe('a send that may be repeated', () => {
 
   it('is asked of again after a second at least, and after five minutes at most, whatever a number says', () => {
     for (const afterMs of [1e-9, 0.5, 3, 3e9, 2 ** 31, 1e300, Number.MAX_VALUE, Infinity]) {
-      const settled = settledOf({ ...retry, afterMs }, 1000, backoff);
+      const settled = applyBackoff({ ...retry, afterMs }, 1000, backoff);
       if (settled.kind !== 'retry') throw new Error(`${afterMs} ends the part`);
       expect(settled.afterMs).toBeGreaterThanOrEqual(1_000);
       expect(settled.afterMs).toBeLessThanOrEqual(300_000);
@@ -30,14 +30,14 @@ describe('a send that may be repeated', () => {
 
   it('counts its tries where no wait is named that makes sense', () => {
     for (const afterMs of [0, -1, -1e300, -Infinity, NaN, 'soon' as unknown as number]) {
-      expect(settledOf({ ...retry, afterMs }, 1, backoff)).toMatchObject({ kind: 'retry', afterMs: 500 });
-      expect(settledOf({ ...retry, afterMs }, 4, backoff).kind).toBe('exhausted');
+      expect(applyBackoff({ ...retry, afterMs }, 1, backoff)).toMatchObject({ kind: 'retry', afterMs: 500 });
+      expect(applyBackoff({ ...retry, afterMs }, 4, backoff).kind).toBe('exhausted');
     }
   });
 
   it('is tried again soon and without end while the platform cannot be reached at all', () => {
     for (const tries of [1, 4, 1000]) {
-      const settled = settledOf({ ...retry, isOutage: true }, tries, backoff);
+      const settled = applyBackoff({ ...retry, isOutage: true }, tries, backoff);
       expect(settled.kind === 'retry' && settled.afterMs).toBe(3000);
     }
   });

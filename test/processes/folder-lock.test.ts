@@ -22,28 +22,28 @@ const lock = async (use: FolderUse): Promise<FolderLock> => {
 };
 
 it('lets those in side by side who are content with it, also when they come at once to a new folder', async () => {
-  const locks = await Promise.all([lock('beside'), lock('beside'), lock('beside')]);
+  const locks = await Promise.all([lock('shared'), lock('shared'), lock('shared')]);
   expect(new Set(locks.map(({ folderId }) => folderId)).size).toBe(1);
 });
 
 it('refuses one who wants it alone while others have it, and names them', async () => {
-  await lock('beside');
+  await lock('shared');
   held.push(enterProcesses(folder));
-  await expect(lock('alone')).rejects.toMatchObject({
+  await expect(lock('exclusive')).rejects.toMatchObject({
     code: 'data_folder_locked',
     message: expect.stringContaining(`in use by process ${process.pid}.`),
   });
 });
 
 it('refuses everybody while one has it alone', async () => {
-  await lock('alone');
-  for (const use of ['alone', 'beside'] as const)
+  await lock('exclusive');
+  for (const use of ['exclusive', 'shared'] as const)
     await expect(lock(use)).rejects.toMatchObject({ code: 'data_folder_locked' });
 });
 
 it('is the same folder for whoever comes later, alone or not', async () => {
   const ids: string[] = [];
-  for (const use of ['alone', 'beside', 'alone'] as const) {
+  for (const use of ['exclusive', 'shared', 'exclusive'] as const) {
     ids.push((await lock(use)).folderId);
     held.pop()?.release();
   }

@@ -5,7 +5,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { enterProcesses, livingProcesses, type ProcessFiles } from '../../src/processes/process-files.ts';
+import { enterProcesses, liveProcesses, type ProcessFiles } from '../../src/processes/process-files.ts';
 
 let folder: string;
 let own: ProcessFiles;
@@ -49,7 +49,7 @@ it('knows who lives and who was killed', async () => {
   await kill(one.child);
   expect([one, other].map(({ name }) => own.isAlive(name))).toEqual([false, true]);
   expect(own.isAlive(own.name)).toBe(true);
-  const pids = livingProcesses(folder).map(({ pid }) => pid);
+  const pids = liveProcesses(folder).map(({ pid }) => pid);
   expect(pids.sort()).toEqual([process.pid, other.child.pid ?? 0].sort());
 });
 

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { agentId, type RunId, type SessionId, type SessionKey } from '../../src/contracts/ids.ts';
 import type { Authority } from '../../src/contracts/outcome.ts';
 import type { Tool, ToolFactory, ToolRun } from '../../src/contracts/tool.ts';
-import { createPost } from '../../src/outbox/post.ts';
+import { createToolSender } from '../../src/outbox/tool-sender.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -118,7 +118,7 @@ function toolsOf(
   authority: Authority,
 ): readonly Tool[] {
   if (!store || !run) throw new Error('the store is not open');
-  const post = createPost({ store, clock: systemClock, deliver: () => undefined });
+  const post = createToolSender({ store, clock: systemClock, deliver: () => undefined });
   const factories: ToolFactory[] = [];
   const register = (_name: string, factory: ToolFactory) => void factories.push(factory);
   const plugin = corePlugin({ store, post, ...shaping, capabilitiesFor: () => undefined });

@@ -9,7 +9,7 @@ import {
 } from '../store/delivery/post-part.ts';
 
 /** Sends from a tool and waits for what becomes of it. */
-export interface Post {
+export interface ToolSender {
   /** Resolves with the worst state of its parts; `pending` when they are still on their way after 30 s. */
   send(posting: Posting, signal: AbortSignal): Promise<Posted & PartState>;
   /** Tells that some part has ended. */
@@ -19,11 +19,11 @@ export interface Post {
 const patienceMs = 30_000;
 const order: readonly PartState['state'][] = ['sent', 'pending', 'sending', 'unknown', 'failed'];
 
-export function createPost(deps: {
+export function createToolSender(deps: {
   readonly store: Store;
   readonly clock: Clock;
   deliver(conversationKey: string): void;
-}): Post {
+}): ToolSender {
   const { store, clock } = deps;
   let waiting = Promise.withResolvers<void>();
   return {
