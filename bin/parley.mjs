@@ -20,7 +20,7 @@ const node = isNewEnough ? process.execPath : bundled;
 // Left alone, V8 lets old objects grow to four times what lives: 130 MB more under load at the same speed.
 // Below 100 percent it would collect so often that a message takes a quarter more processor time. With less
 // room for young objects, what 200 conversations have at hand grows old in between: with 2 MB a message of a
-// burst takes a fifth more. `--expose-gc` is for src/cli/collect-when-idle.ts.
+// burst takes a fifth more. `--expose-gc` is for src/cli/gc-when-idle.ts.
 const flags = ['--max-semi-space-size=16', '--heap-growing-percent=100', '--expose-gc'];
 const bundles = new URL('use-bundles.mjs', import.meta.url).href;
 const args = [...flags, '--import', bundles, main, ...process.argv.slice(2)];

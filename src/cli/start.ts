@@ -8,7 +8,7 @@ import { isInteractive } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createLogger } from '../logging/logger.ts';
-import { collectWhenIdle } from './collect-when-idle.ts';
+import { gcWhenIdle } from './gc-when-idle.ts';
 import type { ExitCode } from './exit-code.ts';
 import { renderStatusTable, type StatusTable } from './status-table.ts';
 import { readVersion } from './version.ts';
@@ -65,7 +65,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     process.stdout.write(renderStatusTable(gateway, gateway.signInLink?.()));
     if (gateway.waiting() !== undefined) void showWhenStarted(gateway);
     keepCompiledCode(sections);
-    void collectWhenIdle(sections);
+    void gcWhenIdle(sections);
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
     log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stopping');
     await stopWithin(gateway, config.shutdownMs, log);

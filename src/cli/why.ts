@@ -5,7 +5,7 @@ import { createRedactor, stripText } from '../logging/redaction.ts';
 import { timeText } from '../logging/time-text.ts';
 import { readWhy } from '../store/reads/why/read-why.ts';
 import type { ExitCode } from './exit-code.ts';
-import { storyOf } from './why-story.ts';
+import { renderTrace } from './render-trace.ts';
 import { withStore } from './with-store.ts';
 
 export type WhyOptions = { readonly id: string; readonly asJson: boolean; readonly withText: boolean };
@@ -17,7 +17,7 @@ export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<Exit
   const { redact } = createRedactor(secretsOf(config));
   switch (why.kind) {
     case 'account':
-      print(asJson ? JSON.stringify(why.account, undefined, 2) : storyOf(why.account), redact);
+      print(asJson ? JSON.stringify(why.account, undefined, 2) : renderTrace(why.account), redact);
       return 0;
     case 'several': {
       const lines = why.candidates.map(({ name, what, at }) => `  ${name}  ${what} ${timeText(at)}`);

@@ -3,7 +3,7 @@ import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { isTyped } from '#contracts/provenance.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
-import { newBoundary, renderInbound, renderQuote, wrapUntrusted } from '../replies/untrusted.ts';
+import { newDelimiter, renderInbound, renderQuote, wrapUntrusted } from '../replies/untrusted.ts';
 import type { InboxContent } from '../store/base/json.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import type { Decision } from '../store/intake/proposal.ts';
@@ -108,7 +108,7 @@ export function editOf({ gate, envelope, authority, event }: Changing<'edit'>): 
     text,
     prompt: promptFor({ provenance }),
     ...(isTyped(event) ? { dataPrompt: promptFor({ provenance: 'unknown' }) } : { provenance }),
-    note: `${name} edited an earlier message. It now reads:\n${wrapUntrusted(text, `edited by ${name}`, newBoundary())}`,
+    note: `${name} edited an earlier message. It now reads:\n${wrapUntrusted(text, `edited by ${name}`, newDelimiter())}`,
     newId: newRowId(),
   };
 }

@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream';
 import pino from 'pino';
 import type { Log } from '#contracts/log.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
-import { createRedactor, type Redactor, stripControls } from './redaction.ts';
+import { createRedactor, type Redactor, stripLogLine } from './redaction.ts';
 
 export type LoggerOptions = {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -31,7 +31,7 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
   const redactor = options.redactor ?? createRedactor();
   const sink = await openSink(options);
   let sections = noSections;
-  const clean = (line: string) => redactor.redact(stripControls(line));
+  const clean = (line: string) => redactor.redact(stripLogLine(line));
   const logger = pino(
     {
       level: options.level,

@@ -99,7 +99,7 @@ function redactKnownKinds(text: string): string {
  * Makes one JSON log line harmless on a terminal: escape sequences, other control characters and
  * direction overrides go; line breaks and tabs stay in their escaped form, so lines equal events.
  */
-export function stripControls(line: string): string {
+export function stripLogLine(line: string): string {
   return line.replace(stringLiteral, (literal) =>
     suspect.test(literal) ? JSON.stringify(stripText(JSON.parse(literal))) : literal,
   );

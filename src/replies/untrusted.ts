@@ -9,7 +9,7 @@ import type { Authority } from '#contracts/outcome.ts';
 import { cleanLabel, cleanUntrusted } from './clean-untrusted.ts';
 
 /** Random, so that no text can know it. */
-export type Boundary = Brand<'Boundary'>;
+export type Delimiter = Brand<'Boundary'>;
 
 export type InboundText = {
   readonly text: string;
@@ -35,12 +35,12 @@ export type GroupContextItem = {
 const IMITATED_LABEL = /^([^\S\r\n\u2028\u2029]*)\[(?=[^\]\n]{0,200}(?:·|\battached\b))/gim;
 
 /** 122 random bits: nobody can write the end of what encloses his text. */
-export function newBoundary(): Boundary {
-  return randomUUID().replaceAll('-', '') as Boundary;
+export function newDelimiter(): Delimiter {
+  return randomUUID().replaceAll('-', '') as Delimiter;
 }
 
 /** `about` says what it is and from whom; it is cleaned too. */
-export function wrapUntrusted(text: string, about: string, boundary: Boundary): string {
+export function wrapUntrusted(text: string, about: string, boundary: Delimiter): string {
   const body = cleanUntrusted(text).replaceAll(boundary, '·');
   const label = cleanLabel(about).replaceAll(boundary, '·');
   return `<<<untrusted ${boundary} ${label}>>>\n${body}\n<<<end untrusted ${boundary}>>>`;
@@ -49,13 +49,13 @@ export function wrapUntrusted(text: string, about: string, boundary: Boundary): 
 /** What a message answers to, as it stands in front of its own words. */
 export function renderQuote(
   quote: NonNullable<InboundText['quote']>,
-  boundary: Boundary = newBoundary(),
+  boundary: Delimiter = newDelimiter(),
 ): string {
   return wrapUntrusted(quote.text, `quote from ${nameOr(quote.author)}`, boundary);
 }
 
 /** In groups the text begins with who and when; quotes, forwards and files are marked as data. */
-export function renderInbound(message: InboundText, boundary: Boundary = newBoundary()): string {
+export function renderInbound(message: InboundText, boundary: Delimiter = newDelimiter()): string {
   const { quote, dataAbout, attachments } = message;
   const pieces = [
     ...(quote ? [renderQuote(quote, boundary)] : []),
@@ -71,7 +71,7 @@ export function renderInbound(message: InboundText, boundary: Boundary = newBoun
 export function renderGroupContext(
   items: readonly GroupContextItem[],
   timeZone: string,
-  boundary: Boundary = newBoundary(),
+  boundary: Delimiter = newDelimiter(),
 ): string {
   if (items.length === 0) return '';
   const lines = items.map(

@@ -22,7 +22,7 @@ import {
   limitConnections,
   serverOptionsOf,
 } from './connection-limits.ts';
-import { mountGate } from './gate.ts';
+import { mountRequestAuth } from './request-auth.ts';
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { createIdentityCheck } from './identity.ts';
 import { mountNotices, type OwnerNotices } from './notices-routes.ts';
@@ -158,7 +158,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
       done();
     },
   });
-  mountGate(app, {
+  mountRequestAuth(app, {
     log: deps.log,
     identities,
     cookieName,

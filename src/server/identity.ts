@@ -14,7 +14,7 @@ export type Identity =
   /** A cookie came, and the store can't be asked about it. */
   | { readonly kind: 'unknown' };
 
-export type Credentials = {
+export type RequestCredentials = {
   readonly authorization: string | undefined;
   readonly cookie: string | undefined;
   /** Whom a wrong token counts against, see `sourceOf`. */
@@ -22,7 +22,7 @@ export type Credentials = {
 };
 
 export interface IdentityCheck {
-  identify(credentials: Credentials): Promise<Identity>;
+  identify(credentials: RequestCredentials): Promise<Identity>;
   /** Judges a token typed into the sign-in form. */
   tryToken(token: string, source: string): Promise<Attempt>;
 }

@@ -6,12 +6,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { AllowedOrigins } from './allowed-origins.ts';
 
 /** `public`: no data behind it. `webhook`: the handler knows the caller by a secret of its own. */
-export type Access = 'public' | 'signed-in' | 'webhook';
+export type RouteAccess = 'public' | 'signed-in' | 'webhook';
 
 export type RequestHead = {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
-  readonly access: Access;
+  readonly access: RouteAccess;
   readonly isUpgrade: boolean;
 };
 

@@ -1,6 +1,6 @@
 /** Works for a while, then rests; says when it began to rest and when V8 was made to collect, ms since its start. */
 import { constants, PerformanceObserver } from 'node:perf_hooks';
-import { collectWhenIdle } from '../../src/cli/collect-when-idle.ts';
+import { gcWhenIdle } from '../../src/cli/gc-when-idle.ts';
 
 const workMs = 1_500;
 
@@ -14,7 +14,7 @@ const observer = new PerformanceObserver((list) => {
   }
 });
 observer.observe({ type: 'gc' });
-void collectWhenIdle();
+void gcWhenIdle();
 const work = setInterval(() => {
   for (const until = performance.now() + 20; performance.now() < until; );
 }, 40);

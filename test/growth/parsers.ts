@@ -11,7 +11,7 @@ import { type FormattedText, plainText, type Span } from '../../src/contracts/fo
 import { accountId, channelId, conversationId, transcriptId } from '../../src/contracts/ids.ts';
 import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { parseCommand } from '../../src/inbound/commands.ts';
-import { createRedactor, stripControls as stripLogControls, stripText } from '../../src/logging/redaction.ts';
+import { createRedactor, stripLogLine as stripLogControls, stripText } from '../../src/logging/redaction.ts';
 import { chunkFormatted } from '../../src/replies/chunk.ts';
 import { cleanLabel, cleanUntrusted } from '../../src/replies/clean-untrusted.ts';
 import { stripControls, stripControlsStreaming } from '../../src/replies/control-characters.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createRedactor, stripControls } from '../../src/logging/redaction.ts';
+import { createRedactor, stripLogLine } from '../../src/logging/redaction.ts';
 
 const canaries = [
   '123456789:AAF0123456789abcdefghijklmnopqrs-_x',
@@ -108,7 +108,7 @@ describe('a log line', () => {
   ];
 
   it('holds no control character, escape sequence or direction override', () => {
-    const shown = dirty.map((text) => JSON.parse(stripControls(JSON.stringify({ text }))).text);
+    const shown = dirty.map((text) => JSON.parse(stripLogLine(JSON.stringify({ text }))).text);
     expect(shown).toEqual([
       'red text',
       'link click',
@@ -124,7 +124,7 @@ describe('a log line', () => {
     const risky = fc.constantFrom(...'\\"\u001b\u0007[]0m;nu0b\n\u009b\u202e\u0000');
     fc.assert(
       fc.property(fc.string({ unit: risky, maxLength: 40 }), (text) => {
-        const line = stripControls(JSON.stringify({ text }));
+        const line = stripLogLine(JSON.stringify({ text }));
         const parsed: unknown = JSON.parse(line).text;
         expect(line).not.toContain('\n');
         // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must be gone

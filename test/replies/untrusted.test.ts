@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { cleanLabel, cleanUntrusted } from '../../src/replies/clean-untrusted.ts';
 import {
   type InboundText,
-  newBoundary,
+  newDelimiter,
   renderGroupContext,
   renderInbound,
   wrapUntrusted,
 } from '../../src/replies/untrusted.ts';
 import { check } from './reply-generators.ts';
 
-const boundary = newBoundary();
+const boundary = newDelimiter();
 
 function anInbound(over: Partial<InboundText> = {}): InboundText {
   return {
@@ -32,7 +32,7 @@ describe('wrapUntrusted', () => {
   });
 
   it('makes a new boundary each time', () => {
-    expect(new Set(Array.from({ length: 100 }, newBoundary)).size).toBe(100);
+    expect(new Set(Array.from({ length: 100 }, newDelimiter)).size).toBe(100);
   });
 
   it('threat 3: no text can close the data, whatever it imitates', () => {

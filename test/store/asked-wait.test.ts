@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
-import { storyOf } from '../../src/cli/why-story.ts';
+import { renderTrace } from '../../src/cli/render-trace.ts';
 import { createMetrics } from '../../src/server/metrics/metrics.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { dropPart } from '../../src/store/delivery/operate.ts';
@@ -46,7 +46,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
       const found = await open().read(readWhy, { id: conversation, withExcerpts: false });
       if (found.kind !== 'account') throw new Error(`${conversation} is ${found.kind}`);
       const { items, parts } = found.account;
-      return { item: items[0], part: parts[0], story: storyOf(found.account) };
+      return { item: items[0], part: parts[0], story: renderTrace(found.account) };
     };
     const notices = async () =>
       (await open().read(readOpenNotices, { limit: 100 })).filter((one) => one.subject === conversationKey);

@@ -9,7 +9,7 @@ const idleMs = 50;
  * Gives back what the start has left behind, some 25 MB, as soon as nothing happens for a second: it stops
  * this thread for a tenth of one. Node.js offers that with `--expose-gc` only, which bin/parley.mjs sets.
  */
-export async function collectWhenIdle(sections: Sections = noSections): Promise<void> {
+export async function gcWhenIdle(sections: Sections = noSections): Promise<void> {
   const { gc } = globalThis;
   if (gc === undefined) return;
   let before: NodeJS.CpuUsage;

@@ -14,7 +14,7 @@ import type {
 type Fact = { readonly at: number; readonly text: string };
 
 /** Lines of plain text; the times are UTC. */
-export function storyOf(account: Account): string {
+export function renderTrace(account: Account): string {
   const { asked, events, items, runs, parts } = account;
   const facts = [
     ...events.map(eventFact),

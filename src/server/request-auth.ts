@@ -3,13 +3,13 @@ import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
 import type { Identity, IdentityCheck } from './identity.ts';
-import { type Access, judgeHead } from './request-guard.ts';
+import { type RouteAccess, judgeHead } from './request-guard.ts';
 import { securityHeaders } from './security-headers.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call the route; a route without one takes only who is signed in. */
-    readonly access?: Access;
+    readonly access?: RouteAccess;
     /** True for routes that may be upgraded to a WebSocket. */
     readonly isSocket?: boolean;
   }
@@ -18,7 +18,7 @@ declare module 'fastify' {
   }
 }
 
-export type GateDeps = {
+export type RequestAuthDeps = {
   readonly log: Log;
   readonly identities: IdentityCheck;
   readonly cookieName: () => string;
@@ -30,7 +30,7 @@ export type GateDeps = {
 export type Refusal = { readonly status: number; readonly code: string; readonly retryAfterMs?: number };
 
 /** The choke point before every handler, unknown paths and WebSocket upgrades included. */
-export function mountGate(app: FastifyInstance, deps: GateDeps): void {
+export function mountRequestAuth(app: FastifyInstance, deps: RequestAuthDeps): void {
   app.decorateRequest('identity', undefined);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
@@ -53,7 +53,7 @@ export function mountGate(app: FastifyInstance, deps: GateDeps): void {
 async function refusalOf(
   app: FastifyInstance,
   request: FastifyRequest,
-  deps: GateDeps,
+  deps: RequestAuthDeps,
 ): Promise<Refusal | undefined> {
   const { access = 'signed-in', isSocket = false } = request.routeOptions.config;
   const isUpgrade = request.headers.upgrade !== undefined;
@@ -69,7 +69,7 @@ async function refusalOf(
   return identityRefusal(request.identity, verdict.bearerOnly);
 }
 
-function identify(app: FastifyInstance, request: FastifyRequest, deps: GateDeps): Promise<Identity> {
+function identify(app: FastifyInstance, request: FastifyRequest, deps: RequestAuthDeps): Promise<Identity> {
   const { authorization, cookie } = request.headers;
   return deps.identities.identify({
     authorization,
