@@ -11,7 +11,7 @@ import { type ConversationId, conversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { DiscordApi } from './api.ts';
 import type { Contacts } from './contacts.ts';
-import type { Directory, ChannelLocation } from './directory.ts';
+import type { ChannelLocation, Directory } from './directory.ts';
 import { networkReason, readRefusal } from './failures.ts';
 import { isLater, isSnowflake, laterOf, snowflakeAt, timeOf } from './ids.ts';
 import type { Entry } from './intake-queue.ts';
@@ -263,7 +263,9 @@ export class History {
 }
 
 /** Where the anchor of a place is kept: a thread's behind its channel's. */
-export function anchorOf({ route: { conversation, thread } }: Pick<ChannelLocation, 'route'>): ConversationId {
+export function anchorOf({
+  route: { conversation, thread },
+}: Pick<ChannelLocation, 'route'>): ConversationId {
   return thread === undefined ? conversation : conversationId(`${conversation}/${thread}`);
 }
 

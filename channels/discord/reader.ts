@@ -2,16 +2,16 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '#contracts/clock.ts';
 import { conversationId } from '#contracts/ids.ts';
-import type { Directory, ChannelLocation } from './directory.ts';
+import type { ChannelLocation, Directory } from './directory.ts';
 import { anchorOf } from './history.ts';
 import { type Bot, discord, interactionMessage, isGiven } from './ids.ts';
 import {
   type Dispatch,
+  type MappingContext,
   type Reading,
   readDispatch,
   readHistoric,
   readRemoval,
-  type MappingContext,
 } from './inbound.ts';
 import type { Entry } from './intake-queue.ts';
 import type { Interactions } from './interactions.ts';

@@ -13,6 +13,7 @@ import { SignalApi } from './api.ts';
 import { checkSignal } from './checks.ts';
 import type { SignalConfig } from './config.ts';
 import { type Answer, faultOf, refused } from './failures.ts';
+import { ChannelHealth } from './health.ts';
 import { findAci, findNumber } from './identity.ts';
 import { botOf, recipientOf } from './ids.ts';
 import { linkDevice } from './login.ts';
@@ -20,7 +21,6 @@ import { attachmentPath, bodyWithFile, fetchMedia, fileProblem } from './media.t
 import { type Call, readSent, toCall } from './outbound.ts';
 import { type Connection, Receiver } from './receiver.ts';
 import { RecentMessages } from './recent.ts';
-import { ChannelHealth } from './health.ts';
 
 /** The typing sign lasts 15 s. */
 const typingRefreshMs = 10_000;
@@ -31,7 +31,7 @@ export class SignalAdapter implements ChannelAdapter {
   readonly #deps: ChannelDeps;
   readonly #api: SignalApi;
   readonly #recent = new RecentMessages();
-  readonly #troubles = new ChannelHealth();
+  readonly #health = new ChannelHealth();
   readonly #receiver: Receiver;
   #connection: Connection | undefined;
 
@@ -44,7 +44,7 @@ export class SignalAdapter implements ChannelAdapter {
       config,
       api: this.#api,
       recent: this.#recent,
-      troubles: this.#troubles,
+      health: this.#health,
       connection: () => this.#connection,
       onMode: (mode) => {
         if (this.#connection !== undefined) this.#connection = { ...this.#connection, mode };
@@ -147,10 +147,10 @@ export class SignalAdapter implements ChannelAdapter {
     const { bot } = this.#connected();
     if (answer.status < 200 || answer.status >= 300) {
       const { result, challenge } = refused(answer, outbound.content, bot.number);
-      if (challenge !== undefined) this.#troubles.set('captcha', captchaProblem(bot.number, challenge));
+      if (challenge !== undefined) this.#health.set('captcha', captchaProblem(bot.number, challenge));
       return result;
     }
-    this.#troubles.set('captcha', undefined);
+    this.#health.set('captcha', undefined);
     const { result, missed } = readSent(answer.body, outbound, bot);
     if (missed > 0) this.#deps.log.warn({ partKey: outbound.key, missed }, 'signal.not_reached');
     return result;

@@ -25,7 +25,7 @@ export class BackgroundCalls {
     });
   }
 
-  /** Drops what waits; an errand in hand is cut off. */
+  /** Drops what waits; a running call is aborted. */
   async stop(): Promise<void> {
     this.#waiting.length = 0;
     this.#stopping.abort();
@@ -35,9 +35,9 @@ export class BackgroundCalls {
 
   async #work(): Promise<void> {
     const { signal } = this.#stopping;
-    for (let errand = this.#waiting.shift(); errand; errand = this.#waiting.shift()) {
-      const { name } = errand;
-      await errand
+    for (let call = this.#waiting.shift(); call; call = this.#waiting.shift()) {
+      const { name } = call;
+      await call
         .run(signal)
         .catch((error: unknown) => this.#log.debug({ name, error: String(error) }, 'signal.errand_failed'));
       if (signal.aborted) return;

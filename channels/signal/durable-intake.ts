@@ -11,7 +11,7 @@ import type { Log } from '#contracts/log.ts';
 import type { ReadBatch } from './inbound.ts';
 import type { Spool, Spooled } from './spool.ts';
 
-export type InflowDeps = {
+export type DurableIntakeDeps = {
   readonly spool: Pick<Spool, 'ready' | 'append' | 'peek' | 'consume' | 'isEmpty'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -31,13 +31,13 @@ const firstBackoffMs = 500;
 const longestBackoffMs = 5000;
 
 export class DurableIntake {
-  readonly #deps: InflowDeps;
+  readonly #deps: DurableIntakeDeps;
   #intake: Intake | undefined;
   #stopping = new AbortController();
   #turn: Promise<unknown> = Promise.resolve();
   #draining: Promise<void> | undefined;
 
-  constructor(deps: InflowDeps) {
+  constructor(deps: DurableIntakeDeps) {
     this.#deps = deps;
   }
 

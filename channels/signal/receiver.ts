@@ -9,20 +9,20 @@ import type { ChannelDeps, Intake } from '#contracts/channel.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { noSections } from '#contracts/section.ts';
 import type { Mode, SignalApi } from './api.ts';
-import type { SignalConfig } from './config.ts';
 import { BackgroundCalls } from './background-calls.ts';
+import type { SignalConfig } from './config.ts';
+import { DurableIntake } from './durable-intake.ts';
 import { parseFrame } from './frame.ts';
 import { GroupBook } from './groups.ts';
+import type { ChannelHealth } from './health.ts';
 import type { Bot, MessageRef } from './ids.ts';
 import { readFrames } from './inbound.ts';
-import { DurableIntake } from './durable-intake.ts';
 import { LastSeen } from './last-seen.ts';
 import { attachmentPath } from './media.ts';
 import { startPoll } from './poll.ts';
 import type { RecentMessages } from './recent.ts';
 import { startSocket } from './socket.ts';
 import { Spool, type Spooled } from './spool.ts';
-import type { ChannelHealth } from './health.ts';
 import { mountWebhook } from './webhook.ts';
 
 export type Connection = { readonly bot: Bot; readonly mode: Mode };
@@ -31,7 +31,7 @@ export type ReceiverDeps = Pick<ChannelDeps, 'log' | 'clock' | 'dataDir' | 'rout
   readonly config: SignalConfig;
   readonly api: SignalApi;
   readonly recent: RecentMessages;
-  readonly troubles: ChannelHealth;
+  readonly health: ChannelHealth;
   /** Undefined until the account is known. */
   connection(): Connection | undefined;
   /** The server runs in another mode than it said. */
@@ -49,9 +49,9 @@ const nothingKnown = { events: [], unreadable: [], changedGroups: [] };
 export class Receiver {
   readonly #deps: ReceiverDeps;
   readonly #hasWebhook: boolean;
-  readonly #inflow: DurableIntake;
+  readonly #durable: DurableIntake;
   readonly #groups: GroupBook;
-  readonly #errands: BackgroundCalls;
+  readonly #background: BackgroundCalls;
   readonly lastSeen: LastSeen;
   readonly #inGrace = new Set<Promise<void>>();
   #intake: Intake | undefined;
@@ -62,9 +62,9 @@ export class Receiver {
   #alive: Promise<void> | undefined;
 
   constructor(deps: ReceiverDeps) {
-    const { log, clock, dataDir, troubles, api } = deps;
+    const { log, clock, dataDir, health, api } = deps;
     this.#deps = deps;
-    this.#errands = new BackgroundCalls(log);
+    this.#background = new BackgroundCalls(log);
     this.lastSeen = new LastSeen(join(dataDir, 'last-seen.json'), clock);
     this.#groups = new GroupBook({
       list: (signal) => api.groups(this.#bot().number, signal),
@@ -72,17 +72,14 @@ export class Receiver {
       now: () => clock.now(),
       onMembership: (envelope) => void this.#pass(envelope),
     });
-    this.#inflow = new DurableIntake({
+    this.#durable = new DurableIntake({
       spool: new Spool(join(dataDir, 'spool.jsonl'), spoolMaxBytes),
       clock,
       log,
       read: (entries) => (deps.sections ?? noSections).run('read envelopes', () => this.#read(entries)),
       onSafe: (batch, acceptances) => this.#onSafe(batch, acceptances),
       onStoreTrouble: (problem) =>
-        troubles.set(
-          'store',
-          problem && `messages are kept in a file until the store takes them: ${problem}`,
-        ),
+        health.set('store', problem && `messages are kept in a file until the store takes them: ${problem}`),
       onTakenOver: () => this.#stopping.abort(),
     });
     this.#hasWebhook = this.#mount();
@@ -93,12 +90,12 @@ export class Receiver {
   }
 
   async start(intake: Intake, { mode, bot }: Connection): Promise<void> {
-    const { troubles, log } = this.#deps;
+    const { health, log } = this.#deps;
     this.#stopping = new AbortController();
     this.#intake = intake;
-    troubles.tellTo((problem) => intake.trouble(problem));
+    health.tellTo((problem) => intake.trouble(problem));
     await this.#tellDowntime(mode);
-    await this.#inflow.open(intake);
+    await this.#durable.open(intake);
     this.#look();
     this.#alive = this.lastSeen.keep(this.#stopping.signal);
     if (mode === 'polling') {
@@ -114,19 +111,14 @@ export class Receiver {
     await this.#source?.stop();
     this.#source = undefined;
     await Promise.all(this.#inGrace);
-    await this.#inflow.close();
-    await this.#errands.stop();
-    this.#deps.troubles.tellTo(undefined);
+    await this.#durable.close();
+    await this.#background.stop();
+    this.#deps.health.tellTo(undefined);
     if (this.#alive === undefined) return;
     await this.#alive;
     this.#alive = undefined;
     this.lastSeen.note('aliveAt');
     await this.lastSeen.write();
-  }
-
-  /** For small calls that nobody waits for. */
-  errand(name: string, run: (signal: AbortSignal) => Promise<unknown>): void {
-    this.#errands.add(name, run);
   }
 
   #bot(): Bot {
@@ -143,7 +135,7 @@ export class Receiver {
       secret: config.webhookSecret,
       log,
       onCalled: () => this.lastSeen.note('webhookAt'),
-      take: (raw) => this.#inflow.take({ at: clock.now(), raw }),
+      take: (raw) => this.#durable.take({ at: clock.now(), raw }),
       onLost: (reason) => this.#intake?.gap({ since: clock.now(), reason }),
     });
     return true;
@@ -161,17 +153,17 @@ export class Receiver {
   }
 
   #poll(bot: Bot) {
-    const { api, config, clock, log, troubles } = this.#deps;
+    const { api, config, clock, log, health } = this.#deps;
     return startPoll({
       api,
       number: bot.number,
       config,
       clock,
       log,
-      isClear: () => this.#inflow.isClear,
-      take: (notification) => this.#inflow.take({ at: clock.now(), raw: JSON.stringify(notification) }),
+      isClear: () => this.#durable.isClear,
+      take: (notification) => this.#durable.take({ at: clock.now(), raw: JSON.stringify(notification) }),
       onTrouble: (problem) => {
-        troubles.set('connection', problem);
+        health.set('connection', problem);
         if (problem !== undefined) this.#askMode('polling');
       },
       onGap: (gap) => this.#intake?.gap(gap),
@@ -180,7 +172,7 @@ export class Receiver {
 
   /** Resolves when the socket stands, or could not be opened at once. */
   async #listen(bot: Bot) {
-    const { config, clock, log, troubles } = this.#deps;
+    const { config, clock, log, health } = this.#deps;
     const first = Promise.withResolvers<void>();
     let downSince: number | undefined;
     const socket = startSocket({
@@ -189,7 +181,7 @@ export class Receiver {
       heartbeatMs: config.heartbeatMs,
       onFrame: (text) => this.#onFrame(text),
       onOpen: () => {
-        troubles.set('connection', undefined);
+        health.set('connection', undefined);
         // With the webhook the socket is only a supplement.
         const reason = 'the WebSocket was down, and there is no webhook';
         if (downSince !== undefined && !this.#hasWebhook) this.#intake?.gap({ since: downSince, reason });
@@ -201,7 +193,7 @@ export class Receiver {
         downSince ??= lastHeardAt;
         // A connection that had stood is back in a moment, as a rule.
         if (lastHeardAt === undefined || isDoubted)
-          troubles.set('connection', `signal-cli-rest-api: ${reason}`);
+          health.set('connection', `signal-cli-rest-api: ${reason}`);
         if (isDoubted) this.#askMode('json-rpc');
         first.resolve();
       },
@@ -216,7 +208,7 @@ export class Receiver {
     const { api, clock, onMode } = this.#deps;
     if (clock.now() < this.#modeAskedAt + askModeEveryMs) return;
     this.#modeAskedAt = clock.now();
-    this.#errands.add('mode', async (signal) => {
+    this.#background.add('mode', async (signal) => {
       const { mode } = await api.about(signal);
       if (mode === used || signal.aborted) return;
       onMode(mode);
@@ -244,9 +236,9 @@ export class Receiver {
       log.warn({ error: frame.error }, 'signal.error_frame');
       return;
     }
-    if (!this.#hasWebhook) return this.#inflow.take(entry);
+    if (!this.#hasWebhook) return this.#durable.take(entry);
     await clock.wait(graceMs, this.#stopping.signal);
-    await this.#inflow.takeIfMissing(entry, ({ events, unreadable }) => {
+    await this.#durable.takeIfMissing(entry, ({ events, unreadable }) => {
       const isHeard = [...events, ...unreadable].every(({ eventKey }) => recent.hasHeard(eventKey));
       if (!isHeard) log.warn({}, 'signal.webhook_missed_a_message');
       return !isHeard;
@@ -285,11 +277,11 @@ export class Receiver {
   }
 
   #look(): void {
-    this.#errands.add('groups', (signal) => this.#groups.look(signal));
+    this.#background.add('groups', (signal) => this.#groups.look(signal));
   }
 
   async #pass(envelope: InboundEnvelope): Promise<void> {
-    await this.#inflow.pass({ ...nothingKnown, events: [envelope] });
+    await this.#durable.pass({ ...nothingKnown, events: [envelope] });
   }
 
   #after({ event, sender, sentAt }: InboundEnvelope, acceptance: Acceptance): void {
@@ -299,14 +291,14 @@ export class Receiver {
     if (acceptance.kind === 'refused') {
       // Nobody will ever fetch these, and the server keeps them for ever.
       for (const ref of event.attachments)
-        this.#errands.add('tidy', (signal) => api.send('DELETE', attachmentPath(ref), { signal }));
+        this.#background.add('tidy', (signal) => api.send('DELETE', attachmentPath(ref), { signal }));
       return;
     }
     const isTaken =
       acceptance.kind === 'accepted' || acceptance.kind === 'command' || acceptance.kind === 'held';
     if (!config.readReceipts || !isTaken || sender.id === aci) return;
     const request = { recipient: sender.id, receipt_type: 'read', timestamp: sentAt } as const;
-    this.#errands.add('receipt', (signal) =>
+    this.#background.add('receipt', (signal) =>
       api.call('POST /v1/receipts/{number}', number, { request, signal }),
     );
   }

@@ -1,6 +1,6 @@
 import type { ChannelGap, HostedChannel } from '#contracts/channel.ts';
-import { channelOfConnection } from '#contracts/connection-name.ts';
 import type { Clock } from '#contracts/clock.ts';
+import { channelOfConnection } from '#contracts/connection-name.ts';
 import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import { createOwnerAlerts, type OwnerAlerts } from '../outbox/owner-alerts.ts';

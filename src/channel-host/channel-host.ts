@@ -10,8 +10,8 @@ import type {
   HostedChannel,
   Intake,
 } from '#contracts/channel.ts';
-import { connectionName } from '#contracts/connection-name.ts';
 import type { Clock } from '#contracts/clock.ts';
+import { connectionName } from '#contracts/connection-name.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
@@ -22,9 +22,9 @@ import type { Store } from '../store/base/command.ts';
 import { accountKeyOf } from '../store/base/conversation-key.ts';
 import { readAnchors } from '../store/intake/anchors.ts';
 import { claimAccount, releaseAccount } from '../store/processes/accounts.ts';
+import { type ChannelRegistry, createChannelRegistry, type FindChannel } from './channel-registry.ts';
 import { inTime } from './in-time.ts';
 import { createRetries, RefusedByNetwork, type Retries } from './retries.ts';
-import { createChannelRegistry, type FindChannel, type ChannelRegistry } from './channel-registry.ts';
 
 export type ChannelState =
   | { readonly kind: 'off'; readonly reason: string }
@@ -109,7 +109,7 @@ const logLevels = { off: 'info', starting: 'debug', on: 'info', standby: 'info',
 
 export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
   const states = new Map<string, ChannelState>();
-  const roster = createChannelRegistry(deps);
+  const registry = createChannelRegistry(deps);
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
 
@@ -136,7 +136,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
           setState(line, state);
           if (state.kind !== 'starting') firstAttempt.resolve();
         },
-        roster,
+        registry,
         retries: createRetries(deps),
       }).finally(() => firstAttempt.resolve()),
     );
@@ -145,7 +145,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
 
   return {
     run,
-    ...roster,
+    ...registry,
     states: () => [...states].map(([id, state]) => ({ id, state })),
     setOff: (line, reason) => setState(line, { kind: 'off', reason }),
     stopReceiving: async () => {
@@ -160,7 +160,7 @@ type Supervised = {
   readonly channel: ConfiguredChannel;
   readonly signal: AbortSignal;
   setState(state: NewState): void;
-  readonly roster: ChannelRegistry;
+  readonly registry: ChannelRegistry;
   readonly retries: Retries;
 };
 
@@ -172,7 +172,7 @@ async function supervise(supervised: Supervised): Promise<void> {
   while (!signal.aborted) {
     try {
       const definition = await channel.load();
-      supervised.roster.define(definition);
+      supervised.registry.define(definition);
       if (deps.receives || !definition.capabilities.isSessionBound)
         hosted ??= await identify(supervised, definition, log);
       if (!deps.receives || !hosted) return setState({ kind: 'standby', reason: 'this process only sends' });
@@ -195,7 +195,7 @@ async function supervise(supervised: Supervised): Promise<void> {
 }
 
 async function identify(
-  { deps, channel, signal, roster }: Supervised,
+  { deps, channel, signal, registry }: Supervised,
   definition: ChannelDefinition,
   log: Log,
 ): Promise<HostedChannel> {
@@ -218,23 +218,23 @@ async function identify(
   const limit = { clock: deps.clock, limitMs: identifyLimitMs, what: 'Asking for the account' };
   const account = await inTime(limit, (tooLate) => adapter.identify(AbortSignal.any([signal, tooLate])));
   const hosted = { definition, adapter, account, ...(accountName !== undefined && { accountName }) };
-  roster.enter(connectionName(id, accountName), hosted);
+  registry.enter(connectionName(id, accountName), hosted);
   return hosted;
 }
 
 /** Receives for as long as the lease is held; returns when it should be tried again. */
 async function receive(supervised: Supervised, hosted: HostedChannel): Promise<'received' | 'busy'> {
-  const { deps, channel, signal, setState, roster } = supervised;
+  const { deps, channel, signal, setState, registry } = supervised;
   const account = accountKeyOf({ channel: channel.id, account: hosted.account.id });
   const claim = () => deps.store.write(claimAccount, { account, holder: deps.holder, leaseMs });
   const lease = await claim();
   if (lease.kind === 'busy') {
-    roster.markReleased(account);
+    registry.markReleased(account);
     setState({ kind: 'standby', reason: 'another process receives for this account' });
     await deps.clock.wait(Math.max(leastLookMs, Math.min(lease.delayMs, renewMs)), signal);
     return 'busy';
   }
-  roster.hold(account);
+  registry.hold(account);
   const [ended, closed] = [new AbortController(), new AbortController()];
   const until = AbortSignal.any([signal, ended.signal]);
   const intake = await intakeOf(supervised, hosted, { account, lease, ended, closed: closed.signal });
@@ -255,7 +255,7 @@ async function receive(supervised: Supervised, hosted: HostedChannel): Promise<'
     }
   } finally {
     // What runs to its end while this process stops is still shown by it.
-    if (!signal.aborted) roster.markReleased(account);
+    if (!signal.aborted) registry.markReleased(account);
     await inTime({ clock, limitMs: stopLimitMs, what: 'Stopping' }, () => hosted.adapter.stop()).catch(
       (error: unknown) => deps.log.error({ account, error }, 'channel.not-stopped'),
     );

@@ -1,5 +1,5 @@
 import type { Clock } from '#contracts/clock.ts';
-import type { AlertKind, Alert } from '#contracts/owner-alert.ts';
+import type { Alert, AlertKind } from '#contracts/owner-alert.ts';
 import type { ChannelState } from './channel-host.ts';
 
 export type ChannelWatchDeps = {

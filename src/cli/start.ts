@@ -8,8 +8,8 @@ import { isInteractive } from '../config/environment.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createLogger } from '../logging/logger.ts';
-import { gcWhenIdle } from './gc-when-idle.ts';
 import type { ExitCode } from './exit-code.ts';
+import { gcWhenIdle } from './gc-when-idle.ts';
 import { renderStatusTable, type StatusTable } from './status-table.ts';
 import { readVersion } from './version.ts';
 

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import { isLasting, type ShownAlert, type Alert } from '#contracts/owner-alert.ts';
+import { type Alert, isLasting, type ShownAlert } from '#contracts/owner-alert.ts';
 import type { Notices } from '../replies/notices.ts';
 import { troubleEndText, troubleText } from '../replies/owner-texts.ts';
 import { dismissNotice, endNotice, raiseNotice, type TroubleEnd } from '../store/alerts/note-trouble.ts';

@@ -79,7 +79,7 @@ export type RecorderDeps = {
 /** The delivery of this process: an answer is claimed for it in the commit that stores it. */
 export type Outbox = {
   policyFor(route: ClaimedRun['route']): DeliveryPolicy | undefined;
-  goOn(claimed: ClaimedDelivery): Promise<void>;
+  continueFrom(claimed: ClaimedDelivery): Promise<void>;
 };
 
 const imageIntervalMs = 250;
@@ -298,7 +298,7 @@ export class RunRecorder {
     this.#current = undefined;
     this.#reach(answered);
     if (answered.next !== undefined) this.#end(answered.next, answered.nextRun);
-    if (answered.claimed) await outbox.goOn(answered.claimed);
+    if (answered.claimed) await outbox.continueFrom(answered.claimed);
   }
 
   /** Nobody waits for words any more: a tool has said them. */

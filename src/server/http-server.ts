@@ -22,12 +22,12 @@ import {
   limitConnections,
   serverOptionsOf,
 } from './connection-limits.ts';
-import { mountRequestAuth } from './request-auth.ts';
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { createIdentityCheck } from './identity.ts';
 import { mountNotices, type OwnerNotices } from './notices-routes.ts';
 import { pageAddress } from './page-address.ts';
 import { servePage } from './page-files.ts';
+import { mountRequestAuth } from './request-auth.ts';
 import { sourceOf } from './request-source.ts';
 import { createSignInCodes } from './sign-in-codes.ts';
 import { mountSignIn } from './sign-in-routes.ts';

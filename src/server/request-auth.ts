@@ -3,7 +3,7 @@ import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AllowedOrigins } from './allowed-origins.ts';
 import type { Identity, IdentityCheck } from './identity.ts';
-import { type RouteAccess, judgeHead } from './request-guard.ts';
+import { judgeHead, type RouteAccess } from './request-guard.ts';
 import { securityHeaders } from './security-headers.ts';
 
 declare module 'fastify' {

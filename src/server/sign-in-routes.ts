@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AttemptLimiter } from './attempt-limiter.ts';
-import { type Refusal, refuse } from './request-auth.ts';
 import type { IdentityCheck } from './identity.ts';
+import { type Refusal, refuse } from './request-auth.ts';
 import type { SignInCodes } from './sign-in-codes.ts';
 import type { SignIns } from './sign-ins.ts';
 

@@ -25,7 +25,10 @@ const capabilities: Capabilities = {
 function aRoster({ isSessionBound }: { readonly isSessionBound: boolean }) {
   const published: LiveEvent[] = [];
   const shown: string[] = [];
-  const roster = createChannelRegistry({ log: silentLog, live: { publish: (event) => void published.push(event) } });
+  const roster = createChannelRegistry({
+    log: silentLog,
+    live: { publish: (event) => void published.push(event) },
+  });
   const definition: ChannelDefinition = {
     id: channelId('net'),
     capabilities: { ...capabilities, isSessionBound },

@@ -5,8 +5,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Account } from './crowd-report.ts';
 import { quoted } from './conservation.ts';
+import type { Account } from './crowd-report.ts';
 import {
   type Installation,
   type InstallationOptions,

@@ -48,7 +48,9 @@ describeEachDatabase('a link', (open, beside) => {
     expect([laneKey, run.authority]).toEqual([shared, 'guest']);
     await town.worker.answer(run, 'no');
 
-    const leaving = createIntakeFixture(meanwhile(open(), () => town.send(owner, `/link remove ${refOf(guest)}`)));
+    const leaving = createIntakeFixture(
+      meanwhile(open(), () => town.send(owner, `/link remove ${refOf(guest)}`)),
+    );
     expect(town.laneOf(await leaving.send(guest, 'not for the other'))).not.toBe(shared);
   });
 });

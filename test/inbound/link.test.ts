@@ -237,7 +237,9 @@ describeEachDatabase('linking accounts', (open, beside) => {
 
   it('joins an identity of the configuration, which cannot be taken out of it in chat', async () => {
     const [page, phone] = [anAccount('alpha'), anAccount('beta')];
-    const town = createIntakeFixture(open(), { config: { identityLinks: { alice: [refOf(page), 'gamma:else'] } } });
+    const town = createIntakeFixture(open(), {
+      config: { identityLinks: { alice: [refOf(page), 'gamma:else'] } },
+    });
     const lane = town.laneOf(await town.send(page, 'hello'));
     expect(lane).toBe('main:*:*:dm:alice');
     await town.link(phone, page);

@@ -8,7 +8,14 @@ import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
-import { type Account, anAccount, createIntakeFixture, refOf, type Scene, type IntakeFixtureSettings } from './support/intake-fixture.ts';
+import {
+  type Account,
+  anAccount,
+  createIntakeFixture,
+  type IntakeFixtureSettings,
+  refOf,
+  type Scene,
+} from './support/intake-fixture.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 

@@ -10,7 +10,13 @@ import { framing } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { patienceMs } from '../support/patience.ts';
-import { type Account, anAccount, createIntakeFixture, refOf, type IntakeFixture } from './support/intake-fixture.ts';
+import {
+  type Account,
+  anAccount,
+  createIntakeFixture,
+  type IntakeFixture,
+  refOf,
+} from './support/intake-fixture.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 const queueWith = (mode: QueueMode, debounceMs = 0) => {

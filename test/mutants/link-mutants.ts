@@ -145,7 +145,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'an account that is configured twice is received for once',
     edits: [
       {
-        in: 'refuseTwin',
+        in: 'rejectDuplicateAccount',
         find: 'if (other === undefined || other === line) return;',
         replace: "if (other !== '') return;",
       },

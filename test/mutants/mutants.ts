@@ -466,8 +466,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         in: 'createLogger',
-        find: 'redactor.redact(stripControls(line))',
-        replace: 'stripControls(line)',
+        find: 'redactor.redact(stripLogLine(line))',
+        replace: 'stripLogLine(line)',
       },
     ],
     test: { file: 'test/logging/logger.test.ts', name: '' },

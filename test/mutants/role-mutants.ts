@@ -35,7 +35,7 @@ export const roleMutants: readonly Mutant[] = [
     invariant: 'a session-bound channel is delivered to where its clients are',
     edits: [
       {
-        in: 'createRoster',
+        in: 'createChannelRegistry',
         find: '(isHeld(route) || !channel.definition.capabilities.isSessionBound)',
         replace: 'channel.adapter',
       },

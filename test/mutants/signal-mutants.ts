@@ -22,7 +22,7 @@ export const signalMutants: readonly Mutant[] = [
     invariant: 'what was kept while the store was away comes before what is newer',
     edits: [
       {
-        in: 'Inflow',
+        in: 'DurableIntake',
         find: 'if (batch !== undefined && this.#intake !== undefined && spool.isEmpty) {',
         replace: 'if (batch !== undefined && this.#intake !== undefined) {',
       },

@@ -7,7 +7,7 @@ export const waitMutants: readonly Mutant[] = [
     invariant: 'a platform that says wait is asked again after five minutes',
     edits: [
       {
-        in: 'settledOf',
+        in: 'applyBackoff',
         find: 'afterMs: retryAfterMs(askedMs), askedMs',
         replace: 'afterMs: retryAfterMs(0) > 0 ? askedMs : 0, askedMs',
       },

@@ -115,7 +115,7 @@ function depsOf(
     },
     active,
     ...shaping,
-    outbox: { policyFor: () => undefined, goOn: async () => undefined },
+    outbox: { policyFor: () => undefined, continueFrom: async () => undefined },
     settings: {
       limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
       toolExecution: 'auto',

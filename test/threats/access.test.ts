@@ -22,8 +22,8 @@ import {
   type Policies,
   senders,
 } from './access-cells.ts';
-import { anAccessFixture, contentsOf, findUnexplained } from './access-fixture.ts';
 import { eventNames } from './access-events.ts';
+import { anAccessFixture, contentsOf, findUnexplained } from './access-fixture.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 const generated = isLong ? 100_000 : 3_000;

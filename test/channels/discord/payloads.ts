@@ -4,9 +4,9 @@ import { Directory } from '../../../channels/discord/directory.ts';
 import { botOf, isSnowflake, timeOf } from '../../../channels/discord/ids.ts';
 import {
   type Dispatch,
+  type MappingContext,
   type Reading,
   readDispatch,
-  type MappingContext,
 } from '../../../channels/discord/inbound.ts';
 import type { User } from '../../../channels/discord/payload-schema.ts';
 

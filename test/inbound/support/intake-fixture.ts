@@ -4,8 +4,6 @@
  */
 
 import { systemClock } from '#channel-kit/system-clock.ts';
-import type { Config } from '../../../src/config/config.ts';
-import { loadConfig } from '../../../src/config/load-config.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
@@ -20,6 +18,8 @@ import {
 } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import { noProbe } from '#contracts/probe.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
 import { createIntake } from '../../../src/inbound/accept.ts';
 import { createCommandDesk } from '../../../src/inbound/command-desk.ts';
 import { createGate } from '../../../src/inbound/gate.ts';
