@@ -1,7 +1,7 @@
 import { type FileHandle, opendir } from 'node:fs/promises';
 import { childPath, type Entry, openEntry, openForReading, pathOf } from './descriptor.ts';
 import { fileProblem, fromSystemError } from './file-problem.ts';
-import { openPath, type OpenWorkspace } from './open-path.ts';
+import { type OpenWorkspace, openPath } from './open-path.ts';
 import { segmentsOf } from './workspace-path.ts';
 
 export type ListOptions = { readonly maxEntries: number; readonly signal: AbortSignal };
@@ -66,7 +66,11 @@ async function listFolder(folder: Entry, { maxEntries, signal }: ListOptions): P
   return { entries, isCut };
 }
 
-export async function* walk(place: OpenWorkspace, path: string, options: WalkOptions): AsyncGenerator<WalkedFile> {
+export async function* walk(
+  place: OpenWorkspace,
+  path: string,
+  options: WalkOptions,
+): AsyncGenerator<WalkedFile> {
   await using start = await openPath(place, segmentsOf(path, place.roots), options.signal);
   if (!start.stats.isDirectory()) {
     const pathBelow = start.path.slice(start.path.lastIndexOf('/') + 1);

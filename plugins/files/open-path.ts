@@ -3,7 +3,11 @@ import { childPath, type Entry, openEntry, pathAt } from './descriptor.ts';
 import { fileProblem, fromSystemError } from './file-problem.ts';
 
 /** The workspace while it is open. `realRoot` is where the kernel says it is; `roots` are its absolute names. */
-export type OpenWorkspace = { readonly folder: Entry; readonly realRoot: string; readonly roots: readonly string[] };
+export type OpenWorkspace = {
+  readonly folder: Entry;
+  readonly realRoot: string;
+  readonly roots: readonly string[];
+};
 
 /** Follows the names one by one; each folder is held only until the next one is open. */
 export async function openPath(

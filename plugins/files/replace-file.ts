@@ -4,7 +4,7 @@ import { open, rename, unlink } from 'node:fs/promises';
 import { checkInside, checkOneLink, childPath, type Entry, findEntry, pathAt } from './descriptor.ts';
 import { refuseExecutable, refuseExecuted } from './executed-places.ts';
 import { fileProblem, fromSystemError, linkSentence } from './file-problem.ts';
-import { openFolders, type OpenWorkspace } from './open-path.ts';
+import { type OpenWorkspace, openFolders } from './open-path.ts';
 import { segmentsOf } from './workspace-path.ts';
 
 /** Recognises a file that changed after it was read. */

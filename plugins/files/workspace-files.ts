@@ -13,7 +13,7 @@ import {
   type WalkOptions,
   walk,
 } from './folder-walk.ts';
-import { openPath, type OpenWorkspace } from './open-path.ts';
+import { type OpenWorkspace, openPath } from './open-path.ts';
 import { type FileStamp, replaceFile, type WriteOptions } from './replace-file.ts';
 import { segmentsOf } from './workspace-path.ts';
 
