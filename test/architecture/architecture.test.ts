@@ -22,6 +22,15 @@ function brokenTree(): SourceTree {
     'src/store/rows/low.ts': "import '../intake/high.ts';\nimport '../../replies/shape.ts';\n",
     'src/store/intake/high.ts': "import '../rows/low.ts';\nimport '../helpers/thing.ts';\n",
     'src/store/helpers/thing.ts': "import '../rows/low.ts';\n",
+    'src/store/items/second.ts': [
+      "db.updateTable('inbox').set({ state: 'ended' }).where('id', '=', id).execute();",
+      "prepared((db, of) => db.updateTable('inbox').set((eb) => ({ seq: 1, outcome: of.outcome })));",
+      "const rows = db.updateTable('inbox').where('id', '=', id);",
+      "db.updateTable('inbox').where('id', '=', id).set({ seq: 1, ...rest });",
+      'sql`update inbox set state = 1`;',
+      'db.updateTable(table).set({ seq: 1 });',
+      "db.updateTable('inbox').set({ seq: 1 }).where((eb) => eb('state', '=', 'held'));",
+    ].join('\n'),
     'src/replies/shape.ts': 'export {};\n',
     'src/redis/down.ts': "export const late = () => import('../store/row.ts');\n",
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a file
@@ -81,6 +90,18 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
       /store\/intake\/high\.ts imports src\/store\/helpers\/thing\.ts, which stands above/,
       /store\/helpers\/thing\.ts lies in no known layer/,
       /helpers\/thing\.ts imports channels\/teleport\/index\.ts, which lies outside/,
+    ],
+  ],
+  [
+    'what becomes of a row is written in one file',
+    rules.statesHaveOneWriter,
+    [
+      /second\.ts:1 sets inbox\.state; only/,
+      /second\.ts:2 sets inbox\.outcome; only/,
+      /second\.ts:3 doesn't show which columns of inbox/,
+      /second\.ts:4 doesn't show which columns of inbox/,
+      /second\.ts:5 doesn't show which columns of inbox/,
+      /second\.ts:6 updates a table that it doesn't name/,
     ],
   ],
   [
@@ -167,7 +188,7 @@ describe('a tree that breaks the rules', () => {
         String(pattern),
       ).toBe(true);
     expect(found.join('\n')).not.toMatch(
-      /teleporter|names src\/store|intake\/high\.ts imports src\/store\/rows|hasty\.test\.ts:12/,
+      /teleporter|second\.ts:7|names src\/store|intake\/high\.ts imports src\/store\/rows|hasty\.test\.ts:12/,
     );
   });
 });

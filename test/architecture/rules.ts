@@ -81,6 +81,27 @@ function placeOf(path: string, depth = 1): string {
   return path.split('/')[depth] ?? path;
 }
 
+type StateColumns = { readonly columns: readonly string[]; readonly writer: string };
+
+/** Columns that say what has become of a row, and the one file that changes them. */
+const stateColumns: Readonly<Record<string, StateColumns>> = {
+  inbox: { columns: ['state', 'outcome', 'outcomeReason'], writer: 'src/store/rows/item-states.ts' },
+};
+
+/** A promise that is kept in one place can be read there; in two, each breaks the other's. */
+export const statesHaveOneWriter: Rule = (tree) =>
+  tree.modules.filter(isIn('src')).flatMap(({ path, tableUpdates }) =>
+    tableUpdates.flatMap(({ line, table, columns }) => {
+      if (table === undefined) return [`${path}:${line} updates a table that it doesn't name`];
+      const state = Object.hasOwn(stateColumns, table) ? stateColumns[table] : undefined;
+      if (state === undefined || path === state.writer) return [];
+      const written = columns?.filter((column) => state.columns.includes(column));
+      if (written === undefined)
+        return [`${path}:${line} doesn't show which columns of ${table} it sets; name them in one chain`];
+      return written.map((column) => `${path}:${line} sets ${table}.${column}; only ${state.writer} may`);
+    }),
+  );
+
 /** Type imports count: what cannot be understood one by one cannot be changed one by one. */
 export const noCycles: Rule = (tree) => {
   const targets = new Map(

@@ -4,6 +4,7 @@ import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast'
 import * as is from 'typescript/unstable/ast/is';
 import { API } from 'typescript/unstable/sync';
 import { findClockAssertions } from './clock-assertions.ts';
+import { findTableUpdates, type TableUpdate } from './table-writes.ts';
 
 /** What the rules look at: every TypeScript file of a project, as its own parser sees it. */
 export type SourceTree = { readonly root: string; readonly modules: readonly Module[] };
@@ -21,6 +22,7 @@ export type Module = {
   readonly oddities: readonly string[];
   /** Lines on which a test asserts how long something took. */
   readonly clockAssertions: readonly number[];
+  readonly tableUpdates: readonly (Omit<TableUpdate, 'at'> & { readonly line: number })[];
 };
 
 export type Import = {
@@ -80,8 +82,9 @@ function readModule(root: string, path: string, file: SourceFile): Module {
     if (!path.startsWith('test/architecture/')) findings.oddities.push(`${lineAt(match.index)}: ${match[0]}`);
   }
   const clockAssertions = path.startsWith('test/') ? findClockAssertions(file).map(lineAt) : [];
+  const tableUpdates = findTableUpdates(file).map(({ at, ...update }) => ({ ...update, line: lineAt(at) }));
   const lineCount = file.text.trimEnd().split('\n').length;
-  return { path, text: file.text, lineCount, clockAssertions, ...findings };
+  return { path, text: file.text, lineCount, clockAssertions, tableUpdates, ...findings };
 }
 
 function readImport(node: Node, onImport: (specifier: string) => void): void {

@@ -10,9 +10,9 @@ export const itemMutants: readonly Mutant[] = [
     invariant: 'a message is cancelled only while it waits',
     edits: [
       {
-        in: 'endWaiting',
-        find: 'await rows.where(isOpenItem()).executeTakeFirst();',
-        replace: 'await rows.executeTakeFirst();',
+        in: 'endItems',
+        find: '.where(isOpenItem())',
+        replace: '',
       },
     ],
     test: { file: items, name: 'is left to the run that has taken it' },

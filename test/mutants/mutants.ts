@@ -288,10 +288,10 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         in: 'closeRun',
-        find: "await rows.set({ state: 'ended', outcome, outcomeReason }).execute();",
-        replace: `await rows.set({ state: 'ended', outcome, outcomeReason }).execute();
+        find: 'await endTaken(tx, runId, { outcome, outcomeReason });',
+        replace: `{ await endTaken(tx, runId, { outcome, outcomeReason });
     await tx.db.updateTable('inbox').set({ state: 'ended', outcome, outcomeReason })
-      .where('laneKey', '=', lane.key).where('state', '=', 'waiting').execute();`,
+      .where('laneKey', '=', lane.key).where('state', '=', 'waiting').execute(); }`,
       },
     ],
     test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },

@@ -2,6 +2,7 @@ import type { Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { isOpenItem } from '../base/open-rows.ts';
 import { forgoKept } from '../items/kept-steers.ts';
+import { endItems } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
 import { blankNotice } from './request-pairing.ts';
@@ -81,17 +82,19 @@ async function endWaiting(tx: Tx, { account, peerId }: Person): Promise<void> {
     .orderBy('laneKey')
     .execute();
   for (const { laneKey } of lanes) await lockLane(tx, laneKey);
-  const theirs = tx.db
-    .updateTable('inbox')
+  const theirs = await tx.db
+    .selectFrom('inbox')
+    .select(['id', 'state'])
     .where(isOpenItem())
     .where('account', '=', account)
-    .where('senderId', '=', peerId);
-  await theirs
-    .set({ state: 'ended', outcome: 'refused', outcomeReason: 'access-revoked' })
-    .where('state', '=', 'waiting')
+    .where('senderId', '=', peerId)
     .execute();
+  const idsIn = (state: string) => theirs.filter((row) => row.state === state).map(({ id }) => id);
+  await endItems(tx, idsIn('waiting'), { outcome: 'refused', outcomeReason: 'access-revoked' });
+  const held = idsIn('held');
+  if (held.length === 0) return;
   // A part of a group's album that waits for its siblings: should one call the agent, it is a guest's.
-  await theirs.set({ authority: 'guest' }).where('state', '=', 'held').execute();
+  await tx.db.updateTable('inbox').set({ authority: 'guest' }).where('id', 'in', held).execute();
 }
 
 async function stopRuns(

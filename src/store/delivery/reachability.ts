@@ -2,8 +2,8 @@ import { endTrouble, noteTrouble } from '../alerts/note-trouble.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem, isOpenPart } from '../base/open-rows.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
+import { endItems } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
-import { openLedger } from '../rows/open-ledger.ts';
 import { endAskedWait } from './asked-wait.ts';
 import { amendOutcome } from './reply-outcome.ts';
 
@@ -12,15 +12,14 @@ export async function markUnreachable(tx: Tx, key: string): Promise<void> {
   await lockLanesOf(tx, key);
   await tx.db.updateTable('conversations').set({ unreachableAt: tx.now }).where('key', '=', key).execute();
   await noteTrouble(tx, { kind: 'conversation-unreachable', subject: key });
-  const held = tx.db.selectFrom('inbox').select('id').where('conversationKey', '=', key).where(isOpenItem());
-  const ids = (await held.where('state', '=', 'held').execute()).map(({ id }) => id);
-  await openLedger(tx, { ids });
-  await tx.db
-    .updateTable('inbox')
-    .set({ state: 'ended', outcome: 'failed', outcomeReason: 'unreachable' })
+  const open = await tx.db
+    .selectFrom('inbox')
+    .select('id')
     .where('conversationKey', '=', key)
     .where(isOpenItem())
     .execute();
+  const ids = open.map(({ id }) => id);
+  await endItems(tx, ids, { outcome: 'failed', outcomeReason: 'unreachable' });
   const ended = await tx.db
     .updateTable('outbox')
     .set({ state: 'failed', problem: 'the conversation is unreachable', endedAt: tx.now })

@@ -1,12 +1,7 @@
 import type { Tx } from '../base/command.ts';
 import { lockRows } from '../base/locking.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
-
-export const deliveryFailed = 'delivery failed';
-const deliveryUnknown = 'delivery unknown';
-
-/** One answer of a run: what it answers has its message's id. */
-export type AnswerOf = { readonly runId: string; readonly answer: string };
+import { type AnswerOf, amendAnswered, restoreAnswered } from '../rows/item-states.ts';
 
 /**
  * The provisional outcome of what was answered is amended by what became of the answer's parts:
@@ -17,16 +12,7 @@ export async function amendOutcome(tx: Tx, answer: AnswerOf): Promise<void> {
   await lockRun(tx, answer.runId);
   const ends = await troubledReplies.all(tx, answer);
   if (ends.length === 0) return;
-  const change = ends.some(({ state }) => state === 'failed')
-    ? { outcome: 'failed', outcomeReason: deliveryFailed }
-    : { outcomeReason: deliveryUnknown };
-  await tx.db
-    .updateTable('inbox')
-    .set(change)
-    .where('runId', '=', answer.runId)
-    .where('answer', '=', answer.answer)
-    .where('outcome', '=', 'answered')
-    .execute();
+  await amendAnswered(tx, answer, { hasFailed: ends.some(({ state }) => state === 'failed') });
 }
 
 const troubledReplies = prepared((db, of: Slots<AnswerOf>) =>
@@ -42,13 +28,7 @@ const troubledReplies = prepared((db, of: Slots<AnswerOf>) =>
 /** The operator has changed a part that had ended: what it answers is judged anew. */
 export async function reviseOutcome(tx: Tx, answer: AnswerOf): Promise<void> {
   await lockRun(tx, answer.runId);
-  await tx.db
-    .updateTable('inbox')
-    .set({ outcome: 'answered', outcomeReason: null })
-    .where('runId', '=', answer.runId)
-    .where('answer', '=', answer.answer)
-    .where('outcomeReason', 'in', [deliveryFailed, deliveryUnknown])
-    .execute();
+  await restoreAnswered(tx, answer);
   await amendOutcome(tx, answer);
 }
 

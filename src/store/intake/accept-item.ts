@@ -13,8 +13,8 @@ import { makeRoom } from '../items/make-room.ts';
 import type { Bundle, NewItem } from '../items/new-item.ts';
 import { type OpenItem, readOpenItems } from '../items/open-items.ts';
 import { putNewestAhead } from '../items/put-ahead.ts';
+import { openHeld } from '../rows/item-states.ts';
 import { beginSession, ensureLane, type Lane, takeSeqOfArrival } from '../rows/lane-row.ts';
-import { openLedger } from '../rows/open-ledger.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import { cancelRun } from '../waits/parked.ts';
 import type { Accepting } from './accepting.ts';
@@ -94,15 +94,18 @@ async function joinBundle(
   const isOpen = item.isGated || siblings.some((row) => row.state === 'waiting');
   if (siblings.length > 0) {
     const ids = siblings.map((row) => row.id);
-    const rows = tx.db.updateTable('inbox').where('id', 'in', ids);
     // A file that is still fetched has a due time of its own.
-    await rows
+    await tx.db
+      .updateTable('inbox')
       .set({ dueAt: tx.now + bundle.windowMs })
+      .where('id', 'in', ids)
       .where('isFetching', '=', 0)
       .execute();
-    if (isOpen) await rows.set({ state: 'waiting' }).execute();
     if (isOpen)
-      await openLedger(tx, { ids: siblings.filter((row) => row.state === 'held').map((row) => row.id) });
+      await openHeld(
+        tx,
+        siblings.filter((row) => row.state === 'held').map((row) => row.id),
+      );
   }
   return { name: bundle.name, windowMs: bundle.windowMs, isOpen };
 }

@@ -18,8 +18,8 @@ import {
   takeBack,
 } from '../items/corrections.ts';
 import { appendNote } from '../rows/append-transcript.ts';
+import { endItems, endSummarized } from '../rows/item-states.ts';
 import { lockLane, takeSeq } from '../rows/lane-row.ts';
-import { openLedger } from '../rows/open-ledger.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import type { Accepting } from './accepting.ts';
 import type { Decision } from './proposal.ts';
@@ -73,13 +73,10 @@ export async function applyDelete(
   const { row, lane } = found;
   if (!deletion.isVouched && row.senderId !== accepting.proposal.senderId)
     return { kind: 'ignored', reason: 'not-the-author' };
-  if (row.state === 'held' || row.state === 'waiting' || (await changeSummary(tx, found, undefined))) {
-    if (row.state === 'held') await openLedger(tx, { ids: [row.id] });
-    await tx.db
-      .updateTable('inbox')
-      .set({ state: 'ended', outcome: 'cancelled', outcomeReason: 'deleted' })
-      .where('id', '=', row.id)
-      .execute();
+  const end = { outcome: 'cancelled', outcomeReason: 'deleted' } as const;
+  if ((await endItems(tx, [row.id], end)) > 0) return { kind: 'noted', effect: 'cancelled' };
+  if (await changeSummary(tx, found, undefined)) {
+    await endSummarized(tx, [row.id], end);
     return { kind: 'noted', effect: 'cancelled' };
   }
   if (isInActiveRun(found)) {

@@ -2,8 +2,8 @@ import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { isOpenItem } from '../base/open-rows.ts';
 import { forgoKept } from '../items/kept-steers.ts';
+import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
-import { openLedger } from '../rows/open-ledger.ts';
 import { cancelRun } from '../waits/parked.ts';
 import type { Accepting } from './accepting.ts';
 import type { CommandEffect } from './proposal.ts';
@@ -18,11 +18,11 @@ type Stopped = 'done' | 'nothing' | 'notPermitted';
  */
 export async function stop(tx: Tx, lane: Lane, stopping: Stopping): Promise<Stopped> {
   const { linked } = stopping.effect;
-  const stopped = await stopLane(tx, lane, stopping);
-  if (linked === undefined || linked.formerLane === lane.key) return stopped;
+  const here = await stopLane(tx, lane, stopping);
+  if (linked === undefined || linked.formerLane === lane.key) return here;
   const former = await lockLane(tx, linked.formerLane);
   const stoppedThere = former ? await stopLane(tx, former, stopping) : 'nothing';
-  return stoppedThere === 'done' ? 'done' : stopped;
+  return stoppedThere === 'done' ? 'done' : here;
 }
 
 async function stopLane(tx: Tx, lane: Lane, { accepting, effect }: Stopping): Promise<Stopped> {
@@ -39,6 +39,8 @@ async function stopLane(tx: Tx, lane: Lane, { accepting, effect }: Stopping): Pr
   return 'done';
 }
 
+const stopped = { outcome: 'cancelled', outcomeReason: 'stop' } as const;
+
 type Sender = { readonly account: string; readonly senderId: string };
 type IsTheirs = (row: Sender) => boolean;
 
@@ -54,14 +56,13 @@ function senderOf({ input, proposal }: Accepting, effect: Stop): IsTheirs {
 async function cancelWaiting(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<number> {
   const waiting = await tx.db
     .selectFrom('inbox')
-    .select(['id', 'account', 'senderId', 'state'])
+    .select(['id', 'account', 'senderId'])
     .where('laneKey', '=', lane.key)
     .where(isOpenItem())
     .where('kind', '=', 'message')
     .execute();
-  const theirs = waiting.filter(isTheirs);
-  await openLedger(tx, { ids: theirs.filter(({ state }) => state === 'held').map(({ id }) => id) });
-  return cancel(tx, theirs);
+  const theirs = waiting.filter(isTheirs).map(({ id }) => id);
+  return endItems(tx, theirs, stopped);
 }
 
 /** What the cap made into one line and no run has been shown waits like any other message. */
@@ -82,21 +83,8 @@ async function cancelSummaries(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<
   const kept = summaries.filter(({ inboxId }) => !ids.has(inboxId));
   const overflow = kept.length === 0 ? null : JSON.stringify(kept);
   await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
-  return cancel(tx, gone);
-}
-
-async function cancel(tx: Tx, rows: readonly { readonly id: string }[]): Promise<number> {
-  if (rows.length === 0) return 0;
-  await tx.db
-    .updateTable('inbox')
-    .set({ state: 'ended', outcome: 'cancelled', outcomeReason: 'stop' })
-    .where(
-      'id',
-      'in',
-      rows.map(({ id }) => id),
-    )
-    .execute();
-  return rows.length;
+  await endSummarized(tx, [...ids], stopped);
+  return gone.length;
 }
 
 /** `channel:peer`; an account's key begins with its channel. */

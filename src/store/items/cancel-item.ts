@@ -3,8 +3,8 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { isOpenItem } from '../base/open-rows.ts';
 import { insertPart } from '../delivery/insert-part.ts';
+import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
-import { openLedger } from '../rows/open-ledger.ts';
 import type { Actor } from './actor.ts';
 import { changeSummary, isInActiveRun, takeBack } from './corrections.ts';
 import {
@@ -42,13 +42,13 @@ export async function cancel(
   const row = await findItem(tx, lane, number);
   if (!row) return { kind: 'unknown' };
   if (!mayChange(actor, row)) return { kind: 'not-permitted' };
-  if (await endWaiting(tx, row, actor)) {
+  if ((await endItems(tx, [row.id], ending(actor))) > 0) {
     await settle(tx, lane, { row, actor, told, effects });
     return { kind: 'done', excerpt: excerptOf(row) };
   }
   const found = { row: (await findItem(tx, lane, number)) ?? row, lane };
   if (await changeSummary(tx, found, undefined)) {
-    await end(tx, row, actor);
+    await endSummarized(tx, [row.id], ending(actor));
     await settle(tx, lane, { row, actor, told, effects });
     return { kind: 'done', excerpt: excerptOf(row) };
   }
@@ -70,7 +70,7 @@ export async function cancelAll(
     .execute();
   let count = 0;
   for (const row of open) {
-    if (!mayChange(actor, row) || !(await endWaiting(tx, row, actor))) continue;
+    if (!mayChange(actor, row) || (await endItems(tx, [row.id], ending(actor))) === 0) continue;
     await settle(tx, lane, { row, actor, told, effects });
     count++;
   }
@@ -82,7 +82,7 @@ export async function cancelAll(
       left.push(summary);
       continue;
     }
-    await end(tx, row, actor);
+    await endSummarized(tx, [row.id], ending(actor));
     await settle(tx, lane, { row, actor, told, effects });
     count++;
   }
@@ -93,17 +93,7 @@ export async function cancelAll(
 }
 
 function ending({ ref }: Actor) {
-  return { state: 'ended', outcome: 'cancelled', outcomeReason: `by ${ref}` } as const;
-}
-
-async function endWaiting(tx: Tx, row: ItemRow, actor: Actor): Promise<boolean> {
-  const rows = tx.db.updateTable('inbox').set(ending(actor)).where('id', '=', row.id);
-  const { numUpdatedRows } = await rows.where(isOpenItem()).executeTakeFirst();
-  return numUpdatedRows > 0n;
-}
-
-async function end(tx: Tx, row: ItemRow, actor: Actor): Promise<void> {
-  await tx.db.updateTable('inbox').set(ending(actor)).where('id', '=', row.id).execute();
+  return { outcome: 'cancelled', outcomeReason: `by ${ref}` } as const;
 }
 
 type Settling = Cancelling & InTransaction & { readonly row: ItemRow };
@@ -111,7 +101,6 @@ type Settling = Cancelling & InTransaction & { readonly row: ItemRow };
 /** On record; told to a sender who did not ask for it and cannot see it; and what waited behind it may be due. */
 async function settle(tx: Tx, lane: Lane, { row, actor, told, effects }: Settling): Promise<void> {
   await recordChange(tx, { laneKey: lane.key, inboxId: row.id, kind: 'cancel', by: actor.ref });
-  if (row.state === 'held') await openLedger(tx, { ids: [row.id] });
   wakeAtRest(tx, lane, effects);
   if (isOwn(actor, row) || row.conversationKey === actor.conversationKey) return;
   const text = told.replaceAll('{excerpt}', () => excerptOf(row));

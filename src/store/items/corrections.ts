@@ -7,6 +7,7 @@ import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { type InboxContent, json } from '../base/json.ts';
 import type { InboxTable } from '../base/tables.ts';
+import { endItems } from '../rows/item-states.ts';
 import { type Lane, takeSeq } from '../rows/lane-row.ts';
 import { readWaiting, type WaitingRow } from './waiting-rows.ts';
 
@@ -96,12 +97,7 @@ async function correctionsOf(tx: Tx, { row, lane }: Found): Promise<readonly Wai
 export async function takeBack(tx: Tx, found: Found, reason: string): Promise<void> {
   const { row } = found;
   const ids = (await correctionsOf(tx, found)).map(({ id }) => id);
-  if (ids.length > 0)
-    await tx.db
-      .updateTable('inbox')
-      .set({ state: 'ended', outcome: 'cancelled', outcomeReason: reason })
-      .where('id', 'in', ids)
-      .execute();
+  await endItems(tx, ids, { outcome: 'cancelled', outcomeReason: reason });
   if (row.isKept === 1)
     await tx.db.updateTable('inbox').set({ isKept: 0 }).where('id', '=', row.id).execute();
 }

@@ -6,6 +6,7 @@ import { finishReasonOf } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
+import { endItems, returnItems } from '../rows/item-states.ts';
 import { readWaiting } from './waiting-rows.ts';
 
 /**
@@ -32,11 +33,7 @@ export async function returnKept(
       unread.map(({ transcriptId }) => transcriptId),
     )
     .execute();
-  await tx.db
-    .updateTable('inbox')
-    .set({ state: 'waiting', runId: null, transcriptId: null, isKept: 0 })
-    .where('id', 'in', ids)
-    .execute();
+  await returnItems(tx, ids);
   await joinCorrections(tx, run.laneKey, new Set(ids));
 }
 
@@ -93,16 +90,12 @@ async function joinCorrections(tx: Tx, laneKey: string, ids: ReadonlySet<string>
   const joined = waiting.filter(
     ({ isCorrection, content }) => isCorrection && content.note !== undefined && names.has(content.note.of),
   );
-  if (joined.length === 0) return;
-  await tx.db
-    .updateTable('inbox')
-    .set({ state: 'ended', outcome: 'merged', outcomeReason: 'corrected' })
-    .where(
-      'id',
-      'in',
-      joined.map(({ id }) => id),
-    )
-    .execute();
+  const end = { outcome: 'merged', outcomeReason: 'corrected' } as const;
+  await endItems(
+    tx,
+    joined.map(({ id }) => id),
+    end,
+  );
 }
 
 type Sender = { readonly account: string; readonly senderId: string };

@@ -5,6 +5,7 @@ import type { EventStep } from '../base/event-step.ts';
 import { type InboxContent, json, type Summary } from '../base/json.ts';
 import { oneLine } from '../base/one-line.ts';
 import { insertPart } from '../delivery/insert-part.ts';
+import { endItems, summarized } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import type { NewItem } from './new-item.ts';
 import type { OpenItem } from './open-items.ts';
@@ -45,7 +46,7 @@ export async function makeRoom(
   if (!first) return 'room';
   const oldest = { ...first, ...(await readSaid(tx, first.id)) };
   if (lane.drop === 'old') {
-    await end(tx, oldest.id, { outcome: 'refused', outcomeReason: 'queue-full' });
+    await endItems(tx, [oldest.id], { outcome: 'refused', outcomeReason: 'queue-full' });
     const excerpt = oneLine(oldest.content.text);
     await tell(
       item.overflow.dropped.replace('{excerpt}', () => excerpt),
@@ -90,13 +91,5 @@ async function summarize(
     .set({ overflow: JSON.stringify(overflow) })
     .where('key', '=', lane.key)
     .execute();
-  await end(tx, row.id, { outcome: 'merged', outcomeReason: 'summarized' });
-}
-
-function end(tx: Tx, id: string, outcome: { outcome: string; outcomeReason: string }) {
-  return tx.db
-    .updateTable('inbox')
-    .set({ state: 'ended', ...outcome })
-    .where('id', '=', id)
-    .execute();
+  await endItems(tx, [row.id], { outcome: 'merged', outcomeReason: summarized });
 }

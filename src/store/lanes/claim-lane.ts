@@ -10,6 +10,7 @@ import { newRowId } from '../base/row-id.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { chooseBatch } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
+import { endItems, endSummarized } from '../rows/item-states.ts';
 import { beginSession, type Lane, lockLane, takeSeq } from '../rows/lane-row.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
@@ -174,11 +175,7 @@ async function carryOutCommand(tx: Tx, { lane, row }: { lane: Lane; row: Waiting
     .where('seq', '<', row.seq)
     .execute();
   await dropSummaries(tx, lane, row.seq);
-  await tx.db
-    .updateTable('inbox')
-    .set({ state: 'ended', outcome: 'answered', outcomeReason: 'command' })
-    .where('id', '=', row.id)
-    .execute();
+  await endItems(tx, [row.id], { outcome: 'answered', outcomeReason: 'command' });
   if (command) {
     const content = { kind: 'text', text: { text: command.reply, spans: [] } } as const;
     const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
@@ -198,15 +195,8 @@ async function dropSummaries(tx: Tx, lane: Lane, before: number): Promise<void> 
   const kept = summaries.filter((summary) => summary.seq > before);
   const overflow = kept.length === 0 ? null : JSON.stringify(kept);
   await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
-  await tx.db
-    .updateTable('inbox')
-    .set({ outcome: 'cancelled', outcomeReason: 'reset' })
-    .where(
-      'id',
-      'in',
-      dropped.map((summary) => summary.inboxId),
-    )
-    .execute();
+  const ids = dropped.map((summary) => summary.inboxId);
+  await endSummarized(tx, ids, { outcome: 'cancelled', outcomeReason: 'reset' });
 }
 
 async function hold(

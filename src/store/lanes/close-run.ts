@@ -1,6 +1,7 @@
 import type { Outcome } from '#contracts/outcome.ts';
 import type { Tx } from '../base/command.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
+import { endTaken } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 
 export type Closing = {
@@ -34,10 +35,7 @@ export async function closeRun(
 ): Promise<LaneNext> {
   const { runId, endReason, detail = null, outcome, outcomeReason = null, parts } = closing;
   await finishRun.run(tx, { runId, endReason, detail, parts, now: tx.now });
-  if (outcome !== undefined) {
-    const rows = tx.db.updateTable('inbox').where('runId', '=', runId).where('state', '=', 'taken');
-    await rows.set({ state: 'ended', outcome, outcomeReason }).execute();
-  }
+  if (outcome !== undefined) await endTaken(tx, runId, { outcome, outcomeReason });
   const next = lookAhead(waiting, tx.now);
   const isKept = next.kind === 'going-on' && closing.mayGoOn;
   await (isKept ? keepLane : leaveLane).run(tx, { laneKey: lane.key, parts, now: tx.now });
@@ -57,40 +55,6 @@ const finishRun = prepared((db, of: Slots<Finish>) =>
       nextOrdinal: eb('nextOrdinal', '+', of.parts),
     }))
     .where('id', '=', of.runId),
-);
-
-export type AnsweredRows = {
-  readonly runId: string;
-  /** The message that answers them: what becomes of its parts amends the outcome. */
-  readonly answer: string;
-  readonly outcome: Outcome;
-  readonly outcomeReason: string | undefined;
-};
-
-/** Sets the provisional outcome of everything that the run has taken and not answered before. */
-export async function endAnswered(tx: Tx, { outcomeReason, ...rows }: AnsweredRows): Promise<void> {
-  await endTaken.run(tx, { ...rows, outcomeReason: outcomeReason ?? null });
-}
-
-type Ended = { runId: string; answer: string; outcome: string; outcomeReason: string | null };
-
-/** What was merged into another message of the run keeps that outcome. */
-const endTaken = prepared((db, of: Slots<Ended>) =>
-  db
-    .updateTable('inbox')
-    .set((eb) => ({
-      state: 'ended',
-      answer: of.answer,
-      outcome: eb.fn.coalesce('outcome', of.outcome),
-      outcomeReason: eb
-        .case()
-        .when('outcome', 'is', null)
-        .then(of.outcomeReason)
-        .else(eb.ref('outcomeReason'))
-        .end(),
-    }))
-    .where('runId', '=', of.runId)
-    .where('state', '=', 'taken'),
 );
 
 type Leaving = { laneKey: string; parts: number; now: number };

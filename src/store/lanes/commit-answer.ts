@@ -8,14 +8,14 @@ import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/deliver.ts';
 import type { NewPart } from '../delivery/insert-part.ts';
 import { insertReply } from '../delivery/insert-reply.ts';
 import { closePreview } from '../delivery/record-preview.ts';
-import { deliveryFailed } from '../delivery/reply-outcome.ts';
 import { returnKept } from '../items/kept-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
+import { deliveryFailed, endAnswered } from '../rows/item-states.ts';
 import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
 import type { Held } from '../rows/run-fence.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
-import { closeRun, endAnswered, type LaneNext } from './close-run.ts';
+import { closeRun, type LaneNext } from './close-run.ts';
 import { asSteers, type Boundary, chooseFor, readSteered, type Steering } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 

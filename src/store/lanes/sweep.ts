@@ -3,6 +3,7 @@ import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { isFetchingItem, isOpenItem, isOpenPart } from '../base/open-rows.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
+import { dropHeld } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 
@@ -178,15 +179,7 @@ export const closeBundles: StoreCommand<
           content: json.content(row.content),
           limit,
         });
-        await tx.db.deleteFrom('inbox').where('id', '=', row.id).execute();
-        await tx.db
-          .updateTable('ledger')
-          .set({ outcome: 'ignored', reason: 'not-mentioned' })
-          .where('account', '=', row.account)
-          .where('conversationKey', '=', row.conversationKey)
-          .where('messageId', '=', row.messageId)
-          .where('outcome', '=', 'held')
-          .execute();
+        await dropHeld(tx, row.id);
       }
     }
   },

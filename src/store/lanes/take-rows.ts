@@ -7,6 +7,7 @@ import { prepared, type Slots } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
 import type { WaitingRow } from '../items/waiting-rows.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
+import { takeItem } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 
 /** How text that is not the prompt itself is framed for the model; holds this turn's random boundary. */
@@ -53,28 +54,10 @@ export async function takeRows(
   for (const [index, row] of rows.entries()) {
     const transcriptId = await append('user', partsOf(row));
     const isMerged = merges && index < rows.length - 1;
-    // A block or a removal may have ended the row since it was read: the run has it now, and says how it ends.
-    const outcome = isMerged ? 'merged' : null;
-    await takeRow.run(tx, { id: row.id, runId, transcriptId, outcome, isKept: isKept ? 1 : 0 });
+    await takeItem(tx, { id: row.id, runId, transcriptId, isMerged, isKept });
   }
   return messages;
 }
-
-type Taken = { id: string; runId: string; transcriptId: string; outcome: string | null; isKept: number };
-
-const takeRow = prepared((db, of: Slots<Taken>) =>
-  db
-    .updateTable('inbox')
-    .set({
-      state: 'taken',
-      runId: of.runId,
-      transcriptId: of.transcriptId,
-      isKept: of.isKept,
-      outcome: of.outcome,
-      outcomeReason: null,
-    })
-    .where('id', '=', of.id),
-);
 
 /** What the cap summarised is merged into this run: its rows say which one it was. */
 async function takeOverflow(

@@ -1,0 +1,213 @@
+/**
+ * Writes what becomes of inbox items, and nothing else does: `held → waiting → taken → ended`, back from
+ * `taken` to `waiting`, and the one outcome of each item with the ledger entry that follows from it. The
+ * callers hold the lane's lock; amending an answered item's outcome needs the run's.
+ */
+import type { Outcome } from '#contracts/outcome.ts';
+import type { Tx } from '../base/command.ts';
+import { isOpenItem } from '../base/open-rows.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+
+export type ItemEnd = { readonly outcome: Outcome; readonly outcomeReason: string };
+
+/**
+ * Ends those of the items that nobody has taken; a held one then counts as accepted in the ledger, since it
+ * has an outcome. Returns how many it has ended.
+ */
+export async function endItems(tx: Tx, ids: readonly string[], end: ItemEnd): Promise<number> {
+  if (ids.length === 0) return 0;
+  await acceptHeld(tx, ids);
+  const { numUpdatedRows } = await tx.db
+    .updateTable('inbox')
+    .set({ state: 'ended', ...end })
+    .where('id', 'in', ids)
+    .where(isOpenItem())
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
+/** Gives items that the cap has summarised another outcome than `merged`: their line was taken out unread. */
+export async function endSummarized(tx: Tx, ids: readonly string[], end: ItemEnd): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.db
+    .updateTable('inbox')
+    .set({ ...end })
+    .where('id', 'in', ids)
+    .where('outcomeReason', '=', summarized)
+    .execute();
+}
+
+/** The reason of an item that the cap made into one line in front of the next run. */
+export const summarized = 'summarized';
+
+/** Lets held items run: a sibling of their bundle has passed the mention gate. */
+export async function openHeld(tx: Tx, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await acceptHeld(tx, ids);
+  await tx.db
+    .updateTable('inbox')
+    .set({ state: 'waiting' })
+    .where('id', 'in', ids)
+    .where('state', '=', 'held')
+    .execute();
+}
+
+/** Removes a held item that was not addressed to the agent, and says so in the ledger. */
+export async function dropHeld(tx: Tx, id: string): Promise<void> {
+  await settleHeld(tx, [id], () => ({ outcome: 'ignored', reason: 'not-mentioned' }));
+  await tx.db.deleteFrom('inbox').where('id', '=', id).where('state', '=', 'held').execute();
+}
+
+type HeldItem = { readonly id: string; readonly laneKey: string };
+type HeldEntry = { readonly outcome: string; readonly reason?: string; readonly inboxId?: string };
+
+function acceptHeld(tx: Tx, ids: readonly string[]): Promise<void> {
+  return settleHeld(tx, ids, ({ id, laneKey }) => ({ outcome: 'accepted', inboxId: id, laneKey }));
+}
+
+async function settleHeld(
+  tx: Tx,
+  ids: readonly string[],
+  entryOf: (item: HeldItem) => HeldEntry & { readonly laneKey?: string },
+): Promise<void> {
+  const held = await tx.db
+    .selectFrom('inbox')
+    .select(['id', 'account', 'laneKey', 'conversationKey', 'messageId'])
+    .where('id', 'in', ids)
+    .where('state', '=', 'held')
+    .execute();
+  for (const item of held) {
+    await tx.db
+      .updateTable('ledger')
+      .set(entryOf(item))
+      .where('account', '=', item.account)
+      .where('conversationKey', '=', item.conversationKey)
+      .where('messageId', '=', item.messageId)
+      .where('outcome', '=', 'held')
+      .execute();
+  }
+}
+
+export type TakenItem = {
+  readonly id: string;
+  readonly runId: string;
+  readonly transcriptId: string;
+  /** Merged into the last item of its batch, whose answer is its own. */
+  readonly isMerged: boolean;
+  /** Goes back should the run end without having consumed it. */
+  readonly isKept: boolean;
+};
+
+/** Gives the item to a run. One that has ended since it was read is the run's too, which then ends it. */
+export async function takeItem(tx: Tx, { isMerged, isKept, ...item }: TakenItem): Promise<void> {
+  await take.run(tx, { ...item, outcome: isMerged ? 'merged' : null, isKept: isKept ? 1 : 0 });
+}
+
+type Taken = { id: string; runId: string; transcriptId: string; outcome: string | null; isKept: number };
+
+const take = prepared((db, of: Slots<Taken>) =>
+  db
+    .updateTable('inbox')
+    .set({
+      state: 'taken',
+      runId: of.runId,
+      transcriptId: of.transcriptId,
+      isKept: of.isKept,
+      outcome: of.outcome,
+      outcomeReason: null,
+    })
+    .where('id', '=', of.id),
+);
+
+/** Puts items that a run has taken and not used back into the queue, in their old places. */
+export async function returnItems(tx: Tx, ids: readonly string[]): Promise<void> {
+  await tx.db
+    .updateTable('inbox')
+    .set({ state: 'waiting', runId: null, transcriptId: null, isKept: 0 })
+    .where('id', 'in', ids)
+    .where('state', '=', 'taken')
+    .execute();
+}
+
+/** Ends what a run has taken and not answered. */
+export async function endTaken(
+  tx: Tx,
+  runId: string,
+  { outcome, outcomeReason }: { readonly outcome: Outcome; readonly outcomeReason: string | null },
+): Promise<void> {
+  await tx.db
+    .updateTable('inbox')
+    .set({ state: 'ended', outcome, outcomeReason })
+    .where('runId', '=', runId)
+    .where('state', '=', 'taken')
+    .execute();
+}
+
+/** One answer of a run: what it answers has its message's id. */
+export type AnswerOf = { readonly runId: string; readonly answer: string };
+
+export type AnsweredItems = AnswerOf & {
+  readonly outcome: Outcome;
+  readonly outcomeReason: string | undefined;
+};
+
+/**
+ * Ends everything that the run has taken and not answered before, with the answer's provisional outcome;
+ * what becomes of the answer's parts amends it. What was merged into another item keeps that outcome.
+ */
+export async function endAnswered(tx: Tx, { outcomeReason, ...rows }: AnsweredItems): Promise<void> {
+  await answerTaken.run(tx, { ...rows, outcomeReason: outcomeReason ?? null });
+}
+
+type Answered = { runId: string; answer: string; outcome: string; outcomeReason: string | null };
+
+const answerTaken = prepared((db, of: Slots<Answered>) =>
+  db
+    .updateTable('inbox')
+    .set((eb) => ({
+      state: 'ended',
+      answer: of.answer,
+      outcome: eb.fn.coalesce('outcome', of.outcome),
+      outcomeReason: eb
+        .case()
+        .when('outcome', 'is', null)
+        .then(of.outcomeReason)
+        .else(eb.ref('outcomeReason'))
+        .end(),
+    }))
+    .where('runId', '=', of.runId)
+    .where('state', '=', 'taken'),
+);
+
+/** Why an answered item counts as failed, or may not have been answered. */
+export const deliveryFailed = 'delivery failed';
+const deliveryUnknown = 'delivery unknown';
+
+/** Amends the provisional outcome of what was answered: a part of the answer did not arrive, or may not have. */
+export async function amendAnswered(
+  tx: Tx,
+  { runId, answer }: AnswerOf,
+  { hasFailed }: { readonly hasFailed: boolean },
+): Promise<void> {
+  await tx.db
+    .updateTable('inbox')
+    .set({
+      ...(hasFailed && { outcome: 'failed' }),
+      outcomeReason: hasFailed ? deliveryFailed : deliveryUnknown,
+    })
+    .where('runId', '=', runId)
+    .where('answer', '=', answer)
+    .where('outcome', '=', 'answered')
+    .execute();
+}
+
+/** Takes back what `amendAnswered` has said: the operator has changed a part that had ended. */
+export async function restoreAnswered(tx: Tx, { runId, answer }: AnswerOf): Promise<void> {
+  await tx.db
+    .updateTable('inbox')
+    .set({ outcome: 'answered', outcomeReason: null })
+    .where('runId', '=', runId)
+    .where('answer', '=', answer)
+    .where('outcomeReason', 'in', [deliveryFailed, deliveryUnknown])
+    .execute();
+}
