@@ -68,19 +68,32 @@ async function runTests(
     '--reporter=json',
     `--outputFile=${report}`,
   ];
-  const output = await run(folder, { args, withPostgres, limitMs });
-  const { numPassedTests, numFailedTests } = JSON.parse(await readFile(report, 'utf8').catch(() => '{}')) as {
-    readonly numPassedTests?: number;
-    readonly numFailedTests?: number;
-  };
-  return { passed: numPassedTests ?? 0, failed: numFailedTests ?? 0, output };
+  const { output, code } = await run(folder, { args, withPostgres, limitMs });
+  return { ...readReport(await readFile(report, 'utf8').catch(() => '{}'), code), output };
 }
 
-/** Resolves with what the tests printed, however they ended. */
+type Report = {
+  readonly numPassedTests?: number;
+  readonly numFailedTests?: number;
+  readonly numFailedTestSuites?: number;
+};
+
+/**
+ * Counts a promise that was rejected behind the back of passing tests as a failure, for it turns `npm test` red:
+ * then the run has failed and no test, and no file by not loading.
+ */
+export function readReport(report: string, code: number | null): Omit<Verdict, 'output'> {
+  const parsed = JSON.parse(report) as Report;
+  const { numPassedTests: passed = 0, numFailedTests: failed = 0, numFailedTestSuites: suites = 0 } = parsed;
+  const isUnhandled = code === 1 && passed > 0 && failed === 0 && suites === 0;
+  return { passed, failed: isUnhandled ? 1 : failed };
+}
+
+/** Resolves with what the tests printed, however they ended, and their exit code. */
 function run(
   folder: string,
   { args, withPostgres, limitMs }: Omit<Order, keyof Tests> & { args: readonly string[]; limitMs: number },
-): Promise<string> {
+): Promise<{ readonly output: string; readonly code: number | null }> {
   const database = withPostgres ? process.env.PARLEY_TEST_DATABASE_URL : undefined;
   const child = spawn(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args], {
     cwd: folder,
@@ -109,6 +122,6 @@ function run(
   }
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', () => resolve(output));
+    child.once('close', (code) => resolve({ output, code }));
   });
 }
