@@ -2,6 +2,7 @@
 // each broken variant is refuted, for the reason it should be. One line per check; the exit code is 1
 // when a proof fails, a broken variant is not refuted, or a program is missing.
 //   --small          the sizes that the tests run, some seconds each
+//   --share <i>/<n>  every nth of them, from the ith on
 //   --only <text>    only checks whose line contains the text
 //   --model <file>   another model
 import { spawn } from 'node:child_process';
@@ -152,12 +153,15 @@ const broken = [
   },
 ];
 
-function chooseChecks({ isSmall, only }) {
+function chooseChecks({ isSmall, only, share }) {
+  const [first = 0, step = 1] = share.split('/').map(Number);
   const all = [
     ...proofs.map((check) => ({ ...check, line: `holds: ${check.title}` })),
     ...broken.map((check) => ({ ...check, line: `broken: ${check.title}` })),
   ];
-  return all.filter(({ line, size }) => (size === 'small' || !isSmall) && line.includes(only));
+  return all
+    .filter(({ line, size }) => (size === 'small' || !isSmall) && line.includes(only))
+    .filter((_, index) => index % step === first);
 }
 
 /** Runs a program to its end; resolves with its exit code and what it printed. */
@@ -261,6 +265,7 @@ async function main() {
     options: {
       small: { type: 'boolean', default: false },
       only: { type: 'string', default: '' },
+      share: { type: 'string', default: '0/1' },
       model: { type: 'string', default: model },
     },
   });
@@ -269,7 +274,7 @@ async function main() {
     console.error(missing);
     return 1;
   }
-  const checks = chooseChecks({ isSmall: values.small, only: values.only });
+  const checks = chooseChecks({ ...values, isSmall: values.small });
   const left = [...checks];
   let wrong = 0;
   const work = async () => {

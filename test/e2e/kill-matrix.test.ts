@@ -4,6 +4,7 @@
  * nothing doubled. `npm run kill-matrix` writes the measured table to docs/kill-matrix.md.
  */
 import { afterAll, describe, expect, test } from 'vitest';
+import { shareOf } from '../support/turn.ts';
 import { type Scenario, scenarios } from './kill-scenarios.ts';
 import { isReported, type MatrixRow, promised, writeMatrix } from './matrix-report.ts';
 import { parkedScenarios } from './parked-scenarios.ts';
@@ -13,13 +14,23 @@ import type { ChannelName } from './stage.ts';
 const isLong = process.env.PARLEY_LONG === '1';
 const rows: MatrixRow[] = [];
 
-const cases = [...scenarios, ...parkedScenarios].flatMap((scenario) =>
+const every = [...scenarios, ...parkedScenarios].flatMap((scenario) =>
   [...scenario.channels, ...(isLong ? (scenario.longChannels ?? []) : [])].map((channel) => ({
     scenario,
     channel,
     name: nameOf(scenario, channel),
   })),
 );
+/** Each point, or series of them, where it is named first; the other ways to come there in turn. */
+const first = every.filter(({ scenario }, index) => {
+  const kills = scenario.kills.join();
+  return every.findIndex((one) => one.scenario.kills.join() === kills) === index;
+});
+const others = shareOf(
+  every.filter((one) => !first.includes(one)),
+  3,
+);
+const cases = [...first, ...others];
 
 function nameOf({ kills, title }: Scenario, channel: ChannelName): string {
   return `${kills.map((kill) => kill.replace(/:1$/, '')).join(', ')} on ${channel} (${title})`;

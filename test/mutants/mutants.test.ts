@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { shareOf, turn } from '../support/turn.ts';
 import { accessMutants } from './access-mutants.ts';
 import { accountMutants } from './account-mutants.ts';
 import { discordMutants } from './discord-mutants.ts';
@@ -43,11 +44,10 @@ const mutants = [
 ];
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;
-/** Every third sample, and the others on the next days: MUTANT_TURN gives a turn again. */
-const turn = Number(process.env.MUTANT_TURN ?? Math.floor(Date.now() / 86_400_000));
-const samples = mutants.filter(({ isSample }) => isSample).filter((_, index) => (index + turn) % 3 === 0);
-const chosen = (isLong ? mutants : samples).filter(({ needsPostgres }) => hasPostgres || !needsPostgres);
-if (!isLong) console.info(`MUTANT_TURN=${turn}: ${chosen.map(({ name }) => name).join('; ')}`);
+const chosen = shareOf(isLong ? mutants : mutants.filter(({ isSample }) => isSample), 6).filter(
+  ({ needsPostgres }) => hasPostgres || !needsPostgres,
+);
+if (!isLong) console.info(`TEST_TURN=${turn}: ${chosen.map(({ name }) => name).join('; ')}`);
 const inTurn = createTurns(2);
 /** For all tests that notice something, one after the other. */
 const limitMs = 3_000_000;

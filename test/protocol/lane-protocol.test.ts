@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { turn } from '../support/turn.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 /** The full sizes take half an hour on a machine with two busy cores. */
@@ -44,7 +45,7 @@ describe('the model of the lane protocol', () => {
   it(
     'holds in every state and every endless run, and each broken variant is refuted',
     async () => {
-      const { code, text } = await check(isLong ? [] : ['--small']);
+      const { code, text } = await check(isLong ? [] : ['--small', '--share', `${turn % 3}/3`]);
       expect(text).toMatch(/^✓ holds: .* states, no error/m);
       expect(text).toMatch(/^✓ broken: .* states, refuted by/m);
       expect(text).toMatch(/checks, 0 wrong\n$/);
