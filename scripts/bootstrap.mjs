@@ -70,7 +70,7 @@ export function refuseOldNode(host = process) {
   const isMusl = host.platform === 'linux' && existsSync('/etc/alpine-release');
   if (bundledPlatforms.includes(platform) && !isMusl) return undefined;
   const where = isMusl ? `${platform} with musl` : platform;
-  return `Parley needs Node.js 24 or newer; this is ${host.versions.node}, and none comes along for ${where}. Install Node.js 24 and run this again.`;
+  return `Parley needs Node.js 24 or newer; this is ${host.versions.node}, and none is bundled for ${where}. Install Node.js 24 and run this again.`;
 }
 
 function installDependencies(root) {
@@ -83,7 +83,7 @@ function installDependencies(root) {
     ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })
     : spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] });
   if (result.status === 0) return undefined;
-  return `"npm ci" failed in ${root}. Its messages are above; mend the cause and run this again.`;
+  return `"npm ci" failed in ${root}. Fix the problem shown above, then run this again.`;
 }
 
 /** For a quick start only: that it cannot be done is no problem. */
@@ -143,7 +143,7 @@ function installPrograms(names) {
     }
   }
   const absent = missing.filter((name) => !requirements[name].isThere());
-  return absent.length === 0 ? undefined : `Installed, and still not found: ${absent.join(', ')}.`;
+  return absent.length === 0 ? undefined : `Installed, but still not found: ${absent.join(', ')}.`;
 }
 
 function installCommands(manager, packages) {

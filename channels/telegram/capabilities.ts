@@ -13,5 +13,5 @@ export const capabilities: Capabilities = {
   isSessionBound: false,
   repeatSafeMs: 0,
   whileAway:
-    'Telegram keeps what people write for up to 24 hours while Parley is away and delivers it on return. Deletions are never reported to bots.',
+    'While Parley is down, Telegram keeps messages for up to 24 hours. Bots never learn of deletions.',
 };

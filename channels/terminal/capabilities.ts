@@ -12,5 +12,5 @@ export const terminalCapabilities: Capabilities = {
   // A part stands in the timeline under its key, so a repeated send changes nothing.
   repeatSafeMs: Number.MAX_SAFE_INTEGER,
   whileAway:
-    'The client keeps unsent lines while it runs and sends them when Parley is back; answers wait in the timeline.',
+    'The client keeps unsent lines while it runs and sends them when Parley is back; answers are kept in the timeline.',
 };

@@ -12,5 +12,5 @@ export const webCapabilities: Capabilities = {
   // A part stands in the timeline under its key, so a repeated send changes nothing.
   repeatSafeMs: Number.MAX_SAFE_INTEGER,
   whileAway:
-    'The page keeps unsent messages in the browser and sends them when Parley is back; answers wait in the timeline.',
+    'The browser keeps unsent messages and sends them when Parley is back; answers are kept in the timeline.',
 };

@@ -50,8 +50,8 @@ function whyOff(
   if (accountName !== undefined) {
     const { needs: variable } = settings ?? {};
     const place = `channels.${id}.accounts.${accountName}`;
-    return variable === undefined ? `${place}.enabled is false` : `set ${variable} to have it`;
+    return variable === undefined ? `${place}.enabled is false` : `set ${variable} to enable`;
   }
   const isMissing = needs !== undefined && (settings?.token ?? settings?.apiUrl) === undefined;
-  return isMissing ? `set ${needs} to have it` : `channels.${id}.enabled is false`;
+  return isMissing ? `set ${needs} to enable` : `channels.${id}.enabled is false`;
 }

@@ -104,21 +104,21 @@ export async function askRunningGateway(
     case 'away':
       throw new ParleyError(
         'store_unavailable',
-        `Parley does not answer at ${answer.url}. Start it with: npm start`,
+        `Parley isn't running at ${answer.url}. Start it: npm start`,
       );
     case 'refused':
       throw new ParleyError('invalid_input', wordsForRefusal(answer, config));
     case 'foreign':
       throw new ParleyError(
         'invalid_input',
-        `${answer.url} answers, but it is not the gateway of ${config.dataDir} (HTTP ${answer.httpStatus}). Set PARLEY_DATA_DIR and PARLEY_PORT as it was started with.`,
+        `${answer.url} responds (HTTP ${answer.httpStatus}), but it isn't the gateway of ${config.dataDir}. Set PARLEY_DATA_DIR and PARLEY_PORT to the values it was started with.`,
       );
     default:
       return answer satisfies never;
   }
 }
 
-const sameFolder = 'Set PARLEY_DATA_DIR, PARLEY_PORT and PARLEY_TOKEN as it was started with.';
+const sameFolder = 'Set PARLEY_DATA_DIR, PARLEY_PORT and PARLEY_TOKEN to the values it was started with.';
 
 /** The real cause and one next step. */
 export function wordsForRefusal(
@@ -130,7 +130,7 @@ export function wordsForRefusal(
     case 'wrong_token':
       return `${used} isn't the token of the gateway at ${url}. ${sameFolder}`;
     case 'sign_in_first':
-      return `There is no token in ${dataDir}, and the gateway at ${url} wants one. ${sameFolder}`;
+      return `There is no token in ${dataDir}, and the gateway at ${url} requires one. ${sameFolder}`;
     case 'too_many_tries':
       return `${used} isn't the token of the gateway at ${url}, and too many wrong tokens came from this address: try again in ${retryAfterS} s. ${sameFolder}`;
     case 'host_not_allowed':

@@ -4,7 +4,7 @@ import { type ProcessAddress, readProcessAddresses } from '../processes/process-
 const downSchema = z.object({
   name: z.string(),
   state: z.string(),
-  reason: z.string().default('no reason known'),
+  reason: z.string().default('unknown reason'),
   since: z.string().exactOptional(),
   nextTryAt: z.string().exactOptional(),
 });

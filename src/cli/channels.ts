@@ -29,8 +29,8 @@ export async function runChannelsStatus(
     ? []
     : [
         answer.kind === 'refused'
-          ? `${wordsForRefusal(answer, config)} This is what the configuration says:`
-          : 'Parley does not run; this is what the configuration says:',
+          ? `${wordsForRefusal(answer, config)} According to the configuration:`
+          : "Parley isn't running. According to the configuration:",
       ];
   const lines = shown.map(({ id, state, detail }) => `  ${id.padEnd(10)} ${state} (${detail})`);
   process.stdout.write(`${[...head, ...lines].map(stripText).join('\n')}\n`);
@@ -60,7 +60,7 @@ export async function runChannelsLogin(
   const account = accounts.find(({ line }) => line === channel);
   if (account === undefined) {
     const known = accounts.map(({ line }) => line).join(', ');
-    throw new ParleyError('invalid_input', `There is no channel “${channel}”; there are: ${known}.`);
+    throw new ParleyError('invalid_input', `“${channel}” isn't a channel. Use one of: ${known}.`);
   }
   await withAdapter(config, account, async ({ login }) => {
     if (login === undefined) throw new ParleyError('invalid_input', noLogin(account));
@@ -72,7 +72,7 @@ export async function runChannelsLogin(
 }
 
 function noLogin({ line, entry: { needs } }: ConfiguredAccount): string {
-  const instead = needs === undefined ? 'it needs none' : `it is ${needs} that lets it in`;
+  const instead = needs === undefined ? "it doesn't need one" : `it signs in with ${needs}`;
   return `${line} has no login: ${instead}.`;
 }
 
@@ -81,10 +81,10 @@ function describeStep({ line }: ConfiguredAccount, step: LoginStep): string {
     case 'scan': {
       // A file or a pipe cannot be scanned; the address can be made into a code elsewhere.
       const code = isInteractive() ? `\n${renderQrCode(step.uri)}` : '';
-      return `Scan this with the app of ${line} (linked devices). It holds for a minute, then there is a new one.\n${code}\n${stripText(step.uri)}\n\n`;
+      return `Scan this code in the app of ${line} (linked devices). It changes every minute.\n${code}\n${stripText(step.uri)}\n\n`;
     }
     case 'done':
-      return `Linked: ${stripText(step.account)}. Start Parley again to use it.\n`;
+      return `Linked: ${stripText(step.account)}. Restart Parley to use it.\n`;
     default:
       return step satisfies never;
   }

@@ -28,7 +28,7 @@ export type ChatOptions = {
 const defaultPatienceMs = 10_000;
 /** A second Ctrl-C within this time quits. */
 const quitWindowMs = 2000;
-const notRunning = 'Parley does not answer. Start it with: npm start';
+const notRunning = "Parley isn't running. Start it: npm start";
 
 /** Resolves with the exit code: 0, or 1 when a pipe found no gateway. */
 export function runChat(options: ChatOptions): Promise<number> {
@@ -154,7 +154,7 @@ function watchKeys(
     if (now - lastInterrupt < quitWindowMs) return parts.finish(0);
     lastInterrupt = now;
     parts.chat.stop();
-    parts.screen.show({ kind: 'notice', text: 'asked to stop; Ctrl-C again to leave' });
+    parts.screen.show({ kind: 'notice', text: 'stopping; press Ctrl-C again to leave' });
   });
 }
 

@@ -28,14 +28,11 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
     .exitOverride()
     .configureOutput({ writeErr: (text) => process.stderr.write(text) });
   addGatewayCommands(program, entry, finish);
-  addOutboxCommands(program.command('outbox').description('look after what could not be delivered'), finish);
-  addPairCommands(program.command('pair').description('decide who may write to the bot'), finish);
-  addSignInCommands(
-    program.command('sign-ins').description('manage the browsers that are signed in'),
-    finish,
-  );
-  addChannelCommands(program.command('channels').description('look after the networks'), entry, finish);
-  addConfigCommands(program.command('config').description('look at the configuration'), entry, finish);
+  addOutboxCommands(program.command('outbox').description('manage undelivered messages'), finish);
+  addPairCommands(program.command('pair').description('manage who may write to the bot'), finish);
+  addSignInCommands(program.command('sign-ins').description('manage signed-in browsers'), finish);
+  addChannelCommands(program.command('channels').description('manage the networks'), entry, finish);
+  addConfigCommands(program.command('config').description('check the configuration'), entry, finish);
   try {
     await program.parseAsync(args, { from: 'user' });
     return code;
@@ -49,11 +46,7 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
     .command('start')
     .description('run the gateway')
     .addOption(
-      new Option('--role <role>', 'do only a part of it, beside other processes').choices([
-        'all',
-        'gateway',
-        'worker',
-      ]),
+      new Option('--role <role>', 'role to run (default: all)').choices(['all', 'gateway', 'worker']),
     )
     .action(({ role }: { role?: Config['role'] }) => finish(entry.start(role)));
   program
@@ -73,18 +66,18 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
     });
   program
     .command('why <id>')
-    .description('show what became of a message, or what a message that was sent answers')
+    .description('show what became of a message, or which message an answer belongs to')
     .option('--json', 'as JSON')
-    .option('--text', 'with the beginning of what was written')
+    .option('--text', 'include the beginning of each text')
     .action(async (id: string, { json = false, text = false }: { json?: boolean; text?: boolean }) => {
       const { runWhy } = await import('./why.ts');
       await finish(runWhy({ id, asJson: json, withText: text }));
     });
   program
     .command('doctor')
-    .description('look at everything that Parley needs, and say what to do about what is wrong')
+    .description('check the setup and suggest fixes')
     .option('--json', 'as JSON')
-    .option('--fix', 'mend what is safe to mend: permissions of the data folder')
+    .option('--fix', 'tighten data folder permissions')
     .action(async ({ json = false, fix = false }: { json?: boolean; fix?: boolean }) => {
       const { runDoctor } = await import('./doctor.ts');
       await finish(runDoctor({ parts: entry.parts, asJson: json, fixes: fix }));
@@ -94,7 +87,7 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
 function addOutboxCommands(outbox: Command, finish: Finish): void {
   outbox
     .command('list')
-    .description('show what is not delivered')
+    .description('list undelivered messages')
     .option('--json', 'as JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { runOutboxList } = await import('./outbox.ts');
@@ -102,14 +95,14 @@ function addOutboxCommands(outbox: Command, finish: Finish): void {
     });
   outbox
     .command('retry <part>')
-    .description('send an unknown or failed part once more; it may then stand there twice')
+    .description('resend a message (may arrive twice)')
     .action(async (part: string) => {
       const { runOutboxRetry } = await import('./outbox.ts');
       await finish(runOutboxRetry(part));
     });
   outbox
     .command('drop <part>')
-    .description('give up a part that waits or is unknown')
+    .description('give up an undelivered message')
     .action(async (part: string) => {
       const { runOutboxDrop } = await import('./outbox.ts');
       await finish(runOutboxDrop(part));
@@ -119,7 +112,7 @@ function addOutboxCommands(outbox: Command, finish: Finish): void {
 function addPairCommands(pair: Command, finish: Finish): void {
   pair
     .command('list')
-    .description('show who asks to be let in, and who was')
+    .description('list requests and approvals')
     .option('--json', 'as JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { runPairList } = await import('./pair.ts');
@@ -127,16 +120,14 @@ function addPairCommands(pair: Command, finish: Finish): void {
     });
   pair
     .command('approve <code>')
-    .description(
-      'let in the person who was shown this code; the first one becomes the owner if there is none',
-    )
+    .description('approve the person with this code; the first one becomes the owner if none is set')
     .action(async (code: string) => {
       const { runPairApprove } = await import('./pair.ts');
       await finish(runPairApprove(code));
     });
   pair
     .command('revoke <person>')
-    .description('take an approval back (channel:id), or turn a request down')
+    .description('revoke an approval (channel:id), or decline a request')
     .action(async (person: string) => {
       const { runPairRevoke } = await import('./pair.ts');
       await finish(runPairRevoke(person));
@@ -146,7 +137,7 @@ function addPairCommands(pair: Command, finish: Finish): void {
 function addSignInCommands(signIns: Command, finish: Finish): void {
   signIns
     .command('list')
-    .description('show the browsers that are signed in')
+    .description('list signed-in browsers')
     .option('--json', 'as JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { runSignInsList } = await import('./sign-ins.ts');
@@ -154,7 +145,7 @@ function addSignInCommands(signIns: Command, finish: Finish): void {
     });
   signIns
     .command('end [id]')
-    .description('sign a browser out, also while the gateway runs')
+    .description('sign a browser out')
     .option('--all', 'every browser')
     .action(async (id: string | undefined, { all = false }: { all?: boolean }) => {
       const { runSignInsEnd } = await import('./sign-ins.ts');
@@ -165,7 +156,7 @@ function addSignInCommands(signIns: Command, finish: Finish): void {
 function addChannelCommands(channels: Command, { parts }: EntryCommands, finish: Finish): void {
   channels
     .command('status')
-    .description('show which channels are on, and why not')
+    .description('list the channels, each on or off and why')
     .option('--json', 'as JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { runChannelsStatus } = await import('./channels.ts');
@@ -173,7 +164,7 @@ function addChannelCommands(channels: Command, { parts }: EntryCommands, finish:
     });
   channels
     .command('login <channel>')
-    .description('link this machine to an account, by a code that the app of the network scans')
+    .description('link an account: scan the code with the network’s app')
     .option('--json', 'each step as a line of JSON')
     .action(async (channel: string, { json = false }: { json?: boolean }) => {
       const { runChannelsLogin } = await import('./channels.ts');
@@ -184,7 +175,7 @@ function addChannelCommands(channels: Command, { parts }: EntryCommands, finish:
 function addConfigCommands(config: Command, { parts }: EntryCommands, finish: Finish): void {
   config
     .command('check')
-    .description('say what is wrong with the configuration, if anything')
+    .description('report every problem with its fix')
     .action(async () => {
       const { runConfigCheck } = await import('./config-check.ts');
       await finish(runConfigCheck(parts));

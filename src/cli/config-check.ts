@@ -19,7 +19,7 @@ export async function runConfigCheck(parts: ConfiguredParts): Promise<ExitCode> 
   const config = loadConfig();
   await checkConfig(config, parts);
   const { configPath } = config;
-  process.stdout.write(`The configuration is fine${configPath === undefined ? '' : ` (${configPath})`}.\n`);
+  process.stdout.write(`The configuration is valid${configPath === undefined ? '' : ` (${configPath})`}.\n`);
   return 0;
 }
 

@@ -67,6 +67,6 @@ async function readConfiguration(
     return { check: ok(name, config.configPath ?? 'defaults and environment'), config };
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
-    return { check: failed(name, detail, 'each line says what is wrong and what would be right') };
+    return { check: failed(name, detail, 'fix the lines above') };
   }
 }

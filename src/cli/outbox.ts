@@ -16,7 +16,7 @@ export async function runOutboxList({ asJson }: { readonly asJson: boolean }): P
   if (asJson) process.stdout.write(`${JSON.stringify(parts, undefined, 2)}\n`);
   else
     process.stdout.write(
-      parts.length === 0 ? 'Everything is delivered.\n' : `${parts.map(lineOf).join('\n')}\n`,
+      parts.length === 0 ? 'No undelivered messages.\n' : `${parts.map(lineOf).join('\n')}\n`,
     );
   return 0;
 }
@@ -35,6 +35,6 @@ async function operate(
 ): Promise<ExitCode> {
   const operated = await withStore((store) => store.write(command, { key }));
   if (operated === 'done') return 0;
-  const why = operated === 'not-found' ? 'is not in the outbox' : 'is not in a state that allows it';
-  throw new ParleyError('invalid_input', `Part ${key} ${why}; parley outbox list shows what is there.`);
+  const why = operated === 'not-found' ? "isn't in the outbox" : "can't be changed in its state";
+  throw new ParleyError('invalid_input', `${key} ${why}. See: parley outbox list`);
 }

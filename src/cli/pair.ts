@@ -22,7 +22,7 @@ export async function runPairList({ asJson }: { readonly asJson: boolean }): Pro
 export async function runPairApprove(typed: string): Promise<ExitCode> {
   const code = readOneTimeCode(typed);
   if (code === undefined)
-    throw new ParleyError('invalid_input', `“${typed}” is no code: those have 8 letters and digits.`);
+    throw new ParleyError('invalid_input', `“${typed}” isn't a code: codes have 8 letters and digits.`);
   const config = loadConfig();
   const approval = {
     codeHash: hashPairingCode(code),
@@ -35,7 +35,7 @@ export async function runPairApprove(typed: string): Promise<ExitCode> {
     case 'approved': {
       const { role } = approved;
       process.stdout.write(
-        stripText(`${personLabel(approved)} may write now${role === 'owner' ? ', as the owner' : ''}.`),
+        stripText(`${personLabel(approved)} can write now${role === 'owner' ? ', as the owner' : ''}.`),
       );
       process.stdout.write('\n');
       return 0;
@@ -43,13 +43,10 @@ export async function runPairApprove(typed: string): Promise<ExitCode> {
     case 'unknown':
       throw new ParleyError(
         'invalid_input',
-        'Nobody waits with that code. It may have expired: the person then gets a new one for their next message.',
+        'No pending request has that code. If it expired, their next message gets a new one.',
       );
     case 'limited':
-      throw new ParleyError(
-        'invalid_input',
-        'Too many codes were tried within a minute, so this one was not looked at. Wait a minute and try again.',
-      );
+      throw new ParleyError('invalid_input', 'Too many codes. Please try again in a minute.');
     default:
       return approved satisfies never;
   }
@@ -57,19 +54,13 @@ export async function runPairApprove(typed: string): Promise<ExitCode> {
 
 export async function runPairRevoke(ref: string): Promise<ExitCode> {
   if (!isRef(ref))
-    throw new ParleyError(
-      'invalid_input',
-      `“${ref}” is not of the form channel:id; parley pair list shows them.`,
-    );
+    throw new ParleyError('invalid_input', `“${ref}” isn't of the form channel:id. See: parley pair list`);
   const config = loadConfig();
   const { people, requests } = await withStore((store) => store.write(revokeOnConsole, { ref }), config);
   const isNamed = config.owners.includes(ref) || config.access.allowFrom.includes(ref);
-  const still = isNamed ? ' The configuration names them, and lets them in: take them out there.' : '';
+  const still = isNamed ? ' They still have access through the configuration: remove them there.' : '';
   if (people + requests === 0)
-    throw new ParleyError(
-      'invalid_input',
-      `${ref} was not let in by a code, and does not ask to be.${still}`,
-    );
-  process.stdout.write(`${ref} may not write any more.${still}\n`);
+    throw new ParleyError('invalid_input', `${ref} has no approval or pending request.${still}`);
+  process.stdout.write(`${ref} can no longer write.${still}\n`);
   return 0;
 }

@@ -61,7 +61,7 @@ function itemFacts(item: ItemFacts): readonly Fact[] {
   ];
   for (const { kind, by, at } of item.changes) facts.push({ at, text: `${name}: ${kind} by ${by}` });
   if (receiptAt !== undefined)
-    facts.push({ at: receiptAt, text: `${name}: its sender was told that it waits` });
+    facts.push({ at: receiptAt, text: `${name}: sent its sender a waiting notice` });
   if (takenAt !== undefined) {
     const how = item.joined === 'steered' ? 'steered into' : 'taken by';
     facts.push({ at: takenAt, text: `${name} was ${how} run ${runId} as ${item.transcriptId}` });
@@ -78,20 +78,20 @@ function runFacts(run: RunFacts): readonly Fact[] {
   const facts: Fact[] = [
     {
       at: startedAt,
-      text: `run ${id} began in lane ${laneKey}, session ${sessionId}, with the rights of: ${authority}`,
+      text: `run ${id} began in lane ${laneKey}, session ${sessionId}, with authority ${authority}`,
     },
     ...run.modelCalls.map(modelCallFact),
     ...run.toolCalls.map((call) => toolCallFact(call, run)),
   ];
   if (parkedAt !== undefined)
-    facts.push({ at: parkedAt, text: `run ${id} waits outside (${run.parkReason ?? 'no reason known'})` });
+    facts.push({ at: parkedAt, text: `run ${id} is parked (${run.parkReason ?? 'unknown reason'})` });
   const tries = run.tries === 1 ? '' : `, try ${run.tries}`;
-  const stop = run.cancelReason === undefined ? '' : `, asked to stop (${run.cancelReason})`;
+  const stop = run.cancelReason === undefined ? '' : `, cancelled (${run.cancelReason})`;
   if (endedAt !== undefined) {
     const detail = run.detail === undefined ? '' : `: ${run.detail}`;
     facts.push({ at: endedAt, text: `run ${id} ended (${run.endReason})${detail}${tries}${stop}` });
   } else {
-    const state = run.isHandedOver ? 'was handed over and waits for a worker' : 'is not finished';
+    const state = run.isHandedOver ? 'was handed over and is waiting for a worker' : 'is still open';
     facts.push({ at: Number.MAX_SAFE_INTEGER, text: `run ${id} ${state}${tries}${stop}` });
   }
   return facts;
@@ -149,7 +149,7 @@ function stateOf({ state, messageIds, dueAt, askedToWait: asked }: PartFacts): s
 
 /** The platform is asked again when the part is due, however long it said. */
 function waitOf({ since, until }: NonNullable<PartFacts['askedToWait']>): string {
-  return `, its platform has asked to wait since ${timeOf(since)}, now until ${timeOf(until)}`;
+  return `; its platform has asked to wait since ${timeOf(since)}, now until ${timeOf(until)}`;
 }
 
 /** How the message ended, or what it waits for: its place in the account that all others add up to. */
@@ -159,15 +159,15 @@ function endOf(item: ItemFacts, parts: readonly PartFacts[]): string {
   const why = item.outcomeReason === undefined ? '' : ` (${item.outcomeReason})`;
   switch (state) {
     case 'held':
-      return `${name} is held until ${timeOf(dueAt)}: the rest of it may still come`;
+      return `${name} is held until ${timeOf(dueAt)}, waiting for the rest`;
     case 'waiting':
-      return `${name} waits, ${ahead ?? 0} before it, due at ${timeOf(dueAt)}`;
+      return `${name} is waiting, ${ahead ?? 0} before it, due at ${timeOf(dueAt)}`;
     case 'taken':
-      return `${name} is being worked on by run ${runId}`;
+      return `${name} is being answered by run ${runId}`;
     case 'ended': {
       const into = runId === undefined ? 'the next run of its lane' : `run ${runId}`;
       if (outcome === 'merged') return `${name} ended: merged into ${into}${why}`;
-      const how = outcome ?? 'with no outcome, which must not be';
+      const how = outcome ?? 'without an outcome, which is a defect';
       const soFar = item.isProvisional ? ' (delivery pending)' : '';
       return `${name} ended: ${how}${soFar}${why}${answeredBy(item, parts)}`;
     }

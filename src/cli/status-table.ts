@@ -23,21 +23,19 @@ export function renderStatusTable(status: StatusTable, signInLink: string | unde
   const page: readonly (readonly [string, string])[] =
     status.url === undefined || signInLink === undefined
       ? [
-          ['page', 'none: this process works for the others'],
+          ['page', 'none (worker)'],
           ...(status.healthUrl === undefined ? [] : [['health', `${status.healthUrl}/readyz`] as const]),
         ]
       : [
           ['page', status.url],
-          ['sign in', `${signInLink} (once, within 15 minutes)`],
+          ['sign in', `${signInLink} (works once, for 15 minutes)`],
           ['chat', 'npm run chat'],
         ];
   const rows: readonly (readonly [string, string])[] = [
     ...page,
     [
       'model',
-      status.model.isDemo
-        ? 'demo (a script that answers without a key; set ANTHROPIC_API_KEY for a real one)'
-        : status.model.name,
+      status.model.isDemo ? 'demo (a script; set ANTHROPIC_API_KEY for a real model)' : status.model.name,
     ],
     ...status.channels().map(({ id, state }) => [id, describe(state)] as const),
     ...status.plugins.flatMap((plugin) =>

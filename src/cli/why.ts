@@ -23,13 +23,13 @@ export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<Exit
       const lines = why.candidates.map(({ name, what, at }) => `  ${name}  ${what} ${timeText(at)}`);
       throw new ParleyError(
         'invalid_input',
-        `${id} may be any of these messages; name one as it stands here:\n${stripText(lines.join('\n'))}`,
+        `${id} matches several messages. Give one of these ids:\n${stripText(lines.join('\n'))}`,
       );
     }
     case 'unknown':
       throw new ParleyError(
         'invalid_input',
-        `Nothing is known of ${stripText(id)}. Give the platform's id of a message (45, or with its conversation telegram:-100123/45), an event key, or the id of an inbox row, a run, a part of the outbox or a message in the transcript.`,
+        `No record of ${stripText(id)}. Try a message id (45, or telegram:-100123/45), or any id Parley printed.`,
       );
     default:
       return why satisfies never;

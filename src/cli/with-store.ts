@@ -12,7 +12,7 @@ export async function withStore<T>(use: (store: Store) => Promise<T>, config = l
   if (!databaseUrl && !existsSync(join(dataDir, 'parley.db'))) {
     throw new ParleyError(
       'store_unavailable',
-      `There is no database in ${dataDir} yet: Parley has not run there. Start it, or set PARLEY_DATA_DIR as it was started with.`,
+      `There is no database in ${dataDir}: Parley hasn't run there yet. Start it, or set PARLEY_DATA_DIR to the folder it uses.`,
     );
   }
   const store = databaseUrl

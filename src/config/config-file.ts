@@ -20,9 +20,7 @@ export function readConfigFile(named: string | undefined, cwd: string): ConfigFi
   } catch (error) {
     const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
     if (isAbsent && named === undefined) return { content: {}, problems: [] };
-    const what = isAbsent
-      ? 'there is no such file; correct PARLEY_CONFIG'
-      : `cannot be read (${String(error)})`;
+    const what = isAbsent ? "doesn't exist; correct PARLEY_CONFIG" : `can't be read (${String(error)})`;
     return { path, content: {}, problems: [{ where: path, what }] };
   }
   return { path, ...parseText(text.replace(/^\uFEFF/, ''), path) };
@@ -32,13 +30,13 @@ function parseText(text: string, path: string): Omit<ConfigFile, 'path'> {
   try {
     const content = parseJson(text);
     if (typeof content !== 'object' || content === null || Array.isArray(content)) {
-      return { content: {}, problems: [{ where: path, what: 'is not a JSON object; write { … }' }] };
+      return { content: {}, problems: [{ where: path, what: "isn't a JSON object; write { … }" }] };
     }
     return { content: content as Record<string, unknown>, problems: findSecrets(content, path, '') };
   } catch (error) {
     return {
       content: {},
-      problems: [{ where: path, what: `is not valid JSON${positionOf(error, text)}; mend it there` }],
+      problems: [{ where: path, what: `isn't valid JSON${positionOf(error, text)}; fix it there` }],
     };
   }
 }
@@ -76,7 +74,7 @@ function findSecrets(value: object, path: string, at: string): readonly Problem[
       const variable = variableOf[here] ?? variableOfAccount(here) ?? 'its variable';
       problems.push({
         where: `${here} in ${path}`,
-        what: `secrets do not belong in the file; set ${variable} in the environment and remove it here`,
+        what: `secrets don't belong in the file; set ${variable} in the environment and remove it here`,
       });
     } else if (typeof member === 'object' && member !== null) {
       problems.push(...findSecrets(member, path, here));

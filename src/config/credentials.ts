@@ -31,7 +31,7 @@ export function readCredentials(environment: Environment, rules: CredentialRules
   };
   const token = take(
     'PARLEY_TOKEN',
-    ofKind('access-token', 'use a random one or leave it out and Parley makes one'),
+    ofKind('access-token', 'use a random one, or unset it and Parley creates one'),
   );
   const telegramToken = take(
     'TELEGRAM_BOT_TOKEN',
@@ -48,7 +48,7 @@ export function readCredentials(environment: Environment, rules: CredentialRules
   const redisUrl = take('REDIS_URL', (value) => findRedisProblem(value, rules));
   const databaseUrl = take('DATABASE_URL', findDatabaseProblem);
   const apiKeys = splitList(environment.values.ANTHROPIC_API_KEY).map((key) => {
-    const problem = ofKind('api-key', 'put the real key there, or unset it to use the demo model')(key);
+    const problem = ofKind('api-key', 'set a real key, or unset it to use the demo model')(key);
     if (problem !== undefined)
       problems.push({ where: 'ANTHROPIC_API_KEY in the environment', what: problem });
     return new Secret(key);
@@ -77,7 +77,7 @@ function findRedisProblem(value: string, rules: CredentialRules): string | undef
   if (value.startsWith('/')) return undefined;
   const url = parseUrl(value);
   if (url === undefined || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
-    return 'is not a Redis address; use redis://host:6379, rediss://host:6379 or the path of a unix socket';
+    return "isn't a Redis address; use redis://host:6379, rediss://host:6379 or the path of a unix socket";
   }
   const password = decode(url.password);
   if (password !== '') return passwordProblem(password);
@@ -88,7 +88,7 @@ function findRedisProblem(value: string, rules: CredentialRules): string | undef
 function findDatabaseProblem(value: string): string | undefined {
   const url = parseUrl(value);
   if (url === undefined || !['postgres:', 'postgresql:'].includes(url.protocol)) {
-    return 'is not a PostgreSQL address; use postgres://user:password@host:5432/database';
+    return "isn't a PostgreSQL address; use postgres://user:password@host:5432/database";
   }
   const password = decode(url.password);
   return password === '' ? undefined : passwordProblem(password);

@@ -110,7 +110,7 @@ function findUnknownVariables(environment: Environment): readonly Problem[] {
     const meant = suggestName(name.replace(/^PARLEY_/, ''), suffixes);
     if (meant === undefined) return [];
     const known = environmentNames.find((candidate) => candidate.replace(/^PARLEY_/, '') === meant);
-    return [{ where: `${name} in the environment`, what: `is not a known name. Did you mean ${known}?` }];
+    return [{ where: `${name} in the environment`, what: `isn't a known name. Did you mean ${known}?` }];
   });
 }
 

@@ -8,8 +8,8 @@ export const peer = z.string().check(({ value, issues }) => {
 
 function findPeerProblem(value: string): string | undefined {
   const [, id] = /^[a-z][a-z0-9-]*:(.+)$/.exec(value) ?? [];
-  if (id === undefined) return `"${value}" is not of the form channel:id, for example telegram:123456789`;
-  if (id.startsWith('@')) return `"${value}" is a name, which can change hands; use the numeric or stable id`;
+  if (id === undefined) return `"${value}" isn't of the form channel:id, for example telegram:123456789`;
+  if (id.startsWith('@')) return `"${value}" is a name, and names can change hands; use the permanent id`;
   if (id.includes('*')) return `"${value}" holds a wildcard; to admit everyone write the policy "open"`;
   return undefined;
 }

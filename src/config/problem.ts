@@ -31,10 +31,10 @@ function describeMismatch(issue: Issue, value: unknown): string {
     case 'invalid_value': {
       const allowed = issue.values.map(String);
       const meant = typeof value === 'string' ? suggestName(value, allowed) : undefined;
-      return `is not allowed; use one of: ${allowed.join(', ')}${meant ? `. Did you mean "${meant}"?` : ''}`;
+      return `isn't allowed; use one of: ${allowed.join(', ')}${meant ? `. Did you mean "${meant}"?` : ''}`;
     }
     case 'invalid_type':
-      return `is not ${withArticle(issue.expected)}; write ${withArticle(issue.expected)}`;
+      return `isn't ${withArticle(issue.expected)}; write ${withArticle(issue.expected)}`;
     case 'too_big':
       return `is too large; use at most ${issue.maximum}`;
     case 'too_small':
@@ -68,12 +68,12 @@ const environmentOnly: Readonly<Record<string, string>> = {
 function describeUnknownKey(path: readonly PropertyKey[], key: string): string {
   const variable = environmentOnly[key];
   if (variable !== undefined)
-    return `"${key}" does not belong in the file; set ${variable} in the environment`;
+    return `"${key}" doesn't belong in the file; set ${variable} in the environment`;
   const known = namesAt(path);
   const meant = suggestName(key, known);
   return meant === undefined
-    ? `"${key}" is not a known name; remove it, or use one of: ${known.join(', ')}`
-    : `"${key}" is not a known name. Did you mean "${meant}"?`;
+    ? `"${key}" isn't a known name; remove it, or use one of: ${known.join(', ')}`
+    : `"${key}" isn't a known name. Did you mean "${meant}"?`;
 }
 
 type JsonSchema = {

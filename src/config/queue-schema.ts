@@ -7,8 +7,8 @@ const queueFields = {
   mode: z.enum(queueModes),
   debounceMs: z.int().min(0).max(3_600_000).describe('Debounce before a first run, ms.'),
   quietMs: z.int().min(0).max(3_600_000).describe('Quiet window of collect after an active run, ms.'),
-  cap: z.int().min(1).max(1000).describe('Waiting messages at most.'),
-  drop: z.enum(dropPolicies).describe('What gives way when the cap is reached.'),
+  cap: z.int().min(1).max(1000).describe('Most waiting messages.'),
+  drop: z.enum(dropPolicies).describe('Messages to drop when the cap is reached.'),
 };
 
 const queueDefaults = (mode: (typeof queueModes)[number]) =>
@@ -37,11 +37,11 @@ const receipts = z
     kind: receiptKind
       .default('reaction')
       .describe(
-        'How a sender learns that a message waits: a reaction where the network has them, else a line in direct conversations (reaction); a line in those, a reaction in groups (line); not at all (off).',
+        'Waiting notice: a reaction where the network has them, otherwise a line in direct chats (reaction); a line in direct chats, a reaction in groups (line); none (off).',
       ),
-    afterMs: z.int().min(500).max(3_600_000).default(2000).describe('… once it has waited for so long.'),
-    emoji: z.string().min(1).max(16).default('👀').describe('Of the reaction; one that the networks allow.'),
-    channels: z.record(z.string(), receiptKind).default({}).describe('Another kind for single channels.'),
+    afterMs: z.int().min(500).max(3_600_000).default(2000).describe('Waiting time before the notice.'),
+    emoji: z.string().min(1).max(16).default('👀').describe('Reaction to use; the network must allow it.'),
+    channels: z.record(z.string(), receiptKind).default({}).describe('Overrides per channel.'),
   })
   .prefault({});
 

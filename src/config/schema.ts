@@ -14,7 +14,7 @@ const identifier = z
   .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/i, 'use up to 64 letters, digits, - and _')
   .refine((value) => value !== 'agent', 'the name "agent" is reserved');
 
-const httpUrl = z.url({ protocol: /^https?$/, error: 'is not an http:// or https:// address' });
+const httpUrl = z.url({ protocol: /^https?$/, error: "isn't an http:// or https:// address" });
 
 const dollarsPerMillion = z.number().min(0).max(10_000);
 
@@ -40,7 +40,7 @@ const model = z
         cacheRead: dollarsPerMillion,
       })
       .exactOptional()
-      .describe('Dollars per million tokens, when the built-in prices do not hold.'),
+      .describe('Dollars per million tokens, replacing the built-in prices.'),
   })
   .prefault({});
 
@@ -67,12 +67,12 @@ const access = z
       .enum(['pairing', 'allowlist', 'open', 'disabled'])
       .default('pairing')
       .describe(
-        'Who may write directly: whom an owner approved by a code, and allowFrom (pairing), allowFrom alone (allowlist), everybody (open), nobody (disabled). Owners always may.',
+        'Who may write directly: people approved by code, and allowFrom (pairing); allowFrom only (allowlist); everybody (open); nobody (disabled). Owners always may.',
       ),
     pairing: z
       .strictObject({
-        validMinutes: z.int().min(1).max(1440).default(60).describe('How long a code holds.'),
-        maxPending: count(3, 100).describe('Requests that may wait at once, per bot account.'),
+        validMinutes: z.int().min(1).max(1440).default(60).describe('How long a code is valid.'),
+        maxPending: count(3, 100).describe('Most pending requests, per bot account.'),
       })
       .prefault({}),
     groupPolicy: z
@@ -107,7 +107,7 @@ const mentionPattern = z.string().check(({ value, issues }) => {
     issues.push({
       code: 'custom',
       input: value,
-      message: `the pattern ${JSON.stringify(value)} is refused: ${reason}`,
+      message: `the pattern ${JSON.stringify(value)} isn't valid: ${reason}`,
     });
   }
 });
@@ -140,11 +140,11 @@ const run = z
     steerTail: z
       .enum(['skip', 'finish'])
       .default('skip')
-      .describe('What becomes of the calls of a batch that have not begun when a message is steered in.'),
+      .describe('Tool calls that have not begun when a message is steered in: skip or finish them.'),
     steerDelivery: z
       .enum(['one-at-a-time', 'all'])
       .default('one-at-a-time')
-      .describe('How many of the messages that wait each boundary of a run takes in.'),
+      .describe('How many waiting messages a run reads at each step.'),
     toolExecution: z.enum(['auto', 'sequential', 'parallel']).default('auto'),
     maxTries: count(3, 20).describe('How often a run is resumed after a crash.'),
   })
@@ -166,7 +166,7 @@ const lanes = z
         background: count(2, 1024),
       })
       .prefault({}),
-    maxRunsPerTurn: count(5, 1000).describe('A lane gives way after this many runs in a row …'),
+    maxRunsPerTurn: count(5, 1000).describe('A lane lets others run after this many runs in a row …'),
     maxHoldMs: milliseconds(60_000).describe('… or after this time.'),
   })
   .refine((value) => value.renewMs * 2 <= value.leaseMs, {
@@ -186,12 +186,9 @@ const outbox = z
       .max(120_000)
       .default(30_000)
       .describe(
-        'A call that takes longer is given up as unknown. Another process takes a delivery over after twice as long.',
+        'A longer call is recorded as unknown. After twice as long another process may take over the delivery.',
       ),
-    resendUnknown: z
-      .boolean()
-      .default(false)
-      .describe('Repeat sends whose fate is unknown; they may then arrive twice.'),
+    resendUnknown: z.boolean().default(false).describe('Repeat unknown sends; they may arrive twice.'),
   })
   .prefault({});
 
@@ -230,9 +227,9 @@ const accounts = z
       enabled: z.boolean().exactOptional(),
       tokenEnv: z
         .string()
-        .regex(/^[A-Z][A-Z0-9_]*$/, 'is not the name of a variable, for example WORK_BOT_TOKEN')
+        .regex(/^[A-Z][A-Z0-9_]*$/, "isn't the name of a variable, for example WORK_BOT_TOKEN")
         .exactOptional()
-        .describe('The variable of its secret. Default: that of the network with _<NAME> behind it.'),
+        .describe('The variable of its secret. Default: the variable of the network plus _<NAME>.'),
     }),
   )
   .default({})
@@ -257,10 +254,10 @@ const channels = z
     signal: z
       .looseObject({
         enabled: z.boolean().exactOptional().describe('Default: on when SIGNAL_API_URL is set.'),
-        apiUrl: httpUrl.exactOptional().describe('Where signal-cli-rest-api is.'),
+        apiUrl: httpUrl.exactOptional().describe('Address of signal-cli-rest-api.'),
         number: z
           .string()
-          .regex(/^\+[1-9]\d{4,14}$/, 'is not a phone number in international form, for example +15550001111')
+          .regex(/^\+[1-9]\d{4,14}$/, "isn't a phone number in international form, for example +15550001111")
           .exactOptional()
           .describe('Default: the only account of the server.'),
         accounts,
@@ -277,23 +274,23 @@ export const fileSchema = z.strictObject({
   dataDir: z.string().min(1).exactOptional().describe('Default ./data; relative to this file.'),
   host: z.string().min(1).default('127.0.0.1'),
   port: z.int().min(0).max(65_535).default(7411).describe('0 takes any free port.'),
-  allowedHosts: z.array(z.string().min(1)).default([]).describe('More Host names the page answers to.'),
+  allowedHosts: z.array(z.string().min(1)).default([]).describe('Additional host names of the page.'),
   trustedProxies: z
-    .array(z.string().refine(isAddressRange, 'is no IP address or CIDR range'))
+    .array(z.string().refine(isAddressRange, "isn't an IP address or CIDR range"))
     .max(100)
     .default([])
-    .describe('Proxies whose X-Forwarded-For says who asks: addresses and CIDR ranges. Default: none.'),
+    .describe('Proxies whose X-Forwarded-For is trusted: addresses and CIDR ranges. Default: none.'),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   timeZone: z
     .string()
-    .refine(isTimeZone, 'is not an IANA time zone, for example Europe/Berlin')
+    .refine(isTimeZone, "isn't an IANA time zone, for example Europe/Berlin")
     .exactOptional()
     .describe("Default: the machine's."),
   language: z
     .string()
-    .regex(/^[a-z]{2,3}(-[a-z0-9]{1,8})*$/i, 'is not a language tag, for example en or de-AT')
+    .regex(/^[a-z]{2,3}(-[a-z0-9]{1,8})*$/i, "isn't a language tag, for example en or de-AT")
     .default('en')
-    .describe('Of what Parley itself says; what it has no text for in it is said in English.'),
+    .describe('Language of Parley’s own texts; missing texts are in English.'),
   texts: z
     .record(z.string(), z.string().min(1))
     .default({})
@@ -302,7 +299,7 @@ export const fileSchema = z.strictObject({
   role: z
     .enum(['all', 'gateway', 'worker'])
     .default('all')
-    .describe('What this process does; `parley start --role` goes before it.'),
+    .describe('What this process does; `parley start --role` overrides it.'),
   health: z
     .strictObject({
       port: z
@@ -311,7 +308,7 @@ export const fileSchema = z.strictObject({
         .max(65_535)
         .default(0)
         .describe(
-          'Loopback port of /healthz, /readyz and /metrics of a process without a page (a worker); 0, or one that is taken: any free one, which `parley status` shows.',
+          'Loopback port of /healthz, /readyz and /metrics in a worker. 0 or a port in use: any free one, shown by `parley status`.',
         ),
     })
     .prefault({}),
@@ -329,12 +326,12 @@ export const fileSchema = z.strictObject({
     .record(identifier, z.array(peer))
     .default({})
     .describe('One person, several accounts. "owner" links the page and the terminal unless given here.'),
-  owners: z.array(peer).default([]).describe('Who may do everything (channel:peer).'),
+  owners: z.array(peer).default([]).describe('People with all permissions (channel:peer).'),
   access,
   groups,
   queue,
   joinMs: milliseconds(1500).describe(
-    'Albums and split texts are joined until this long after the last arrival.',
+    'Albums and split texts are joined until this long after their last message.',
   ),
   run,
   lanes,

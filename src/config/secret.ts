@@ -48,12 +48,12 @@ const kindProblems: Record<SecretKind, (value: string) => string | undefined> = 
   'telegram-token': (value) =>
     /^\d+:[\w-]{30,}$/.test(value)
       ? undefined
-      : 'is not a Telegram bot token (digits, a colon, then 30 or more letters, digits, _ or -)',
+      : "isn't a Telegram bot token (digits, a colon, then 30 or more letters, digits, _ or -)",
   // Discord: three parts of base64url with dots between them, the first of which is the bot's id.
   'discord-token': (value) =>
     /^[\w-]{10,}\.[\w-]{4,}\.[\w-]{20,}$/.test(value)
       ? undefined
-      : 'is not a Discord bot token (three parts of letters, digits, _ or - with dots between them)',
+      : "isn't a Discord bot token (three parts of letters, digits, _ or - with dots between them)",
   'api-key': (value) => (value.length < 8 ? 'is shorter than 8 characters' : undefined),
   // 22 base64url characters carry 128 bits.
   'access-token': (value) => {

@@ -51,7 +51,7 @@ function findBindingProblems(settings: FileSettings): readonly Problem[] {
 }
 
 function unknownAgent(id: string, known: readonly string[]): string {
-  return `"${id}" is no agent; use one of: ${known.join(', ')}, or add it to agents`;
+  return `"${id}" isn't a known agent; use one of: ${known.join(', ')}, or add it to agents`;
 }
 
 /** A person in two identities would have two sessions, and which one would be chance. */
@@ -64,7 +64,7 @@ function findIdentityProblems(settings: FileSettings): readonly Problem[] {
       if (other !== undefined && other !== identity) {
         problems.push({
           where: `identityLinks.${identity}`,
-          what: `"${peer}" belongs to "${other}" already; keep it in one identity`,
+          what: `"${peer}" already belongs to "${other}"; keep it in one identity`,
         });
       }
       identityOf.set(peer, identity);
@@ -109,7 +109,7 @@ function findChannelProblems(settings: FileSettings, credentials: Credentials): 
   if (signal.enabled === true && signal.apiUrl === undefined) {
     problems.push({
       where: 'channels.signal.enabled',
-      what: 'is on, but it is not said where signal-cli-rest-api is; set SIGNAL_API_URL, or turn it off',
+      what: "is on, but SIGNAL_API_URL isn't set; set it in the environment, or turn it off",
     });
   }
   return problems;

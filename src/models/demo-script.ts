@@ -33,16 +33,16 @@ function answer(said: string, tools: readonly ToolSpec[]): DemoTurn {
       return workStep(1, tools);
     case 'none':
       return {
-        text: `${LABEL} I am a script, not a real model. You said: “${said}”. Write “help” to see what I can show.`,
+        text: `${LABEL} I'm a script, not a real model. You said: “${said}”. Write “help” to see what I can show.`,
       };
   }
 }
 
-const help = `${LABEL} I am a script that shows what this gateway does, without any key. Write:
-- “show a tool”: I call one of the tools I am offered
-- “work”: a task of several steps; write something meanwhile and I take it in before my next step
-- “be silent”: I decide not to answer, and nothing is sent
-- anything else: I repeat it, word by word, so that you can watch it being streamed`;
+const help = `${LABEL} I'm a script that shows what Parley does without a key. Write:
+- “show a tool”: I call one of my tools
+- “work”: a task of several steps; write something meanwhile and I read it before my next step
+- “be silent”: I decide not to answer
+- anything else: I repeat it word by word, so you can watch it stream`;
 
 type Command = 'silent' | 'help' | 'tool' | 'work' | 'none';
 
@@ -55,7 +55,7 @@ function commandIn(said: string): Command {
 
 function showTool(tools: readonly ToolSpec[]): DemoTurn {
   const [tool] = shownTools(tools);
-  if (tool === undefined) return { text: `${LABEL} I would show a tool, but none of mine is offered here.` };
+  if (tool === undefined) return { text: `${LABEL} I have no tool to show here.` };
   return { text: `${LABEL} I call the tool “${tool.name}”.`, call: callOf(tool) };
 }
 
@@ -68,7 +68,7 @@ function workStep(step: number, tools: readonly ToolSpec[]): DemoTurn {
   const steps = shown.length > 1 ? 8 : 4;
   const tool = shown[step % Math.max(1, shown.length)];
   if (step === steps || tool === undefined) return { text: `${LABEL} Done: all ${steps} steps.` };
-  const text = `${LABEL} Step ${step} of ${steps}: I take my time, so that you can send me another message and watch me change course before the next step.`;
+  const text = `${LABEL} Step ${step} of ${steps}: I'm slow on purpose: send another message and watch me change course before the next step.`;
   return { text, call: callOf(tool) };
 }
 
@@ -82,7 +82,7 @@ function afterTool(request: ModelRequest, results: readonly ToolResult[]): DemoT
 
 function steered(said: string): DemoTurn {
   return {
-    text: `${LABEL} You steered me while I was working: “${said}”. I stop my task here and answer that.`,
+    text: `${LABEL} You steered me while I was working: “${said}”. I'm stopping my task to answer that.`,
   };
 }
 

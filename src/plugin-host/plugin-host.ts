@@ -79,7 +79,7 @@ function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostD
   if (!parsed.success) {
     return {
       kind: 'failed',
-      problem: `The configuration of plugin "${plugin}" is wrong: ${z.prettifyError(parsed.error)}`,
+      problem: `The configuration of plugin "${plugin}" isn't valid: ${z.prettifyError(parsed.error)}`,
     };
   }
   const registrations: Registration[] = [];
@@ -98,7 +98,7 @@ function setUp({ definition, config }: PluginEntry, { log, settle }: PluginHostD
     const dispose = definition.setup(api, parsed.data);
     return { kind: 'ready', plugin, registrations, dispose };
   } catch (error) {
-    return { kind: 'failed', problem: `Plugin "${plugin}" did not start: ${messageOf(error)}` };
+    return { kind: 'failed', problem: `Plugin "${plugin}" didn't start: ${messageOf(error)}` };
   } finally {
     isSettingUp = false;
   }
@@ -115,7 +115,7 @@ function findConflict(
   for (const { name } of registrations) {
     const owner = owners.get(name);
     if (owner !== undefined) {
-      return `Tool "${name}" comes from plugin "${owner}" and from plugin "${plugin}"; switch one of them off.`;
+      return `Tool "${name}" comes from plugin "${owner}" and plugin "${plugin}". Turn one of them off.`;
     }
     owners.set(name, plugin);
   }

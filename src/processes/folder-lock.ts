@@ -77,7 +77,7 @@ async function folderInUse(dataDir: string, pidFile: string): Promise<ParleyErro
   const pids = living.length > 0 ? living.join(', ') : await readFile(pidFile, 'utf8').catch(() => 'unknown');
   return new ParleyError(
     'data_folder_locked',
-    `The data folder ${dataDir} is in use by process ${pids}. Stop that one first, or give this one another folder (PARLEY_DATA_DIR). Only processes with --role gateway and --role worker share a folder.`,
+    `The data folder ${dataDir} is in use by process ${pids}. Stop that process first, or use another folder (PARLEY_DATA_DIR). Only processes with --role gateway and --role worker share a folder.`,
   );
 }
 
@@ -89,7 +89,7 @@ async function openLockFile(dataDir: string, waitMs: number): Promise<BetterSqli
     const reason = error instanceof Error ? error.message : String(error);
     throw new ParleyError(
       'config_invalid',
-      `The data folder ${dataDir} cannot be used (${reason}). Make it a folder that Parley may write to, or name another (PARLEY_DATA_DIR).`,
+      `The data folder ${dataDir} can't be used (${reason}). Make it a folder that Parley can write to, or use another (PARLEY_DATA_DIR).`,
       { cause: error },
     );
   }

@@ -22,7 +22,7 @@ export function chooseSocketPath(dataDir: string, temporary: string = tmpdir()):
   if (!stat.isDirectory() || (process.getuid !== undefined && stat.uid !== process.getuid())) {
     throw new ParleyError(
       'redis_unavailable',
-      `${folder} belongs to someone else, so Redis cannot listen there. Remove it, or use a data folder with a shorter path.`,
+      `${folder} belongs to another user, so Redis can't listen there. Remove it, or use a data folder with a shorter path.`,
     );
   }
   chmodSync(folder, 0o700);

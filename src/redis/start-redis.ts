@@ -57,7 +57,7 @@ async function untilAnswering(connections: RedisConnections): Promise<void> {
     const reason = connections.problem() ?? `no answer within ${patienceMs} ms`;
     throw new ParleyError(
       'redis_unavailable',
-      `Redis is not reachable (${reason}). Start it, correct REDIS_URL, or unset it: Parley then runs one of its own.`,
+      `Redis isn't reachable (${reason}). Start it, correct REDIS_URL, or unset it and Parley runs its own.`,
       { cause, retry: { kind: 'later' } },
     );
   }

@@ -70,13 +70,12 @@ function cleanState(state: ChannelState, redact: GatewayHealthDeps['redact']): C
   return 'reason' in state ? { ...state, reason: clean(state.reason, redact) } : state;
 }
 
-const redisWords =
-  'Redis does not answer. Messages are taken in and answered all the same, some a little later.';
+const redisWords = "Redis isn't responding. Messages are still answered, some later.";
 const diskWords =
-  'Less than 200 MB are free on the disk of the data folder. Messages wait at their networks until there is more.';
+  'Less than 200 MB is free on the disk of the data folder. Until more is free, messages wait at their networks.';
 
 function wordsForStore({ reason }: Pick<StoreTrouble, 'reason'>): string {
-  return `The database cannot be used: ${reason} Messages wait at their networks until it is back.`;
+  return `The database can't be used: ${reason} Until it is back, messages wait at their networks.`;
 }
 
 /** A database that does not even refuse is away too. */

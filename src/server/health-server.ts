@@ -121,7 +121,7 @@ async function listenSomewhere(server: Server, { port, log }: HealthServerDeps):
   try {
     await listenAt(server, port);
   } catch (error) {
-    if (port === 0) throw new ParleyError('internal', 'No port for /readyz can be had.', { cause: error });
+    if (port === 0) throw new ParleyError('internal', 'No free port for /readyz.', { cause: error });
     log.warn({ port, reason: String(error) }, 'health.port-taken');
     await listenAt(server, 0);
   }

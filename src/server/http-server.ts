@@ -187,7 +187,7 @@ async function listen(app: FastifyInstance, deps: HttpServerDeps): Promise<void>
   } catch (cause) {
     throw new ParleyError(
       'config_invalid',
-      `The page cannot be served on ${deps.host}:${deps.port}: ${reasonOf(cause)}.`,
+      `The page can't be served on ${deps.host}:${deps.port}: ${reasonOf(cause)}.`,
       { cause },
     );
   }
@@ -197,9 +197,9 @@ function reasonOf(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
   switch (code) {
     case 'EADDRINUSE':
-      return 'another program has that port. Set PARLEY_PORT to a free one';
+      return 'another program uses that port. Set PARLEY_PORT to a free one';
     case 'EACCES':
-      return 'this account may not use that port. Set PARLEY_PORT to one above 1023';
+      return 'this user may not open that port. Set PARLEY_PORT to one above 1023';
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':

@@ -5,7 +5,9 @@ import { ParleyError } from '#contracts/errors.ts';
 export async function withinPatience<T>(answer: Promise<T>, patienceMs: number): Promise<T> {
   const answered = new AbortController();
   const silence = delay(patienceMs, undefined, { signal: answered.signal }).then(() => {
-    throw new ParleyError('store_unavailable', 'The database does not answer.', { retry: { kind: 'later' } });
+    throw new ParleyError('store_unavailable', "The database isn't responding.", {
+      retry: { kind: 'later' },
+    });
   });
   // It is aborted once the answer is there.
   silence.catch(() => undefined);

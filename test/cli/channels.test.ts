@@ -30,8 +30,8 @@ describe('parley channels status', () => {
     const env = { PARLEY_DATA_DIR: await aFolder(), PARLEY_PORT: '1' };
     const { code, stdout } = await runParley(['channels', 'status'], env);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/does not run/);
-    expect(stdout).toMatch(/telegram +off \(set TELEGRAM_BOT_TOKEN to have it\)/);
+    expect(stdout).toMatch(/Parley isn't running/);
+    expect(stdout).toMatch(/telegram +off \(set TELEGRAM_BOT_TOKEN to enable\)/);
     expect(stdout).toMatch(/terminal +configured/);
   });
 
@@ -94,7 +94,7 @@ describe('parley channels', () => {
     expect(stdout).toMatch(/ {2}signal\.work configured/);
     expect(stdout).not.toMatch(/ {2}signal /);
     const { stderr } = await runParley(['channels', 'login', 'signal'], env);
-    expect(stderr).toMatch(/there are: .*signal\.work/);
+    expect(stderr).toMatch(/Use one of: .*signal\.work/);
   });
 });
 
@@ -136,9 +136,9 @@ describe('parley channels login', () => {
   });
 
   it.each([
-    ['telegram', /telegram is off: set TELEGRAM_BOT_TOKEN to have it/],
+    ['telegram', /telegram is off: set TELEGRAM_BOT_TOKEN to enable/],
     ['web', /web has no login/],
-    ['pigeon', /no channel “pigeon”; there are: web, terminal/],
+    ['pigeon', /“pigeon” isn't a channel. Use one of: web, terminal/],
   ])('says why there is none for %s', { timeout: slow }, async (channel, problem) => {
     const { code, stderr } = await runParley(['channels', 'login', channel], {
       PARLEY_DATA_DIR: await aFolder(),

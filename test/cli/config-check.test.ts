@@ -24,7 +24,7 @@ function check(settings: object) {
 
 it('finds nothing wrong with what is right', () => {
   const { path, ...result } = check({ channels: { telegram: { pollSeconds: 5 } } });
-  expect(result).toEqual({ status: 0, stdout: `The configuration is fine (${path}).\n`, stderr: '' });
+  expect(result).toEqual({ status: 0, stdout: `The configuration is valid (${path}).\n`, stderr: '' });
 });
 
 it('names what is wrong in the settings of a channel and of a plugin', () => {

@@ -59,7 +59,7 @@ describe('parley doctor', () => {
     expect({ code, isWell }).toEqual({ code: 0, isWell: true });
     expect(checks.filter(({ result }) => result !== 'ok').map(({ name }) => name)).toEqual(['model']);
     expect(of('model')?.fix).toContain('ANTHROPIC_API_KEY');
-    expect(of('data folder')?.detail).toContain('will be made');
+    expect(of('data folder')?.detail).toContain('the first start creates');
     await expect(stat(env.PARLEY_DATA_DIR)).rejects.toThrow('ENOENT');
     const { code: again, stdout } = await runParley(['doctor'], env);
     expect(again).toBe(0);
@@ -192,7 +192,10 @@ describe('the store', () => {
     const { check, change } = await aDatabase();
     change("delete from kysely_migration where name > '0001'");
     change("update kysely_migration set name = '0001-initial'");
-    expect(await check()).toMatchObject({ result: 'ok', detail: expect.stringContaining('up to date') });
+    expect(await check()).toMatchObject({
+      result: 'ok',
+      detail: expect.stringContaining('updates its schema'),
+    });
     change("insert into kysely_migration values ('9999-later', '2030-01-01')");
     expect(await check()).toMatchObject({ result: 'failed', detail: expect.stringContaining('9999-later') });
   });

@@ -6,6 +6,6 @@ it('says so when Parley has never run on this data folder', () => {
     encoding: 'utf8',
     env: { PATH: process.env.PATH, PARLEY_DATA_DIR: '/nowhere' },
   });
-  expect(stderr).toMatch(/^There is no database in \/nowhere yet: .*PARLEY_DATA_DIR.*\n$/);
+  expect(stderr).toMatch(/^There is no database in \/nowhere: .*PARLEY_DATA_DIR.*\n$/);
   expect(status).toBe(1);
 });

@@ -40,9 +40,9 @@ it('lists who asks, lets the first one in as the owner and the next as a user, a
   );
 
   expect(parley('pair', 'approve', 'abcd-2345').stdout).toBe(
-    'test:1 “Person 1” may write now, as the owner.\n',
+    'test:1 “Person 1” can write now, as the owner.\n',
   );
-  expect(parley('pair', 'approve', 'EFGH2345').stdout).toBe('test:2 “Person 2” may write now.\n');
+  expect(parley('pair', 'approve', 'EFGH2345').stdout).toBe('test:2 “Person 2” can write now.\n');
   expect((await rows()).people).toEqual([
     { peerId: '1', role: 'owner' },
     { peerId: '2', role: 'user' },
@@ -55,7 +55,7 @@ it('lists who asks, lets the first one in as the owner and the next as a user, a
     ]),
   });
 
-  expect(parley('pair', 'revoke', 'test:1').stdout).toBe('test:1 may not write any more.\n');
+  expect(parley('pair', 'revoke', 'test:1').stdout).toBe('test:1 can no longer write.\n');
   expect((await rows()).people).toEqual([{ peerId: '2', role: 'user' }]);
 });
 
@@ -69,7 +69,7 @@ it('names no other owner where the configuration names one, and says who stays l
   parley('pair', 'approve', 'EFGH2345');
   expect((await rows()).people.map(({ role }) => role)).toEqual(['user', 'user']);
   expect(parley('pair', 'revoke', 'test:9').stdout).toMatch(
-    /^test:9 may not write any more\. The configuration/,
+    /^test:9 can no longer write\. They still have access through the configuration/,
   );
 });
 
@@ -77,10 +77,10 @@ it('says what is wrong, and changes nothing', { timeout: 300_000 }, async () => 
   const { bot, store, rows, parley } = await aFolder();
   await bot.asks('1', 'ABCD2345');
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
-    [['approve', 'ABCD2346'], /^Nobody waits with that code\./],
+    [['approve', 'ABCD2346'], /^No pending request has that code\./],
     [['approve', 'open'], /^“open” is no code/],
-    [['revoke', 'test:7'], /^test:7 was not let in by a code/],
-    [['revoke', '@ann'], /^“@ann” is not of the form channel:id/],
+    [['revoke', 'test:7'], /^test:7 has no approval or pending request/],
+    [['revoke', '@ann'], /^“@ann” isn't of the form channel:id/],
   ];
   for (const [args, reason] of wrong) {
     const { status, stderr } = parley('pair', ...args);

@@ -38,6 +38,6 @@ it('names no page and no way to sign in where there is none', () => {
     { model, channels: () => [], plugins: [], waiting: () => undefined },
     undefined,
   );
-  expect(worker).toContain('none: this process works for the others');
+  expect(worker).toContain('none (worker)');
   expect(worker).not.toContain('sign in');
 });

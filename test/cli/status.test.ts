@@ -28,7 +28,7 @@ it('says how to start Parley when nothing listens', async () => {
   await close();
   expect(await status(port)).toEqual({
     code: 1,
-    stderr: `Parley does not answer at http://127.0.0.1:${port}. Start it with: npm start\n`,
+    stderr: `Parley isn't running at http://127.0.0.1:${port}. Start it: npm start\n`,
   });
 });
 
@@ -37,5 +37,5 @@ it.each(['a page of something else', '{"version":1}'])('recognises another progr
   const { code, stderr } = await status(port);
   await close();
   expect(code).toBe(1);
-  expect(stderr).toMatch(/^http:\/\/127.0.0.1:\d+ answers, but it is not the gateway of \/nowhere.*\n$/);
+  expect(stderr).toMatch(/^http:\/\/127.0.0.1:\d+ responds .*, but it isn't the gateway of \/nowhere.*\n$/);
 });

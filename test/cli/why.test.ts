@@ -77,11 +77,13 @@ it('lists the messages that an id may mean, and says what can be given', { timeo
   await say('-100999', '45', 'message:other');
   const several = await parley('45');
   expect(several.code).toBe(1);
-  expect(several.stderr).toMatch(/^45 may be any of these messages; name one as it stands here:$/m);
+  expect(several.stderr).toMatch(/^45 matches several messages\. Give one of these ids:$/m);
   expect(several.stderr).toMatch(/^ {2}test\/bot\/-100123\/45 {2}arrived \d{4}-/m);
   expect(several.stderr).toMatch(/^ {2}test\/bot\/-100999\/45 {2}arrived \d{4}-/m);
-  expect((await parley('test/bot/-100999/45')).stdout).toMatch(/^message 45 waits, 0 before it, due at /m);
+  expect((await parley('test/bot/-100999/45')).stdout).toMatch(
+    /^message 45 is waiting, 0 before it, due at /m,
+  );
   const unknown = await parley('nobody');
   expect(unknown).toMatchObject({ code: 1, stdout: '' });
-  expect(unknown.stderr).toMatch(/^Nothing is known of nobody\. Give the platform's id of a message .*\n$/);
+  expect(unknown.stderr).toMatch(/^No record of nobody\. Try a message id .*\n$/);
 });

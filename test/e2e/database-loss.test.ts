@@ -49,7 +49,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     await page.locator('.dot.open').first().waitFor();
     const banner = page
       .getByRole('status', { name: 'Needs your attention' })
-      .getByText('The database cannot be used');
+      .getByText("The database can't be used");
     expect(await banner.count()).toBe(0);
 
     const crowd = gatherCrowd(telegram, people);
@@ -68,7 +68,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     expect(await figure(url, 'parley_messages_accepted')).toBeUndefined();
     // By the address that the gateway has left in its folder: it took any free port.
     const env = { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0', PARLEY_TOKEN: pageToken };
-    expect((await runParley(['status'], env)).stdout).toContain('! The database cannot be used');
+    expect((await runParley(['status'], env)).stdout).toContain("! The database can't be used");
     // How long it is away is the fault itself.
     await pause(3000);
     expect(crowd.answered()).toBe(0);

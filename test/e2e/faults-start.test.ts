@@ -20,7 +20,7 @@ const mistakes: readonly Mistake[] = [
   {
     what: 'a weak access token',
     env: { PARLEY_TOKEN: '1234' },
-    says: /PARLEY_TOKEN.*22 characters.*leave it out/,
+    says: /PARLEY_TOKEN.*22 characters.*unset it/,
   },
   {
     what: 'a port that is a word',
@@ -45,7 +45,7 @@ const mistakes: readonly Mistake[] = [
   {
     what: 'a file that is not JSON',
     files: { 'parley.config.json': '{ "port": 1,\n  oops }' },
-    says: /parley\.config\.json: is not valid JSON at line 2.*mend it/,
+    says: /parley\.config\.json: isn't valid JSON at line 2.*fix it/,
   },
   {
     what: 'several mistakes in the file, all told at once',
@@ -53,22 +53,22 @@ const mistakes: readonly Mistake[] = [
       'parley.config.json':
         '{ "prot": 1, "run": { "turns": "many" }, "channels": { "telegram": { "token": "123:abc" } } }',
     },
-    says: /3 problems:[\s\S]*channels\.telegram\.token.*TELEGRAM_BOT_TOKEN[\s\S]*run\.turns in .*"many" is not a number[\s\S]*"prot".*Did you mean "port"/,
+    says: /3 problems:[\s\S]*channels\.telegram\.token.*TELEGRAM_BOT_TOKEN[\s\S]*run\.turns in .*"many" isn't a number[\s\S]*"prot".*Did you mean "port"/,
   },
   {
     what: 'a file that is not there',
     env: { PARLEY_CONFIG: 'nowhere.json' },
-    says: /nowhere\.json: there is no such file.*PARLEY_CONFIG/,
+    says: /nowhere\.json: doesn't exist.*PARLEY_CONFIG/,
   },
   {
     what: 'a database of another kind',
     env: { DATABASE_URL: 'mysql://a@b/c' },
-    says: /DATABASE_URL.*not a PostgreSQL.*postgres:\/\//,
+    says: /DATABASE_URL.*isn't a PostgreSQL.*postgres:\/\//,
   },
   {
     what: 'no Redis to start',
     env: { PATH: '/nowhere' },
-    says: /redis-server is not installed.*[\s\S]*REDIS_URL/,
+    says: /redis-server (?:is not|isn't) installed.*[\s\S]*REDIS_URL/,
   },
   {
     what: 'a data folder that is a file',

@@ -27,7 +27,7 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   telegram.userSends({ from: eve, text: 'Hello?' });
   const first = await codeFor(eve.id);
   expect(await onConsole(dataDir, 'pair', 'approve', first)).toBe(
-    'telegram:666 “Eve” may write now, as the owner.\n',
+    'telegram:666 “Eve” can write now, as the owner.\n',
   );
   // The gateway runs on and finds what the console has written.
   await untilSaid(telegram, { chat: eve.id, text: /^My owner has let you in\./ });

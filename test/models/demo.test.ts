@@ -69,7 +69,7 @@ describe('the demo model', () => {
   it('says so when no tool is offered', async () => {
     const events = await say('show a tool', []);
     expect(callIn(events)).toBeUndefined();
-    expect(textIn(events)).toContain('none of mine is offered');
+    expect(textIn(events)).toContain('I have no tool to show here');
   });
 
   it.each([

@@ -104,7 +104,7 @@ describe('plugin host', () => {
       aPlugin('other', ['a']),
     ]);
     expect(strict).toMatchObject({ kind: 'failed', plugin: 'strict' });
-    expect(strict?.kind === 'failed' && strict.problem).toMatch(/plugin "strict" is wrong[\s\S]*limit/);
+    expect(strict?.kind === 'failed' && strict.problem).toMatch(/plugin "strict" isn't valid[\s\S]*limit/);
     expect(setups).toBe(0);
     expect(other?.kind).toBe('loaded');
   });
@@ -124,7 +124,7 @@ describe('plugin host', () => {
     expect(broken).toEqual({
       kind: 'failed',
       plugin: 'broken',
-      problem: 'Plugin "broken" did not start: no disk',
+      problem: `Plugin "broken" didn't start: no disk`,
     });
     expect(names(host.toolsFor(aRun()))).toEqual(['a']);
     expect(lines.some((line) => line.startsWith('plugin.failed') && line.includes('broken'))).toBe(true);
@@ -138,7 +138,7 @@ describe('plugin host', () => {
       aPlugin('two', ['write', 'read'], () => disposed.push('two')),
     ]);
     expect(second?.kind === 'failed' && second.problem).toBe(
-      'Tool "read" comes from plugin "one" and from plugin "two"; switch one of them off.',
+      'Tool "read" comes from plugin "one" and plugin "two". Turn one of them off.',
     );
     expect(names(host.toolsFor(aRun()))).toEqual(['read']);
     expect(disposed).toEqual(['two']);

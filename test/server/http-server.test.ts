@@ -246,6 +246,6 @@ describe('http server', () => {
 
   it('says which port is taken and what to do', async () => {
     const { port } = await start();
-    await expect(aServer({ port })).rejects.toThrow(/another program has that port.*PARLEY_PORT/);
+    await expect(aServer({ port })).rejects.toThrow(/another program uses that port.*PARLEY_PORT/);
   });
 });

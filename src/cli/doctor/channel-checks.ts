@@ -40,11 +40,7 @@ async function checkAccount(
     const { name } = await adapter.identify(signal);
     return ok(line, `on, as ${name}`);
   } catch (error) {
-    return failed(
-      line,
-      messageOf(error),
-      'the message says what is wrong; without the network nothing comes in',
-    );
+    return failed(line, messageOf(error), 'fix the cause named above; until then no messages arrive');
   }
 }
 

@@ -12,7 +12,7 @@ export async function checkRedis({ redisUrl }: Config): Promise<DoctorCheck> {
     if (version === undefined)
       return failed(
         name,
-        'redis-server is not installed',
+        "redis-server isn't installed",
         `${installCommand()}, or set REDIS_URL to a Redis of your own`,
       );
     if (!isRecentEnough(version))
@@ -23,16 +23,16 @@ export async function checkRedis({ redisUrl }: Config): Promise<DoctorCheck> {
   if (found.kind === 'unreachable')
     return failed(
       name,
-      `REDIS_URL is not reachable: ${found.reason}`,
-      'start it, correct REDIS_URL, or unset it: Parley then runs one of its own',
+      `REDIS_URL isn't reachable: ${found.reason}`,
+      'start it, correct REDIS_URL, or unset it and Parley runs its own',
     );
   const { version, policy } = found;
   if (!isRecentEnough(version)) return failed(name, `Redis ${version} is too old`, 'install 6.2 or newer');
   if (policy === 'noeviction') return ok(name, `Redis ${version}, noeviction`);
   return warning(
     name,
-    `Redis ${version} may drop wake jobs when its memory is full (maxmemory-policy ${policy}); the sweep then finds what waits, later`,
-    'redis-cli config set maxmemory-policy noeviction, and in its configuration file',
+    `Redis ${version} may drop wakes when its memory is full (maxmemory-policy ${policy}), so some messages are answered later`,
+    'run: redis-cli config set maxmemory-policy noeviction; then set it in the configuration file of Redis too',
   );
 }
 
@@ -43,20 +43,24 @@ export async function checkStore({ databaseUrl, dataDir }: Config): Promise<Doct
   );
   switch (report.kind) {
     case 'absent':
-      return ok(name, 'a new SQLite file will be made by the first start');
+      return ok(name, 'the first start creates a new SQLite file');
     case 'unreachable':
       return databaseUrl
         ? failed(
             name,
-            `DATABASE_URL is not reachable: ${report.reason}`,
+            `DATABASE_URL isn't reachable: ${report.reason}`,
             'start PostgreSQL, or correct DATABASE_URL',
           )
-        : failed(name, `parley.db cannot be opened: ${report.reason}`, 'make it yours to read and write');
+        : failed(
+            name,
+            `parley.db can't be opened: ${report.reason}`,
+            'give Parley’s user read and write access to it',
+          );
     case 'damaged':
       return failed(
         name,
         `parley.db is damaged: ${report.reason}`,
-        'stop Parley, keep a copy of the data folder, and restore the last backup',
+        'stop Parley, keep a copy of the data folder, and restore parley.db from your own backup (see docs/durability.md)',
       );
     case 'found': {
       const { detail, pending, unknown } = report;
@@ -64,9 +68,9 @@ export async function checkStore({ databaseUrl, dataDir }: Config): Promise<Doct
         return failed(
           name,
           `${detail} was used by a newer Parley (${unknown.join(', ')})`,
-          'start that version, or restore the backup made before it',
+          'start that version, or use another data folder or database',
         );
-      const next = pending.length === 0 ? '' : `; the next start brings its schema up to date`;
+      const next = pending.length === 0 ? '' : `; the next start updates its schema`;
       return ok(name, `${detail}, intact${next}`);
     }
     default:
@@ -77,10 +81,14 @@ export async function checkStore({ databaseUrl, dataDir }: Config): Promise<Doct
 /** A placeholder for a key is refused with the configuration; none at all is a choice. */
 export function checkModel({ model }: Config): DoctorCheck {
   const name = 'model';
-  if (model.provider !== 'demo') return ok(name, `${model.id}, ${model.apiKeys.length} key(s); not asked`);
+  if (model.provider !== 'demo')
+    return ok(
+      name,
+      `${model.id}, ${model.apiKeys.length} ${model.apiKeys.length === 1 ? 'key' : 'keys'}; not contacted`,
+    );
   return warning(
     name,
-    'the demo model answers: a script that needs no key',
-    'set ANTHROPIC_API_KEY to have a real one',
+    'the demo model: a script that needs no key',
+    'set ANTHROPIC_API_KEY for a real model',
   );
 }

@@ -30,17 +30,13 @@ export async function checkFolder(
     const isPossible = await isWritable(await nearestFolder(dataDir));
     return [
       isPossible
-        ? ok(name, `${dataDir} will be made by the first start`)
-        : failed(name, `${dataDir} cannot be made`, 'set PARLEY_DATA_DIR to a folder that you may write to'),
+        ? ok(name, `the first start creates ${dataDir}`)
+        : failed(name, `${dataDir} can't be created`, 'set PARLEY_DATA_DIR to a folder you can write to'),
     ];
   }
   if (!found.isDirectory() || !(await isWritable(dataDir)))
     return [
-      failed(
-        name,
-        `${dataDir} cannot be written to`,
-        'make it a folder that you may write to, or set PARLEY_DATA_DIR',
-      ),
+      failed(name, `${dataDir} isn't writable`, 'make it a folder you can write to, or set PARLEY_DATA_DIR'),
     ];
   return [ok(name, dataDir), ...(await checkModes(dataDir, fixes)), await checkSpace(dataDir)];
 }
@@ -82,13 +78,13 @@ async function checkMode({ path, mode, fixes }: Private): Promise<readonly Docto
     return [
       warning(
         'permissions',
-        `other users of this machine can reach ${path} (mode ${now})`,
-        `parley doctor --fix, or: chmod ${mode.toString(8)} ${path}`,
+        `other users of this machine can access ${path} (mode ${now})`,
+        `run: parley doctor --fix, or: chmod ${mode.toString(8)} ${path}`,
       ),
     ];
   try {
     await chmod(path, mode);
-    return [ok('permissions', `${path} is yours alone now (it had mode ${now})`)];
+    return [ok('permissions', `${path} is private now (its mode was ${now})`)];
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return [
@@ -112,8 +108,9 @@ async function checkSpace(dataDir: string): Promise<DoctorCheck> {
 
 export function judgeSpace(freeBytes: number, dataDir: string): DoctorCheck {
   const detail = `${Math.floor(freeBytes / (1024 * 1024))} MB free`;
-  const fix = `make room on the disk that holds ${dataDir}`;
-  if (freeBytes < leastBytes) return failed('disk', `${detail}; below 200 MB nothing is taken in`, fix);
+  const fix = `free space on the disk of ${dataDir}`;
+  if (freeBytes < leastBytes)
+    return failed('disk', `${detail}; Parley stops accepting messages below 200 MB`, fix);
   return freeBytes < comfortableBytes ? warning('disk', detail, fix) : ok('disk', detail);
 }
 
@@ -127,18 +124,18 @@ export async function checkPort(config: Config): Promise<DoctorCheck> {
     return ok(name, `any free port${running}`);
   }
   const problem = await tryToListen(host, port);
-  if (problem === undefined) return ok(name, `${host}:${port} is free; Parley does not run there`);
+  if (problem === undefined) return ok(name, `${host}:${port} is free; Parley isn't running there`);
   if (problem !== 'EADDRINUSE')
-    return failed(name, `${host}:${port} cannot be used (${problem})`, 'correct PARLEY_HOST and PARLEY_PORT');
+    return failed(name, `${host}:${port} can't be used (${problem})`, 'correct PARLEY_HOST and PARLEY_PORT');
   const answer = await askGateway(config);
   if (answer.kind === 'running') return ok(name, `Parley ${answer.status.version} runs at ${answer.url}`);
   if (answer.kind === 'refused')
-    return failed(name, wordsForRefusal(answer, config), 'ask it with the settings that it was started with');
+    return failed(name, wordsForRefusal(answer, config), 'use the settings it was started with');
   const pid = await readFile(join(dataDir, 'parley.pid'), 'utf8').catch(() => 'none');
   return failed(
     name,
-    `another program has ${host}:${port}, or a Parley of another data folder (this one’s last process: ${pid})`,
-    'set PARLEY_PORT to a free port, or stop the other one',
+    `another program uses ${host}:${port}, or Parley with another data folder (last process of this folder: ${pid})`,
+    'set PARLEY_PORT to a free port, or stop that program',
   );
 }
 

@@ -10,12 +10,12 @@ export async function checkProcesses({ dataDir }: Pick<Config, 'dataDir'>): Prom
       case 'ready':
         return ok(name, `ready, at ${url}`);
       case 'not ready':
-        return failed(name, down.map(downText).join('\n'), 'the log of that process says more');
+        return failed(name, down.map(downText).join('\n'), 'check the log of that process');
       case 'silent':
         return warning(
           name,
-          `it lives and does not answer at ${url}`,
-          'it may be starting or stopping; else look at its log',
+          `alive, but not responding at ${url}`,
+          'it may be starting or stopping; otherwise check its log',
         );
       default:
         return health satisfies never;
