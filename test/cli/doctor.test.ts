@@ -63,7 +63,7 @@ describe('parley doctor', () => {
     await expect(stat(env.PARLEY_DATA_DIR)).rejects.toThrow('ENOENT');
     const { code: again, stdout } = await runParley(['doctor'], env);
     expect(again).toBe(0);
-    expect(stdout).toMatch(/ {2}warning {2}model +the demo model answers.*\n +→ set ANTHROPIC_API_KEY/);
+    expect(stdout).toMatch(/ {2}warning {2}model +the demo model.*\n +→ set ANTHROPIC_API_KEY/);
     expect(stdout).toMatch(/1 warning\.\n$/);
   });
 

@@ -78,7 +78,7 @@ it('says what is wrong, and changes nothing', { timeout: 300_000 }, async () => 
   await bot.asks('1', 'ABCD2345');
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
     [['approve', 'ABCD2346'], /^No pending request has that code\./],
-    [['approve', 'open'], /^“open” is no code/],
+    [['approve', 'open'], /^“open” isn't a code/],
     [['revoke', 'test:7'], /^test:7 has no approval or pending request/],
     [['revoke', '@ann'], /^“@ann” isn't of the form channel:id/],
   ];
