@@ -39,7 +39,7 @@ async function oneRound({ networks: [network], model }: Bench, round: number): P
   const gate = createGate();
   model.answerWith(() => ({ text: `answer to ${text}`, hold: { gate } }));
   await network.untilQuiet();
-  // What the round before left behind is done by then: commits, sockets, timers.
+  // Work left by the previous round is done by then: commits, sockets, timers.
   await sleep(20);
   const hears = model.hears(text);
   const saidAt = network.say(person, text);

@@ -5,7 +5,7 @@ import { now, withDeadline } from './clock.ts';
 
 /** The local model, in this process. */
 export type Model = {
-  /** What a bot needs to find it. */
+  /** Environment by which a bot finds it. */
   readonly environment: Readonly<Record<string, string>>;
   /** Decides what the model answers; default: it repeats the last text, at once. */
   answerWith(script: Script): void;

@@ -1,15 +1,15 @@
 /** A chat network as the bench meets it: people who write to the bot in private, and what it says to them. */
 export type Network = {
   readonly name: NetworkName;
-  /** What a bot needs to find it. */
+  /** Environment by which a bot finds it. */
   readonly environment: Readonly<Record<string, string>>;
   /** Sends as the person of this number; returns when, ms. */
   say(person: number, text: string): number;
-  /** What `act` makes people say reaches the bot as fast as the network can bring it. */
+  /** Messages that `act` sends reach the bot as fast as the network can bring it. */
   atOnce(act: () => void): void;
   /** Visits each message that the bot sends from now on, in order, until the visitor returns something. */
   follow<T>(visit: (said: Said) => T | undefined, deadlineMs: number): Promise<T>;
-  /** What stands with the person and was said by the bot, oldest first. */
+  /** The bot's messages as the person sees them, oldest first. */
   answersTo(person: number): readonly string[];
   /** Resolves when what is said now is not lost, however long it takes to be read. */
   untilReachable(): Promise<void>;

@@ -29,7 +29,7 @@ export const quickPace: Pace = {
   memory: { chats: 200, restMs: 1500 },
 };
 
-/** What can be measured, each by name. Figures that name no network are Telegram's. */
+/** Measurements by name. Figures that name no network are Telegram's. */
 export const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Figure[]>>> = {
   latency: ({ rounds }) => withBoth('telegram', (both) => measureLatency(both, rounds)),
   added: ({ rounds }) => withBoth('telegram', (both) => measureAdded(both, rounds)),

@@ -8,7 +8,7 @@ import { startTelegram } from './networks/telegram.ts';
 export type Platforms = {
   readonly model: Model;
   readonly networks: AtLeastOne<Network>;
-  /** What a bot needs to find them. */
+  /** Environment by which a bot finds them. */
   readonly environment: Readonly<Record<string, string>>;
   /** The bot listens at this address. */
   meet(url: string): void;

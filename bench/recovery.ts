@@ -65,7 +65,7 @@ export async function measureRecovery(repeats: number): Promise<readonly Figure[
   return figures;
 }
 
-/** What was opened last is closed first. */
+/** Closes in reverse order of opening. */
 async function inOrder(measure: Scenario['measure']): Promise<readonly number[]> {
   const ends: (() => Promise<void>)[] = [];
   try {

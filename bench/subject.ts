@@ -99,7 +99,7 @@ function gatewayUnder(pid: number): number {
 type Launch = {
   readonly platforms: Platforms;
   readonly cwd: string;
-  /** What it prints when it is ready; the address at which it listens stands there, where it has one. */
+  /** Its line when ready, with its address if it has one. */
   readonly readyText: RegExp;
   readonly environment?: Readonly<Record<string, string>>;
   readonly logFile?: string;

@@ -9,7 +9,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { unbundledLibraries } from '../bin/library-bundles.mjs';
 
-/** What the system must have: how to see it, and its package by package manager. */
+/** Required programs: how to detect each, and its package by package manager. */
 const requirements = {
   redis: {
     isThere: () => findOnPath('redis-server') !== undefined,

@@ -19,6 +19,6 @@ async function bundle({ folder, target, parts }, rolldown) {
   const names = { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' };
   await build.write({ dir: making, format: 'esm', ...names });
   await build.close();
-  // Whoever starts meanwhile finds all of it or nothing; who comes second has made the same.
+  // A process starting meanwhile finds all of it or nothing; a second builder writes the same files.
   await rename(making, target).catch(() => rm(making, { recursive: true, force: true }));
 }

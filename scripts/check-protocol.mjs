@@ -49,7 +49,7 @@ const proofs = [
   },
 ];
 
-/** What the assertions of the model stand for, each known by a piece of its text. */
+/** Meanings of the model's assertions, each known by a piece of its text. */
 const harms = [
   ['accepted==', 'something is stuck'],
   ['owner', 'a write out of turn'],

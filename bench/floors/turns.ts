@@ -1,7 +1,7 @@
 /**
- * What all floors share, the bare minimum that Parley is compared with: Anthropic's SDK, a promise chain
- * per conversation and the whole history in memory. Nothing is durable: what it costs is what any bot on
- * these libraries costs.
+ * Shared by all floors, the bare minimum that Parley is compared with: Anthropic's SDK, a promise chain per
+ * conversation and the whole history in memory. Nothing is durable: what it costs is what any bot on these
+ * libraries costs.
  */
 import Anthropic from '@anthropic-ai/sdk';
 

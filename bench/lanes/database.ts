@@ -6,10 +6,10 @@ import pg from 'pg';
 /** A database of the measurement's own, beside the processes that use it. */
 export type Database = {
   readonly kind: 'SQLite' | 'PostgreSQL';
-  /** What the processes are given; none for SQLite, which lies in their data folder. */
+  /** Address for the processes; none for SQLite, which lies in their data folder. */
   readonly url: string | undefined;
   query(sql: string): Promise<readonly Record<string, unknown>[]>;
-  /** Of the product. */
+  /** Schema of the product. */
   tables(): Promise<readonly string[]>;
   /** Numbers from `first` on, `count` of them, as a source of rows with the column `n`. */
   numbers(first: number, count: number): string;
@@ -19,7 +19,7 @@ export type Database = {
   sizeBytes(): Promise<number>;
   /** Each table with its indexes. */
   bytesByTable(): Promise<ReadonlyMap<string, number>>;
-  /** Of what is not yet in the main file, bytes; PostgreSQL keeps that for the whole cluster. */
+  /** Data not yet in the main file, bytes; PostgreSQL keeps that for the whole cluster. */
   walBytes(): Promise<number | undefined>;
   drop(): Promise<void>;
 };

@@ -7,7 +7,7 @@ import { aHome } from '../subject.ts';
 import { besideSqlite, createPostgres, type Database } from './database.ts';
 import type { Order, ProcessFigures, Report } from './orders.ts';
 
-/** What all processes of one measurement share. */
+/** Shared by all processes of one measurement. */
 export type Ground = {
   readonly kind: Database['kind'];
   /** The data folder of all processes on SQLite, of the first one on PostgreSQL. */
@@ -180,7 +180,7 @@ export async function usageOf(ground: Ground, processes: readonly Parley[]): Pro
   };
 }
 
-/** Connections that were closed since have taken their time all the same. */
+/** Connections that were closed since have taken their time too. */
 const backendTimes = new WeakMap<Ground, Map<number, number>>();
 
 /** PostgreSQL's processes for this database's connections; they must be on this machine. */

@@ -18,7 +18,7 @@ export class Histogram {
     return this;
   }
 
-  /** What has been counted since the last call, for another process. */
+  /** Counts since the last call, for another process. */
   take(): Counts {
     const taken = Object.fromEntries(this.#counts);
     this.#counts.clear();

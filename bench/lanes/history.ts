@@ -4,7 +4,7 @@ import { middleAndTail, offer, timesOf } from './throughput.ts';
 
 const durationMs = 2_000;
 
-/** What a message costs in a session that has so many messages already: one at a time, on SQLite. */
+/** Cost of a message in a session that has so many messages already: one at a time, on SQLite. */
 export async function measureHistory(lengths: readonly number[]): Promise<Sheet> {
   const ground = await prepareGround('SQLite', undefined);
   const processes: Parley[] = [];

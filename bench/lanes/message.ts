@@ -17,7 +17,7 @@ export function answerTo(question: string): string {
   return `Re q${lane}:${number}:${at.toFixed(2)} ${answerFiller}`;
 }
 
-/** Of a question or an answer; undefined for what Parley says by itself: that a message has to wait. */
+/** The number of a question or an answer; undefined for Parley's own waiting notice. */
 export function findMark(text: string): Marked | undefined {
   const [, lane, number, at] = /\bq(\d+):(\d+):([\d.]+) /.exec(text) ?? [];
   return at === undefined ? undefined : { lane: Number(lane), number: Number(number), at: Number(at) };

@@ -2,14 +2,14 @@ import type { Counts } from './histogram.ts';
 import type { Load, LoadResult } from './load.ts';
 import type { Marked } from './message.ts';
 
-/** What a process is started with. */
+/** Arguments of a process. */
 export type ProcessSettings = {
   /** Its configuration file. */
   readonly config: string;
   readonly logFile: string;
 };
 
-/** What the measurement asks of a process … */
+/** Requests of the measurement to a process … */
 export type Order =
   | { readonly kind: 'load'; readonly load: Load }
   | { readonly kind: 'figures'; readonly collectsGarbage: boolean }

@@ -10,7 +10,7 @@ import { measureSteps } from './steps.ts';
 import { measureSustained } from './sustained.ts';
 import { measureThroughput } from './throughput.ts';
 
-/** What is measured of the lanes, each by name; into docs/lanes.md. Not part of a run without names: it takes long. */
+/** Lane measurements by name, written to docs/lanes.md. Not part of a run without names: it takes long. */
 export const laneParts: Readonly<Record<string, (pace: Pace) => Promise<readonly Sheet[]>>> = {
   lanes: (pace) =>
     onEach(async (kind, postgres) => {

@@ -10,8 +10,8 @@ const patienceMs = 30_000;
 export type Seeding = { readonly from: number; readonly to: number };
 
 /**
- * Makes lanes out of lane 0, row by row in every table: what stands there came through the real stages,
- * and the copies look as if theirs had too. They differ in all their ids.
+ * Makes lanes out of lane 0, row by row in every table: its rows came through the real stages, and the copies
+ * look as if theirs had too. They differ in all their ids.
  */
 export async function seedLanes(database: Database, rows: Pattern, { from, to }: Seeding): Promise<void> {
   for (let first = from; first < to; first += atOnce) {
@@ -23,7 +23,7 @@ export async function seedLanes(database: Database, rows: Pattern, { from, to }:
   await database.settle();
 }
 
-/** What lane 0 looks like; to be read while it has its first message only. */
+/** The rows of lane 0; to be read while it has its first message only. */
 export type Pattern = readonly Row[];
 
 type Row = { readonly table: string; readonly values: Readonly<Record<string, unknown>> };

@@ -3,7 +3,7 @@ import { readPattern, seedLanes } from './seed.ts';
 import { count, round, type Sheet } from './sheet.ts';
 import { offer, startAll } from './throughput.ts';
 
-/** What stands in the database for a lane and for each of its messages with its answer. */
+/** Stored size of a lane and for each of its messages with its answer. */
 export async function measureSizes(
   kind: Ground['kind'],
   postgres: string | undefined,

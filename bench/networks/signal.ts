@@ -30,7 +30,7 @@ export async function startSignal(): Promise<Network> {
       return call.status === 0 ? 'open' : { person, text: message, at: call.at };
     }),
     answersTo: (person) => server.botMessages(user(person)).map(({ text }) => text),
-    // What is said before there is a webhook is gone.
+    // Messages sent before a webhook exists are lost.
     untilReachable: async () => {
       await server.waitFor(() => server.webhookUrl !== undefined, patienceMs);
     },

@@ -71,7 +71,7 @@ export class DiscordApi {
     return this.#call('GET', `/channels/${id}`, { signal });
   }
 
-  /** A guild as the gateway tells of it, with one of its members. */
+  /** A guild as the gateway reports it, with one of its members. */
   async guild(id: string, member: string, signal: AbortSignal) {
     const [guild, channels, active, own] = await Promise.all(
       ['', '/channels', '/threads/active', `/members/${member}`].map((part) =>
@@ -92,7 +92,7 @@ export class DiscordApi {
     return listSchema.parse(await this.#call('GET', `/channels/${channel}/messages`, { query, signal }));
   }
 
-  /** Resolves with the id of the message that stands there: a new one, or the one of an earlier try. */
+  /** Resolves with the id of the message shown there: a new one, or the one of an earlier try. */
   async send(
     channel: string,
     { body, file }: { readonly body: SendBody; readonly file?: OutgoingFile | undefined },
@@ -112,7 +112,7 @@ export class DiscordApi {
     await this.#call('DELETE', `/channels/${channel}/messages/${message}`, { signal });
   }
 
-  /** `emoji` as it stands in the path. */
+  /** `emoji` as the path spells it. */
   async react(
     target: { channel: string; message: string; emoji: string },
     signal: AbortSignal,

@@ -1,7 +1,7 @@
 /**
- * What must be known before the store knows anything: since when the bot listens here, and which direct
- * channels it has seen. A bot cannot list those, so a first message that is lost in a crash before it was
- * stored could never be found again.
+ * Facts needed before the store holds any: since when the bot listens here, and which direct channels it has
+ * seen. A bot cannot list those, so a first message that is lost in a crash before it was stored could never be
+ * found again.
  */
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -44,7 +44,7 @@ export class Contacts {
     return this.#channels.has(channel);
   }
 
-  /** What came later than this has to be read; undefined for a channel never seen. */
+  /** The id after which messages have to be read; undefined for a channel never seen. */
   after(channel: string): string | undefined {
     return this.#channels.get(channel);
   }

@@ -1,6 +1,6 @@
 /**
- * What the gateway has told of guilds, channels, threads and roles: enough to say where a message
- * belongs, who administers a guild and what the bot may read there. It holds no messages and no members.
+ * The gateway's reports of guilds, channels, threads and roles: enough to say where a message belongs, who
+ * administers a guild and what the bot may read there. It holds no messages and no members.
  */
 import type { Chat } from '#contracts/envelope.ts';
 import { conversationId, threadId } from '#contracts/ids.ts';

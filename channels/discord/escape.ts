@@ -7,7 +7,7 @@
 export type EscapeContext = {
   /** The text begins a line, or the content of a style, which the parser reads like the beginning of a line. */
   readonly isLineStart: boolean;
-  /** Characters that would end an enclosing style if they stood in an address. */
+  /** Characters that would end an enclosing style inside an address. */
   readonly enders: string;
   /** Markup follows at once: an address would swallow it. */
   readonly isFollowed: boolean;
@@ -15,13 +15,13 @@ export type EscapeContext = {
   readonly hasLinks: boolean;
 };
 
-/** What a client makes a link of, as in its own parser. */
+/** Text that a client turns into a link, as in its own parser. */
 const address = /(?:https?|steam):\/\/[^\s<]+[^<.,:;"')\]\s]/g;
 const scheme = /(?:https?|steam):\/\//;
 
 export function escapeText(text: string, around: EscapeContext): string {
   const openAt = around.isFollowed ? openAddressAt(text) : -1;
-  // Where the line began before the text, something stands there.
+  // A line that begins before the text isn't empty.
   const line: Line = { prefix: around.isLineStart ? 'blank' : 'words' };
   let out = '';
   let at = 0;
@@ -73,7 +73,7 @@ export function percentEncode(url: string, characters: RegExp): string {
 
 type Range = { readonly start: number; readonly end: number };
 
-/** `line`: as it stands at the start; afterwards as at the end. */
+/** `line`: its state at the start; updated to the end. */
 function escapeRange(text: string, { start, end }: Range, around: Writing): string {
   const { line } = around;
   let out = '';
@@ -86,7 +86,7 @@ function escapeRange(text: string, { start, end }: Range, around: Writing): stri
   return out;
 }
 
-/** What stands before a place in its line: only white space, a number behind spaces, or anything else. */
+/** The text before a position in its line: only white space, a number behind spaces, or anything else. */
 type Line = { prefix: 'blank' | 'spaces-and-number' | 'words' };
 
 type Writing = EscapeContext & { readonly line: Line };
@@ -109,13 +109,13 @@ function isMarkup(text: string, index: number, around: Writing): boolean {
       return true;
     case '~':
     case '|':
-      // Only pairs mean something; at an edge the other half may be a marker of ours.
+      // Only pairs mean something; at an edge the other half may be one of our markers.
       return before === character || after === character || before === '' || after === '';
     case '<':
       // Only a space keeps it from beginning an address in brackets.
       return after !== ' ';
     case ':':
-      // What is left of addresses here is none.
+      // The remaining text holds no address.
       return after === '/' && /(?:https?|steam)$/.test(text.slice(Math.max(0, index - 5), index));
     case '@':
       return text.startsWith('everyone', index + 1) || text.startsWith('here', index + 1);

@@ -1,5 +1,5 @@
 /**
- * What the gateway sends, before the library acts on it. Pure. Every field is checked and every number
+ * Reads frames of the gateway before the library acts on it. Pure. Every field is checked and every number
  * clamped: an interval of 0 would be a flood of heartbeats, one of 1e300 would be another.
  */
 import { clampRemote, remoteCount } from '#channel-kit/remote-number.ts';

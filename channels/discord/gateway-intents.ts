@@ -1,4 +1,4 @@
-/** What the bot wants to be told of, and what it goes on without. */
+/** Intents that the bot asks for, and those it can run without. */
 const intents = {
   guilds: 1 << 0,
   guildMessages: 1 << 9,

@@ -26,7 +26,7 @@ export type GatewayDeps = {
   readonly pace: IdentifyPace;
   readonly callTimeoutMs: number;
   onDispatch(dispatch: Dispatch): void;
-  /** What happens from now on until the next READY is told by nobody. */
+  /** Nobody reports events between now and the next READY. */
   onSessionLost(): void;
   /** Undefined whenever events begin to flow. */
   onTrouble(problem: ChannelTrouble | undefined): void;

@@ -1,7 +1,7 @@
 /**
- * Reads what was missed. Every conversation is `stale` until, in this gateway session, its history was
- * read from its anchor on; then it is live. While it is read, its live events are held, and stand behind
- * what was missed. A lost session makes all of them stale again.
+ * Reads what was missed. Every conversation is `stale` until, in this gateway session, its history was read
+ * from its anchor on; then it is live. While it is read, its live events are buffered and follow the missed
+ * ones. A lost session makes all of them stale again.
  */
 
 import { retryAfterMs } from '#channel-kit/remote-number.ts';
@@ -55,7 +55,7 @@ export class History {
   readonly #live = new Set<string>();
   readonly #filling = new Map<string, Filling>();
   #working = 0;
-  /** What was read before the last one does not count. */
+  /** Conversations read before the last one don't count. */
   #changes = 0;
 
   constructor(deps: HistoryDeps) {
@@ -73,8 +73,8 @@ export class History {
   }
 
   /**
-   * The gateway has lost its session and tells of nothing, or has a new one. Both count: what was read in
-   * between does not hold what was said between the reading and the new session.
+   * The gateway has lost its session and reports nothing, or has a new one. Both count: a history read in
+   * between lacks the messages sent between the reading and the new session.
    */
   sessionChanged(): void {
     this.#changes += 1;
@@ -101,7 +101,9 @@ export class History {
     }
   }
 
-  /** Reads what no guild has told of: direct channels, and threads that were archived meanwhile. */
+  /**
+   * Reads conversations that no guild has reported: direct channels, and threads that were archived meanwhile.
+   */
   planOthers(): void {
     const anchored = [...this.#deps.anchors.keys()].map(channelOf);
     for (const id of new Set([...this.#deps.contacts.channels, ...anchored])) {

@@ -1,6 +1,6 @@
 /**
- * Discord wants five seconds between two new sessions and allows a thousand a day; whoever begins more has
- * the token taken away. Kept for as long as the adapter lives, however often it is started.
+ * Discord wants five seconds between two new sessions and allows a thousand a day; a bot that begins more loses
+ * its token. Kept for as long as the adapter lives, however often it is started.
  */
 import type { Clock } from '#contracts/clock.ts';
 

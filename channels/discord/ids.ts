@@ -61,7 +61,7 @@ export function laterOf(a: string, b: string): string {
   return isLater(b, a) ? b : a;
 }
 
-/** What stands for a slash command where a message id is asked for: there is no message of the person's. */
+/** The message id of a slash command: there is no message of the person's. */
 export const interactionMessage = {
   format: (id: string): MessageId => messageId(`interaction-${id}`),
   /** The interaction's id; undefined for an ordinary message. */

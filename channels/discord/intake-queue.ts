@@ -15,7 +15,7 @@ import type { Unreadable } from './inbound.ts';
 export type Entry = {
   readonly events: readonly InboundEnvelope[];
   readonly unreadable?: Unreadable;
-  /** Where the conversation stands once these are stored. */
+  /** The conversation's anchor once these are stored. */
   readonly anchor?: { readonly conversation: ConversationId; readonly messageId: string };
   /** Told what became of each event. */
   readonly onAccepted?: (acceptances: readonly Acceptance[]) => void;

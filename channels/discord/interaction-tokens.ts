@@ -1,6 +1,7 @@
 /**
- * What answers a slash command for 15 minutes, kept in a file, so that the process after a crash can still put the
- * answer in the place of "thinking…". Losing it costs no more than that place: the answer is then a message.
+ * Tokens that answer a slash command for 15 minutes, kept in a file, so that the process after a crash can
+ * still put the answer in the place of "thinking…". Losing it costs no more than that place: the answer is then
+ * a message.
  */
 import { mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -48,7 +49,9 @@ export class InteractionTokens {
     }
   }
 
-  /** Of an interaction that any process of this data folder was told of; undefined when it has run out. */
+  /**
+   * The token of an interaction that any process of this data folder received; undefined once it has expired.
+   */
   async recall(id: string): Promise<InteractionToken | undefined> {
     return (await this.#read()).find((one) => one.id === id);
   }

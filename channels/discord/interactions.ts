@@ -66,9 +66,9 @@ export class Interactions {
   }
 
   /**
-   * Puts the part in the place of "thinking…"; safe to repeat for the same part. Resolves with the id of
-   * the message, or undefined when it cannot be answered so: this process was not told of it, it is too
-   * late, or it was answered before. Throws what the call throws.
+   * Puts the part in the place of "thinking…"; safe to repeat for the same part. Resolves with the id of the
+   * message, or undefined when it cannot be answered so: this process didn't receive it, it has expired, or it
+   * was answered before. Throws what the call throws.
    */
   async answer({ id, key, body, signal }: Answering): Promise<string | undefined> {
     const one = this.#open.get(id);
@@ -80,8 +80,8 @@ export class Interactions {
   }
 
   /**
-   * As `answer`, for one that an earlier process was told of. The caller has seen "thinking…" stand there:
-   * nothing has answered it.
+   * As `answer`, for an interaction that an earlier process received. The caller has seen "thinking…", so
+   * nothing has answered it yet.
    */
   async answerLate({ id, body, signal }: Omit<Answering, 'key'>): Promise<string | undefined> {
     if (this.#open.has(id)) return undefined;

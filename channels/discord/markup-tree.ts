@@ -15,7 +15,7 @@ export type Piece =
 
 export type Range = { readonly start: number; readonly end: number };
 
-/** What a range is: the text's own code or style. */
+/** The kind of a range: code or a style of the text. */
 type Mark =
   | { readonly kind: 'code' }
   | { readonly kind: 'code-block'; readonly language: string }
@@ -110,7 +110,7 @@ const mostPieces = 400;
 function nest(text: string, marked: readonly Marked[]): readonly Marked[] {
   const waiting = marked.flatMap((one) => trimmed(text, one)).toSorted((a, b) => byStart(b, a));
   const placed: Marked[] = [];
-  /** What begins before and ends behind the place that is looked at, the innermost last. */
+  /** Ranges around the current position, innermost last. */
   const open: Marked[] = [];
   for (let one = waiting.pop(); one && placed.length < mostPieces; one = waiting.pop()) {
     const { start, end } = one;

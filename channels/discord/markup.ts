@@ -166,7 +166,7 @@ class MarkupWriter {
 
 type Link = Extract<Piece, { kind: 'link' }>;
 
-/** What Discord does not show as a link becomes text, the address behind the label. */
+/** Links that Discord doesn't show become text: the label, then the address. */
 function withoutBareLinks(pieces: readonly Piece[]): readonly Piece[] {
   const settled: Piece[] = [];
   for (const piece of pieces.flatMap((one) => (one.kind === 'link' ? settleLink(one) : [one]))) {

@@ -70,7 +70,7 @@ function prefixed(sign: string, name: string | undefined): string | undefined {
 
 type Content = Pick<Message, 'content' | 'attachments' | 'sticker_items' | 'poll'>;
 
-/** What was written; of the rest, what stands for it in words. */
+/** The written text; other content is described in words. */
 function plainTextOf({ content, sticker_items: stickers, poll }: Content): string {
   const words = [
     content,
@@ -80,7 +80,7 @@ function plainTextOf({ content, sticker_items: stickers, poll }: Content): strin
   return cleanText(words.filter((part) => part !== '').join('\n'));
 }
 
-/** A forwarded message stands in its snapshot; Discord does not say who wrote it. */
+/** The snapshot holds a forwarded message; Discord does not say who wrote it. */
 function forwardOf(message: Message): Content | undefined {
   return isForward(message) ? message.message_snapshots?.[0]?.message : undefined;
 }

@@ -1,4 +1,4 @@
-/** Outbound → one call of the REST API. Pure. No text of ours pings anybody, in sends and in edits. */
+/** Outbound → one call of the REST API. Pure. Our text pings nobody, in sends and in edits. */
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -18,7 +18,7 @@ export type Call =
       readonly method: 'react';
       readonly channel: string;
       readonly message: string;
-      /** As it stands in the path. */
+      /** As the path spells it. */
       readonly emoji: string;
     }
   /** A route or message id that is none of Discord's, or more than it takes. */
@@ -31,7 +31,7 @@ export type TextBody = {
 };
 
 export type SendBody = TextBody & {
-  /** Discord knows a repeated send by it, and answers with the message that stands there. */
+  /** Discord knows a repeated send by it, and answers with the existing message. */
   readonly nonce: string;
   readonly enforce_nonce: true;
   readonly message_reference?: { readonly message_id: string; readonly fail_if_not_exists: false };
@@ -45,7 +45,7 @@ export const maxContent = 2000;
 const maxUploadBytes = 10 * 1024 * 1024;
 
 const noMentions = { parse: [], replied_user: false } as const;
-/** What a model writes shows no previews of the pages it names. */
+/** The model's text shows no previews of linked pages. */
 const suppressEmbeds = 4;
 
 /** `sizeBytes` is that of the file to send, where there is one. */
@@ -135,8 +135,8 @@ export function interactionOf({ route, content }: Outbound): string | undefined 
 }
 
 /**
- * Unicode emoji stand in the path as they are, with the selector that makes an emoji of a sign where
- * Discord's own list has it; a guild's as `name:id`.
+ * The path holds Unicode emoji as they are, with the selector that makes an emoji of a sign where Discord's own
+ * list has it; a guild's as `name:id`.
  */
 function reactionOf(emoji: string): string {
   const isSign = /^\p{Extended_Pictographic}$/u.test(emoji) && !/\p{Emoji_Presentation}/u.test(emoji);

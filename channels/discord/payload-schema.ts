@@ -4,7 +4,7 @@ import { remoteSize } from '#channel-kit/remote-number.ts';
 import { isSnowflake } from './ids.ts';
 
 /**
- * What Parley reads of Discord's objects. Unknown keys are dropped, so a new field never makes a message
+ * The fields Parley reads of Discord's objects. Unknown keys are dropped, so a new field never makes a message
  * unreadable; what is read has its type and size checked.
  */
 const id = z.string().refine(isSnowflake, 'is no id');
@@ -38,7 +38,7 @@ const contentShape = {
   poll: z.object({ question: z.object({ text: longText.optional() }) }).nullish(),
 };
 
-/** Of flags that cannot be: whatever one of them would take away is taken away. */
+/** Impossible flags: all permissions that any flag would remove are removed. */
 const everyFlag = -1;
 
 const placeShape = { channel_id: id, guild_id: optionalId };
@@ -106,7 +106,7 @@ export const channelSchema = z.object({
 export const interactionSchema = z.object({
   id,
   application_id: optionalId,
-  /** It stands in a path and in a line of a file. */
+  /** It becomes part of a path and of a line in a file. */
   token: z.string().regex(/^[\w.:=+~-]{1,2048}$/),
   type: z.int(),
   channel_id: optionalId,

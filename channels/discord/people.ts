@@ -29,7 +29,7 @@ export function nameOf(user: User, nick?: string | null): string {
   return cleanText(nick || user.global_name || user.username);
 }
 
-/** What a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
+/** Text that a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
 export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\ufffd');
 }

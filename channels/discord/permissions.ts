@@ -26,14 +26,16 @@ export type Holder = {
 
 const everything = (1n << 64n) - 1n;
 
-/** What somebody may in the whole guild. The role of everybody has the guild's id. */
+/** A member's permissions in the whole guild. The role of everybody has the guild's id. */
 export function guildPermissions({ guildId, ownerId, userId, roles, permissionsOf }: Holder): bigint {
   if (userId === ownerId) return everything;
   const all = [guildId, ...roles].reduce((sum, role) => sum | permissionsOf(role), 0n);
   return (all & permission.administrator) === 0n ? all : everything;
 }
 
-/** What somebody may in a channel: everybody's overwrite, then the roles' together, then the member's own. */
+/**
+ * A member's permissions in a channel: everybody's overwrite, then the roles' together, then the member's own.
+ */
 export function channelPermissions(holder: Holder, overwrites: readonly Overwrite[]): bigint {
   const base = guildPermissions(holder);
   if (base === everything) return everything;

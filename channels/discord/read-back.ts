@@ -25,7 +25,7 @@ export function candidates(messages: readonly unknown[], body: SendBody, botId: 
   return (known.length > 0 ? known : alike).map(({ id }) => id);
 }
 
-/** The message that answers the interaction with this text, if it stands there. */
+/** The message that answers the interaction with this text, if it exists. */
 export function answerTo(
   messages: readonly unknown[],
   {
@@ -42,7 +42,7 @@ export function answerTo(
   )?.id;
 }
 
-/** Whether "thinking…" still stands in the place of the interaction's answer. */
+/** Whether "thinking…" is still shown in place of the interaction's answer. */
 export function isUnanswered(messages: readonly unknown[], interaction: string, botId: string): boolean {
   return ownMessages(messages, botId).some(
     ({ interaction_metadata: asked, flags }) => asked?.id === interaction && (flags & loadingFlag) !== 0,

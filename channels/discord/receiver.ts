@@ -42,7 +42,7 @@ export type ReceiverDeps = {
 const floorSlackMs = 60_000;
 /** Guilds that are away do not hold up the reading of direct channels for longer. */
 const guildPatienceMs = 10_000;
-/** Then a guild that the gateway has not told of is asked for. */
+/** After this time a guild that the gateway has not reported is requested. */
 const guildAskMs = 30_000;
 
 export class Receiver {
@@ -145,7 +145,7 @@ export class Receiver {
     }
   }
 
-  /** What the event says about the world, before what it says to the agent. */
+  /** Updates the directory before the event reaches the agent. */
   #learn(dispatch: Dispatch): void {
     const { t, d } = dispatch;
     if (t === 'CHANNEL_DELETE' || t === 'GUILD_DELETE') this.#removed(dispatch);
@@ -176,7 +176,7 @@ export class Receiver {
   #ready(data: unknown): void {
     const { session_id: session, guilds } = readySchema.parse(data);
     this.#reader.sessionBegan(session);
-    // What was read since the last session ended may have been read too early.
+    // Histories read since the last session ended may lack later messages.
     this.#sessionChanged();
     for (const { id } of guilds) this.#awaitedGuilds.add(id);
     if (this.#awaitedGuilds.size === 0) this.#planOthers();

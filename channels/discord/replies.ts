@@ -2,10 +2,10 @@ import type { InboundMessage, Sender } from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';
 import type { Message } from './payload-schema.ts';
 
-/** What is known of those who wrote. */
+/** Known authors. */
 export type Authors = {
   readonly bot: { readonly id: string };
-  /** Of those whose messages were seen lately. */
+  /** Authors of recent messages. */
   authorOf(messageId: string): Sender | undefined;
 };
 

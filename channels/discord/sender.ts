@@ -72,8 +72,8 @@ export class Sender {
   }
 
   /**
-   * The answer to a slash command takes the place of "thinking…". A process that was not told of the
-   * command looks whether an earlier one has put it there, or left it open: never two answers.
+   * The answer to a slash command takes the place of "thinking…". A process that didn't receive the command
+   * looks whether an earlier one has put it there, or left it open: never two answers.
    */
   async #answerInteraction(outbound: Outbound, signal: AbortSignal): Promise<SendResult | undefined> {
     const { content, key, route } = outbound;
@@ -93,7 +93,7 @@ export class Sender {
     return late === undefined ? undefined : sent(late);
   }
 
-  /** What may not be read holds nothing of ours that could be told from others' messages. */
+  /** In an unreadable conversation our messages can't be told from others'. */
   async #afterInteraction(reading: Promise<readonly unknown[]>): Promise<readonly unknown[]> {
     try {
       return await reading;

@@ -1,4 +1,4 @@
-/** What kept the gateway from standing, and how long it is left alone after it. Pure. */
+/** Reasons why a gateway connection failed, each with its pause. Pure. */
 
 import { clampRemote, retryAfterMs } from '#channel-kit/remote-number.ts';
 import { slowRetryMs } from '#channel-kit/slow-retry.ts';
@@ -35,7 +35,7 @@ export function setbackOfEnd({ code, reason }: SocketEnd): Setback {
   return { kind: 'unreachable', detail: reason };
 }
 
-/** Of a question for the gateway's address that threw. */
+/** The setback of a failed request for the gateway's address. */
 export function setbackOfFault(error: unknown): Setback {
   const refusal = readRefusal(error);
   const detail = `Discord’s gateway could not be reached: ${refusal?.reason ?? networkReason(error)}`;

@@ -13,9 +13,9 @@ import {
 import type { Frame } from './gateway-frame.ts';
 
 export type ShardDoors = {
-  /** What the library may act on; undefined for what it must not see. */
+  /** The frame the library may act on; undefined for one it must not see. */
   onFrame(text: string): Frame | undefined;
-  /** The library wants to leave the connection; `hangUp` is up to whoever is told. */
+  /** The library wants to leave the connection; `hangUp` is up to the listener. */
   onLeave(reason: string, session: 'kept' | 'over'): void;
 };
 

@@ -47,7 +47,7 @@ export async function synchronise(
   if (known !== listOf(wanted)) await api.setCommands(application, wanted, signal);
 }
 
-/** What cannot be read is no reason not to write, unless Discord asks for a wait. */
+/** An unreadable list is still written, unless Discord asks for a wait. */
 export function passOver(error: unknown): undefined {
   if (readRefusal(error)?.status === 429) throw error;
 }

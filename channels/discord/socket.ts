@@ -24,7 +24,7 @@ export type SocketDeps = {
   /** To be resumed; absent to identify anew. */
   readonly session?: SessionInfo | undefined;
   readonly clock: Clock;
-  /** What is needed to go on with the session behind the event that has just been told. */
+  /** Data to resume the session after the event just reported. */
   onSession(session: SessionInfo): void;
   /** It is about to ask for a new session. */
   onIdentify(): void;
@@ -34,10 +34,10 @@ export type SocketDeps = {
 };
 
 export type SocketEnd = {
-  /** What the other side closed with; undefined when it was ended here. */
+  /** The other side's close code; undefined when closed here. */
   readonly code?: number;
   readonly reason: string;
-  /** What becomes of the session: to be tried again, or over. */
+  /** The session's state: resumable, or over. */
   readonly session: 'kept' | 'over';
   /** How long events had flowed, ms; undefined when they never did. */
   readonly stoodMs?: number;
@@ -45,7 +45,7 @@ export type SocketEnd = {
 
 /** From dialling to READY or RESUMED. */
 export const standingPatienceMs = 30_000;
-/** Discord takes these for the end of the session, and other codes of ours for a pause. */
+/** Discord takes these for the end of the session, and our other codes for a pause. */
 const closeCodes = { over: 1000, kept: 4200 } as const;
 /** After these the session cannot be resumed, or has never begun. */
 const sessionEnds = new Set([1000, 4003, 4004, 4005, 4007, 4008, 4009, 4010, 4011, 4012, 4013, 4014]);

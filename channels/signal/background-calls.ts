@@ -4,8 +4,8 @@ import type { Log } from '#contracts/log.ts';
 const mostWaiting = 200;
 
 /**
- * Small calls that nobody waits for (read receipts, tidying up), one at a time so that they do not stand in
- * the way of sends. What fails is left out: each is a courtesy.
+ * Small calls that nobody waits for (read receipts, tidying up), one at a time so they don't delay sends. What
+ * fails is left out: each is a courtesy.
  */
 export class BackgroundCalls {
   readonly #log: Log;

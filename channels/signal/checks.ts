@@ -8,13 +8,13 @@ export type CheckDeps = {
   readonly api: Pick<SignalApi, 'about' | 'accounts' | 'contacts'>;
   readonly number: string | undefined;
   readonly hasSecret: boolean;
-  /** What the webhook has seen, in this process or an earlier one. */
+  /** Calls that the webhook has seen, in this process or an earlier one. */
   seen(): Promise<Seen>;
   /** The account's ACI; throws when it cannot be found out. */
   aciOf(number: string): Promise<string>;
 };
 
-/** What doctor says of Signal. Later checks are left out where an earlier failure makes them meaningless. */
+/** doctor's checks of Signal. Later checks are left out where an earlier failure makes them meaningless. */
 export async function checkSignal(deps: CheckDeps, signal: AbortSignal): Promise<readonly ChannelCheck[]> {
   const reached = await reach(deps, signal);
   if (reached.mode === undefined) return [reached.check];

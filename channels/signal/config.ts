@@ -16,7 +16,7 @@ export const signalConfig = z.object({
     .optional(),
   /** The account's ACI, for servers that do not tell it. */
   aci: z.guid().optional(),
-  /** What stands in the text where somebody mentions the bot, and the name of the linked device. */
+  /** The bot's name in a mention, and the name of the linked device. */
   name: z.string().min(1).max(50).default('Parley'),
   /** Tells people that their message was taken in. */
   readReceipts: z.boolean().default(true),

@@ -1,7 +1,7 @@
 /**
- * Makes what arrives durable, one at a time and in order: in the store, or, while that cannot take it, in
- * the spool; whoever waits for `take` may then tell the sender that it has arrived. As long as something
- * waits in the spool everything newer goes behind it.
+ * Makes what arrives durable, one at a time and in order: in the store, or, while that cannot take it, in the
+ * spool; the caller of `take` may then tell the sender that it has arrived. As long as something waits in the
+ * spool everything newer goes behind it.
  */
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Intake } from '#contracts/channel.ts';

@@ -3,8 +3,8 @@ import { noId } from '#channel-kit/no-id.ts';
 import { remoteSize } from '#channel-kit/remote-number.ts';
 
 /**
- * What Parley reads of what signal-cli prints. Unknown keys are dropped and null is absent, so a new
- * field never makes a message unreadable; what is read has its type and size checked.
+ * The fields Parley reads of signal-cli's output. Unknown keys are dropped and null is absent, so a new field
+ * never makes a message unreadable; what is read has its type and size checked.
  */
 const timestamp = z.int().min(0).max(8_640_000_000_000_000);
 const id = z.preprocess(noId, z.string().max(128).nullish());
@@ -63,7 +63,9 @@ const contentShape = {
 const dataSchema = z.object({ ...contentShape, timestamp });
 const editSchema = z.object({ targetSentTimestamp: timestamp, dataMessage: dataSchema.nullish() });
 
-/** Of the account's other devices. What they sent lies flat in `sentMessage`, in older releases without a time. */
+/**
+ * Messages of the account's other devices. They are flat in `sentMessage`, in older releases without a time.
+ */
 const sentSchema = z.object({
   ...contentShape,
   timestamp: timestamp.nullish(),

@@ -29,7 +29,7 @@ const errorSchema = z.object({
   challenge_tokens: z.array(z.string()).nullish(),
 });
 
-/** What the server says is wrong; undefined for anything that is not its own refusal. */
+/** The server's reason; undefined for anything that isn't its own refusal. */
 export function readError(answer: Answer): z.output<typeof errorSchema> | undefined {
   const parsed = answer.status >= 400 ? errorSchema.safeParse(answer.body) : undefined;
   return parsed?.success ? parsed.data : undefined;
@@ -40,7 +40,7 @@ export function refusalReason(answer: Answer): string {
   return readError(answer)?.error.slice(0, 300) ?? `signal-cli-rest-api answered ${answer.status}`;
 }
 
-/** What an answer that is no success means for a send. `number`: the bot's own. */
+/** Maps an unsuccessful answer to the result of a send. `number`: the bot's own. */
 export function refused(answer: Answer, content: OutboundContent, number: string): Verdict {
   const error = readError(answer);
   const reason = refusalReason(answer);
@@ -60,8 +60,8 @@ export function refused(answer: Answer, content: OutboundContent, number: string
 }
 
 /**
- * With a token nothing was sent, and nothing will be until somebody solves the captcha. Without one the
- * message may have gone out all the same (signal-cli-rest-api issue 881).
+ * With a token nothing was sent, and nothing will be until somebody solves the captcha. Without one the message
+ * may have gone out anyway (signal-cli-rest-api issue 881).
  */
 function limited(
   content: OutboundContent,

@@ -3,9 +3,9 @@ import { parseJson } from '#channel-kit/parse-json.ts';
 
 /** Something that arrived, by whichever way. */
 export type Frame =
-  /** What signal-cli says: `{envelope, account}`, or text that is no JSON, which nobody can read. */
+  /** A frame of signal-cli: `{envelope, account}`, or text that is no JSON, which nobody can read. */
   | { readonly kind: 'notification'; readonly value: unknown }
-  /** What the server says on a socket of a failure of its own. */
+  /** The server's report of its own failure on a socket. */
   | { readonly kind: 'error'; readonly error: string };
 
 const rpcSchema = z.object({ method: z.literal('receive'), params: z.unknown() });

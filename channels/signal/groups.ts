@@ -22,9 +22,9 @@ export type GroupBookDeps = {
 const unknownForMs = 60_000;
 
 /**
- * What messages do not say of their groups: title, administrators, and whether the bot is in. Asked in the
- * background and answered from memory, because a webhook that asks before it answers would wait for ever:
- * the server reads no answers meanwhile.
+ * Facts that messages lack about their groups: title, administrators, and whether the bot is in. Asked in the
+ * background and answered from memory, because a webhook that asks before it answers would wait for ever: the
+ * server reads no answers meanwhile.
  */
 export class GroupBook {
   readonly #deps: GroupBookDeps;

@@ -1,6 +1,6 @@
 import type { ChannelTrouble } from '#contracts/channel.ts';
 
-/** What can be wrong at once; the first in this order is what people are told. */
+/** Problems that can coexist; the first in this order is reported. */
 const sources = ['captcha', 'connection', 'store'] as const;
 type Source = (typeof sources)[number];
 
@@ -10,7 +10,7 @@ export class ChannelHealth {
   #tell: ((problem: ChannelTrouble | undefined) => void) | undefined;
   #told: string | undefined;
 
-  /** Whoever is told from now on; undefined: nobody. */
+  /** Listener from now on; undefined for none. */
   tellTo(tell: ((problem: ChannelTrouble | undefined) => void) | undefined): void {
     this.#tell = tell;
     this.#told = undefined;

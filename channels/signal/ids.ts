@@ -19,7 +19,7 @@ export type Bot = {
   readonly aci: string;
   /** The path of every call. */
   readonly number: string;
-  /** What stands in the text where somebody mentions it: Signal's own texts hold no names. */
+  /** The bot's name in a mention: Signal's own texts hold no names. */
   readonly name: string;
   readonly account: AccountId;
 };

@@ -1,7 +1,7 @@
 /**
- * What signal-cli prints → envelopes. Pure. What cannot be read throws inside; `readFrames` turns that
- * into a raw row, so that one bad message never holds up the others. What is no person's doing (receipts,
- * typing, timers, other devices' bookkeeping) becomes nothing at all: there is far more of it than of messages.
+ * Maps signal-cli's output to envelopes. Pure. Unreadable input throws inside; `readFrames` turns that into a
+ * raw row, so that one bad message never holds up the others. What is no person's doing (receipts, typing,
+ * timers, other devices' bookkeeping) becomes nothing at all: there is far more of it than of messages.
  */
 
 import { createHash } from 'node:crypto';
@@ -27,7 +27,7 @@ import {
   textOf,
 } from './message-content.ts';
 
-/** What the messages themselves do not say. */
+/** Facts that the messages themselves lack. */
 export type Known = Names & {
   /** Groups by the id that messages carry. */
   groupOf(id: string): { readonly title?: string; readonly admins: ReadonlySet<string> } | undefined;
@@ -134,7 +134,7 @@ function actorOf({ sourceUuid, sourceDevice, sourceName, sourceNumber }: SignalE
 }
 
 /**
- * What the account's other devices sent. A note to self is the owner's word to the bot: on a linked
+ * Messages sent by the account's other devices. A note to self is the owner's word to the bot: on a linked
  * account the two share one ACI. Everything else there is the owner's own conversation with others.
  */
 function readSent(
@@ -225,8 +225,8 @@ function eventIn({ groupInfo }: GroupFields, act: Act, known: Known, event: Inbo
 }
 
 /**
- * What tells two events of one kind apart that one device sent at one time. Not the message they are
- * about: which one that is may be known better before a restart than after.
+ * Tells two events of one kind apart that one device sent at one time. Not the message they are about: which
+ * one that is may be known better before a restart than after.
  */
 function versionOf(event: InboundEvent): readonly string[] {
   switch (event.kind) {

@@ -32,7 +32,7 @@ export class LastSeen {
     try {
       this.#seen = { ...schema.parse(parseJson(await readFile(this.#path, 'utf8'))), ...this.#seen };
     } catch {
-      // A first start, or a file that is none of ours: then nothing is known, and no gap is told.
+      // A first start, or a foreign file: then nothing is known, and no gap is told.
     }
     return this.#seen;
   }

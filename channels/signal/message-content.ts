@@ -7,7 +7,7 @@ import { type Bot, type MessageRef, messageIdOf, readAci } from './ids.ts';
 /** Who people are to each other's eyes; only for display. */
 export type Names = {
   readonly bot: Bot;
-  /** What is known of a person's name. */
+  /** Known names of people. */
   nameOf(aci: string): string | undefined;
 };
 
@@ -36,8 +36,8 @@ function addresseeOf(
 }
 
 /**
- * What answers a story goes with it. Signal marks no forward: a forwarded text cannot be told from one that
- * the sender typed, which is why whatever crosses a trust line asks for a second step.
+ * A reply to a story carries the story. Signal marks no forward: a forwarded text cannot be told from one that
+ * the sender typed, so commands that raise trust need a second step.
  */
 export function provenanceOf({ storyContext }: Content): Provenance {
   return storyContext == null ? 'typed' : 'story';
@@ -122,7 +122,7 @@ function kindOf(contentType: string): AttachmentRef['kind'] {
   return contentType.startsWith('video/') ? 'video' : 'file';
 }
 
-/** What a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
+/** Text that a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
 export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\ufffd');
 }

@@ -119,7 +119,7 @@ export type Sent = {
   readonly missed: number;
 };
 
-/** What a 2xx answer means. */
+/** Maps a 2xx answer to a result. */
 export function readSent(body: unknown, { content, route }: Outbound, bot: Bot): Sent {
   if (content.kind === 'delete' || content.kind === 'reaction')
     return { result: { kind: 'sent', receipts: [] }, missed: 0 };

@@ -8,7 +8,7 @@ const mostKept = 2000;
 const quoteLength = 200;
 
 /**
- * What this process has lately heard, in memory only: a restart costs names in mentions, texts in
+ * Messages that this process received lately, in memory only: a restart costs names in mentions, texts in
  * quotes, and the way from an edit of an edit back to the message.
  */
 export class RecentMessages {

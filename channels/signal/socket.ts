@@ -64,7 +64,7 @@ export function startSocket(deps: SocketDeps): ReceiveSocket {
 
 type Ended = { readonly reason: string; readonly lastHeardAt: number | undefined };
 
-/** What undici tells of every socket of the process. */
+/** undici's diagnostics of every socket in the process. */
 type SocketEvent = { readonly websocket?: unknown };
 
 const signsOfLife = ['undici:websocket:pong', 'undici:websocket:ping'];

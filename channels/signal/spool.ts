@@ -86,7 +86,7 @@ export class Spool {
     });
   }
 
-  /** What stands before `end` has been stored. */
+  /** Lines before `end` have been stored. */
   consume(end: number): Promise<void> {
     return this.#inTurn(async () => {
       this.#offset = end;
@@ -170,7 +170,7 @@ function sumOfLengths(sum: number, line: Buffer): number {
   return sum + line.length;
 }
 
-/** A line that is none of ours is handed on as it is, and will be kept as unreadable. */
+/** A foreign line is passed on as it is, and will be kept as unreadable. */
 function readEntry(line: Buffer): Spooled {
   const text = line.toString().trimEnd();
   try {

@@ -1,9 +1,9 @@
 /**
- * Text with spans → the markers of `text_mode: styled`. The reader at the other end has no rules about
- * what stands beside a marker: it closes only the marker opened last, swallows one that never closes,
- * and a backslash makes the *whole* marker behind it literal. So every literal marker character is
- * escaped, and no marker may stand behind a backslash, a star or a bar: `\***x**` would be read as a
- * literal `**` and a star. Bold and italic never meet, because `***` is read in two ways (0.100 and later).
+ * Text with spans → the markers of `text_mode: styled`. The reader at the other end has no rules about the
+ * characters beside a marker: it closes only the marker opened last, swallows one that never closes, and a
+ * backslash makes the *whole* marker behind it literal. So every literal marker character is escaped, and no
+ * marker may follow a backslash, a star or a bar: `\***x**` would be read as a literal `**` and a star. Bold
+ * and italic never meet, because `***` is read in two ways (0.100 and later).
  */
 import type { FormattedText, Span } from '#contracts/formatted-text.ts';
 
@@ -48,7 +48,7 @@ function wellFormed({ text, spans }: FormattedText): FormattedText {
 
 type Insertion = { readonly at: number; readonly text: string };
 
-/** What has no style here: the target of a link stands behind its label, quoted lines begin with `> `. */
+/** Elements without a style here: a link's target follows its label, quoted lines begin with `> `. */
 function inWords({ text, spans }: FormattedText): FormattedText {
   const insertions = spans.flatMap((span) => insertionsOf(text, span)).sort((a, b) => a.at - b.at);
   if (insertions.length === 0) return { text, spans };
@@ -118,7 +118,7 @@ function masksOf(text: string, spans: readonly Span[]): Uint8Array {
   return masks;
 }
 
-/** A backslash, star or bar has the styles of what follows it, so that no marker stands behind it. */
+/** A backslash, star or bar has the styles of what follows it, so that no marker follows it. */
 function keepMarkersReadable(text: string, masks: Uint8Array): void {
   for (let index = text.length - 1; index >= 0; index -= 1) {
     const sign = text[index];

@@ -35,7 +35,7 @@ export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: We
   });
 }
 
-/** Of one length, so that the comparison takes the same time for every guess. */
+/** Hashed to one length, so that the comparison takes the same time for every guess. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

@@ -207,7 +207,7 @@ function identityFault(error: unknown): ParleyError {
   );
 }
 
-/** What cannot be read is no reason not to write, unless Telegram asks for a wait. */
+/** An unreadable list is still written, unless Telegram asks for a wait. */
 function passOver(error: unknown): undefined {
   if (readRefusal(error)?.code === 429) throw error;
 }

@@ -30,7 +30,7 @@ export type BotClient = {
   readonly fileOf: (file: { readonly path: string; readonly name: string }) => InputFile;
 };
 
-/** Longer than any timeout of ours: the signals decide, not grammY. */
+/** Longer than any of our timeouts: the signals decide, not grammY. */
 const neverSeconds = 3600;
 
 /**

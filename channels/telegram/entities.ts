@@ -58,7 +58,9 @@ function fit(text: string, span: Span): readonly Span[] {
   return Number.isInteger(start) && Number.isInteger(end) && end > start ? [withRange(span, start, end)] : [];
 }
 
-/** What is left of a span beside those already placed: first without what excludes it, then cut where it crosses. */
+/**
+ * The rest of a span beside those already placed: first without what excludes it, then cut where it crosses.
+ */
 function place(span: Span, placed: readonly Span[]): readonly Span[] {
   const excluding = placed.filter((other) => excludes(span, other));
   const free = cut([span], excluding, subtract);

@@ -12,7 +12,7 @@ import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbou
 export type ApiRefusal = {
   readonly code: number;
   readonly description: string;
-  /** What Telegram asks to be left in peace for, as `askedWaitMs` of the contracts. */
+  /** The wait that Telegram asks for, as `askedWaitMs` of the contracts. */
   readonly askedWaitMs: number | undefined;
   readonly migratedTo: string | undefined;
 };

@@ -69,7 +69,7 @@ export function readBatch(updates: readonly unknown[], bot: Bot, receivedAt: num
   return { events, unreadable, nextOffset, cursor };
 }
 
-/** The envelopes of one update. `receivedAt` (ms) stands in where Telegram gives no time. */
+/** The envelopes of one update. `receivedAt` (ms) is used where Telegram gives no time. */
 export function readUpdate(update: unknown, bot: Bot, receivedAt: number): readonly InboundEnvelope[] {
   return mapUpdate(update, bot, receivedAt).map((envelope) => {
     // Telegram's dates are those of its server.

@@ -21,7 +21,7 @@ export function isServiceMessage(message: Message): boolean {
   return textSource(message) === undefined && attachmentsOf(message).length === 0;
 }
 
-/** What to call a message that is not supported: the field of its content, or its chat. */
+/** The name of an unsupported message: the field of its content, or its chat. */
 export function nameOfContent(message: Message, body: unknown): string {
   if (message.chat.is_direct_messages) return 'direct_messages';
   if (message.message_id === 0) return 'ephemeral_message';

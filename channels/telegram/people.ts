@@ -49,7 +49,7 @@ export function nameOf({ title, first_name: first, last_name: last, username }: 
   return cleanText(full || (username ?? ''));
 }
 
-/** What a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
+/** Text that a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
 export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\ufffd');
 }

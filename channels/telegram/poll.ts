@@ -45,7 +45,7 @@ const longestBackoffMs = 30_000;
 /** Where the other side is not there at all a try costs nothing, and people wait for its return. */
 const longestAbsenceMs = 5_000;
 const usualSilenceMs = 15_000;
-/** What one poll asks for; whatever an answer holds beyond it comes again with the next one. */
+/** The size of one poll; further updates come with the next one. */
 const mostUpdates = 100;
 /** A webhook that was set, or a poller that ends, is over after these tries; anything else is tried slowly. */
 const quickTries = 3;
@@ -55,7 +55,7 @@ export function startPoll(deps: PollDeps, intake: Intake): Poll {
   const stopping = new AbortController();
   const loop = new PollLoop(deps, intake, stopping);
   const running = loop.run().catch((error: unknown) => {
-    // Every expected fault is handled inside; this is a fault of ours, and receiving has ended.
+    // Every expected fault is handled inside; this is our fault, and receiving has ended.
     deps.log.error({ error: String(error) }, 'telegram.poll_crashed');
     intake.trouble({
       kind: 'unreachable',
@@ -108,7 +108,7 @@ class PollLoop {
   async #pollOnce(): Promise<void> {
     const { clock } = this.#deps;
     const began = clock.now();
-    // Whoever polls last ends the other's poll: only a long one shows that the other has gone.
+    // The latest poller ends the other's poll: only a long poll shows that the other has gone.
     const isQuick = !this.#isProven && !this.#deps.contest.isOn;
     const updates = await this.#fetch(isQuick ? 0 : this.#deps.pollSeconds);
     this.#recovered();
@@ -149,7 +149,7 @@ class PollLoop {
     const events = await enrich(batch.events, this.#signal);
     const acceptances = await this.#store({ ...batch, events });
     if (acceptances === undefined) return false;
-    // What has just been stored goes first: the next poll only waits, and writing it takes 0.3 ms.
+    // The batch just stored goes first: the next poll only waits, and writing it takes 0.3 ms.
     await otherWorkDone();
     // Without a single id nothing can be confirmed and the same answer comes again.
     if (batch.nextOffset === undefined) return false;
@@ -205,7 +205,10 @@ class PollLoop {
     await this.#deps.clock.wait(retryAfterMs(refusal?.askedWaitMs, { fallbackMs }), this.#signal);
   }
 
-  /** What is over is begun anew by the host, slowly: a token that was refused, and what does not pass by itself. */
+  /**
+   * The host restarts a stopped poller, slowly: after a refused token, or a problem that doesn't pass by
+   * itself.
+   */
   #troubleOf(error: unknown, refusal: ApiRefusal | undefined): ChannelTrouble {
     if (refusal === undefined) return { kind: 'unreachable', detail: networkReason(error) };
     const { code, description: detail } = refusal;

@@ -3,8 +3,8 @@ import { noId } from '#channel-kit/no-id.ts';
 import { remoteSize } from '#channel-kit/remote-number.ts';
 
 /**
- * What Parley reads of an update. Unknown keys are dropped, so a new field of Telegram's never makes
- * a message unreadable; what is read has its type and size checked.
+ * The fields Parley reads of an update. Unknown keys are dropped, so a new field of Telegram's never makes a
+ * message unreadable; what is read has its type and size checked.
  */
 const id = z.int();
 const optionalId = z.preprocess(noId, id.optional());

@@ -9,7 +9,7 @@ export const terminalCapabilities: Capabilities = {
   preview: { dm: 'draft', group: 'none' },
   previewIntervalMs: { dm: 60, group: 60 },
   isSessionBound: true,
-  // A part stands in the timeline under its key, so a repeated send changes nothing.
+  // The timeline holds a part under its key, so a repeated send changes nothing.
   repeatSafeMs: Number.MAX_SAFE_INTEGER,
   whileAway:
     'The client keeps unsent lines while it runs and sends them when Parley is back; answers are kept in the timeline.',

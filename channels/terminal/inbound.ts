@@ -4,7 +4,7 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { terminalOwner } from './ids.ts';
 
-/** Whoever is connected here is the owner. `sentAt` is the gateway's time of arrival, ms. */
+/** A connected client is the owner. `sentAt` is the gateway's time of arrival, ms. */
 export function inboundEnvelope(frame: EffectFrame, route: ReplyRoute, sentAt: number): InboundEnvelope {
   return clientEnvelope(frame, { route, owner: terminalOwner, sentAt });
 }

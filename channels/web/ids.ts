@@ -2,7 +2,7 @@ import { accountId, channelId, conversationId, peerId } from '#contracts/ids.ts'
 import type { ReplyRoute } from '#contracts/route.ts';
 
 export const webChannel = channelId('web');
-/** The page has one account and one person: whoever signed in is the owner. */
+/** The page has one account and one person: a signed-in person is the owner. */
 export const webAccount = accountId('web');
 export const webOwner = peerId('owner');
 

@@ -39,7 +39,7 @@ export async function openRoot(root: string): Promise<Entry> {
   return entryOf(handle, '.');
 }
 
-/** Opens what stands under a name, whatever it is, but never what a link leads to. */
+/** Opens any kind of file by its name, but never follows a link. */
 export async function openEntry(folder: Entry, name: string, root: string): Promise<Entry> {
   const path = childPath(folder.path, name);
   let handle: FileHandle;

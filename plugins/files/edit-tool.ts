@@ -6,7 +6,7 @@ import { findLines, findPassage } from './passage.ts';
 import { checkText } from './text-content.ts';
 import { openWorkspace } from './workspace-files.ts';
 
-/** Of either text, in UTF-16 units: more than a model writes in one answer. */
+/** Longest text, in UTF-16 units: more than a model writes in one answer. */
 const maxPassage = 500_000;
 
 const inputSchema = z.object({

@@ -1,7 +1,8 @@
 /**
- * What the file tools never write: what other programs run or obey because it is there, without anybody
- * asking for it (git, a shell, an editor, direnv, a package manager, cron, SSH, CI, Parley itself). Source
- * code and build files (`package.json`, a Makefile) stay writable: they run when somebody runs the project.
+ * Files that the file tools never write: those that other programs run or obey by their presence, without
+ * anybody asking for it (git, a shell, an editor, direnv, a package manager, cron, SSH, CI, Parley itself).
+ * Source code and build files (`package.json`, a Makefile) stay writable: they run when somebody runs the
+ * project.
  */
 import { fileProblem } from './file-problem.ts';
 
@@ -27,7 +28,7 @@ const names: ReadonlySet<string> = new Set(
     // Package managers and build tools that read settings wherever they are called.
     '.npmrc .yarnrc .yarnrc.yml .yarn .pnpmfile.cjs .pnp.cjs .pnp.loader.mjs .cargo .gradle .mvn .m2 .bundle',
     '.gemrc .condarc .pip .pypirc',
-    // What runs when somebody pushes.
+    // Run on a push.
     '.github .gitlab .gitlab-ci.yml .circleci .woodpecker .woodpecker.yml .drone.yml .forgejo .gitea .buildkite',
     // Parley's own settings.
     'parley.config.json',

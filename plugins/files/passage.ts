@@ -1,7 +1,7 @@
 /** Finds a passage in a file in time linear in both, whatever they hold, and in slices of a few milliseconds. */
 import { createTimeSlice } from './search-files.ts';
 
-/** How often the passage stands there, counted up to 2, overlapping ones too, and where it first begins. */
+/** Counts the passage, counted up to 2, overlapping ones too, and where it first begins. */
 export type Occurrences = { readonly count: 0 | 1 | 2; readonly first: number };
 
 const sliceBytes = 65_536;
@@ -25,7 +25,7 @@ export async function findPassage(bytes: Uint8Array, passage: Uint8Array): Promi
   return first === -1 ? { count: 0, first } : { count: 1, first };
 }
 
-/** For each beginning of the passage, how much of its own beginning stands at its end. */
+/** For each beginning of the passage, how much of its own beginning is repeated at its end. */
 function bordersOf(passage: Uint8Array): Int32Array {
   const borders = new Int32Array(passage.length);
   let border = 0;

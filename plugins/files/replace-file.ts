@@ -12,7 +12,7 @@ export type FileStamp = Pick<Stats, 'dev' | 'ino' | 'size' | 'mtimeMs'>;
 
 export type WriteOptions = { readonly signal: AbortSignal; readonly replaces?: FileStamp };
 
-/** Writes beside the file, then renames: whoever reads sees the old content or the new. */
+/** Writes beside the file, then renames: a reader sees the old content or the new. */
 export async function replaceFile(
   place: OpenWorkspace,
   path: string,

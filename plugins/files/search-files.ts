@@ -1,4 +1,4 @@
-/** What glob and grep share: which files they look at, when they stop, and how they say so. */
+/** Shared by glob and grep: which files they look at, when they stop, and how they say so. */
 import { setImmediate } from 'node:timers/promises';
 import type { WalkedFile } from './folder-walk.ts';
 import type { WorkspaceFiles } from './workspace-files.ts';
@@ -11,7 +11,7 @@ const skippedFolders: ReadonlySet<string> = new Set(['.git', 'node_modules']);
 
 export type FileSearch = {
   readonly files: AsyncGenerator<WalkedFile>;
-  /** Whether the search has taken its time; whoever spends long on one file asks. */
+  /** Whether the search has taken its time; called during long work on one file. */
   isOverdue(): boolean;
   /** Notes why the result is not the whole answer. */
   cut(note: string): void;

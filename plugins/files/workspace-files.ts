@@ -30,7 +30,7 @@ export interface WorkspaceFiles extends AsyncDisposable {
    * An abort before that step leaves everything as it was.
    */
   write(path: string, bytes: Uint8Array, options: WriteOptions): Promise<{ readonly isNew: boolean }>;
-  /** What stands in a folder, by name. Links are listed and never followed. */
+  /** A folder's entries, by name. Links are listed and never followed. */
   list(path: string, options: ListOptions): Promise<FolderListing>;
   /** The regular files below a path, depth first by name, or the one file that `path` names. */
   walk(path: string, options: WalkOptions): AsyncGenerator<WalkedFile>;
