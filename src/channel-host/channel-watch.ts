@@ -8,7 +8,7 @@ export type ChannelWatchDeps = {
   end(trouble: {
     readonly kind: AlertKind;
     readonly subject: string;
-    /** The owner is not told of the end. */
+    /** The end isn't reported to the owner. */
     readonly isSilent?: boolean;
   }): void;
 };
@@ -24,7 +24,7 @@ const patienceMs = 60_000;
 const kinds = ['channel-down', 'channel-unauthorised', 'channel-challenge'] as const;
 
 /**
- * Decides which states of a channel the owner is told of: down for longer than a minute; credentials that
+ * Decides which states of a channel are reported to the owner: down for longer than a minute; credentials that
  * are refused and captchas at once, since nobody else can mend them.
  */
 export function createChannelWatch({ clock, raise, end }: ChannelWatchDeps): ChannelWatch {

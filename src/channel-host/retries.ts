@@ -3,7 +3,7 @@ import { slowRetryMs } from '#channel-kit/slow-retry.ts';
 import type { ChannelTrouble } from '#contracts/channel.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 
-/** What ends a connection that its adapter has given up. */
+/** Ends a connection that its adapter has given up. */
 export class RefusedByNetwork extends Error {
   readonly problem: ChannelTrouble;
 

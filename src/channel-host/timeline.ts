@@ -7,7 +7,7 @@ import { readStanding } from '../store/reads/read-standing.ts';
 import { readTimeline } from '../store/reads/read-timeline.ts';
 import { readParked } from '../store/waits/parked.ts';
 
-/** What is being said, by lane. Events may be lost; reading the store again is what clients rely on. */
+/** Live events by lane. They may be lost; reading the store again is what clients rely on. */
 export interface Timelines {
   /** Tells those who watch here, and the other processes. */
   publish(laneKey: string, event: TimelineEvent): void;
@@ -32,7 +32,7 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
       try {
         listener(event);
       } catch (error) {
-        // Whoever watches must not disturb what is watched; the client reads again.
+        // A watcher must not disturb the run; the client reads again.
         log.warn({ laneKey, error }, 'timeline.listener-failed');
       }
     }

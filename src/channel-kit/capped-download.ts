@@ -9,7 +9,7 @@ export type Wanted = {
 };
 
 export type Download = {
-  /** What the server says of its length; null or undefined where it says nothing. */
+  /** The length the server announced; null or undefined if none. */
   readonly statedBytes: string | null | undefined;
   readonly body: AsyncIterable<Uint8Array> | null;
 };

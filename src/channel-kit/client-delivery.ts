@@ -2,7 +2,7 @@ import { messageId } from '#contracts/ids.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import { maxTextLength, type ServerFrame } from './client-frames.ts';
 
-/** What an open client is told of a delivery, and what the delivery amounts to. */
+/** Frames for open clients, and the result of a delivery. */
 export type ClientDelivery =
   | { readonly kind: 'deliver'; readonly frame: ServerFrame; readonly result: SendResult }
   | { readonly kind: 'reject'; readonly result: SendResult };

@@ -1,7 +1,7 @@
 /**
- * What a client of a session-bound channel and the gateway say to each other: one JSON object per
- * WebSocket message or per line. Each frame that has an effect carries an `id` of the client's own,
- * and is sent again until its `ack` came: the same id is stored once.
+ * Frames between the gateway and a client of a session-bound channel: one JSON object per WebSocket message or
+ * per line. Each frame that has an effect carries an `id` of the client's own, and is sent again until its
+ * `ack` came: the same id is stored once.
  */
 import { z } from 'zod';
 import type { Acceptance } from '#contracts/acceptance.ts';

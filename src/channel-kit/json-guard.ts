@@ -1,10 +1,13 @@
 /** How deep JSON from outside may be nested, and how many values it may hold. */
 export type ShapeLimits = { readonly depth: number; readonly values: number };
 
-/** Of whatever no narrower limit is named for: a large group's description of a platform fits in. */
+/** Default limit: a platform's description of a large group fits. */
 export const widestShape: ShapeLimits = { depth: 64, values: 1_000_000 };
 
-/** What no honest JSON holds: prototype keys, bottomless nesting, endless lists. Undefined when it is none of them. */
+/**
+ * Finds what no honest JSON holds: prototype keys, bottomless nesting, endless lists. Undefined when it is none
+ * of them.
+ */
 export function jsonProblem(value: unknown, limits: ShapeLimits = widestShape): string | undefined {
   return look(value, { depth: 0, left: limits.values }, limits);
 }

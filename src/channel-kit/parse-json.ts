@@ -4,9 +4,9 @@ import { assertSafeJson, type ShapeLimits, widestShape } from './json-guard.ts';
 const longest = 32 * 1024 * 1024;
 
 /**
- * `JSON.parse` for whatever was written outside of this process, or by an earlier one. Throws for what is
- * no JSON, and for what is longer, deeper or larger than the limits: whoever copies, compares or writes
- * the value can then do so without running out of stack.
+ * `JSON.parse` for text from outside this process, or from an earlier one. Throws for invalid JSON, and for
+ * values longer, deeper or larger than the limits, so callers can copy, compare and write the value without
+ * running out of stack.
  */
 export function parseJson(
   text: string,

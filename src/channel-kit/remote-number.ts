@@ -42,9 +42,9 @@ export function remoteSize(value: unknown): number | undefined {
 }
 
 /**
- * What a remote side asked for, in ms: finite, at most 30 days, undefined when it names none. To be said
- * and compared (`SendResult.afterMs`); `retryAfterMs` is how long to wait.
- * `unitMs` is what one of the value lasts: 1000 for seconds, the default 1 for milliseconds.
+ * A wait that a remote side asked for, ms: finite, at most 30 days, undefined when it names none. To be said
+ * and compared (`SendResult.afterMs`); `retryAfterMs` is how long to wait. `unitMs` is the value's unit: 1000
+ * for seconds, the default 1 for milliseconds.
  */
 export function askedWaitMs(value: unknown, unitMs = 1): number | undefined {
   const number = readNumber(value);
@@ -53,7 +53,7 @@ export function askedWaitMs(value: unknown, unitMs = 1): number | undefined {
 }
 
 export type RetryWait = {
-  /** What one of the value lasts: 1000 for seconds, the default 1 for milliseconds. */
+  /** The value's unit, ms: 1000 for seconds, the default 1 for milliseconds. */
   readonly unitMs?: number;
   /** In ms, for a remote side that names none. The shortest gap when absent. */
   readonly fallbackMs?: number;
@@ -70,8 +70,8 @@ export function retryAfterMs(
 }
 
 /**
- * A date as ms since the epoch. What cannot be true, before 2010 or in the future by more than a small skew,
- * becomes `now`: a sender whose clock stands at 0 wrote now rather than in 1970.
+ * A date as ms since the epoch. Impossible dates, before 2010 or in the future by more than a small skew,
+ * become `now`: a sender whose clock is 0 wrote now rather than in 1970.
  */
 export function remoteTime(value: unknown, now: number, unitMs = 1): number {
   const number = readNumber(value);

@@ -69,7 +69,7 @@ export async function askGateway(config: Config): Promise<GatewayAnswer> {
     config.port === 0 ? { kind: 'away', url: configured } : await askAt(configured, token);
   if (answer.kind === 'running' || served === undefined || served === configured) return answer;
   const other = await askAt(served, token);
-  // What says why it turned us away says more than an address at which nobody is.
+  // A refusal with a reason says more than an address where nothing listens.
   return other.kind === 'running' || answer.kind === 'away' ? other : answer;
 }
 
@@ -183,7 +183,7 @@ async function ask(url: string, token: string): Promise<Answer> {
   }
 }
 
-/** A program that listens and speaks something else is none of ours, but it is there. */
+/** A program that listens and speaks another protocol isn't Parley, but it is there. */
 function isRefused(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   const codes = cause instanceof AggregateError ? cause.errors : [cause];

@@ -12,7 +12,7 @@ import { withAdapter } from './with-adapter.ts';
 
 type ShownChannel = { readonly id: string; readonly state: string; readonly detail: string };
 
-/** What the gateway says of its channels, or, when it does not run, what the configuration says. */
+/** The gateway's report of its channels, or the configuration's when it isn't running. */
 export async function runChannelsStatus(
   channels: readonly ChannelEntry[],
   { asJson }: { readonly asJson: boolean },

@@ -113,7 +113,7 @@ function createChat({ isTty, screen, link, finish }: ChatParts): Chat {
     linkChanged: (state) => {
       // The read that was asked for went with the connection; the next one asks again.
       isLastRead = false;
-      // What goes on is told anew with the next connection.
+      // The next connection reports current activity again.
       if (state === 'lost') screen.show({ kind: 'preview', text: undefined });
       if (state === 'open') wasConnected = true;
       else if (isTty && !isLost) {

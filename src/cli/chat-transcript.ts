@@ -1,6 +1,6 @@
 /**
- * What a chat client has shown and what it still waits for, as a pure function over frames. Each
- * message is shown once, whether it came live or was read; own lines are not repeated.
+ * A chat client's shown messages and those it still waits for, as a pure function over frames. Each message is
+ * shown once, whether it came live or was read; own lines are not repeated.
  */
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
@@ -18,7 +18,7 @@ export type ChatTranscript = {
   readonly waiting: ReadonlyMap<string, WaitingState>;
   /** Where they stand, as far as that is known. */
   readonly openAt: ReadonlyMap<string, number>;
-  /** What the run waits for, if it is parked: told once. */
+  /** The reason a parked run waits: shown once. */
   readonly waitsFor: string | undefined;
   readonly isLoaded: boolean;
   /** Formatted previews come for this answer: the plain ones are left alone. */
@@ -94,7 +94,7 @@ function onAck(transcript: ChatTranscript, frame: Extract<ServerFrame, { type: '
     const text = `${frame.state}${frame.reason === undefined ? '' : `: ${frame.reason}`}`;
     return { transcript: settle(transcript, frame.id), lines: [{ kind: 'problem', text }] };
   }
-  // What a command answers is in the timeline by now; the message itself may not be.
+  // A command's answer is in the timeline by now; the message itself may not be.
   if (frame.state === 'command' || frame.state === 'noted') {
     return { transcript: settle(transcript, frame.id), lines: [] };
   }

@@ -5,7 +5,7 @@ import type { ConfiguredParts } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
 import { readVersion } from './version.ts';
 
-/** What only the process entry can do: it alone knows the gateway and its parts. */
+/** Commands that only the process entry can run: it alone knows the gateway and its parts. */
 export type EntryCommands = {
   /** `role`: as it was asked for on the command line. */
   start(role?: Config['role']): Promise<ExitCode>;

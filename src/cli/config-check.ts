@@ -9,7 +9,7 @@ import { revealSettings } from '../config/secret.ts';
 import { noticesFor } from '../replies/notices.ts';
 import type { ExitCode } from './exit-code.ts';
 
-/** What has settings of its own, which only its own schema knows. */
+/** A part with its own settings, which only its own schema checks. */
 export type ConfiguredParts = {
   readonly channels: readonly ChannelEntry[];
   readonly plugins: readonly { readonly id: string; load(): Promise<PluginDefinition> }[];

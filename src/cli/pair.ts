@@ -18,7 +18,7 @@ export async function runPairList({ asJson }: { readonly asJson: boolean }): Pro
   return 0;
 }
 
-/** Whoever sits at the machine names the first owner by their first approval, unless the configuration has. */
+/** The machine's user names the first owner by their first approval, unless the configuration names one. */
 export async function runPairApprove(typed: string): Promise<ExitCode> {
   const code = readOneTimeCode(typed);
   if (code === undefined)

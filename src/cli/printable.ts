@@ -3,8 +3,8 @@ const wide =
 const zeroWidth = /\p{Mark}|\p{Cf}/u;
 
 /**
- * What may be written to a screen: no escape sequence, no other control character than newline and
- * tab, and no character that turns the direction of text, so that a message cannot disguise itself.
+ * Text that is safe to print: no escape sequence, no other control character than newline and tab, and no
+ * character that turns the direction of text, so that a message cannot disguise itself.
  */
 export function printable(text: string): string {
   return (

@@ -22,7 +22,7 @@ export function renderTrace(account: Account): string {
     ...runs.flatMap(runFacts),
     ...parts.map(partFact),
   ];
-  // Of what happened in one millisecond the order above is the order in which it did.
+  // Within one millisecond the order above is the order of events.
   facts.sort((a, b) => a.at - b.at);
   const lines = facts.map(({ at, text }) => `${timeOf(at).padEnd(timeWidth)}  ${text}`);
   return [nameOf(asked), ...lines, ...items.map((item) => endOf(item, parts)), ...costs(runs)].join('\n');
@@ -196,7 +196,7 @@ function dollars(micro: number): string {
 
 const timeWidth = 24;
 
-/** Of whatever the store holds. */
+/** Takes any stored value. */
 function timeOf(at: number): string {
   return at === Number.MAX_SAFE_INTEGER ? 'now' : timeText(at);
 }

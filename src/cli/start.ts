@@ -29,7 +29,7 @@ export type StartDeps = {
   }): Promise<RunningGateway>;
 };
 
-/** What the process has to know of a gateway that runs. */
+/** A running gateway, as the process sees it. */
 export interface RunningGateway extends StatusTable {
   signInLink?(): string;
   /** Resolves once it runs; `waiting` says why it does not yet. */
@@ -69,14 +69,14 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
     log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stopping');
     await stopWithin(gateway, config.shutdownMs, log);
-    // Whoever watches the process is to start it again.
+    // The process supervisor restarts it.
     return cause === 'store-broken' ? 1 : 0;
   } finally {
     await logger.close();
   }
 }
 
-/** What could not be shown while it waited: the link to sign in, and the channels. */
+/** Shows the rest once the start is complete: the link to sign in, and the channels. */
 async function showWhenStarted(gateway: RunningGateway): Promise<void> {
   await gateway.started;
   process.stdout.write(renderStatusTable(gateway, gateway.signInLink?.()));
@@ -98,7 +98,7 @@ function waitForStop(): Promise<NodeJS.Signals> {
   });
 }
 
-/** What could not be released in time is found and continued by the next start. */
+/** The next start finds and continues work that wasn't released in time. */
 async function stopWithin(gateway: RunningGateway, deadlineMs: number, log: Log): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<'late'>((resolve) => {

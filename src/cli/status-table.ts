@@ -13,7 +13,7 @@ export type StatusTable = {
   readonly plugins: readonly { readonly kind: string; readonly plugin: string; readonly problem?: string }[];
 };
 
-/** What a person sees after `npm start`: where the page is, which channels are on and why, which model answers. */
+/** The table printed by `npm start`: where the page is, which channels are on and why, which model answers. */
 export function renderStatusTable(status: StatusTable, signInLink: string | undefined): string {
   const waiting = status.waiting();
   if (waiting !== undefined) {

@@ -5,7 +5,9 @@ import { type AskedStatus, askRunningGateway } from './ask-gateway.ts';
 import { askProcesses, processLines } from './ask-processes.ts';
 import type { ExitCode } from './exit-code.ts';
 
-/** Shows the state of the gateway on this data folder and of the processes beside it, and what its owner is told of. */
+/**
+ * Shows the state of the gateway on this data folder and of the processes beside it, and the owner's notices.
+ */
 export async function runStatus({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const config = loadConfig();
   const { url, status } = await askRunningGateway(config);

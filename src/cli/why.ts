@@ -10,7 +10,10 @@ import { withStore } from './with-store.ts';
 
 export type WhyOptions = { readonly id: string; readonly asJson: boolean; readonly withText: boolean };
 
-/** What became of a message, or what a message that was sent answers. Throws `invalid_input` for an unknown id. */
+/**
+ * Traces a received message to its outcome, or a sent one to the message it answers. Throws `invalid_input` for
+ * an unknown id.
+ */
 export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<ExitCode> {
   const config = loadConfig();
   const why = await withStore((store) => store.read(readWhy, { id, withExcerpts: withText }), config);

@@ -49,7 +49,7 @@ export async function withAdapter<T>(
   }
 }
 
-/** What goes wrong is in the result; lines of a log would stand between those of the table. */
+/** The result holds errors; log lines would interrupt the table. */
 const noLog: Log = {
   debug: () => undefined,
   info: () => undefined,

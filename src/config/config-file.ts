@@ -49,7 +49,7 @@ function positionOf(error: unknown, text: string): string {
   return ` at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
 
-/** Which variable holds what stands at a place of the file by mistake. */
+/** The variable for each secret that was put into the file by mistake. */
 const variableOf: Readonly<Record<string, string>> = {
   'channels.telegram.token': 'TELEGRAM_BOT_TOKEN',
   'channels.discord.token': 'DISCORD_BOT_TOKEN',

@@ -71,8 +71,8 @@ export type Binding = {
 };
 
 /**
- * What core knows of a channel's settings. The rest is the channel's own: pass it through
- * `revealSettings` to the channel's schema.
+ * Core's view of a channel's settings. The rest is the channel's own: pass it through `revealSettings` to the
+ * channel's schema.
  */
 export type ChannelSettings = {
   readonly enabled: boolean;

@@ -72,7 +72,9 @@ export function splitList(text: string | undefined): readonly string[] {
     .filter((item) => item !== '');
 }
 
-/** A remote Redis must ask for a password: whoever reaches it can read and forge wake jobs (threat 14). */
+/**
+ * A remote Redis must ask for a password: any client that reaches it can read and forge wake jobs (threat 14).
+ */
 function findRedisProblem(value: string, rules: CredentialRules): string | undefined {
   if (value.startsWith('/')) return undefined;
   const url = parseUrl(value);

@@ -25,7 +25,7 @@ export const environmentNames = [
 
 export type EnvironmentName = (typeof environmentNames)[number];
 
-/** What the environment says. A name that is absent or set to nothing is not in it. */
+/** The environment's values. Absent and empty names are left out. */
 export type Environment = {
   readonly values: Readonly<Partial<Record<EnvironmentName, string>>>;
   /** Names that look meant for Parley and that it does not know. */

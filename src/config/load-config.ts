@@ -50,7 +50,7 @@ export function loadConfig(
 
 type Sources = ReadonlyMap<string, EnvironmentName>;
 
-/** Where a variable that is not a secret stands in the settings. */
+/** The setting of each variable that isn't a secret. */
 const settingOf: Partial<Record<EnvironmentName, readonly string[]>> = {
   ANTHROPIC_BASE_URL: ['model', 'baseUrl'],
   TELEGRAM_API_ROOT: ['channels', 'telegram', 'apiRoot'],
@@ -177,10 +177,10 @@ function isSignalOn({ enabled, apiUrl, number, accounts }: FileSettings['channel
   return enabled ?? (apiUrl !== undefined && (isOnlyOne || number !== undefined));
 }
 
-/** Whoever holds the page's token, or the machine's terminal, is the owner. */
+/** The holder of the page's token or of the machine's terminal is the owner. */
 const localOwners = ['web:owner', 'terminal:owner'] as const;
 
-/** Whether the configuration names an owner beside whoever sits at the machine. */
+/** Whether the configuration names an owner besides the machine's user. */
 export function hasOwner({ owners }: Pick<Config, 'owners'>): boolean {
   return owners.some((owner) => !localOwners.some((local) => local === owner));
 }

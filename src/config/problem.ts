@@ -56,7 +56,7 @@ function show(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }
 
-/** What people write into the file although it comes from the environment. */
+/** Names that people write into the file although they come from the environment. */
 const environmentOnly: Readonly<Record<string, string>> = {
   token: 'PARLEY_TOKEN',
   apiKey: 'ANTHROPIC_API_KEY',

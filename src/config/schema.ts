@@ -219,7 +219,7 @@ const reset = z
   })
   .prefault({});
 
-/** Each account takes over what stands beside `accounts`, and lays its own settings over it. */
+/** Each account inherits the settings beside `accounts` and overrides them with its own. */
 const accounts = z
   .record(
     identifier,

@@ -2,7 +2,7 @@ import type { Credentials } from './credentials.ts';
 import type { Problem } from './problem.ts';
 import type { FileSettings } from './schema.ts';
 
-/** What no single value shows: settings that contradict each other. */
+/** Finds problems that no single value shows: settings that contradict each other. */
 export function findSettingsProblems(settings: FileSettings, credentials: Credentials): readonly Problem[] {
   return [
     ...findAgentProblems(settings),

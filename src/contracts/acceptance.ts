@@ -1,6 +1,6 @@
 import type { InboxId, SessionKey } from './ids.ts';
 
-/** What became of one inbound event at the door. Each is counted and stored in the ledger. */
+/** Intake's decision on one inbound event. Each is counted and stored in the ledger. */
 export type Acceptance =
   | { readonly kind: 'accepted'; readonly inboxId: InboxId; readonly sessionKey: SessionKey }
   | { readonly kind: 'duplicate' }

@@ -3,9 +3,9 @@ import type { ModelEvent, Usage } from './model.ts';
 import type { ToolOutput } from './tool.ts';
 
 /**
- * What the agent loop tells, in order. The consumer handles each event before the loop goes on, so
- * a durable write in the handler of the assistant's `message_end` is a barrier before its tools start.
- * `agent_end` is always last and always once.
+ * Events of the agent loop, in order. The consumer handles each event before the loop goes on, so a durable
+ * write in the handler of the assistant's `message_end` is a barrier before its tools start. `agent_end` is
+ * always last and always once.
  */
 export type AgentEvent =
   | { readonly type: 'agent_start' }

@@ -4,7 +4,7 @@ export type AttachmentRef = {
   readonly ref: string;
   readonly kind: 'image' | 'audio' | 'voice' | 'video' | 'file';
   readonly name?: string;
-  /** What the sender claims. Core sniffs the bytes and believes those. */
+  /** The sender's claim. Core sniffs the bytes and believes those. */
   readonly mimeType?: string;
   readonly sizeBytes?: number;
 };

@@ -1,6 +1,6 @@
 import type { FormattedText } from './formatted-text.ts';
 
-/** What a network can do, as data. The stages ask this once, where a thing is decided. */
+/** A network's abilities, as data. Stages check them once, where they decide. */
 export type Capabilities = {
   readonly text: {
     /** Longest text of one message, in UTF-16 code units. */

@@ -33,21 +33,21 @@ export interface CommandsAbility {
 export type NativeCommand = {
   readonly name: string;
   readonly description: string;
-  /** What may stand behind the name, in words; absent for a command without arguments. */
+  /** Arguments after the name, in words; absent for a command without arguments. */
   readonly argument?: string;
 };
 
 export interface LookupAbility {
   /**
-   * Looks on the network whether a message whose send was cut off stands there. `since`: when it was
-   * tried first, ms since the epoch. Asked about texts and media only, and only when repeating them is
-   * no longer safe. Never throws for what the network answers.
+   * Looks for a message on the network after an interrupted send. `since`: when it was tried first, ms since
+   * the epoch. Asked about texts and media only, and only when repeating them is no longer safe. Never throws
+   * for what the network answers.
    */
   find(outbound: Outbound, since: number, signal: AbortSignal): Promise<Found>;
 }
 
 export type Found =
-  /** What the bot has said since then that reads the same, oldest first; none: it certainly never arrived. */
+  /** The bot's messages since then with the same text, oldest first; none: it certainly never arrived. */
   | { readonly kind: 'candidates'; readonly messageIds: readonly MessageId[] }
   /** Not now. `isOutage`: the network could not be reached at all, so that looking never ends by time. */
   | { readonly kind: 'later'; readonly afterMs: number; readonly reason: string; readonly isOutage?: boolean }
@@ -72,6 +72,6 @@ export type ChannelCheck = {
   readonly name: string;
   readonly result: 'ok' | 'warning' | 'failed';
   readonly detail: string;
-  /** What a person does about it. */
+  /** A person's next step. */
   readonly fix?: string;
 };

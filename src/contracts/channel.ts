@@ -19,7 +19,7 @@ import type { RouteHost } from './route-host.ts';
 import type { Sections } from './section.ts';
 import type { TimelineReader } from './timeline.ts';
 
-/** What a channel folder exports as `channel` from its `index.ts`. */
+/** The export `channel` of a channel folder's `index.ts`. */
 export interface ChannelDefinition<Config = unknown> {
   readonly id: ChannelId;
   readonly capabilities: Capabilities;
@@ -37,7 +37,7 @@ export type ChannelDeps = {
   readonly dataDir: string;
   /** Where a channel may put HTTP and WebSocket routes; absent in processes that serve none. */
   readonly routes?: RouteHost;
-  /** What was said in a conversation; for session-bound channels, which show it again on reconnect. */
+  /** A conversation's messages; for session-bound channels, which show it again on reconnect. */
   readonly timeline?: TimelineReader;
   /** Times what a channel does in one piece with what its network sent. */
   readonly sections?: Sections;
@@ -80,7 +80,7 @@ export type ChannelEntry = {
   load(): Promise<ChannelDefinition>;
   /** For channels on this machine: the person who sits at them. */
   readonly localPeer?: string;
-  /** What a person sets to have it, when it is off by default. */
+  /** The setting that enables it, when it is off by default. */
   readonly needs?: string;
 };
 
@@ -95,7 +95,7 @@ export type HostedChannel = {
 
 export type BotAccount = { readonly id: AccountId; readonly name: string };
 
-/** The door of the gateway, as an adapter sees it. Bound to one account and its lease. */
+/** The intake as an adapter sees it. Bound to one account and its lease. */
 export interface Intake {
   /** The cursor stored with the last accepted batch; undefined on the first start. */
   readonly cursor: string | undefined;

@@ -69,7 +69,7 @@ export type InboundMessage = {
   readonly mentionsBot: boolean;
   /** A reply to one of the bot's own messages. */
   readonly repliesToBot: boolean;
-  /** What it replies to, when the network does not say whose message that is; core knows the bot's own. */
+  /** The message it replies to, when the network doesn't name its author; core knows the bot's own. */
   readonly repliesTo?: MessageId;
   readonly quote?: { readonly messageId: MessageId; readonly author: string; readonly text: string };
   /** The original author's label, when the text was forwarded: untrusted data, and never what says that it was. */

@@ -1,4 +1,4 @@
-/** What a caller may do about a fault. */
+/** A caller's options after a fault. */
 export type RetryAdvice = { readonly kind: 'never' } | { readonly kind: 'later'; readonly afterMs?: number };
 
 /** Every code a fault can carry. Decide by code, never by message text. */

@@ -13,8 +13,8 @@ export type AgentMessage = {
 };
 
 /**
- * What of a message is left out of requests, each with what stands before it: its thinking; its images, the
- * arguments of its calls and their results; its text. The store keeps it all.
+ * Content left out of requests, each with the levels before it: its thinking; its images, the arguments of its
+ * calls and their results; its text. The store keeps it all.
  */
 export type Unsendable = 'thinking' | 'content' | 'text';
 
@@ -54,7 +54,7 @@ export type ToolResultData = {
   readonly is_error: boolean;
 };
 
-/** What stands for the result of a call that a crash cut off: it may have had its effect, or not. */
+/** The result of a call interrupted by a crash: it may have had its effect, or not. */
 export const unknownOutcome = 'interrupted by a restart, outcome unknown';
 
 export type FinishReason =

@@ -115,7 +115,7 @@ export type ModelFailure = {
     | 'overloaded'
     | 'overflow'
     | 'refused'
-    /** The request could not be made, or was refused, for what stands in its messages. */
+    /** The request could not be made, or was refused, because of its messages. */
     | 'unsendable'
     | 'failed';
   /** For the log and the owner; the person gets a fixed line. Holds no secret. */
@@ -124,9 +124,9 @@ export type ModelFailure = {
   readonly retry?: RetryAdvice;
   /** The wait is for a limit of this account's own: that other calls succeed says nothing about it. */
   readonly isOwnLimit?: boolean;
-  /** Of `unsendable`: which message of the request it is, when that is known. */
+  /** For `unsendable`: the message at fault, if known. */
   readonly messageIndex?: number;
-  /** Of `unsendable`: the request never left this process. */
+  /** For `unsendable`: the request never left this process. */
   readonly isLocal?: true;
 };
 

@@ -26,7 +26,7 @@ export type OutboundContent =
     };
 
 export type SendResult =
-  /** The platform confirmed it; `receipts` are the ids of what now stands there (may be empty). */
+  /** The platform confirmed it; `receipts` are the ids of the resulting messages (may be empty). */
   | { readonly kind: 'sent'; readonly receipts: readonly MessageId[] }
   /**
    * Certainly not delivered: safe to repeat. `afterMs` is the wait that the platform asks for, 0 when
@@ -35,8 +35,8 @@ export type SendResult =
    */
   | { readonly kind: 'retry'; readonly afterMs: number; readonly reason: string; readonly isOutage?: boolean }
   /**
-   * The connection ended before the answer: it may or may not stand there. Core repeats it only for as
-   * long as the platform recognises the repeat (`capabilities.repeatSafeMs`).
+   * The connection ended before the answer: it may or may not have arrived. Core repeats it only for as long as
+   * the platform recognises the repeat (`capabilities.repeatSafeMs`).
    */
   | { readonly kind: 'unknown'; readonly reason: string }
   /** Certainly not delivered, and repeating it would not help. */

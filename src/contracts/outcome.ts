@@ -1,7 +1,7 @@
 /** How an accepted message ends. Exactly one each; provisional until the reply's parts have ended. */
 export type Outcome = 'answered' | 'silent' | 'merged' | 'cancelled' | 'refused' | 'failed';
 
-/** What the sender of a text may make the agent do, from most to least trusted. */
+/** Rights that a text's sender gives the agent, from most to least trusted. */
 export type Authority = 'owner' | 'member' | 'guest';
 
 const trust: Record<Authority, number> = { owner: 2, member: 1, guest: 0 };

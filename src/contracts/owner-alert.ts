@@ -1,6 +1,6 @@
 /**
- * What the owner is told of, by one direct message and on the page. The subject says which one: two
- * troubles of one kind and subject are the same trouble.
+ * A notice to the owner, by one direct message and on the page. The subject says which one: two troubles of one
+ * kind and subject are the same trouble.
  */
 export type AlertKind =
   /** Subject: the channel. Down for longer than a minute. */
@@ -44,7 +44,7 @@ export function isLasting(kind: AlertKind): boolean {
 export type Alert = {
   readonly kind: AlertKind;
   readonly subject: string;
-  /** What the text of the notice is filled in with, for example `reason`. Holds no secret. */
+  /** Values for the notice's text, for example `reason`. Holds no secret. */
   readonly values?: Readonly<Record<string, string>>;
 };
 

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Log } from './log.ts';
 import type { SettleCall, ToolFactory } from './tool.ts';
 
-/** What a plugin folder exports as `plugin` from its `index.ts`. */
+/** The export `plugin` of a plugin folder's `index.ts`. */
 export interface PluginDefinition<Config = unknown> {
   readonly id: string;
   readonly configSchema: z.ZodType<Config>;
@@ -12,7 +12,7 @@ export interface PluginDefinition<Config = unknown> {
 
 export type Disposer = () => void | Promise<void>;
 
-/** What a plugin may use. It grows with the plugins that need it. */
+/** The plugin API. It grows with the plugins that need it. */
 export interface PluginApi {
   readonly log: Log;
   readonly tools: {

@@ -32,7 +32,7 @@ export type QueueSettings = {
   readonly drop: DropPolicy;
 };
 
-/** What gives way when the cap is reached. */
+/** Messages dropped when the cap is reached. */
 export type DropPolicy = 'summarize' | 'old' | 'new';
 
 export const dropPolicies: readonly DropPolicy[] = ['summarize', 'old', 'new'];

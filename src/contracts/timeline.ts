@@ -2,8 +2,8 @@ import type { Span } from './formatted-text.ts';
 import type { ReplyRoute } from './route.ts';
 
 /**
- * What was said in one session, oldest first, and what is being said now. Session-bound channels
- * (web, terminal) read it, so that a page that was closed misses nothing.
+ * One session's messages, oldest first, and its current activity. Session-bound channels (web, terminal) read
+ * it, so that a page that was closed misses nothing.
  */
 export interface TimelineReader {
   /**
@@ -14,7 +14,7 @@ export interface TimelineReader {
     route: ReplyRoute,
     options: { readonly after?: number; readonly limit: number },
   ): Promise<readonly TimelineItem[]>;
-  /** What goes on there now, by what is stored: what a client that was away knows of it is void. */
+  /** Stored current activity: replaces what a reconnecting client knew. */
   standing(route: ReplyRoute): Promise<TimelineStanding>;
   /**
    * Calls back for each change until the signal aborts, and once at the beginning when a run is parked

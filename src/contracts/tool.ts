@@ -11,9 +11,9 @@ export interface Tool<Input = unknown> {
   /** May run beside other parallel-safe tools of the same batch. */
   readonly parallelSafe: boolean;
   /**
-   * What recovery does with a call that started and has no result: `safe` runs it again, `never`
-   * reports "outcome unknown". A `durable` call writes its effect in one transaction under its call
-   * id, so running it again re-attaches to that effect.
+   * Recovery of a call that started and has no result: `safe` runs it again, `never` reports "outcome unknown".
+   * A `durable` call writes its effect in one transaction under its call id, so running it again re-attaches to
+   * that effect.
    */
   readonly replay: 'safe' | 'never' | 'durable';
   /** The least trusted authority that may cause this tool to run. */
@@ -37,7 +37,7 @@ export type ToolContext = {
   update(text: string): void;
 };
 
-/** What a tool may know of the run it works for. */
+/** A tool's view of its run. */
 export type ToolRun = {
   readonly runId: RunId;
   readonly sessionId: SessionId;
@@ -62,17 +62,17 @@ export type ToolOutput = {
 /** The call stays open until it is settled, be it days from now and in another process. */
 export type Parked = {
   readonly parked: {
-    /** What it waits for, for the page and the log: "an approval", say. */
+    /** Reason for waiting, shown on the page and in the log: "an approval", say. */
     readonly reason: string;
   };
 };
 
-/** A call, as whoever settles it names it: within a run no call id comes twice. */
+/** A call, as its settler names it: call ids are unique within a run. */
 export type CallRef = { readonly runId: RunId; readonly callId: string };
 
 /**
- * What became of a settlement. Only `settled` has changed anything: a call has one result, the first.
- * `cancelled`: its run was asked to stop, or is over, and answers the call itself.
+ * Result of a settlement. Only `settled` has changed anything: a call has one result, the first. `cancelled`:
+ * its run was asked to stop, or is over, and answers the call itself.
  */
 export type Settlement = 'settled' | 'settled-before' | 'cancelled' | 'not-started' | 'unknown-call';
 

@@ -18,7 +18,7 @@ export type LoggerOptions = {
 export type Logger = {
   readonly log: Log;
   readonly redactor: Redactor;
-  /** From here on the cleaning of lines is timed: whoever times it needs a log first. */
+  /** From here on the cleaning of lines is timed: timing needs a log first. */
   time(sections: Sections): void;
   /** Writes what is still in memory; call it last. Later lines are lost. */
   close(): Promise<void>;

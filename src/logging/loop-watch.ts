@@ -80,7 +80,7 @@ export interface Holds extends Sections {
 export function createHolds({ log, now }: { readonly log: Log; readonly now: () => number }): Holds {
   const held = new Map<string, number>();
   let longest = { name: 'unknown', ms: 0 };
-  /** What sections within the one that runs took; their time is not its own. */
+  /** Time of nested sections, which isn't the running section's own. */
   let withinMs = 0;
   let toldAt = Number.NEGATIVE_INFINITY;
   let untold = 0;

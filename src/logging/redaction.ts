@@ -1,5 +1,5 @@
-// Redaction by value: whatever a secret stands in, and however it got there, it is replaced at the sink.
-// What looks like a credential of a known kind goes too, registered or not.
+// Redaction by value: a secret is replaced at the sink, in whatever text and however it got there. Text that
+// looks like a credential of a known kind goes too, registered or not.
 
 /** Removes secrets from text that is about to leave the process. */
 export interface Redactor {

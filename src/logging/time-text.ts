@@ -1,8 +1,8 @@
 const latest = 8.64e15;
 
 /**
- * A time as people and programs read it, in UTC: `2026-11-22T11:28:00.000Z`. Takes any stored value and
- * never throws: what is no date is said to be none, with the value, so that it can be looked for.
+ * A time as people and programs read it, in UTC: `2026-11-22T11:28:00.000Z`. Takes any stored value and never
+ * throws: an invalid date is reported with its value, so that it can be looked for.
  */
 export function timeText(at: unknown): string {
   if (typeof at === 'number' && Math.abs(at) <= latest) return new Date(at).toISOString();

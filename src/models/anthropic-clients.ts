@@ -52,7 +52,7 @@ export class AnthropicClients {
     return client;
   }
 
-  /** What the platform, or the way to it, said; undefined for any other error. */
+  /** The failure reported by the platform or the connection; undefined for any other error. */
   async faultIn(error: unknown): Promise<ApiFault | undefined> {
     const { APIError, APIConnectionError } = await this.#sdk();
     if (error instanceof APIConnectionError) {

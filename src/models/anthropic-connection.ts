@@ -1,4 +1,7 @@
-/** What one streamed call is made over. To cut it off costs a new connection, so a whole answer is read to its end. */
+/**
+ * The connection of one streamed call. To cut it off costs a new connection, so a whole answer is read to its
+ * end.
+ */
 export type Connection = {
   readonly signal: AbortSignal;
   /** The answer is whole: an abort of the call does not cut it off any more. Never rejects. */

@@ -60,8 +60,8 @@ export class EventReader {
   }
 
   /**
-   * What the answer is when its stream breaks off here. Between two blocks nothing is missing that was begun:
-   * only its count of tokens, and why it stopped. Undefined when it is not whole.
+   * The answer when its stream breaks off here. Between two blocks nothing is missing that was begun: only its
+   * count of tokens, and why it stopped. Undefined when it is not whole.
    */
   endHere(): ModelEvent | undefined {
     if (this.#stop !== undefined) return this.#finish();

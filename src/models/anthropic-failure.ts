@@ -1,8 +1,8 @@
 /**
- * What an error of the API means: for the loop (a ModelFailure), and for the keys (whether another key
- * could do). Decided by status, error type and error code; by message text only for the three cases the
- * platform tells no other way: a prompt that is too long, a credit balance that is too low, and a message
- * of the conversation that it does not take.
+ * Classifies an API error: for the loop (a ModelFailure), and for the keys (whether another key could do).
+ * Decided by status, error type and error code; by message text only for the three cases the platform tells no
+ * other way: a prompt that is too long, a credit balance that is too low, and a message of the conversation
+ * that it does not take.
  */
 import type { APIError } from '@anthropic-ai/sdk';
 import type { RetryAdvice } from '#contracts/errors.ts';
@@ -46,7 +46,7 @@ function isTooLong(error: APIError): boolean {
   return error.status === 400 && /prompt is too long|exceed context limit/i.test(error.apiMessage ?? '');
 }
 
-/** What a refusal of the conversation begins with; the platform names the message by its index, if it does. */
+/** First words of a refusal of the conversation; the platform names the message by its index, if it does. */
 const aboutMessages = /^(?:messages\b|could not process image|the request body is not valid json)/i;
 
 function unsendableIn({ status, apiMessage }: APIError): Omit<ModelFailure, 'detail'> | undefined {
@@ -80,7 +80,7 @@ export function retryOf(headers: Headers | undefined): Extract<RetryAdvice, { ki
   return afterMs >= 0 ? { kind: 'later', afterMs: Math.min(afterMs, longestAskedMs) } : { kind: 'later' };
 }
 
-/** Whoever waits waits for less: this only keeps the number one that can be counted with. */
+/** Callers wait less: this only keeps the number finite. */
 const longestAskedMs = 86_400_000;
 
 /** The answer's own clock, so that a wrong clock here does not matter. */

@@ -1,7 +1,7 @@
 import type { ModelInfo } from '#contracts/model.ts';
 import { lookUpPrices, undated } from './prices.ts';
 
-/** What the request builder must know of a model beyond its public facts. */
+/** Facts the request builder needs of a model beyond its public facts. */
 export type ClaudeModel = ModelInfo & {
   /** `budget`: a token budget for thinking; `adaptive`: an effort, budgets are refused. */
   readonly thinking: 'budget' | 'adaptive';

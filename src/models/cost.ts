@@ -2,7 +2,7 @@ import type { ModelPrices, TokenPrices, Usage } from '#contracts/model.ts';
 
 export const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-/** What a call cost, in whole micro-dollars. Rounded up once, so that a budget is never overrun by rounding. */
+/** Cost of a call, in whole micro-dollars. Rounded up once, so that a budget is never overrun by rounding. */
 export function costOf(usage: Usage, prices: ModelPrices): number {
   const band = bandOf(usage, prices);
   const millionths =

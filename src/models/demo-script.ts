@@ -1,6 +1,6 @@
 /**
- * What the demo model says, as a pure function of the conversation: nothing is remembered between calls,
- * so a resumed run goes on where it was.
+ * The demo model's answers, as a pure function of the conversation: nothing is remembered between calls, so a
+ * resumed run goes on where it was.
  */
 import type { LlmMessage, ModelRequest, ToolSpec, UserBlock } from '#contracts/model.ts';
 

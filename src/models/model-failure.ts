@@ -27,7 +27,7 @@ export function failureError(failure: ModelFailure, cause?: unknown): ParleyErro
   });
 }
 
-/** The way back. An abort comes back as `failed`; whoever aborted knows by the signal. */
+/** The way back. An abort comes back as `failed`; the caller that aborted knows by the signal. */
 export function failureOfError(error: ParleyError): ModelFailure {
   return { kind: kinds[error.code] ?? 'failed', detail: error.message, retry: error.retry };
 }

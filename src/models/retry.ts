@@ -1,8 +1,8 @@
 /**
- * Who is asked next when a model call fails before its first token. In this order: the same model again
- * (8 tries; 3 while another model stands behind it), then the fallback models. Nothing is tried again
- * after an abort, an overflow or a refusal, nor once the person may have seen a token. A repeated try
- * sends the very same stateless request, so the person's message is never doubled.
+ * Who is asked next when a model call fails before its first token. In this order: the same model again (8
+ * tries; 3 if another model follows), then the fallback models. Nothing is tried again after an abort, an
+ * overflow or a refusal, nor once the person may have seen a token. A repeated try sends the very same
+ * stateless request, so the person's message is never doubled.
  */
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
@@ -40,7 +40,7 @@ const lastingKinds: ReadonlySet<ModelFailure['kind']> = new Set([
   'unsendable',
 ]);
 
-/** What follows the n-th failed try (from 1) of one model. Pure. */
+/** The step after the n-th failed try (from 1) of one model. Pure. */
 export function nextTry(
   failure: ModelFailure,
   state: { readonly tried: number; readonly hasFallback: boolean; readonly random: number },
@@ -121,7 +121,7 @@ export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProv
 
 type Waiting = Pick<Extract<NextTry, { kind: 'again' }>, 'waitMs' | 'canBeWoken'>;
 
-/** Who was woken and failed all the same knows better than the call that woke it: its next wait is sat out. */
+/** A call that was woken and failed again knows better than the call that woke it: its next wait is sat out. */
 function waitsOfCall(waits: ProviderWaits, signal: AbortSignal): (step: Waiting) => Promise<void> {
   let wasWoken = false;
   return async ({ waitMs, canBeWoken }) => {

@@ -65,8 +65,8 @@ export function openSendJournal({ path, holder, log }: JournalPlace): SendJourna
 }
 
 /**
- * What a process that has ended was sending. Undefined when nobody can say: the journal is missing, of an
- * earlier boot of the machine, or not whole.
+ * Sends in progress when a process ended. Undefined when unknown: the journal is missing, of an earlier boot of
+ * the machine, or not whole.
  */
 export function readSendJournal(path: string): EarlierSends | undefined {
   const machine = machineBoot();

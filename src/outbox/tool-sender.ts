@@ -40,7 +40,7 @@ export function createToolSender(deps: {
         const worst = worstOf(await store.read(readParts, { keys: posted.keys }));
         const isOpen = worst.state === 'pending' || worst.state === 'sending';
         if (!isOpen || signal.aborted || clock.now() >= until) return { ...posted, ...worst };
-        // Parts of another process settle without telling us: look once a second all the same.
+        // Other processes end parts without notifying this one: check once a second.
         await Promise.race([change, clock.wait(1_000, signal)]);
       }
     },

@@ -1,6 +1,6 @@
 import type { Log } from '#contracts/log.ts';
 
-/** What was opened on the way up and has to be closed on the way down. */
+/** Resources opened during the start, closed in reverse during the stop. */
 export interface Closers {
   add(name: string, close: () => Promise<void>): void;
   /** Closes what was opened last first; a step that fails is logged and the rest goes on. Safe to call twice. */

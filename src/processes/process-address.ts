@@ -15,7 +15,7 @@ export async function writeProcessAddress(
   await writeFile(path, `${JSON.stringify({ url, role })}\n`, { mode: 0o600 });
 }
 
-/** Of the processes that use the folder now; one that has not come to its address yet is left out. */
+/** Addresses of the processes that use the folder now; one that has not come to its address yet is left out. */
 export async function readProcessAddresses(dataDir: string): Promise<readonly ProcessAddress[]> {
   const read = liveProcesses(dataDir).map(async ({ name, pid }) => {
     const path = join(dataDir, 'processes', `${name}.address`);

@@ -1,6 +1,6 @@
-// Parley's own Redis: a real redis-server on a unix socket that only this user can open, without
-// persistence. Of the processes that share a data folder one owns it: it starts, watches and ends it. The
-// others wait for its place, and whoever gets it starts a server anew at the same path.
+// Parley's own Redis: a real redis-server on a unix socket that only this user can open, without persistence.
+// One of the processes that share a data folder owns it: it starts, watches and stops it. The others wait for
+// the lock, and the next holder starts a server at the same path.
 import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '#contracts/clock.ts';
@@ -79,7 +79,7 @@ function makeFolder(folder: string): void {
 type State = { ownership: FileLock | undefined; server: ServerProcess | undefined };
 
 type Beginning = {
-  /** Whoever holds this lock owns the server. */
+  /** The holder of this lock owns the server. */
   readonly place: string;
   readonly socketPath: string;
   readonly start: () => Promise<ServerProcess>;
@@ -198,7 +198,7 @@ function isWhole({ place, socketPath }: Paths): boolean {
   return existsSync(place) && existsSync(socketPath);
 }
 
-/** A lock on a deleted file keeps nobody away: the folder is made anew, and its owner is whoever comes first. */
+/** A lock on a deleted file keeps nobody away: the folder is made anew, and its first process owns it. */
 function ownershipOf(ownership: FileLock, { folder, place }: Paths): FileLock | undefined {
   if (existsSync(place)) return ownership;
   try {

@@ -23,7 +23,7 @@ export function chunkFormatted(
   return [...chunksOf(formatted, limits)];
 }
 
-/** The same one after the other: whoever cuts a long text may rest in between. Linear in the text. */
+/** The same one after the other: the caller may pause between pieces of a long text. Linear in the text. */
 export function* chunksOf(formatted: FormattedText, limits: Capabilities['text']): Generator<FormattedText> {
   const { text } = formatted;
   const from = new SpanCursor(formatted);
@@ -150,7 +150,7 @@ function bestCut(text: string, start: number, limit: number): Cut {
 /** From the best place to cut at. `stop`: the end of a sentence that no space follows. */
 type Break = 'paragraph' | 'line' | 'sentence' | 'stop' | 'word';
 
-/** What kind of break begins at `end`, in front of its white space. */
+/** The kind of break at `end`, before its white space. */
 function breakAt(text: string, end: number): Break | undefined {
   if (isSpace(text, end - 1)) return undefined;
   if (!isSpace(text, end)) return /[。！？]/.test(text.charAt(end - 1)) ? 'stop' : undefined;

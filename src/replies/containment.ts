@@ -15,7 +15,7 @@ export function contains(text: string, wanted: string): boolean {
   return false;
 }
 
-/** For each beginning of the text, how much of its own beginning stands at its end. */
+/** For each beginning of the text, how much of its own beginning is repeated at its end. */
 function bordersOf(text: string): Int32Array {
   const borders = new Int32Array(text.length);
   let border = 0;

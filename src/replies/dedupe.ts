@@ -6,7 +6,7 @@
 import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
 import { contains } from './containment.ts';
 
-/** What one call of a sending tool came to. Receipts are reset after each answer. */
+/** Result of one call of a sending tool. Receipts are reset after each answer. */
 export type SendReceipt = {
   /** The tool that sent; only `message` speaks to people. */
   readonly tool: string;

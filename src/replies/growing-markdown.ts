@@ -1,7 +1,7 @@
 /**
- * Formats a text that goes on growing: blocks that are over are parsed once, and only what stands behind
- * the last of them again. What would take the parser long is shown as it was written until the answer is
- * whole, so that one look costs little, whatever the text.
+ * Formats a growing text: finished blocks are parsed once, and only the text after the last of them again. Text
+ * that would take the parser long is shown unformatted until the answer is complete, so each update stays
+ * cheap.
  */
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import { plainText } from '#contracts/formatted-text.ts';

@@ -16,7 +16,7 @@ export interface MarkdownDesk {
   format(markdown: string): Promise<FormattedText>;
   /** How many texts were parsed here, and how many were given up. */
   counts(): DeskCounts;
-  /** What is being parsed is told as it was written. */
+  /** A text still being parsed is sent unformatted. */
   close(): Promise<void>;
 }
 

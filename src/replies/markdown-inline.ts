@@ -10,7 +10,7 @@ export function writeInline(writer: FormattedTextWriter, nodes: readonly Inline[
   for (const node of nodes) writeNode(writer, node);
 }
 
-/** What a reader sees of some inline content, without its marks. */
+/** Visible text of inline content, without its marks. */
 export function plainOf(nodes: readonly Inline[]): string {
   return nodes.map(plainNode).join('');
 }

@@ -1,6 +1,6 @@
 import type { FormattedText } from '#contracts/formatted-text.ts';
 
-/** What the loop and the thread that parses tell each other. */
+/** Messages between the event loop and the parser thread. */
 export type DeskRequest = { readonly id: number; readonly markdown: string };
 
 export type DeskReport =

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import { formatMarkdown } from './markdown.ts';
 import type { DeskReport, DeskRequest } from './markdown-messages.ts';
 
-/** What is more than this is text without a style: reading it back would hold the loop. */
+/** Longer results lose their styles: reading them back would block the event loop. */
 const mostSpans = 5_000;
 
 const report = (message: DeskReport) => parentPort?.postMessage(message);

@@ -9,7 +9,7 @@ export type TroubleTold = {
   readonly count: number;
 };
 
-/** What the owner reads of a trouble. Reasons come from networks, so they are cleaned and kept short. */
+/** The owner's text for an alert. Reasons come from networks, so they are cleaned and kept short. */
 export function troubleText(notices: Notices, trouble: TroubleTold): string {
   const { kind, count } = trouble;
   const text = fillNotice(notices[keyOf(trouble)], wordsOf(trouble));
@@ -17,7 +17,7 @@ export function troubleText(notices: Notices, trouble: TroubleTold): string {
   return count === 1 || saysCount ? text : fillNotice(notices.ownerRepeated, { text, count });
 }
 
-/** What the owner reads of its end; undefined where the end is worth no message. */
+/** The owner's text when an alert ends; undefined where no message is needed. */
 export function troubleEndText(notices: Notices, trouble: TroubleTold): string | undefined {
   switch (trouble.kind) {
     case 'channel-down':

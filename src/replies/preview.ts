@@ -12,11 +12,11 @@ import { visibleWhileStreaming } from './stream-guard.ts';
 
 export interface PreviewText {
   push(delta: string): void;
-  /** The text so far stood beside a tool call and is no answer: it shrinks to a progress line. */
+  /** The text so far accompanied a tool call and isn't an answer: it shrinks to a progress line. */
   toolStarted(name: string): void;
   /** A new answer begins. */
   reset(): void;
-  /** What to show now; undefined while nothing may be shown. Computed when asked, so ask when due. */
+  /** The text to show now; undefined while nothing may be shown. Computed when asked, so ask when due. */
   now(): FormattedText | undefined;
 }
 
@@ -86,7 +86,7 @@ export function nextEditAt(lastEditAt: number | undefined, intervalMs: number): 
   return lastEditAt === undefined ? 0 : lastEditAt + intervalMs;
 }
 
-/** A text longer than one message shows its beginning: the final answer's first part will stand there. */
+/** A text longer than one message shows its beginning: the final answer's first part replaces it. */
 function headOf(formatted: FormattedText, limits: Capabilities['text']): FormattedText | undefined {
   const { maxLength } = limits;
   if (nativeLength(formatted, limits) <= maxLength) return formatted.text === '' ? undefined : formatted;

@@ -70,7 +70,7 @@ type Decided =
   | { readonly kind: 'text'; readonly text: string }
   | Extract<ReplyPlan, { kind: 'silent' | 'suppressed' }>;
 
-/** What is to be said, before it is given a form. */
+/** The text to send, before formatting. */
 export type DecidedReply = { readonly decided: Decided; readonly replyTag: string | undefined };
 
 export function shapeReply(input: ReplyInput): ReplyPlan {
@@ -81,7 +81,7 @@ export function shapeReply(input: ReplyInput): ReplyPlan {
   return planReply(input, reply, texts);
 }
 
-/** The first half of `shapeReply`: whoever shapes long texts elsewhere does so between the two. */
+/** The first half of `shapeReply`: callers that shape long texts elsewhere do so between the two. */
 export function decideReply(input: ReplyInput): DecidedReply {
   const { text, replyTag } = sanitizeOutbound(input.text);
   return { decided: decideText(text, input), replyTag };

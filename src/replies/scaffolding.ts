@@ -28,7 +28,7 @@ const REPLY_TAG = /\[\[\s*reply_to(_current|\s*:\s*([^\]\s]{1,128}))\s*\]\][ \t]
 const FENCE = /[ \t]{0,3}(`{3,}|~{3,})[^\n]*(?:\n|$)/y;
 const TICKS = /`+/y;
 
-/** What may still become one of the above; longer than this it cannot. */
+/** Longest unfinished text that may still become one of the above. */
 const LONGEST_MARKER = 260;
 const UNFINISHED_MARKER = new RegExp(
   [

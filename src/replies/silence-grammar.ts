@@ -2,8 +2,8 @@
 export type SilenceContext = 'chat' | 'heartbeat' | 'announce' | 'agent-reply';
 
 /**
- * The shapes in which a silent token may stand in a text, as one grammar that the final decision and
- * the stream guard share, so that the guard can never show what the decision takes away.
+ * The shapes of a silent token in a text, as one grammar that the final decision and the stream guard share, so
+ * that the guard can never show what the decision takes away.
  */
 export type SilenceGrammar = {
   /** A token at the beginning, with what parts it from the rest. */
@@ -37,7 +37,7 @@ const GAP = '\\s{0,40}';
 /** Scripts that are written without spaces: a token may touch them. Without the full-width colon. */
 const UNSPACED = '\\u2e80-\\u9fff\\uac00-\\ud7af\\uff00-\\uff19\\uff1b-\\uffef';
 const NOT_NAMED = `(?!${GAP}[:：])`;
-/** What must stand before a token at the end of a line, besides the line's start. */
+/** Text required before a token at the end of a line, besides the line's start. */
 const BEFORE_TAIL = `[\\s.!?…)\\]*~${UNSPACED}]`;
 
 const grammars: Record<SilenceContext, SilenceGrammar> = {

@@ -46,7 +46,7 @@ export function wrapUntrusted(text: string, about: string, boundary: Delimiter):
   return `<<<untrusted ${boundary} ${label}>>>\n${body}\n<<<end untrusted ${boundary}>>>`;
 }
 
-/** What a message answers to, as it stands in front of its own words. */
+/** The quoted message, shown before a message's own words. */
 export function renderQuote(
   quote: NonNullable<InboundText['quote']>,
   boundary: Delimiter = newDelimiter(),
@@ -67,7 +67,7 @@ export function renderInbound(message: InboundText, boundary: Delimiter = newDel
   return pieces.filter((piece) => piece !== '').join('\n');
 }
 
-/** What was said in a group since the agent last read it; '' when nothing was. */
+/** Group messages since the agent last read; '' if there are none. */
 export function renderGroupContext(
   items: readonly GroupContextItem[],
   timeZone: string,

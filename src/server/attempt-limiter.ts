@@ -18,9 +18,9 @@ export type Attempt =
 export type AttemptLimits = {
   /** Wrong tries from one source within a window. */
   readonly perSource: number;
-  /** Of the window, and of the lock that follows, ms. */
+  /** Length of the window and of the lock that follows, ms. */
   readonly windowMs: number;
-  /** Most sources that are remembered; the one that was new first gives way. */
+  /** Most sources that are remembered; the oldest is dropped. */
   readonly maxSources: number;
 };
 

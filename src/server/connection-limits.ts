@@ -1,6 +1,6 @@
 /**
- * What one connection, one address and all of them may take, for every HTTP server of Parley. A request
- * that is only half sent, in its head, its body or its upgrade, is cut at `requestMs` at the latest.
+ * Limits per connection, per address and in total, for every HTTP server of Parley. A request that is only half
+ * sent, in its head, its body or its upgrade, is cut at `requestMs` at the latest.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';

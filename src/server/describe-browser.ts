@@ -16,11 +16,11 @@ const systems: readonly (readonly [RegExp, string])[] = [
   [/\bCrOS\b/, 'ChromeOS'],
   [/\bLinux\b/, 'Linux'],
 ];
-/** What is looked at, and what is shown of a name that is not known, in characters. */
+/** Longest name read, and longest unknown name shown, characters. */
 const maxRead = 512;
 const maxShown = 60;
 
-/** What a browser calls itself, roughly: "Firefox on Linux". Safe to show, whatever was sent. */
+/** A browser's own name, roughly: "Firefox on Linux". Safe to show, whatever was sent. */
 export function describeBrowser(userAgent: string | undefined): string {
   const text = (userAgent ?? '').slice(0, maxRead);
   const browser = nameIn(browsers, text);

@@ -61,7 +61,7 @@ async function findProblems(deps: GatewayHealthDeps): Promise<readonly StatusPro
 
 const longestReason = 300;
 
-/** Whoever can reach the port reads it. */
+/** Any client that reaches the port can read it. */
 function clean(text: string, redact: GatewayHealthDeps['redact']): string {
   return stripText(redact(text)).slice(0, longestReason).toWellFormed();
 }

@@ -1,4 +1,4 @@
-/** What the page's status area and `/readyz` tell. Holds no secret: names, states and reasons only. */
+/** Content of the page's status area and `/readyz`. Holds no secret: names, states and reasons only. */
 export type GatewayStatus = {
   readonly version: string;
   /** When this process started, ms since the epoch. */
@@ -9,7 +9,7 @@ export type GatewayStatus = {
     readonly isDemo: boolean;
   };
   readonly channels: readonly ChannelStatus[];
-  /** What the gateway lacks now beside channels, as `/readyz` names it, in words for its owner. */
+  /** Missing components other than channels, named as in `/readyz`, with texts for the owner. */
   readonly problems?: readonly StatusProblem[];
 };
 
@@ -21,7 +21,7 @@ export type ChannelStatus = {
   readonly state: 'on' | 'off' | 'standby' | 'trouble';
   /** The account's name when on, else why it is off or in trouble, and what to do. */
   readonly detail: string;
-  /** Of a trouble: since when it lasts, and when the channel is tried again, ms since the epoch. */
+  /** Start of a problem, and next retry of the channel, ms since the epoch. */
   readonly since?: number;
   readonly nextTryAt?: number;
 };

@@ -58,7 +58,7 @@ export type HttpServerDeps = {
   readonly pageDir?: string;
   readiness(): Promise<Readiness>;
   status(): Promise<GatewayStatus>;
-  /** What the owner is told of; its routes are absent without it. */
+  /** The owner's notices; their routes are absent without it. */
   readonly notices?: OwnerNotices;
   /** The text of `/metrics`; the route is absent without it. */
   metrics?(): Promise<string>;

@@ -1,13 +1,14 @@
 /**
- * What a process needs to be ready, component by component, for load balancers and operators. A channel
- * that is configured and down makes it unready; one that is off, or that another process receives for, does not.
+ * Components a process needs to be ready, component by component, for load balancers and operators. A channel
+ * that is configured and down makes it unready; one that is off, or that another process receives for, does
+ * not.
  */
 
 import type { ChannelState } from '../channel-host/channel-host.ts';
 import { timeText } from '../logging/time-text.ts';
 import type { Component, Readiness, StatusProblem } from './gateway-status.ts';
 
-/** What every process has to have beside its channels, by the names under which it is missed. */
+/** Components every process needs besides its channels, by the names reported when missing. */
 export type Needs = { readonly needed: readonly string[]; readonly problems: readonly StatusProblem[] };
 
 export type NamedState = { readonly id: string; readonly state: ChannelState };

@@ -97,14 +97,14 @@ function identityRefusal(identity: Identity, bearerOnly: boolean): Refusal | und
   }
 }
 
-/** It comes back by itself: whoever asked may ask again. */
+/** The store recovers by itself: clients may retry. */
 const storeAway: Refusal = { status: 503, code: 'store_unavailable', retryAfterMs: 5_000 };
 
 function isStoreAway(error: unknown): boolean {
   return hasCode(error, 'store_unavailable') || hasCode(error, 'store_full');
 }
 
-/** What a person reads who asks by hand; programs read the code. */
+/** Text for people; programs read the code. */
 const texts: Readonly<Partial<Record<string, string>>> = {
   store_unavailable:
     "Parley can't use its database right now. It keeps trying; please ask again in a moment.",

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 
 /**
- * Whom a try is counted against: an IPv4 address, or the first 64 bits of an IPv6 address, since whoever
- * has one address there has them all. `forwarded` is what a trusted proxy said; anything but an address
- * counts against the proxy, `peer`.
+ * The source that an attempt counts against: an IPv4 address, or the first 64 bits of an IPv6 address, since
+ * one client usually has all of those. `forwarded` is what a trusted proxy said; anything but an address counts
+ * against the proxy, `peer`.
  */
 export function sourceOf(forwarded: string, peer = ''): string {
   const address = isIP(forwarded) === 0 ? peer : forwarded;

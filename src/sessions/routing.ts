@@ -15,7 +15,7 @@ export type AgentBinding = {
   readonly parent?: string;
 };
 
-/** What routing looks at; an `InboundEnvelope` is one. */
+/** Input of routing; an `InboundEnvelope` is one. */
 export type Routed = Addressed & {
   readonly chat: { readonly parent?: ConversationId };
   /** The name of the bot account in the configuration. */

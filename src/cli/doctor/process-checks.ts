@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts';
 import { askProcesses, downText } from '../ask-processes.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
-/** What the processes that run on the folder say of themselves: the same as `/readyz` and `parley status`. */
+/** Health of the folder's running processes, the same as `/readyz` and `parley status`. */
 export async function checkProcesses({ dataDir }: Pick<Config, 'dataDir'>): Promise<readonly DoctorCheck[]> {
   return (await askProcesses(dataDir)).map(({ role, pid, url, health, down }) => {
     const name = `${role === 'all' ? 'gateway' : role} ${pid}`;

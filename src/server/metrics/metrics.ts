@@ -5,7 +5,7 @@ export interface Metrics {
   metrics(): Promise<string>;
   /** Costs nothing until somebody has asked for the metrics once. */
   delivered(part: DeliveredPart): void;
-  /** A lane was full and something gave way; costs as little. */
+  /** Counts a message dropped from a full lane; costs as little. */
   overflowed(drop: string): void;
 }
 

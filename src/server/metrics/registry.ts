@@ -109,7 +109,7 @@ async function unlessAway(counting: Promise<Counted>): Promise<Counted | undefin
   }
 }
 
-/** Whoever needed the store has logged why it is away. A statement that it refuses is a fault of ours. */
+/** Callers of the store have logged why it is unreachable. A refused statement is our fault. */
 function isAway(error: unknown): boolean {
   return hasCode(error, 'store_unavailable') || hasCode(error, 'store_full');
 }

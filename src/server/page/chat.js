@@ -82,7 +82,7 @@ function createPage(root, status) {
   };
 }
 
-/** What the composer and a waiting message offer. */
+/** Actions of the composer and of a waiting message. */
 function writingActions(page, connection) {
   const submit = createSubmit(page, connection);
   const send = () => {

@@ -1,6 +1,6 @@
 /**
- * What the page knows of the conversation, as a pure function of what happened. Messages are kept by
- * id, so whatever comes twice (live and read, sent and stored) stands there once.
+ * The page's conversation, as a pure function of events. Messages are kept by id, so one that comes twice (live
+ * and read, sent and stored) appears once.
  */
 
 export const emptyConversation = {
@@ -31,7 +31,7 @@ export function resumeFrom(state) {
 export function reduce(state, input) {
   switch (input.kind) {
     case 'connection':
-      // What goes on is told anew with the next connection.
+      // The next connection reports current activity again.
       return { ...state, connection: input.state, ...(input.state === 'open' ? {} : nothingGoesOn) };
     case 'unsent':
       if (state.messages.has(input.frame.id)) return state;
@@ -157,7 +157,7 @@ function onEvent(state, event) {
   }
 }
 
-/** What the store says of the run replaces what events have said; only what is not stored is kept. */
+/** The stored run replaces what events reported; only facts that aren't stored are kept. */
 function onStanding(state, run) {
   if (run === undefined) return { ...state, run: undefined };
   const known = runOf(state, run.runId);
