@@ -32,7 +32,7 @@ import { provenanceOf } from './provenance.ts';
 /** One event of the gateway, as it came. */
 export type Dispatch = { readonly t: string; readonly d: unknown; readonly s: number };
 
-/** What the mapping has to know besides the event. */
+/** Facts that the mapping needs besides the event. */
 export type MappingContext = Names & {
   /** Names the gateway session, for events that have no time or version of their own. */
   readonly session: string;
@@ -261,13 +261,13 @@ function readInteraction(interaction: Interaction, around: MappingContext): Read
 
 function commandOf({ id, data }: Interaction): InboundEvent {
   const words = [`/${data?.name ?? ''}`, ...(data?.options ?? []).map(({ value }) => String(value ?? ''))];
-  // A command of the message or user menu is none of ours.
+  // Parley registers no commands in the message or user menu.
   if (data?.name === undefined || (data.type ?? 1) !== 1) return unsupported('context-menu-command');
   return {
     kind: 'message',
     messageId: interactionMessage.format(id),
     text: cleanText(words.join(' ').trim()),
-    // Filled into the bot's own form by whoever sent it.
+    // Filled into the bot's own form by its sender.
     provenance: 'typed',
     attachments: [],
     mentionsBot: true,

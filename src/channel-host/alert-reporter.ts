@@ -17,12 +17,12 @@ export type AlertReporterDeps = {
   readonly notices: Notices;
   /** `<channel>:<peer>`. */
   readonly owners: readonly string[];
-  /** Channels of this machine: whoever sits there sees the page. */
+  /** Channels of this machine: the machine's user sees the page. */
   readonly localChannels: readonly ChannelId[];
   deliver(conversationKey: string): void;
 };
 
-/** Everything the stages report that an owner may have to be told of. */
+/** Everything the stages report that an owner may have to know. */
 export interface AlertReporter extends Pick<OwnerAlerts, 'shown' | 'dismiss'> {
   onState(line: string, state: ChannelState): void;
   onGap(channel: HostedChannel, gap: ChannelGap): void;

@@ -43,7 +43,7 @@ export type TroubledState = {
   readonly nextTryAt?: number;
 };
 
-/** What the parts of the host say; since when is filled in where states are kept. */
+/** States reported by the host's parts; the start time is added where states are kept. */
 type NewState = Exclude<ChannelState, TroubledState> | Omit<TroubledState, 'since'>;
 
 export type AccountLeaseHeld = {
@@ -63,7 +63,7 @@ export type ChannelHostDeps = {
   /** False for a process that only sends: it claims no account and takes nothing in. */
   readonly receives: boolean;
   readonly live: Pick<LiveEvents, 'publish'>;
-  /** The door for one account under its lease. */
+  /** The intake of one account under its lease. */
   intakeFor(channel: HostedChannel, lease: AccountLeaseHeld): Pick<Intake, 'accept'>;
   /** Called when this process begins to receive for the account. */
   onReceiving(channel: HostedChannel): void;
@@ -75,11 +75,11 @@ export type ChannelHostDeps = {
 
 export type ConfiguredChannel = {
   readonly id: ChannelId;
-  /** Of a network with several accounts; each is a connection of its own. */
+  /** Names of a network's accounts; each is a separate connection. */
   readonly accountName?: string;
   /** Loads the channel's code; only channels that are on are loaded. */
   load(): Promise<ChannelDefinition>;
-  /** What the channel's own schema parses. */
+  /** Input of the channel's own schema. */
   readonly settings: unknown;
   readonly deps: Omit<ChannelDeps, 'log' | 'clock' | 'fetch' | 'sections'>;
 };
@@ -177,7 +177,7 @@ async function supervise(supervised: Supervised): Promise<void> {
         hosted ??= await identify(supervised, definition, log);
       if (!deps.receives || !hosted) return setState({ kind: 'standby', reason: 'this process only sends' });
       const ended = await receive(supervised, hosted);
-      // Whoever waits for another process's lease looks again at once: this is no trouble.
+      // Waiting for another process's lease isn't a problem: retry at once.
       if (ended === 'busy') retries.proven();
       else await deps.clock.wait(retries.afterRest(), signal);
     } catch (error) {
@@ -254,7 +254,7 @@ async function receive(supervised: Supervised, hosted: HostedChannel): Promise<'
       if (clock.now() >= trustedAt) intake.trusted();
     }
   } finally {
-    // What runs to its end while this process stops is still shown by it.
+    // Runs that finish during shutdown are still shown by this process.
     if (!signal.aborted) registry.markReleased(account);
     await inTime({ clock, limitMs: stopLimitMs, what: 'Stopping' }, () => hosted.adapter.stop()).catch(
       (error: unknown) => deps.log.error({ account, error }, 'channel.not-stopped'),
@@ -282,7 +282,7 @@ type HostIntake = Intake & {
   trusted(): void;
 };
 
-/** The door of one tenure. After a refusal the channel stays in trouble until it is known to work. */
+/** The intake of one tenure. After a refusal the channel stays in trouble until it is known to work. */
 async function intakeOf(supervised: Supervised, hosted: HostedChannel, tenure: Tenure): Promise<HostIntake> {
   const { deps, channel, setState, retries } = supervised;
   const { account, lease, ended, closed } = tenure;

@@ -67,7 +67,7 @@ export interface Deliverer {
   stop(): Promise<void>;
 }
 
-/** Of a delivery: it holds for a call that takes as long as it may, and for the commit behind it. */
+/** Lease of a delivery: covers the longest call and the commit after it. */
 function leaseOf({ sendTimeoutMs }: DelivererDeps['settings']): number {
   return 2 * sendTimeoutMs;
 }
@@ -113,7 +113,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   return {
     deliver,
     policyFor: (route) => policyFor(deps, route),
-    // What is claimed is in hand, also when this process is about to stop.
+    // A claimed part is completed even while this process stops.
     continueFrom: async ({ conversationKey, delivery }) => {
       work(conversationKey, delivery);
       // Its call is written to the socket at the end of this turn of the event loop.
@@ -218,8 +218,8 @@ async function callPlatform(
 const settleAgainMs = 500;
 
 /**
- * What the platform said is lost with this process, and the part then counts as unknown: so a store
- * that is away is asked again for as long as the lease surely holds.
+ * If this process dies, the platform's answer is lost and the part counts as unknown: so an unreachable store
+ * is retried while the lease surely holds.
  */
 async function settle(
   { store, clock, settings }: DelivererDeps,

@@ -35,7 +35,7 @@ export interface OwnerAlerts {
   raise(trouble: Alert): void;
   /** Notes that it has ended, if it was noted at all. */
   end(trouble: TroubleEnd): void;
-  /** What is open and was not dismissed, the newest first. */
+  /** Open notices that weren't dismissed, newest first. */
   shown(): Promise<readonly ShownAlert[]>;
   /** False when there is no such notice. */
   dismiss(id: string): Promise<boolean>;
@@ -100,7 +100,7 @@ export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
     stop: async () => {
       stopping.abort();
       await running;
-      // What was raised on the way down is noted all the same.
+      // Notices raised during shutdown are stored too.
       await work();
     },
   };

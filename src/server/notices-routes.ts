@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ShownAlert } from '#contracts/owner-alert.ts';
 
 export type OwnerNotices = {
-  /** What is open and was not dismissed, the newest first. */
+  /** Open notices that weren't dismissed, newest first. */
   shown(): Promise<readonly ShownAlert[]>;
   /** False when there is no such notice. */
   dismiss(id: string): Promise<boolean>;
@@ -11,7 +11,7 @@ export type OwnerNotices = {
 
 const dismissal = z.strictObject({ id: z.string().min(1).max(100) });
 
-/** What the owner is told of, for the banner of the page and the command line. */
+/** Serves the owner's notices for the banner of the page and the command line. */
 export function mountNotices(app: FastifyInstance, notices: OwnerNotices): void {
   app.get('/api/notices', { config: { access: 'signed-in' } }, async () => ({
     notices: await notices.shown(),
