@@ -4,6 +4,7 @@ import { transcriptId } from '#contracts/ids.ts';
 import { textOf } from '#contracts/message.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import { AssistantDraft } from '../../src/agent/assistant-draft.ts';
+import { holds } from '../support/holds.ts';
 import { budget } from './support/budget.ts';
 
 function partsAfter(events: readonly ModelEvent[], taken = new Set<string>()) {
@@ -51,7 +52,7 @@ describe('an assistant message while it is written', () => {
   });
 
   it('keeps whole a character whose halves come in two pieces', () =>
-    fc.assert(
+    holds(
       fc.property(fc.array(fc.string({ unit: 'binary' })), (pieces) => {
         const whole = pieces.join('');
         const units = Array.from({ length: whole.length }, (_, index) => whole[index] ?? '');

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fitBytes, fitChars } from '../../src/agent/clean-text.ts';
+import { holds } from '../support/holds.ts';
 import { budget } from './support/budget.ts';
 
 const anyText = fc
@@ -9,7 +10,7 @@ const anyText = fc
 
 describe('cutting text', () => {
   it('keeps what fits, stays within the limit, and leaves no half characters', () =>
-    fc.assert(
+    holds(
       fc.property(anyText, fc.integer({ min: 120, max: 400 }), (text, limit) => {
         const clean = text.toWellFormed().replaceAll('\u0000', '\ufffd');
         for (const [fitted, size] of [

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { transcriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import { createConverter } from '../../src/agent/convert.ts';
+import { holds } from '../support/holds.ts';
 import { budget } from './support/budget.ts';
 import { aMessage, aPng, userSays } from './support/builders.ts';
 import { llmErrors } from './support/llm-grammar.ts';
@@ -236,7 +237,7 @@ const anyTranscript = fc
 
 describe('any transcript, broken off anywhere', () => {
   it('becomes a history that a strict provider accepts', () =>
-    fc.assert(
+    holds(
       fc.asyncProperty(anyTranscript, async (messages) => {
         expect(llmErrors(await convert(messages))).toEqual([]);
       }),
@@ -244,7 +245,7 @@ describe('any transcript, broken off anywhere', () => {
     ));
 
   it('loses no text of a person', () =>
-    fc.assert(
+    holds(
       fc.asyncProperty(anyTranscript, async (messages) => {
         const said = messages.flatMap(({ role, parts }) =>
           role === 'user' ? parts.flatMap((part) => (part.type === 'text' ? [part.data.text] : [])) : [],

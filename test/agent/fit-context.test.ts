@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { fitContext } from '../../src/agent/fit-context.ts';
 import { transcriptId } from '../../src/contracts/ids.ts';
 import { type AgentMessage, textOf } from '../../src/contracts/message.ts';
+import { holds } from '../support/holds.ts';
 
 const say = (role: AgentMessage['role'], text: string, id = text): AgentMessage => ({
   id: transcriptId(id),
@@ -42,7 +43,7 @@ describe('fitting a conversation into the window', () => {
       minLength: 1,
       maxLength: 30,
     });
-    fc.assert(
+    holds(
       fc.property(transcripts, fc.integer({ min: 1, max: 2000 }), (rows, maxTokens) => {
         const messages = rows.map(([each, text], index) => say(each, text, String(index)));
         const fitted = fitContext(messages, maxTokens);
@@ -50,7 +51,7 @@ describe('fitting a conversation into the window', () => {
         expect(fitted[1]?.role).toBe('user');
         expect(fitted.slice(1)).toEqual(messages.slice(messages.length - fitted.length + 1));
       }),
-      { interruptAfterTimeLimit: 1000, numRuns: 5000, markInterruptAsFailure: false },
+      { interruptAfterTimeLimit: 1000, numRuns: 5000 },
     );
   });
 });

@@ -7,6 +7,7 @@ import { toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
 import { agentLoop } from '../../src/agent/loop.ts';
+import { holds } from '../support/holds.ts';
 import { budget } from './support/budget.ts';
 import { aConfig, aContext, aTool, liveInbox, userSays } from './support/builders.ts';
 import { grammarErrors } from './support/event-grammar.ts';
@@ -172,15 +173,15 @@ async function runPlan(plan: Plan) {
 
 type PlanRun = Awaited<ReturnType<typeof runPlan>>;
 
-const holds = (check: (run: PlanRun, plan: Plan) => void) =>
-  fc.assert(
+const keeps = (check: (run: PlanRun, plan: Plan) => void) =>
+  holds(
     fc.asyncProperty(plans, async (plan) => check(await runPlan(plan), plan)),
     budget(20_000),
   );
 
 describe('any run', () => {
   it('keeps the event grammar, with one agent_end at its end and one result per call in source order', () =>
-    holds(({ events, messages, clock }) => {
+    keeps(({ events, messages, clock }) => {
       expect(grammarErrors(events)).toEqual([]);
       expect(endOf(events).messages).toEqual(messages);
       const calls = messages.flatMap(({ parts }) => toolCallsOf(parts).map(({ id }) => id));
@@ -195,7 +196,7 @@ describe('any run', () => {
     }));
 
   it('runs a tool only after its call and its start were handled, and none after a denial in its batch', () =>
-    holds(({ log }) => {
+    keeps(({ log }) => {
       for (const [index, entry] of log.entries()) {
         const [what, id = ''] = entry.split(' ');
         if (what === 'run') {
@@ -210,7 +211,7 @@ describe('any run', () => {
     }));
 
   it('offers no tools in the request after a denial', () =>
-    holds(({ events, model }) => {
+    keeps(({ events, model }) => {
       for (const { message } of only(events, 'turn_end')) {
         const isDenied = message.parts.some(
           (part) => part.type === 'finish' && part.data.reason === 'permission_denied',
@@ -221,7 +222,7 @@ describe('any run', () => {
     }));
 
   it('shows every steer it took in the next request, and takes none when it can make no request', () =>
-    holds(({ polls, model, events, messages }) => {
+    keeps(({ polls, model, events, messages }) => {
       for (const { requestsSoFar, ids } of polls) {
         const request = model.requests[requestsSoFar];
         for (const id of ids) {
@@ -233,7 +234,7 @@ describe('any run', () => {
     }));
 
   it('leaves no steer behind when it ends naturally before its turn limit', () =>
-    holds(({ events, inbox, aborted, model }, plan) => {
+    keeps(({ events, inbox, aborted, model }, plan) => {
       if (endOf(events).reason !== 'natural' || aborted || model.requests.length >= plan.turnLimit) return;
       // What arrives while the very last events are told is the next run's.
       const lastTurnEnd = events.findLastIndex(({ type }) => type === 'turn_end');
@@ -242,12 +243,12 @@ describe('any run', () => {
     }));
 
   it('sends the provider a history that it accepts, every time', () =>
-    holds(({ model }) => {
+    keeps(({ model }) => {
       for (const { messages } of model.requests) expect(llmErrors(messages)).toEqual([]);
     }));
 
   it('leaves no clock running a second after its consumer stopped, at any event', () =>
-    fc.assert(
+    holds(
       fc.asyncProperty(plans, fc.integer({ min: 1, max: 60 }), async (plan, stopAt) => {
         const clock = manualClock();
         const tools = plan.tools.map((tool, index) => toolOf(tool, index, []));

@@ -61,6 +61,7 @@ function brokenTree(): SourceTree {
       'await server.waitFor(() => calls.length === 1, 5_000);',
       "await until(isSo, { what: 'it', deadlineMs: 20_000 });",
       'await expect(until(isSo, { deadlineMs: 20 })).rejects.toThrow();',
+      'fc.assert(property, { interruptAfterTimeLimit: 500 });',
     ].join('\n'),
     'README.md': 'See `src/store/row.ts`, `src/nowhere.ts`, [there](docs/gone.md) and `npm test`.\n',
   };
@@ -160,6 +161,11 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
     'no test waits for less than its patience',
     rules.waitsHavePatience,
     [13, 14].map((line) => new RegExp(`hasty\\.test\\.ts:${line} waits for a time of its own`)),
+  ],
+  [
+    'a property with a time budget always runs once',
+    rules.budgetsRunOnce,
+    [/hasty\.test\.ts gives fc\.assert a time limit/],
   ],
   [
     'every path that a document names exists',

@@ -217,6 +217,14 @@ export const waitsHavePatience: Rule = (tree) =>
       : [],
   );
 
+/** fast-check fails a property whose time was over before its first case; `holds` always runs that one. */
+export const budgetsRunOnce: Rule = (tree) =>
+  tree.modules
+    .filter(({ path }) => path.startsWith('test/') && !path.startsWith('test/architecture/'))
+    .filter(({ path, text }) => path !== 'test/support/holds.ts' && text.includes('fc.assert('))
+    .filter(({ text }) => text.includes('interruptAfterTimeLimit'))
+    .map(({ path }) => `${path} gives fc.assert a time limit; use holds (test/support/holds.ts)`);
+
 /** Every path a document names in backticks or links to. */
 export const documentedPathsExist: Rule = (tree) =>
   documentsOf(tree.root).flatMap((document) => {

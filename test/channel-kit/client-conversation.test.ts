@@ -8,6 +8,7 @@ import {
   stepConversation,
 } from '#channel-kit/client-conversation.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
+import { holds } from '../support/holds.ts';
 
 const frame = (value: unknown) => ({ kind: 'frame', text: JSON.stringify(value) }) as const;
 const opened = () => stepConversation(newConversation, frame({ type: 'hello' })).state;
@@ -78,14 +79,14 @@ describe('a client conversation', () => {
 
   it('shows a client every item, whatever the order of changes and reads', () => {
     const moves = fc.array(fc.constantFrom('say', 'many', 'end', 'change', 'answer'), { maxLength: 60 });
-    fc.assert(
+    holds(
       fc.property(moves, (sequence) => {
         const gateway = new ModelGateway();
         for (const move of sequence) gateway.make(move);
         gateway.settle();
         expect(gateway.shown()).toEqual(gateway.stored());
       }),
-      { interruptAfterTimeLimit: 1500, numRuns: 5000, markInterruptAsFailure: false },
+      { interruptAfterTimeLimit: 1500, numRuns: 5000 },
     );
   });
 
@@ -112,14 +113,14 @@ describe('a client conversation', () => {
       ),
       fc.integer({ min: 1, max: 60_000 }).map((depth) => '['.repeat(depth)),
     );
-    fc.assert(
+    holds(
       fc.property(anyText, (text) => {
         const step = stepConversation(opened(), { kind: 'frame', text });
         for (const action of step.actions)
           expect(['reply', 'read', 'accept', 'watch']).toContain(action.kind);
         expect(Reflect.get({}, 'polluted')).toBeUndefined();
       }),
-      { interruptAfterTimeLimit: 2000, numRuns: 100_000, markInterruptAsFailure: false },
+      { interruptAfterTimeLimit: 2000, numRuns: 100_000 },
     );
   });
 });

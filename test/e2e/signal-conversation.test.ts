@@ -189,6 +189,9 @@ describe.skipIf(databaseServer === undefined)('while the database is away', () =
     const parley = await stage.start();
     person.says('Before.');
     await until(() => person.standing().length === 1, { what: 'an answer' });
+    // A kill before the mark would rightly make the answer `unknown`.
+    const sent = () => database.read(`select 1 from outbox where state = 'sent'`);
+    await until(async () => (await sent()).length === 1, { what: 'the answer marked as sent' });
 
     door.shut();
     const spooled = ['One.', 'Two.', 'Three.'];

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import type { SilenceContext } from '../../src/replies/silence-grammar.ts';
+import { holds } from '../support/holds.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 
 /** Runs a property for about a second, or for its full count with PARLEY_LONG=1. */
 export function check<T>(property: fc.IProperty<T>, fullRuns = 100_000): void {
-  fc.assert(property, {
+  holds(property, {
     numRuns: fullRuns,
-    markInterruptAsFailure: false,
     ...(isLong ? {} : { interruptAfterTimeLimit: 800 }),
   });
 }

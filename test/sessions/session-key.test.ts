@@ -8,12 +8,12 @@ import {
   parseSessionKey,
   type SessionKeyParts,
 } from '../../src/sessions/session-key.ts';
+import { holds } from '../support/holds.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 const budget = (ms: number) => ({
   numRuns: isLong ? 1_000_000 : 200_000,
   interruptAfterTimeLimit: isLong ? 60_000 : ms,
-  markInterruptAsFailure: false,
 });
 
 /** Ids made of the characters that could confuse the codec, and of anything else. */
@@ -113,7 +113,7 @@ describe('session key', () => {
   });
 
   it('reads back every value it wrote, nested sub-agents included', () => {
-    fc.assert(
+    holds(
       fc.property(parts, (value) => {
         expect(parseSessionKey(formatSessionKey(value))).toEqual(value);
       }),
@@ -123,7 +123,7 @@ describe('session key', () => {
 
   it('never gives two different values one key', () => {
     const seen = new Map<string, string>();
-    fc.assert(
+    holds(
       fc.property(parts, (value) => {
         const key = formatSessionKey(value);
         const identity = JSON.stringify(value);
@@ -154,7 +154,7 @@ describe('session key', () => {
         )
         .map((all) => all.join(':')),
     );
-    fc.assert(
+    holds(
       fc.property(keyish, (text) => {
         const value = parseSessionKey(text);
         if (value !== undefined) expect(formatSessionKey(value)).toBe(text);

@@ -1,0 +1,38 @@
+import fc from 'fast-check';
+
+/** `interruptAfterTimeLimit` is in ms and ends the search, not the test; PARLEY_LONG runs have their own. */
+type Budget<T> = Omit<fc.Parameters<T>, 'markInterruptAsFailure' | 'reporter' | 'asyncReporter'>;
+
+/**
+ * `fc.assert` within a time budget. The first case runs whatever the time: fast-check calls a property
+ * that a busy machine held up before its first case a failure.
+ */
+export function holds<T>(property: fc.IAsyncProperty<T>, budget: Budget<T>): Promise<void>;
+export function holds<T>(property: fc.IProperty<T>, budget: Budget<T>): void;
+export function holds<T>(
+  property: fc.IRawProperty<T>,
+  { interruptAfterTimeLimit, ...rest }: Budget<T>,
+): Promise<void> | void {
+  const first = { ...rest, numRuns: 1 };
+  const others = {
+    ...rest,
+    markInterruptAsFailure: false,
+    ...(interruptAfterTimeLimit && { interruptAfterTimeLimit }),
+  };
+  if (property.isAsync()) {
+    const asynchronous = property as fc.IAsyncProperty<T>;
+    return fc
+      .assert(asynchronous, first)
+      .then(() => fc.check(asynchronous, others))
+      .then(report);
+  }
+  const synchronous = property as fc.IProperty<T>;
+  fc.assert(synchronous, first);
+  return report(fc.check(synchronous, others));
+}
+
+function report<T>(details: fc.RunDetails<T>): void {
+  const ranOutOfTime = details.interrupted && details.counterexample === null;
+  const message = ranOutOfTime ? undefined : fc.defaultReportMessage(details);
+  if (message !== undefined) throw new Error(message, { cause: details.errorInstance });
+}
