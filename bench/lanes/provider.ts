@@ -30,7 +30,7 @@ export function instantModel(accepted: Histogram, onFirst: () => void): LlmProvi
       cacheReadTokens: 0,
       cacheWriteTokens: 0,
     };
-    yield { type: 'complete', finish: 'end_turn', usage, model: info.id };
+    yield { type: 'complete', finish: 'end_turn', usage, cost: 0, model: info.id };
   }
   return {
     id: 'instant',

@@ -1,9 +1,9 @@
 // One answer of the model: message_start, an update per stream event, message_end. It always ends with a
 // message that has its finish part, also when the stream breaks off or the run is cut short.
 
-import type { AgentEvent, EndReason } from '#contracts/agent-event.ts';
+import type { AgentEvent, EndReason, Spending } from '#contracts/agent-event.ts';
 import { type AgentMessage, type FinishReason, textOf, toolCallsOf } from '#contracts/message.ts';
-import type { ModelEvent, ModelFailure, ModelRequest, Usage } from '#contracts/model.ts';
+import type { ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
 import { noSections } from '#contracts/section.ts';
 import { AssistantDraft } from './assistant-draft.ts';
 import { isBlank } from './clean-text.ts';
@@ -41,20 +41,20 @@ export async function* streamAnswer(
 ): AsyncGenerator<AgentEvent, Answer, void> {
   const { clock, newId } = turn.config;
   const [id, createdAt] = [newId(), clock.now()];
-  let usage: Usage | undefined;
+  let spent: Spending | undefined;
   let [anew, mends] = [0, 0];
   let draft = new AssistantDraft(id, createdAt, turn.callIds);
   yield { type: 'message_start', message: draft.snapshot() };
   for (let request = first; ; ) {
     const ending = yield* readAnswer(request, draft, turn);
-    usage = sumOf(usage, ending.usage);
+    spent = sumOf(spent, ending.spent);
     let next: ModelRequest | undefined;
     if (anew < maxAnew && cameToNothing(ending, draft, turn)) [next, anew] = [request, anew + 1];
     else if (mends < maxMends && ending.failure?.kind === 'unsendable' && draft.isUntouched) {
       next = await turn.mend?.({ request, failure: ending.failure });
       mends += 1;
     }
-    if (next === undefined) return yield* finishAnswer(draft, { ...ending, usage }, turn);
+    if (next === undefined) return yield* finishAnswer(draft, { ...ending, spent }, turn);
     request = next;
     draft = new AssistantDraft(id, createdAt, turn.callIds);
     const event = { type: 'warning', kind: 'anew', detail: detailOf(ending), waitMs: 0 } as const;
@@ -91,7 +91,7 @@ async function* readAnswer(
 
 async function* finishAnswer(
   draft: AssistantDraft,
-  { finish: said, usage, model, failure, end }: Ending,
+  { finish: said, spent, model, failure, end }: Ending,
   { config }: ModelTurn,
 ): AsyncGenerator<AgentEvent, Answer, void> {
   if (failure !== undefined) {
@@ -102,7 +102,7 @@ async function* finishAnswer(
   const stamp = { time: config.clock.now(), ...(model === undefined ? {} : { model }) };
   const { sections = noSections } = config;
   const message = sections.run('finish answer', () => draft.finish(finish, stamp));
-  yield { type: 'message_end', message, ...(usage === undefined ? {} : { usage }) };
+  yield { type: 'message_end', message, ...(spent === undefined ? {} : { spent }) };
   return { message, finish, ...(end === undefined ? {} : { end }) };
 }
 
@@ -127,14 +127,15 @@ function detailOf({ failure }: Ending): string {
   return failure === undefined ? 'the answer was empty' : `${failure.kind}: ${failure.detail}`;
 }
 
-function sumOf(one: Usage | undefined, other: Usage | undefined): Usage | undefined {
+function sumOf(one: Spending | undefined, other: Spending | undefined): Spending | undefined {
   if (one === undefined || other === undefined) return one ?? other;
-  return {
-    inputTokens: one.inputTokens + other.inputTokens,
-    outputTokens: one.outputTokens + other.outputTokens,
-    cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
-    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
+  const usage = {
+    inputTokens: one.usage.inputTokens + other.usage.inputTokens,
+    outputTokens: one.usage.outputTokens + other.usage.outputTokens,
+    cacheReadTokens: one.usage.cacheReadTokens + other.usage.cacheReadTokens,
+    cacheWriteTokens: one.usage.cacheWriteTokens + other.usage.cacheWriteTokens,
   };
+  return { usage, cost: one.cost + other.cost };
 }
 
 /** Some providers say `end_turn` beside calls, or `tool_use` without any: what the answer holds decides. */
@@ -145,7 +146,7 @@ function finishOf(said: FinishReason, { parts }: AgentMessage): FinishReason {
 
 type Ending = {
   readonly finish: FinishReason;
-  readonly usage?: Usage | undefined;
+  readonly spent?: Spending | undefined;
   readonly model?: string;
   readonly failure?: ModelFailure;
   readonly end?: RunEnd;
@@ -154,11 +155,12 @@ type Ending = {
 function endingOf(event: ModelEvent, scope: RunScope): Ending | undefined {
   if (event.type === 'error') return endingOfFailure(event.failure, scope);
   if (event.type !== 'complete') return undefined;
-  const { finish, usage, model } = event;
+  const { finish, usage, cost, model } = event;
+  const spent = { usage, cost };
   if (finish === 'end_turn' || finish === 'tool_use' || finish === 'max_tokens') {
-    return { finish, usage, model };
+    return { finish, spent, model };
   }
-  return { finish: 'error', usage, model, end: { reason: 'model_error', detail: `finish reason ${finish}` } };
+  return { finish: 'error', spent, model, end: { reason: 'model_error', detail: `finish reason ${finish}` } };
 }
 
 function endingOfFailure(failure: ModelFailure, scope: RunScope): Ending {

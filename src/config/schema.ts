@@ -30,8 +30,12 @@ const model = z
       .array(z.string().min(1))
       .default([])
       .describe('Model ids tried in order when the first fails.'),
-    maxTokens: count(8192).describe('Longest answer of one model call, tokens.'),
-    thinkingTokens: z.int().min(1024).exactOptional().describe('Budget of extended thinking; absent = off.'),
+    maxTokens: count(16_000).describe('Longest answer of one model call, tokens.'),
+    thinkingTokens: z
+      .int()
+      .min(1024)
+      .exactOptional()
+      .describe('Budget of extended thinking of every agent without one of its own; absent = off.'),
     prices: z
       .strictObject({
         input: dollarsPerMillion,

@@ -2,6 +2,9 @@ import type { AgentMessage, ToolCallData } from './message.ts';
 import type { ModelEvent, Usage } from './model.ts';
 import type { ToolOutput } from './tool.ts';
 
+/** What the model calls of one answer used and cost, in micro-dollars. */
+export type Spending = { readonly usage: Usage; readonly cost: number };
+
 /**
  * Events of the agent loop, in order. The consumer handles each event before the loop goes on, so a durable
  * write in the handler of the assistant's `message_end` is a barrier before its tools start. `agent_end` is
@@ -17,7 +20,7 @@ export type AgentEvent =
     }
   | { readonly type: 'message_start'; readonly message: AgentMessage }
   | { readonly type: 'message_update'; readonly message: AgentMessage; readonly event: ModelEvent }
-  | { readonly type: 'message_end'; readonly message: AgentMessage; readonly usage?: Usage }
+  | { readonly type: 'message_end'; readonly message: AgentMessage; readonly spent?: Spending }
   /** The call is prepared and permitted and runs next. A call that never runs has only its end. */
   | { readonly type: 'tool_execution_start'; readonly call: ToolCallData }
   | { readonly type: 'tool_execution_update'; readonly callId: string; readonly text: string }

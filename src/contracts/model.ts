@@ -39,8 +39,9 @@ export type ModelRequest = {
   readonly system: readonly SystemBlock[];
   readonly messages: readonly LlmMessage[];
   readonly tools: readonly ToolSpec[];
+  /** Longest answer, tokens; absent = the configured one. */
   readonly maxTokens?: number;
-  /** Token budget of extended thinking; absent = off. */
+  /** Token budget of extended thinking; absent = the configured one, or off. */
   readonly thinkingTokens?: number;
 };
 
@@ -86,6 +87,8 @@ export type ModelEvent =
       readonly type: 'complete';
       readonly finish: FinishReason;
       readonly usage: Usage;
+      /** Micro-dollars, by the prices of the model that answered. */
+      readonly cost: number;
       readonly model: string;
     }
   /**
@@ -130,4 +133,10 @@ export type ModelFailure = {
   readonly isLocal?: true;
 };
 
-export type ModelAnswer = { readonly text: string; readonly usage: Usage; readonly model: string };
+export type ModelAnswer = {
+  readonly text: string;
+  readonly usage: Usage;
+  /** Micro-dollars, by the prices of the model that answered. */
+  readonly cost: number;
+  readonly model: string;
+};

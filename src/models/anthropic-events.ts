@@ -12,9 +12,10 @@ import type {
   Usage as WireUsage,
 } from '@anthropic-ai/sdk/resources/messages/messages';
 import type { FinishReason } from '#contracts/message.ts';
-import type { ModelEvent, Usage } from '#contracts/model.ts';
+import type { ModelEvent, ModelPrices, Usage } from '#contracts/model.ts';
 import { REDACTED } from './anthropic-request.ts';
-import { noUsage } from './cost.ts';
+import { costOf, noUsage } from './cost.ts';
+import { lookUpPrices } from './prices.ts';
 
 type OpenBlock =
   | { readonly kind: 'text' }
@@ -27,12 +28,18 @@ type Stop = { readonly reason: StopReason | null; readonly category: string };
 /** Reads one answer. */
 export class EventReader {
   readonly #blocks = new Map<number, OpenBlock>();
+  readonly #prices: ModelPrices | undefined;
   #usage = noUsage;
   #model = '';
   #stop: Stop | undefined;
   /** Whole blocks that say or ask something, and whether one of them asks for nothing in particular. */
   #saidBlocks = 0;
   #hasBareCall = false;
+
+  /** `prices`: the configured ones; without them the list prices of the model that answers count. */
+  constructor(prices: ModelPrices | undefined) {
+    this.#prices = prices;
+  }
 
   /** The model events of one stream event. After `complete` or `error` the answer is over. */
   read(event: RawMessageStreamEvent): readonly ModelEvent[] {
@@ -138,7 +145,9 @@ export class EventReader {
       return { type: 'error', failure: { kind: 'refused', detail: `refused: ${this.#stop.category}` } };
     }
     const finish = finishOf(this.#stop?.reason ?? null);
-    return { type: 'complete', finish, usage: this.#usage, model: this.#model };
+    const [usage, model] = [this.#usage, this.#model];
+    const cost = costOf(usage, this.#prices ?? lookUpPrices(model));
+    return { type: 'complete', finish, usage, cost, model };
   }
 }
 

@@ -4,20 +4,34 @@ import type {
   TextBlock,
 } from '@anthropic-ai/sdk/resources/messages/messages';
 import { ParleyError } from '#contracts/errors.ts';
-import type { LlmProvider, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
+import type {
+  LlmProvider,
+  ModelAnswer,
+  ModelEvent,
+  ModelFailure,
+  ModelPrices,
+  ModelRequest,
+} from '#contracts/model.ts';
 import { type AnthropicAccess, AnthropicClients, causeOf } from './anthropic-clients.ts';
 import { type Connection, openConnection } from './anthropic-connection.ts';
 import { EventReader, mergeUsage } from './anthropic-events.ts';
 import { toAnthropicRequest } from './anthropic-request.ts';
 import { claudeModel } from './claude-models.ts';
-import { noUsage } from './cost.ts';
+import { costOf, noUsage } from './cost.ts';
 import { failureError } from './model-failure.ts';
+import { lookUpPrices } from './prices.ts';
 
-export type AnthropicOptions = AnthropicAccess & { readonly model: string };
+export type AnthropicOptions = AnthropicAccess & {
+  readonly model: string;
+  /** Instead of the list prices. */
+  readonly prices?: ModelPrices;
+};
 
 /** Claude through Anthropic's own SDK, whose retries are off (retry.ts decides). */
 export function createAnthropicProvider(options: AnthropicOptions): LlmProvider {
-  const model = claudeModel(options.model);
+  const { prices } = options;
+  const known = claudeModel(options.model);
+  const model = prices === undefined ? known : { ...known, prices };
   const clients = new AnthropicClients(options);
 
   /** `phase`: until the request is on its way a fault is our own, and the same a second time. */
@@ -40,7 +54,7 @@ export function createAnthropicProvider(options: AnthropicOptions): LlmProvider 
         client.messages.create({ ...params, stream: true }, { headers, signal: connection.signal }),
       );
       phase = 'reading';
-      yield* translate(events[Symbol.asyncIterator](), connection);
+      yield* translate(events[Symbol.asyncIterator](), { connection, reader: new EventReader(prices) });
     } catch (error) {
       yield { type: 'error', failure: await failureOf(error, { signal, phase }) };
     } finally {
@@ -54,7 +68,7 @@ export function createAnthropicProvider(options: AnthropicOptions): LlmProvider 
       const message = await clients.call((client) =>
         client.messages.create({ ...params, stream: false }, { headers, signal }),
       );
-      return answerIn(message);
+      return answerIn(message, prices);
     } catch (error) {
       if (error instanceof ParleyError) throw error;
       throw failureError(await failureOf(error, { signal, phase: 'asking' }), error);
@@ -70,18 +84,22 @@ export function createAnthropicProvider(options: AnthropicOptions): LlmProvider 
 }
 
 /** Throws `model_…` when the model refused. */
-function answerIn({ content, stop_reason, usage, model }: Message): ModelAnswer {
+function answerIn(
+  { content, stop_reason, usage: wire, model }: Message,
+  prices: ModelPrices | undefined,
+): ModelAnswer {
   if (stop_reason === 'refusal') throw failureError({ kind: 'refused', detail: 'refused' });
   const texts = content.filter((block): block is TextBlock => block.type === 'text');
-  return { text: texts.map((block) => block.text).join(''), usage: mergeUsage(noUsage, usage), model };
+  const usage = mergeUsage(noUsage, wire);
+  const cost = costOf(usage, prices ?? lookUpPrices(model));
+  return { text: texts.map((block) => block.text).join(''), usage, cost, model };
 }
 
 /** Hands on the last event as soon as it is there: the stream's own end may be a while behind it. */
 async function* translate(
   events: AsyncIterator<RawMessageStreamEvent>,
-  connection: Connection,
+  { connection, reader }: { readonly connection: Connection; readonly reader: EventReader },
 ): AsyncGenerator<ModelEvent> {
-  const reader = new EventReader();
   for (;;) {
     const step = await nextOf(events);
     if (step.kind !== 'event') {

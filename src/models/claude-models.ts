@@ -40,5 +40,5 @@ const unknown: Traits = { ...small, maxOutputTokens: 32_000, thinkingOff: 'omit'
 
 export function claudeModel(id: string): ClaudeModel {
   const found = traits.find(([pattern]) => pattern.test(undated(id)))?.[1] ?? unknown;
-  return { ...found, id, canSeeImages: true, canThink: true, prices: lookUpPrices(id).prices };
+  return { ...found, id, canSeeImages: true, canThink: true, prices: lookUpPrices(id) };
 }

@@ -15,7 +15,7 @@ export type ConfiguredModel = {
 
 /** The model of the configuration; without a key the labelled demo. */
 export function configuredModel(settings: ModelSettings, clock: Clock): ConfiguredModel {
-  const { provider, id, apiKeys, baseUrl, fallbacks } = settings;
+  const { provider, id, apiKeys, baseUrl, fallbacks, prices, maxTokens, thinkingTokens } = settings;
   if (provider === 'demo')
     return { provider: createModel({ provider }, { clock }), name: 'demo', isDemo: true };
   const keys = apiKeys.map((key) => key.reveal());
@@ -24,7 +24,9 @@ export function configuredModel(settings: ModelSettings, clock: Clock): Configur
     model: id,
     apiKeys: keys,
     fallbacks,
+    defaults: { maxTokens, ...(thinkingTokens !== undefined && { thinkingTokens }) },
     ...(baseUrl !== undefined && { baseUrl }),
+    ...(prices && { prices }),
   };
   const waits = createProviderWaits({ clock, random: Math.random });
   return {

@@ -13,15 +13,6 @@ export function costOf(usage: Usage, prices: ModelPrices): number {
   return Math.ceil(millionths / 1_000_000);
 }
 
-export function addUsage(a: Usage, b: Usage): Usage {
-  return {
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
-    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
-  };
-}
-
 function bandOf(usage: Usage, prices: ModelPrices): TokenPrices {
   const promptTokens = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
   const long = prices.longPrompt;

@@ -42,13 +42,13 @@ export function createDemoProvider({ clock, chunkMs = 30, newId = randomUUID }: 
     yield { type: 'content_stop' };
     if (turn.call !== undefined) yield* callEvents(turn.call, `demo_${newId()}`);
     const finish = turn.call === undefined ? 'end_turn' : 'tool_use';
-    yield { type: 'complete', finish, usage: usageOf(request, turn), model: info.id };
+    yield { type: 'complete', finish, usage: usageOf(request, turn), cost: 0, model: info.id };
   }
 
   async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
     if (signal.aborted) throw failureError({ kind: 'aborted', detail: 'aborted' });
     const turn = demoTurn(request);
-    return { text: turn.text, usage: usageOf(request, turn), model: info.id };
+    return { text: turn.text, usage: usageOf(request, turn), cost: 0, model: info.id };
   }
 
   return { id: 'demo', stream, send, model: () => info };

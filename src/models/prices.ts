@@ -30,12 +30,9 @@ const dollarsPerMillion: Record<string, ModelPrices> = {
 
 export const noPrices: ModelPrices = { input: 0, output: 0, cacheWrite: 0, cacheRead: 0 };
 
-export type PriceLookup = { readonly prices: ModelPrices; readonly isKnown: boolean };
-
-/** Prices of a model by its id, dated ids included. An unknown model costs nothing and says so. */
-export function lookUpPrices(modelId: string): PriceLookup {
-  const prices = dollarsPerMillion[undated(modelId)];
-  return prices === undefined ? { prices: noPrices, isKnown: false } : { prices, isKnown: true };
+/** List prices of a model by its id, dated ids included. An unknown model costs nothing. */
+export function lookUpPrices(modelId: string): ModelPrices {
+  return dollarsPerMillion[undated(modelId)] ?? noPrices;
 }
 
 /** `claude-haiku-4-5-20251001` is the model `claude-haiku-4-5`. */

@@ -1,6 +1,6 @@
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { LlmProvider } from '#contracts/model.ts';
+import type { LlmProvider, ModelPrices, ModelRequest } from '#contracts/model.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 import { createAnthropicProvider } from './anthropic.ts';
 import { createDemoProvider } from './demo.ts';
@@ -16,6 +16,10 @@ export type ModelOptions =
       readonly baseUrl?: string;
       /** Models of the same provider, asked in this order when the first one fails. */
       readonly fallbacks?: readonly string[];
+      /** Of `model`, instead of its list prices. */
+      readonly prices?: ModelPrices;
+      /** For requests that name none themselves. */
+      readonly defaults?: Pick<ModelRequest, 'maxTokens' | 'thinkingTokens'>;
     };
 
 export type ModelDeps = {
@@ -51,7 +55,13 @@ function createClaude(
     fetch: leanFetch,
     ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }),
   };
-  const provider = createAnthropicProvider({ ...shared, model: options.model });
-  const fallbacks = (options.fallbacks ?? []).map((model) => createAnthropicProvider({ ...shared, model }));
-  return withRetry(provider, { random: Math.random, ...deps, fallbacks });
+  const { model, prices, defaults } = options;
+  const provider = createAnthropicProvider({ ...shared, model, ...(prices && { prices }) });
+  const fallbacks = (options.fallbacks ?? []).map((id) => createAnthropicProvider({ ...shared, model: id }));
+  const retrying = withRetry(provider, { random: Math.random, ...deps, fallbacks });
+  return {
+    ...retrying,
+    stream: (request, signal) => retrying.stream({ ...defaults, ...request }, signal),
+    send: (request, signal) => retrying.send({ ...defaults, ...request }, signal),
+  };
 }

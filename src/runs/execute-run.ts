@@ -104,6 +104,7 @@ export async function executeRun(
       ...deps,
       capabilities: channel?.definition.capabilities ?? leastCapabilities,
       replyToMode: deps.settings.replyToMode,
+      suppressAcknowledgements: deps.settings.suppressAcknowledgements,
       live,
       turnLimit: deps.settings.limits.turns,
       steerDelivery: deps.settings.steerDelivery,

@@ -33,6 +33,8 @@ export type AnswerScene = {
 export type Deeds = {
   readonly receipts: readonly SendReceipt[];
   readonly toolFailure: { readonly tool: string } | undefined;
+  /** Whether an answer that only acknowledges what a tool has sent is dropped. */
+  readonly suppressAcknowledgements: boolean;
 };
 
 export type Shaping = { readonly shaper: TextShaper; readonly sections: Sections };
@@ -53,6 +55,7 @@ export async function planAnswer(
     chatKind: run.chatKind,
     silenceContext: 'chat',
     ...(deeds.toolFailure && { toolFailure: deeds.toolFailure }),
+    ...(!deeds.suppressAcknowledgements && { acknowledgements: [] }),
   };
   const reply = sections.run('judge answer', () => decideReply(input));
   const { decided } = reply;

@@ -3,20 +3,18 @@
  * what is committed here is a barrier: a tool never starts before its call is on record, and an answer
  * is on record before anything is said.
  */
-import type { AgentEvent } from '#contracts/agent-event.ts';
+import type { AgentEvent, Spending } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { transcriptId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import { type AgentMessage, finishReasonOf, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
-import type { ModelEvent, ModelFailure, Usage } from '#contracts/model.ts';
+import type { ModelEvent, ModelFailure } from '#contracts/model.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Mark } from '../agent/mend-history.ts';
 import { resultMessage } from '../agent/tool-result.ts';
-import { costOf } from '../models/cost.ts';
-import { lookUpPrices } from '../models/prices.ts';
 import { confirmedSends, type SendReceipt } from '../replies/dedupe.ts';
 import type { Notices } from '../replies/notices.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
@@ -55,6 +53,7 @@ export type RecorderDeps = {
   readonly notices: Notices;
   readonly capabilities: Capabilities;
   readonly replyToMode: ReplyToMode;
+  readonly suppressAcknowledgements: boolean;
   readonly shaper: TextShaper;
   readonly sections: Sections;
   readonly live: LiveView;
@@ -104,7 +103,7 @@ export class RunRecorder {
   #turnStartedAt: number;
   #savedAt: number | undefined;
   #retryWaitMs = 0;
-  #current: { readonly message: AgentMessage; readonly usage: Usage | undefined } | undefined;
+  #current: { readonly message: AgentMessage; readonly spent: Spending | undefined } | undefined;
   #toolTurn: ToolTurn | undefined;
   #boundary: Boundary | undefined;
   #receipts: readonly SendReceipt[] = [];
@@ -153,7 +152,7 @@ export class RunRecorder {
       case 'message_update':
         return this.#stream(event.message, event.event);
       case 'message_end':
-        return this.#messageEnd(event.message, event.usage);
+        return this.#messageEnd(event.message, event.spent);
       case 'tool_execution_start':
         return this.#toolStart(event.call);
       case 'tool_execution_end':
@@ -203,16 +202,16 @@ export class RunRecorder {
     start(await store.write(sayNotice, { ...this.#held, key: `${runId}:busy`, route, content }));
   }
 
-  async #messageEnd(message: AgentMessage, usage: Usage | undefined): Promise<void> {
+  async #messageEnd(message: AgentMessage, spent: Spending | undefined): Promise<void> {
     if (message.role !== 'assistant') return;
-    this.#current = { message, usage };
+    this.#current = { message, spent };
     const calls = toolCallsOf(message.parts);
     if (calls.length === 0 || this.#deps.isLeaving()) return;
     await this.#deps.store.write(commitToolTurn, {
       ...this.#held,
       message: this.#imageOf(message),
       calls: calls.map(({ id, name, input }) => ({ callId: id, name, input })),
-      modelCall: this.#modelCallOf(message, usage),
+      modelCall: this.#modelCallOf(message, spent),
     });
     this.#toolTurn = toolTurnOf(message);
     this.#deps.probe.reach('turn-committed');
@@ -274,13 +273,14 @@ export class RunRecorder {
 
   async #answer(message: AgentMessage): Promise<void> {
     const { live, store, probe, start, mayGoOn, claims, outbox, shaper, sections } = this.#deps;
+    const { suppressAcknowledgements } = this.#deps;
     const standing = await live.settle();
-    const deeds = { receipts: this.#receipts, toolFailure: this.#toolFailure };
+    const deeds = { receipts: this.#receipts, toolFailure: this.#toolFailure, suppressAcknowledgements };
     const plan = await planAnswer(message, { ...this.#scene(), shaper, sections }, deeds);
     const answered = await store.write(commitAnswer, {
       ...this.#steeringAt(),
       message: this.#imageOf(message),
-      modelCall: this.#modelCallOf(message, this.#current?.usage),
+      modelCall: this.#modelCallOf(message, this.#current?.spent),
       parts: answerParts(plan, { route: this.#run.route, standing }),
       preview: standing?.key,
       ...outcomeOf(plan),
@@ -377,12 +377,11 @@ export class RunRecorder {
     return { id, sessionId: this.#run.sessionId, parts, model };
   }
 
-  #modelCallOf(message: AgentMessage, usage: Usage | undefined): ModelCall | undefined {
-    if (!usage) return undefined;
+  #modelCallOf(message: AgentMessage, spent: Spending | undefined): ModelCall | undefined {
+    if (!spent) return undefined;
     const model = message.model ?? 'unknown';
-    const cost = costOf(usage, lookUpPrices(model).prices);
     const latencyMs = this.#deps.clock.now() - this.#turnStartedAt;
-    return { id: `${message.id}:call`, model, usage, cost, latencyMs };
+    return { id: `${message.id}:call`, model, ...spent, latencyMs };
   }
 }
 

@@ -9,6 +9,8 @@ export type RunSettings = {
   /** How many of the messages that wait each boundary takes in. */
   readonly steerDelivery: 'one-at-a-time' | 'all';
   readonly replyToMode: ReplyToMode;
+  /** Whether an answer that only acknowledges what a tool has sent is dropped. */
+  readonly suppressAcknowledgements: boolean;
   readonly isPreviewOn: boolean;
   /** How long a tool may finish in when the process stops, ms. */
   readonly handOverMs: number;
@@ -34,6 +36,7 @@ export function runSettingsFrom({
     steerTail,
     steerDelivery,
     replyToMode: replies.replyToMode,
+    suppressAcknowledgements: replies.ackSuppress,
     isPreviewOn: replies.preview,
     // What is left of the deadline is for the checkpoint and for closing.
     handOverMs: Math.max(0, shutdownMs - 5_000),

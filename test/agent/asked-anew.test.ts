@@ -33,7 +33,8 @@ async function runWith(...plays: readonly Play[]) {
   return {
     asked: model.requests.length,
     text: textOf(answer?.message.parts ?? []),
-    usage: answer?.usage,
+    usage: answer?.spent?.usage,
+    cost: answer?.spent?.cost,
     end: endOf(events),
   };
 }

@@ -101,7 +101,8 @@ function readImport(node: Node, onImport: (specifier: string) => void): void {
   }
 }
 
-function resolveImport(root: string, from: string, specifier: string): string | undefined {
+/** The file of this project that an import names; undefined for packages and `node:` modules. */
+export function resolveImport(root: string, from: string, specifier: string): string | undefined {
   const [, folder, file] = /^#(contracts|channel-kit)\/(.*)$/.exec(specifier) ?? [];
   if (folder !== undefined) return `src/${folder}/${file}`;
   if (!specifier.startsWith('.')) return undefined;

@@ -77,6 +77,7 @@ describe('an answer', () => {
       { type: 'content_stop' },
       {
         type: 'complete',
+        cost: 74,
         finish: 'end_turn',
         model: 'claude-sonnet-5-5',
         usage: { inputTokens: 12, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 },

@@ -122,6 +122,7 @@ function depsOf(
       steerTail: 'skip',
       steerDelivery: 'one-at-a-time',
       replyToMode: 'off',
+      suppressAcknowledgements: true,
       isPreviewOn: false,
       handOverMs: 0,
     },

@@ -43,6 +43,7 @@ export function runDeps(
       steerTail: 'skip',
       steerDelivery: 'one-at-a-time',
       replyToMode: 'off',
+      suppressAcknowledgements: true,
       isPreviewOn: false,
       handOverMs: 5_000,
     },

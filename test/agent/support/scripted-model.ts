@@ -32,7 +32,7 @@ async function* replay(events: readonly ModelEvent[]): AsyncGenerator<ModelEvent
 export const someUsage: Usage = { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
 export function completes(finish: FinishReason): ModelEvent {
-  return { type: 'complete', finish, usage: someUsage, model: 'scripted' };
+  return { type: 'complete', finish, usage: someUsage, cost: 7, model: 'scripted' };
 }
 
 export function says(text: string): readonly ModelEvent[] {

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { fileSchema } from '../../src/config/schema.ts';
+import { readNames } from './names.ts';
+
+const files = readNames(process.cwd());
+const product = files.filter(({ path }) => /^(src|channels|plugins)\//.test(path));
+
+describe('a setting', () => {
+  /** Read by the part of Parley that reads and checks settings itself, or by editors. */
+  const readByConfig = new Set(['$schema', 'allowInsecureRedis']);
+
+  type Schema = {
+    readonly properties?: Readonly<Record<string, Schema>>;
+    readonly items?: Schema;
+    readonly additionalProperties?: Schema | boolean;
+  };
+
+  const leavesOf = (schema: Schema, path: readonly string[] = []): readonly string[] => {
+    const within = [
+      ...Object.entries(schema.properties ?? {}),
+      ...(schema.items ? [['*', schema.items] as const] : []),
+      ...(typeof schema.additionalProperties === 'object'
+        ? [['*', schema.additionalProperties] as const]
+        : []),
+    ];
+    const deeper = within.flatMap(([name, each]) => leavesOf(each, [...path, name]));
+    return deeper.length > 0 ? deeper : [path.join('.')];
+  };
+
+  const readers = product.filter(({ path }) => !path.startsWith('src/config/'));
+  const isRead = (name: string) => readers.some(({ members }) => members.has(name));
+
+  it('is read by somebody', () => {
+    const leaves = leavesOf(z.toJSONSchema(fileSchema, { io: 'input', unrepresentable: 'any' }) as Schema);
+    expect(leaves.length).toBeGreaterThan(80);
+    const unread = leaves.filter((leaf) => {
+      // What a channel takes beside that is its own.
+      if (readByConfig.has(leaf) || /^channels\.\w+\.\*$/.test(leaf)) return false;
+      const names = leaf.split('.').filter((name) => name !== '*');
+      // A group that is handed on as a whole counts for its members: `prices`, a reset rule.
+      return !isRead(names.at(-1) ?? '') && !(names.length > 2 && isRead(names.at(-2) ?? ''));
+    });
+    expect(unread).toEqual([]);
+  });
+});

@@ -1,0 +1,103 @@
+import { join, relative } from 'node:path';
+import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
+import * as is from 'typescript/unstable/ast/is';
+import { API } from 'typescript/unstable/sync';
+import { resolveImport } from './source-tree.ts';
+
+/** The names that a file declares for others, and those that it uses. */
+export type Names = {
+  readonly path: string;
+  readonly exported: readonly string[];
+  /** `<file>#<name>` of what it imports from this project; `<file>#*` for all of it. */
+  readonly imported: ReadonlySet<string>;
+  /** How often each identifier stands in it. */
+  readonly identifiers: ReadonlyMap<string, number>;
+  /** Members that it reads, as `x.name` or by destructuring. */
+  readonly members: ReadonlySet<string>;
+  /** Events that it logs. */
+  readonly events: readonly string[];
+};
+
+/** Reads the names of every file of the project of `<root>/tsconfig.json`. */
+export function readNames(root: string): readonly Names[] {
+  const api = new API({ cwd: root });
+  try {
+    const [project] = api.updateSnapshot({ openProject: join(root, 'tsconfig.json') }).getProjects();
+    if (project === undefined) throw new Error(`no project in ${root}`);
+    return project.program.getSourceFileNames().flatMap((name) => {
+      const path = relative(root, name);
+      const isOurs = !path.startsWith('..') && !path.includes('node_modules');
+      const file = isOurs ? project.program.getSourceFile(name) : undefined;
+      return file === undefined ? [] : [namesOf(root, path, file)];
+    });
+  } finally {
+    api.close();
+  }
+}
+
+function namesOf(root: string, path: string, file: SourceFile): Names {
+  const exported: string[] = [];
+  const imported = new Set<string>();
+  const identifiers = new Map<string, number>();
+  const members = new Set<string>();
+  const events: string[] = [];
+  const visit = (node: Node): void => {
+    if (is.isIdentifier(node)) identifiers.set(node.text, (identifiers.get(node.text) ?? 0) + 1);
+    if (is.isPropertyAccessExpression(node) && is.isIdentifier(node.name)) members.add(node.name.text);
+    if (is.isBindingElement(node)) members.add((node.propertyName ?? node.name)?.getText() ?? '');
+    if (node.parent?.kind === SyntaxKind.SourceFile) exported.push(...exportsOf(node));
+    for (const name of importsOf(root, path, node)) imported.add(name);
+    const event = eventOf(node);
+    if (event !== undefined) events.push(event);
+    node.forEachChild(visit);
+  };
+  visit(file);
+  return { path, exported, imported, identifiers, members, events };
+}
+
+function exportsOf(node: Node): readonly string[] {
+  if (!/^export\b/.test(node.getText())) return [];
+  if (is.isVariableStatement(node)) {
+    return node.declarationList.declarations.map(({ name }) => name.getText());
+  }
+  return 'name' in node && node.name !== undefined && is.isIdentifier(node.name as Node)
+    ? [(node.name as Node).getText()]
+    : [];
+}
+
+function importsOf(root: string, path: string, node: Node): readonly string[] {
+  if (is.isImportDeclaration(node) || is.isExportDeclaration(node)) {
+    const { moduleSpecifier } = node;
+    const target =
+      moduleSpecifier && is.isStringLiteral(moduleSpecifier)
+        ? resolveImport(root, path, moduleSpecifier.text)
+        : undefined;
+    if (target === undefined) return [];
+    const clause = is.isImportDeclaration(node) ? node.importClause?.namedBindings : node.exportClause;
+    if (clause === undefined || !(is.isNamedImports(clause) || is.isNamedExports(clause))) {
+      return [`${target}#*`];
+    }
+    return clause.elements.map(({ propertyName, name }) => `${target}#${(propertyName ?? name).getText()}`);
+  }
+  const isLazy = is.isCallExpression(node) && node.expression.kind === SyntaxKind.ImportKeyword;
+  const argument = isLazy ? node.arguments[0] : undefined;
+  if (argument === undefined || !is.isStringLiteral(argument)) return [];
+  const target = resolveImport(root, path, argument.text);
+  return target === undefined ? [] : [`${target}#*`];
+}
+
+const levels = new Set(['debug', 'info', 'warn', 'error']);
+
+/** The event of `log.warn({ … }, 'event')`; undefined for every other node. */
+function eventOf(node: Node): string | undefined {
+  if (!is.isCallExpression(node) || node.arguments.length === 0) return undefined;
+  const { expression } = node;
+  const [called, receiver] = is.isPropertyAccessExpression(expression)
+    ? [expression.name.getText(), expression.expression.getText()]
+    : is.isElementAccessExpression(expression)
+      ? ['info', expression.expression.getText()]
+      : ['', ''];
+  if (!levels.has(called) || !/\blog$/i.test(receiver)) return undefined;
+  const last = node.arguments.at(-1);
+  return last !== undefined && is.isStringLiteral(last) ? last.text : undefined;
+}
