@@ -1,7 +1,7 @@
 /**
- * The gateway: one socket after the other, and one session over as many of them as Discord allows. It tells
- * of each event as it came, and of the moment a session is lost, because everything between that and the
- * next one has to be read from history. Only `close` ends it: what Discord refuses is tried again slowly.
+ * The gateway: one socket after the other, and one session over as many of them as Discord allows. It reports
+ * each event as it came, and of the moment a session is lost, because everything between that and the next one
+ * has to be read from history. Only `close` ends it: what Discord refuses is tried again slowly.
  */
 import type { SessionInfo } from '@discordjs/ws';
 import { remoteCount } from '#channel-kit/remote-number.ts';

@@ -2,7 +2,7 @@ import type { AgentMessage, ToolCallData } from './message.ts';
 import type { ModelEvent, Usage } from './model.ts';
 import type { ToolOutput } from './tool.ts';
 
-/** What the model calls of one answer used and cost, in micro-dollars. */
+/** Usage and cost of one answer's model calls, in micro-dollars. */
 export type Spending = { readonly usage: Usage; readonly cost: number };
 
 /**

@@ -16,7 +16,7 @@ export type ModelOptions =
       readonly baseUrl?: string;
       /** Models of the same provider, asked in this order when the first one fails. */
       readonly fallbacks?: readonly string[];
-      /** Of `model`, instead of its list prices. */
+      /** Prices of `model` that replace its list prices. */
       readonly prices?: ModelPrices;
       /** For requests that name none themselves. */
       readonly defaults?: Pick<ModelRequest, 'maxTokens' | 'thinkingTokens'>;

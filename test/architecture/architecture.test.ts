@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { wordsArePlain } from './plain-words.ts';
 import * as rules from './rules.ts';
 import { readSourceTree, type SourceTree } from './source-tree.ts';
 
@@ -36,6 +37,7 @@ function brokenTree(): SourceTree {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a file
     'src/server/page.ts': "export const names = ['teleport', `teleport:${1}`, 'teleporter'];\n",
     'src/helpers/thing.ts': "import '../redis/down.ts';\nimport '../../channels/teleport/index.ts';\n",
+    'src/cli/odd.ts': '/** What is odd. Whoever sees it stands\n * in awe. */\n// Whatever stands out.\n',
     'src/agent/odd.ts':
       'export let state = 1;\nexport default state;\nexport enum Kind { A }\nexport const size = (x: any) => x!.y + process.env.HOME;\n// @ts-ignore\n',
     'src/agent/long.ts': `export function long() {\n${'  void 0;\n'.repeat(60)}}\n`,
@@ -63,7 +65,8 @@ function brokenTree(): SourceTree {
       'await expect(until(isSo, { deadlineMs: 20 })).rejects.toThrow();',
       'fc.assert(property, { interruptAfterTimeLimit: 500 });',
     ].join('\n'),
-    'README.md': 'See `src/store/row.ts`, `src/nowhere.ts`, [there](docs/gone.md) and `npm test`.\n',
+    'README.md':
+      'All gives way. See `src/store/row.ts`, `src/nowhere.ts`, [there](docs/gone.md) and `npm test`.\n',
   };
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
@@ -166,6 +169,16 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
     'a property with a time budget always runs once',
     rules.budgetsRunOnce,
     [/hasty\.test\.ts gives fc\.assert a time limit/],
+  ],
+  [
+    'comments and documents use plain words',
+    wordsArePlain,
+    [
+      /odd\.ts: “\/\*\* What is odd.*start with a verb/,
+      /odd\.ts: “Whoever”/,
+      /odd\.ts: “stands in”/,
+      /README\.md: “gives way”/,
+    ],
   ],
   [
     'every path that a document names exists',

@@ -236,7 +236,8 @@ export const documentedPathsExist: Rule = (tree) =>
       .map((path) => `${document} names ${path}, which is not there`);
   });
 
-function documentsOf(root: string): readonly string[] {
+/** Every document of the project, relative to `root`. */
+export function documentsOf(root: string): readonly string[] {
   const inFolder = (folder: string) =>
     existsSync(join(root, folder))
       ? readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

@@ -131,7 +131,7 @@ test('loses and doubles nothing in ten chats under random kills', async () => {
     executed.length,
   );
   measured.push(
-    `- ${kills} kills at random in ten chats (seed ${seed}): ${asked.length} messages, none lost, none doubled; ${lost.unknown} sends were cut off and are said to be \`unknown\`.`,
+    `- ${kills} kills at random in ten chats (seed ${seed}): ${asked.length} messages, none lost, none doubled; ${lost.unknown} sends were interrupted and are reported \`unknown\`.`,
   );
 }, 300_000);
 

@@ -32,6 +32,6 @@ for (let round = first; round <= rounds; round++) {
 }
 const minutes = ((performance.now() - began) / 60_000).toFixed(1);
 console.log(
-  `${sum.kills} kills (${sum.atPoints} at a point in the code) over ${sum.messages} messages in ${minutes} min, seed ${seed}: ${sum.wrong} lost or doubled, ${sum.unknown} sends said to be unknown`,
+  `${sum.kills} kills (${sum.atPoints} at a point in the code) over ${sum.messages} messages in ${minutes} min, seed ${seed}: ${sum.wrong} lost or doubled, ${sum.unknown} sends reported unknown`,
 );
 process.exitCode = sum.wrong === 0 ? 0 : 1;

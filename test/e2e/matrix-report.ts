@@ -19,7 +19,7 @@ const intro = `# Kill matrix
 
 Measured, not claimed: \`npm run kill-matrix\` writes this file. Each line is a real gateway process that was
 ended by \`kill -9\` together with its Redis and started again on the same data folder. "Once" means: the
-person's message stands once in the transcript, no request showed it to the model twice, its answer stands
+person's message appears once in the transcript, no request showed it to the model twice, its answer appears
 once in the conversation, and every accepted event, part and tool call has one end in the database.
 `;
 
@@ -39,7 +39,7 @@ export async function writeMatrix(rows: readonly MatrixRow[]): Promise<void> {
   const slowest = Math.max(...rows.map((row) => row.answeredMs));
   const ordered = [...rows].sort((a, b) => keyOf(a).localeCompare(keyOf(b)));
   await writeSection('At every kill point', [
-    `${rows.length} scenarios, two at a time on ${availableParallelism()} cores. The slowest answer stood ${inSeconds(slowest)}`,
+    `${rows.length} scenarios, two at a time on ${availableParallelism()} cores. The slowest answer arrived ${inSeconds(slowest)}`,
     'after the start of the new process, that process’s own start included.',
     '',
     '| killed at | scenario | channel | result | answered after | of that, the start |',
@@ -79,7 +79,7 @@ function keyOf({ kills, title, channel }: MatrixRow): string {
 function resultOf({ unknown }: MatrixRow): string {
   if (unknown === undefined) return 'once';
   const fate = unknown === 'lost' ? 'it had not arrived' : 'it had arrived';
-  return `the send is said to be \`unknown\` and not repeated; ${fate}`;
+  return `the send is reported \`unknown\` and not repeated; ${fate}`;
 }
 
 export function inSeconds(ms: number): string {

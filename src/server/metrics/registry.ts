@@ -58,7 +58,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
   });
   const overflows = new Counter({
     name: 'parley_queue_overflows_total',
-    help: 'Messages that came to a full lane, by what then gave way.',
+    help: 'Messages that arrived at a full lane, by drop policy.',
     labelNames: ['drop'],
     registers: [registry],
   });

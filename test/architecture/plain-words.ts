@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { documentsOf, type Rule } from './rules.ts';
+
+/** A comment starts with a verb or a noun: these openings hide its subject. */
+const opening = /^\/[/*]\*?\s*\*?\s*(?:What|Whoever|Of)\b/;
+
+/** Phrases with their replacement. Each is precise: plain English about this project never needs it. */
+const replaced: readonly (readonly [RegExp, string])[] = [
+  [/\bwho(?:m)?ever\b/gi, 'name the actor: caller, holder, process, sender'],
+  [/\bcomes? past\b/gi, 'say what finds or skips it'],
+  [/\bof it there\b/gi, 'name the subject'],
+  [/\b(?:stands?|standing|stood) (?:in|there|under|behind|beside|here|above|on|at|once)\b/gi, 'rows exist'],
+  [/\ball the same\b/gi, 'anyway, or nothing'],
+  [/\bg(?:ave|ives?|iven) way\b/gi, 'is dropped'],
+  [/\bthe door\b/gi, 'intake'],
+  [/\bt(?:ells?|old) of\b/gi, 'reports, reported'],
+  [/\b(?:is|are) said to be\b/gi, 'is reported'],
+  [/\bin motion\b/gi, 'in progress, due'],
+  [/\b(?:bury|buried|buries)\b/gi, 'reap'],
+  [/\bof ours\b/gi, 'our'],
+];
+
+const tops = /^(?:src|channels|plugins|bench|scripts)\//;
+
+/** Folders whose comments still wait for their turn; none may be added. */
+const pending = /^src\/(?:agent|commands|inbound|queue|roles|runs|startup|store)\/|^src\/gateway\.ts/;
+
+/** Block comments, and each run of line comments. */
+const comments = /\/\*[\s\S]*?\*\/|^[ \t]*\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*|(?<=\s)\/\/ [^\n]*/gm;
+
+/** Comments and documents use the words of the glossary, not those they replaced. */
+export const wordsArePlain: Rule = (tree) => [
+  ...tree.modules
+    .filter(({ path }) => tops.test(path) && !pending.test(path))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(comments)].flatMap(([comment]) => [
+        ...(opening.test(comment.trim())
+          ? [`${path}: “${firstWords(comment)}”: start with a verb or a noun`]
+          : []),
+        ...findReplaced(path, comment.replace(/\n\s*(?:\*|\/\/) ?/g, ' ')),
+      ]),
+    ),
+  // Pitfalls quote names of tests.
+  ...documentsOf(tree.root)
+    .filter((document) => document !== 'docs/pitfalls.md')
+    .flatMap((document) => {
+      const text = readFileSync(join(tree.root, document), 'utf8');
+      return findReplaced(document, text.replace(/```[\s\S]*?```|`[^`\n]*`/g, '').replace(/\s+/g, ' '));
+    }),
+];
+
+function findReplaced(where: string, text: string): readonly string[] {
+  return replaced.flatMap(([phrase, instead]) =>
+    [...text.matchAll(phrase)].map(([found]) => `${where}: “${found}”: ${instead}`),
+  );
+}
+
+function firstWords(comment: string): string {
+  return comment.trim().slice(0, 60).replace(/\s+/g, ' ');
+}
