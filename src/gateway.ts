@@ -31,7 +31,6 @@ import { createReceipts, type Receipts } from './queue/receipts.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
 import { createMarkdownDesk } from './replies/markdown-desk.ts';
-import { noticesFor } from './replies/notices.ts';
 import { createTextShaper } from './replies/text-shaper.ts';
 import { openChannels, openHealth, openServer, wireGatewayRole } from './roles/gateway-role.ts';
 import { type Infrastructure, openInfrastructure } from './roles/infrastructure.ts';
@@ -44,6 +43,7 @@ import { runSettingsFrom } from './runs/run-settings.ts';
 import { createSettleCall } from './runs/settle-call.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
 import { noEffects } from './store/base/effects.ts';
+import { noticesFor } from './texts/notices.ts';
 import { corePlugin } from './tools/core-tools.ts';
 
 /** One running process of Parley. */

@@ -3,15 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
+import { storeSetup } from '../../src/steps.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { type ClaimedDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { migrate } from '../../src/store/migrate.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { cacheStatements } from '../../src/store/sqlite/cached-database.ts';
 import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { account, aLane, aMessage, aWorker, defaults, framing, holder } from '../../test/store/builders.ts';
+import { openStore } from '../../test/support/open-store.ts';
 import { now } from '../clock.ts';
 import { createPostgres, type Database } from './database.ts';
 import { count, round, type Sheet } from './sheet.ts';
@@ -175,7 +177,8 @@ async function countStatements(): Promise<ReadonlyMap<string, number>> {
     },
   });
   const db = directDatabase(counting);
-  const tx = () => ({ db, now: Date.now(), dialect: 'sqlite' }) as const;
+  const setup = storeSetup(noticesFor('en'));
+  const tx = () => ({ db, now: Date.now(), dialect: 'sqlite', ...setup }) as const;
   const store: Store = {
     write: (command, input) => command.run(tx(), input),
     writeAlong: () => undefined,

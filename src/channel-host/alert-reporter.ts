@@ -4,9 +4,9 @@ import { channelOfConnection } from '#contracts/connection-name.ts';
 import type { ChannelId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import { createOwnerAlerts, type OwnerAlerts } from '../outbox/owner-alerts.ts';
-import type { Notices } from '../replies/notices.ts';
 import type { Store } from '../store/base/command.ts';
 import { accountKeyOf, conversationKeyOf } from '../store/base/conversation-key.ts';
+import type { Notices } from '../texts/notices.ts';
 import type { ChannelState } from './channel-host.ts';
 import { createChannelWatch } from './channel-watch.ts';
 

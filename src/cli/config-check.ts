@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { configError, type Problem } from '../config/problem.ts';
 import { revealSettings } from '../config/secret.ts';
-import { noticesFor } from '../replies/notices.ts';
+import { noticesFor } from '../texts/notices.ts';
 import type { ExitCode } from './exit-code.ts';
 
 /** A part with its own settings, which only its own schema checks. */

@@ -5,9 +5,9 @@ import { describeAccess } from '../inbound/pair-command.ts';
 import { isRef } from '../inbound/pair-request.ts';
 import { hashPairingCode } from '../inbound/pairing.ts';
 import { stripText } from '../logging/redaction.ts';
-import { noticesFor } from '../replies/notices.ts';
 import { approveOnConsole, readAccess, revokeOnConsole } from '../store/access/operate-access.ts';
 import { personLabel } from '../store/access/person-label.ts';
+import { noticesFor } from '../texts/notices.ts';
 import type { ExitCode } from './exit-code.ts';
 import { withStore } from './with-store.ts';
 

@@ -1,6 +1,4 @@
 import { connectionName } from '#contracts/connection-name.ts';
-import type { Notices } from '../replies/notices.ts';
-import { fillNotice } from '../replies/notices.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { Store } from '../store/base/command.ts';
 import type { CommandEffect, CommandReplies, Decision, Proposal } from '../store/intake/proposal.ts';
@@ -10,6 +8,8 @@ import {
   readSessions,
   type SessionSummary,
 } from '../store/reads/read-sessions.ts';
+import type { Notices } from '../texts/notices.ts';
+import { fillNotice } from '../texts/notices.ts';
 import { type CommandSpec, commandTable } from './command-table.ts';
 import { type Command, commandRight } from './commands.ts';
 import type { Gate } from './gate.ts';

@@ -1,11 +1,11 @@
 import type { AgentId } from '#contracts/ids.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { Config } from '../config/config.ts';
-import type { Notices } from '../replies/notices.ts';
 import { type IdentityLinks, identityLinksFrom } from '../sessions/identity-links.ts';
 import type { ResetSettings } from '../sessions/reset-policy.ts';
 import type { AgentBinding } from '../sessions/routing.ts';
 import type { DmScope } from '../sessions/session-key-of.ts';
+import type { Notices } from '../texts/notices.ts';
 import { type AccessPolicy, accessPolicyFrom } from './access-policy.ts';
 import type { MentionPattern } from './mention-gate.ts';
 import type { PairingSettings } from './pairing.ts';

@@ -1,7 +1,6 @@
 /** `/link`: what it asks the store for, and every text that may come of it. */
 import { agentId } from '#contracts/ids.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
-import { fillNotice, type Notices } from '../replies/notices.ts';
 import type { Identities } from '../sessions/identities.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
@@ -9,6 +8,7 @@ import { personLabel } from '../store/access/person-label.ts';
 import type { CommandEffect, Decision } from '../store/intake/proposal.ts';
 import type { AskForCode, JoinByCode, LinkStep, RemoveAccount } from '../store/links/link-step.ts';
 import type { Rights } from '../store/links/trust-line.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
 import type { AccessPolicy } from './access-policy.ts';
 import type { Gate } from './gate.ts';
 import type { LinkRequest } from './link-request.ts';

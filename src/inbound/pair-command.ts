@@ -1,7 +1,5 @@
 /** `/pair`, and a code that came with `/start`: for an owner in a direct conversation. */
 import { timeText } from '../logging/time-text.ts';
-import type { Notices } from '../replies/notices.ts';
-import { fillNotice } from '../replies/notices.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import {
   type AccessList,
@@ -12,6 +10,8 @@ import {
 import { personLabel } from '../store/access/person-label.ts';
 import type { Store } from '../store/base/command.ts';
 import type { CommandEffect, CommandReplies } from '../store/intake/proposal.ts';
+import type { Notices } from '../texts/notices.ts';
+import { fillNotice } from '../texts/notices.ts';
 import type { AccessPolicy } from './access-policy.ts';
 import type { PairRequest } from './pair-request.ts';
 import { hashPairingCode } from './pairing.ts';

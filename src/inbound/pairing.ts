@@ -1,8 +1,8 @@
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
-import { fillNotice, type Notices } from '../replies/notices.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { Decision } from '../store/intake/proposal.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
 import { hashOneTimeCode, newOneTimeCode } from './one-time-code.ts';
 
 export type PairingSettings = {

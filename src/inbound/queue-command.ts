@@ -2,7 +2,6 @@
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
 import { stripControls } from '../replies/control-characters.ts';
-import { fillNotice, type Notices } from '../replies/notices.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/row-id.ts';
@@ -10,6 +9,7 @@ import type { Actor } from '../store/items/actor.ts';
 import { readAuthor } from '../store/items/edit-item.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
 import { readWaitingItems, type WaitingItem } from '../store/reads/read-waiting-items.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
 import { promptOfEdit } from './contents.ts';
 import { type Gate, queueLevelsFor } from './gate.ts';
 import { reachOfStop } from './link-command.ts';

@@ -6,7 +6,6 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { type Alert, isLasting, type ShownAlert } from '#contracts/owner-alert.ts';
-import type { Notices } from '../replies/notices.ts';
 import { troubleEndText, troubleText } from '../replies/owner-texts.ts';
 import { dismissNotice, endNotice, raiseNotice, type TroubleEnd } from '../store/alerts/note-trouble.ts';
 import { readOwnerRoute } from '../store/alerts/owner-route.ts';
@@ -17,6 +16,7 @@ import {
   type StoredNotice,
   tellOwner,
 } from '../store/delivery/tell-owner.ts';
+import type { Notices } from '../texts/notices.ts';
 
 export type OwnerAlertsDeps = {
   readonly store: Store;

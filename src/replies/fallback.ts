@@ -3,7 +3,7 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
-import { fillNotice, type Notices } from './notices.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
 
 export type Failure =
   /** A tool of the run failed and the model had nothing to say about it. */

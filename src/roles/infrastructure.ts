@@ -8,8 +8,10 @@ import { type FolderLock, lockDataFolder } from '../processes/folder-lock.ts';
 import { writeProcessAddress } from '../processes/process-address.ts';
 import { enterProcesses, type ProcessFiles } from '../processes/process-files.ts';
 import { type RunningRedis, startRedis } from '../redis/start-redis.ts';
+import { storeSetup } from '../steps.ts';
 import { openStore } from '../store/open-store.ts';
 import { type WatchedStore, watchStore } from '../store/watch-store.ts';
+import { noticesFor } from '../texts/notices.ts';
 import { bootIdOf, type ProcessRegistry, registerProcess } from './process-registry.ts';
 
 /** What is open before any stage starts. */
@@ -82,6 +84,7 @@ async function openStoreFor(
   const { databaseUrl, dataDir, role } = config;
   const opened = await openStore(
     databaseUrl ? { kind: 'postgres', url: databaseUrl.reveal() } : { kind: 'sqlite', dataDir },
+    storeSetup(noticesFor(config.language, config.texts)),
   );
   const store = watchStore(opened, clock.now);
   closers.add('store', store.close);

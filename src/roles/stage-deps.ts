@@ -11,9 +11,9 @@ import type { PluginEntry } from '../plugin-host/plugin-host.ts';
 import type { Closers } from '../processes/closers.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import type { Motion } from '../queue/motion.ts';
-import type { Notices } from '../replies/notices.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Metrics } from '../server/metrics/metrics.ts';
+import type { Notices } from '../texts/notices.ts';
 import type { Infrastructure } from './infrastructure.ts';
 
 /** One process's settings and parts, as the command line starts it. */

@@ -4,12 +4,12 @@ import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
-import type { Notices } from '../replies/notices.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../store/lanes/claim-lane.ts';
 import { letGoOf, releaseLane } from '../store/lanes/leases.ts';
+import type { Notices } from '../texts/notices.ts';
 import type { RunLeft, RunOptions } from './execute-run.ts';
 import { newFraming } from './framing.ts';
 

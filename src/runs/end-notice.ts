@@ -1,6 +1,6 @@
 import type { EndReason } from '#contracts/agent-event.ts';
 import type { ModelFailure } from '#contracts/model.ts';
-import type { Notices } from '../replies/notices.ts';
+import type { Notices } from '../texts/notices.ts';
 
 /** What a person reads when a run did not end by itself; undefined: only that something went wrong. */
 export function endNotice(

@@ -5,7 +5,6 @@ import type { ModelFailure } from '#contracts/model.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { SendReceipt } from '../replies/dedupe.ts';
-import type { Notices } from '../replies/notices.ts';
 import {
   decideReply,
   planReply,
@@ -17,6 +16,7 @@ import {
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { ReplyPart } from '../store/lanes/commit-answer.ts';
+import type { Notices } from '../texts/notices.ts';
 import type { StopReason } from './active-runs.ts';
 import { answerParts } from './answer-parts.ts';
 import { endNotice } from './end-notice.ts';

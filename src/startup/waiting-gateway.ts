@@ -13,7 +13,6 @@ import { createLoopWatch } from '../logging/loop-watch.ts';
 import { configuredModel } from '../models/configured-model.ts';
 import { createClosers } from '../processes/closers.ts';
 import { noLiveEvents } from '../queue/live-events.ts';
-import { noticesFor } from '../replies/notices.ts';
 import { laneKeyOf } from '../roles/gateway-role.ts';
 import type { GatewayOptions } from '../roles/stage-deps.ts';
 import { keptToken } from '../server/access-token.ts';
@@ -25,6 +24,7 @@ import { createMetrics } from '../server/metrics/metrics.ts';
 import { readinessOf } from '../server/readiness.ts';
 import type { Store } from '../store/base/command.ts';
 import { absentStore, readableStore, releasable } from '../store/readable-store.ts';
+import { noticesFor } from '../texts/notices.ts';
 import type { StartBlocker } from './start-blocker.ts';
 
 /** The page or health address of a gateway that waits to start. */

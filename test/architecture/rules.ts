@@ -8,10 +8,11 @@ export type Rule = (tree: SourceTree) => readonly string[];
 /** `src/` from the ground up. An import may only go to what stands before, or stay in its folder. */
 const order = [
   ['contracts'],
-  ['channel-kit'],
+  ['channel-kit', 'texts'],
   ['config', 'logging', 'http', 'processes', 'redis', 'store'],
   ['sessions', 'agent', 'models', 'replies'],
-  ['queue', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
+  ['queue', 'commands', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
+  ['steps.ts', 'store-writer.ts'],
   ['server', 'cli'],
   ['roles', 'gateway.ts', 'startup', 'main.ts'],
 ].flat();
@@ -28,7 +29,7 @@ const innerOrders: Readonly<Record<string, readonly string[]>> = {
     ['base'],
     ['rows', 'alerts', 'delivery', 'items', 'waits', 'lanes'],
     ['processes', 'sign-ins', 'access', 'links', 'intake', 'reads'],
-    ['commands.ts', 'migrations', 'migrate.ts', 'store-report.ts', 'watch-store.ts'],
+    ['migrations', 'migrate.ts', 'store-report.ts', 'watch-store.ts'],
     ['sqlite', 'postgres', 'readable-store.ts', 'open-store.ts', 'inspect-store.ts'],
   ].flat(),
 };

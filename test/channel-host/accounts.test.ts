@@ -9,7 +9,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { accountId, channelId } from '#contracts/ids.ts';
 import { type ChannelHost, createChannelHost } from '../../src/channel-host/channel-host.ts';
 import { noLiveEvents } from '../../src/queue/live-events.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { plainCapabilities } from './plain-capabilities.ts';

@@ -6,11 +6,11 @@ import type { HostedChannel } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { accountId, channelId, conversationId } from '#contracts/ids.ts';
 import { createAlertReporter } from '../../src/channel-host/alert-reporter.ts';
-import { noticesFor } from '../../src/replies/notices.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { aMessage, aWorker } from '../store/builders.ts';
+import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 

@@ -8,9 +8,9 @@ import type { NativeCommand } from '../../src/contracts/channel-abilities.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import { nativeCommands } from '../../src/inbound/command-table.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
+import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 

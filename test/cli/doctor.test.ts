@@ -13,8 +13,8 @@ import type { Config } from '../../src/config/config.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { sendInline } from '../../src/redis/inline-client.ts';
 import { startPrivateServer } from '../../src/redis/private-server.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { startTelegramServer } from '../platforms/telegram/server.ts';
+import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { runParley } from './run-parley.ts';
 

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openStore } from '../../src/store/open-store.ts';
 import { aBot, approve, readAccessRows } from '../store/access-builders.ts';
+import { openStore } from '../support/open-store.ts';
 
 type Env = Readonly<Record<string, string>>;
 

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { aServer, type RunningServer, send } from '../server/a-server.ts';
+import { openStore } from '../support/open-store.ts';
 import { runParley } from './run-parley.ts';
 
 let dataDir: string;

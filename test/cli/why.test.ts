@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openStore } from '../../src/store/open-store.ts';
 import { aLane, aMessage, aWorker } from '../store/builders.ts';
+import { openStore } from '../support/open-store.ts';
 import { runParley } from './run-parley.ts';
 
 const secret = 'sk-test-0123456789abcdef0123';

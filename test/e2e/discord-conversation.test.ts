@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest';
-import { noticesFor } from '../../src/replies/notices.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';

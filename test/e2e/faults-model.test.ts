@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import { noticesFor } from '../../src/replies/notices.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { blocksOf, lastUserText } from '../platforms/anthropic/wire.ts';

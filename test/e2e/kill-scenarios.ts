@@ -1,6 +1,6 @@
 /** Per kill point: what people do until Parley dies there, and what must stand once it is back. */
 import type { KillPoint } from '../../src/contracts/probe.ts';
-import { noticesFor } from '../../src/replies/notices.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import type { Reply, ScriptedCall } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../support/open-store.ts';
 import { cutPower } from '../support/power-cut.ts';
 import { envelopeOf } from '../threats/access-cells.ts';
 import { anAccessFixture } from '../threats/access-fixture.ts';

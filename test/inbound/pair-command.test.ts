@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventKey, messageId, peerId } from '../../src/contracts/ids.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../support/open-store.ts';
 import { type ChatState, envelopeOf, type Policies, type SenderState } from '../threats/access-cells.ts';
 import { anAccessFixture, type Door } from '../threats/access-fixture.ts';
 

@@ -17,10 +17,10 @@ import { noProbe } from '../../src/contracts/probe.ts';
 import { createIntake } from '../../src/inbound/accept.ts';
 import { createCommandDesk } from '../../src/inbound/command-desk.ts';
 import { createGate } from '../../src/inbound/gate.ts';
-import { noticesFor } from '../../src/replies/notices.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
+import { openStore } from '../support/open-store.ts';
 import { type CutStore, cutPower, everyCut } from '../support/power-cut.ts';
 import { silentLog } from '../support/silent-log.ts';
 

@@ -5,9 +5,9 @@ import { loadConfig } from '../../src/config/load-config.ts';
 import { createGate, type Gate } from '../../src/inbound/gate.ts';
 import { hashPairingCode } from '../../src/inbound/pairing.ts';
 import { propose } from '../../src/inbound/propose.ts';
-import { noticesFor } from '../../src/replies/notices.ts';
 import type { Decision } from '../../src/store/intake/proposal.ts';
 import { noLinks } from '../../src/store/links/read-links.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 
 const gateOf = (values: Readonly<Record<string, string>>) =>
   createGate(

@@ -9,7 +9,7 @@ import { createRateLimit } from '../../src/inbound/rate-limit.ts';
 import { withSaneTimes } from '../../src/inbound/times.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../support/open-store.ts';
 import { anAccount, anEnvelope, createIntakeFixture, type Scene } from './support/intake-fixture.ts';
 
 const perSenderPerMinute = 10;

@@ -10,8 +10,8 @@ import { noProbe } from '../../src/contracts/probe.ts';
 import { createDeliverer } from '../../src/outbox/deliverer.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { settleDelivery } from '../../src/store/delivery/deliver.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
+import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 it('keeps what the platform said while the store is away for a moment', async () => {

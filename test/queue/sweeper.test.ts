@@ -6,8 +6,8 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { Log } from '../../src/contracts/log.ts';
 import { startSweeper } from '../../src/queue/sweeper.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { aLane, aMessage, aWorker } from '../store/builders.ts';
+import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 

@@ -1,8 +1,8 @@
 import { accountId, channelId, conversationId, messageId, threadId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { SendReceipt } from '../../src/replies/dedupe.ts';
-import { noticesFor } from '../../src/replies/notices.ts';
 import type { ReplyInput } from '../../src/replies/reply-pipeline.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 
 export function aRoute(over: { conversation?: string; thread?: string; replyTo?: string } = {}): ReplyRoute {
   return {

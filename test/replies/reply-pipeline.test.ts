@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { messageId } from '#contracts/ids.ts';
-import { fillNotice, noticesFor } from '../../src/replies/notices.ts';
 import { type ReplyPlan, shapeInternalFailure, shapeReply } from '../../src/replies/reply-pipeline.ts';
+import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
 import { aReceipt, aReply, aRoute } from './reply-builders.ts';
 
 const file = { path: '/w/a.png', mimeType: 'image/png', name: 'a.png' };

@@ -6,10 +6,10 @@ import { openSendJournal } from '../../src/outbox/send-journal.ts';
 import type { ProcessFiles } from '../../src/processes/process-files.ts';
 import { bootIdOf, registerProcess } from '../../src/roles/process-registry.ts';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { readBoots } from '../../src/store/processes/boots.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };

@@ -6,15 +6,15 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import type { LaneDriver } from '../../src/queue/lane-workers.ts';
-import { noticesFor } from '../../src/replies/notices.ts';
 import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { letGoOf, renewLeases } from '../../src/store/lanes/leases.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { aLane, aMessage, aRoute, aWorker, holder, unique } from '../store/builders.ts';
 import { readOutcomes } from '../store/outcomes.ts';
+import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../support/open-store.ts';
 
 /** A SQLite store for the tests of one `describe`, opened before the first and gone after the last of them. */
 export function openOwnStore(): () => Store {

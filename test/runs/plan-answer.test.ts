@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { noticesFor } from '../../src/replies/notices.ts';
 import { planAnswer } from '../../src/runs/plan-answer.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { aMessage } from '../agent/support/builders.ts';
 import { plainCapabilities } from '../channel-host/plain-capabilities.ts';
 import { aRoute } from '../store/builders.ts';

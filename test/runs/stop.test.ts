@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aCommand, aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
+import { openStore } from '../support/open-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
 it('says nothing of an answer that was stopped, by another process, before it was on record', async () => {

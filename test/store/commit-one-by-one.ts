@@ -1,5 +1,5 @@
 /** For durability.test.ts: `commit-one-by-one.ts <data folder> <how many>` waits for each commit before the next. */
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../support/open-store.ts';
 import { aMessage, aWorker, unique } from './builders.ts';
 
 const [dataDir = '', count = '0'] = process.argv.slice(2);

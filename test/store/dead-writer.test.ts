@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished } from 'vitest';
 import { hasCode } from '../../src/contracts/errors.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { beginBoot } from '../../src/store/processes/boots.ts';
+import { openStore } from '../support/open-store.ts';
 
 it('refuses every write, and closes, after its writer has died', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-dead-writer-'));

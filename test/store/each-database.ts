@@ -5,7 +5,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import pg from 'pg';
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../support/open-store.ts';
 
 export type OpenStore = () => Store;
 

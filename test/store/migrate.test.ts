@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../support/open-store.ts';
 
 /** Commits in a write-ahead log: frames whose header names a database size (SQLite file format, 4.1). */
 function countCommits(wal: Buffer): number {

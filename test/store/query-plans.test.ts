@@ -1,6 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { storeSetup } from '../../src/steps.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
@@ -19,6 +20,7 @@ import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { cacheStatements } from '../../src/store/sqlite/cached-database.ts';
 import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { account, aLane, aMessage, aWorker, holder } from './builders.ts';
 
 const sqlite = new BetterSqlite3(':memory:');
@@ -30,7 +32,8 @@ const listening = Object.assign(Object.create(sqlite) as typeof sqlite, {
   },
 });
 const db = directDatabase(listening);
-const tx = () => ({ db, now: Date.now(), dialect: 'sqlite' }) as const;
+const setup = storeSetup(noticesFor('en'));
+const tx = () => ({ db, now: Date.now(), dialect: 'sqlite', ...setup }) as const;
 const store: Store = {
   write: (command, input) => command.run(tx(), input),
   writeAlong: () => undefined,

@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, it } from 'vitest';
 import type { StoreCommand } from '../../src/store/base/command.ts';
 import { renewLeases } from '../../src/store/lanes/leases.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { lockLane } from '../../src/store/rows/lane-row.ts';
 import { databaseServer, makeDatabase } from '../e2e/own-database.ts';
+import { openStore } from '../support/open-store.ts';
 import { aLane, aMessage, aWorker, holder, unique } from './builders.ts';
 
 /** A process that stands still in the middle of a transaction. */

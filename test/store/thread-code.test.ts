@@ -3,7 +3,7 @@ import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../support/open-store.ts';
 
 it('a store opens and closes again and again in threads that find their code stripped', async () => {
   expect(getCompileCacheDir()).toContain('parley');

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from './open-store.ts';
 
 /** A real SQLite store of the test's own, opened when it is first used: most servers of tests never do. */
 export function lazyStore(): Pick<Store, 'read' | 'write' | 'writeAlong'> & { close(): Promise<void> } {

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Acceptance } from '../../src/contracts/acceptance.ts';
 import { peerId } from '../../src/contracts/ids.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../support/open-store.ts';
 import {
   cellsOf,
   type DmPolicy,

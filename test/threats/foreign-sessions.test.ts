@@ -10,11 +10,11 @@ import type { Tool, ToolFactory, ToolRun } from '../../src/contracts/tool.ts';
 import { createToolSender } from '../../src/outbox/tool-sender.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { openStore } from '../../src/store/open-store.ts';
 import { corePlugin } from '../../src/tools/core-tools.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 import { nothingToSettle } from '../support/nothing-to-settle.ts';
+import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 

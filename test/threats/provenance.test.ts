@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accountId } from '../../src/contracts/ids.ts';
 import type { CommandName } from '../../src/inbound/command-table.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { openStore } from '../support/open-store.ts';
 import { anAccessFixture, type Door } from './access-fixture.ts';
 import { type Form, type Network, openNetworks, type Role } from './provenance-forms.ts';
 

@@ -1,7 +1,10 @@
-import type { Kysely } from 'kysely';
-import type { Tables } from './tables.ts';
+import type { Kysely, Selectable } from 'kysely';
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { Notices } from '../../texts/notices.ts';
+import type { Effects } from './effects.ts';
+import type { LanesTable, Tables } from './tables.ts';
 
-/** What a step of the protocol works with: one open transaction. */
+/** One open transaction, or one look at the last commit. */
 export type Tx = {
   readonly db: Kysely<Tables>;
   /**
@@ -14,6 +17,59 @@ export type Tx = {
   readonly waitedUntil?: (now: number) => void;
 };
 
+/** One open transaction of a step. */
+export type StepTx = Tx & {
+  /** Parley's own words, in the operator's language. */
+  readonly texts: Notices;
+  readonly chatCommands: ReadonlyMap<string, CommandStep>;
+};
+
+/** Who sent a chat command, where, and the lane it concerns. */
+export type CommandScene = {
+  /** Key of the bot account that received it. */
+  readonly account: string;
+  readonly senderId: string;
+  readonly conversationKey: string;
+  readonly route: ReplyRoute;
+  readonly laneKey: string;
+  /** The lane's row, created if there is none; locked from then on. */
+  lane(): Promise<Selectable<LanesTable>>;
+  /** Key of a part that the command sends: the same when the step is repeated. */
+  partKey(name: string): string;
+  readonly effects: Effects;
+  /** Number of the command's own row, when it runs in its lane's order. */
+  readonly number?: number;
+};
+
+export type CommandAnswer = {
+  /** Absent: nothing is said. */
+  readonly text?: string | undefined;
+  /** The sender may not do this, so the ledger records a refusal. */
+  readonly isRefused?: boolean;
+};
+
+/** A chat command inside a transaction, where its effect, its answer and its ledger row are stored together. */
+export type CommandStep = {
+  readonly name: string;
+  /** Locks other rows before its lane. All others find their lane locked. */
+  readonly locksFirst?: true;
+  /** `input` is plain data, made by the same command's `load`. */
+  run(tx: StepTx, scene: CommandScene, input: unknown): Promise<CommandAnswer>;
+};
+
+/** Code that runs inside transactions, also on SQLite's writer thread. */
+export type StoreProgram = {
+  readonly steps: readonly StoreCommand<never, unknown>[];
+  readonly chatCommands: ReadonlyMap<string, CommandStep>;
+};
+
+/** The layers above the store give this to it when it opens. */
+export type StoreSetup = StoreProgram & {
+  readonly texts: Notices;
+  /** Module that SQLite's writer thread starts with; it runs the same program. */
+  readonly writer: URL;
+};
+
 /**
  * A named step. Input and output are plain data: on SQLite they cross to the writer thread. Each runs
  * whole or not at all, never spans a model, tool or network call, and may be repeated after a fault,
@@ -21,7 +77,7 @@ export type Tx = {
  */
 export type StoreCommand<Input, Output> = {
   readonly name: string;
-  readonly run: (tx: Tx, input: Input) => Promise<Output>;
+  readonly run: (tx: StepTx, input: Input) => Promise<Output>;
 };
 
 /** A question that changes nothing; answered from the last commit. */

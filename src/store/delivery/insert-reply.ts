@@ -1,6 +1,6 @@
 import type { PartKey } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { locking } from '../base/locking.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
@@ -23,7 +23,7 @@ export type StoredReply = {
  * answer and its delivery. When nothing stands before the reply, that part is stored as claimed.
  */
 export async function insertReply(
-  tx: Tx,
+  tx: StepTx,
   parts: readonly NewPart[],
   sender: DeliveryPolicy | undefined,
 ): Promise<StoredReply> {
@@ -63,7 +63,7 @@ export async function insertReply(
 }
 
 /** Something stands before the reply: that is what the sender goes on with. */
-async function claimAhead(tx: Tx, sender: DeliveryPolicy, conversationKey: string): Promise<StoredReply> {
+async function claimAhead(tx: StepTx, sender: DeliveryPolicy, conversationKey: string): Promise<StoredReply> {
   const delivery = await claimDelivery.run(tx, { ...sender, conversationKey });
   return delivery.kind === 'part'
     ? { waiting: undefined, claimed: { conversationKey, delivery }, isUnreachable: false }

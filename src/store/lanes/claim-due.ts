@@ -1,4 +1,4 @@
-import type { Tx } from '../base/command.ts';
+import type { StepTx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 
@@ -13,7 +13,11 @@ export type ClaimTerms = Omit<ClaimInput, 'laneKey' | 'newRunId'> & {
  * Claims, in the transaction that makes them due, the lanes that the caller can work at once: no second
  * commit stands between a message and its run. What is not claimed stays in `effects.wakes`.
  */
-export async function claimDue(tx: Tx, terms: ClaimTerms, effects: Effects): Promise<readonly ClaimedRun[]> {
+export async function claimDue(
+  tx: StepTx,
+  terms: ClaimTerms,
+  effects: Effects,
+): Promise<readonly ClaimedRun[]> {
   const { newRunIds, ...claim } = terms;
   const runs: ClaimedRun[] = [];
   const left: Effects['wakes'] = [];

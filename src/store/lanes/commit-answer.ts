@@ -1,7 +1,7 @@
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/deliver.ts';
@@ -92,7 +92,7 @@ export const commitAnswer: StoreCommand<Answer, Answered> = {
 
 /** One commit between two runs of a lane, not two. What is not claimed here is for the holder to look at. */
 async function claimNext(
-  tx: Tx,
+  tx: StepTx,
   { laneKey, claims }: Pick<Answer, 'laneKey' | 'claims'>,
   effects: Effects,
 ): Promise<ClaimedRun | undefined> {

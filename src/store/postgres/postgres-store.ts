@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
 import { ParleyError } from '#contracts/errors.ts';
-import type { Store, StoreCommand, Tx } from '../base/command.ts';
+import type { StepTx, Store, StoreCommand, StoreSetup, Tx } from '../base/command.ts';
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
 
@@ -13,10 +13,10 @@ const maxRepeats = 5;
  * Opens (and migrates) a PostgreSQL database. Each command is a transaction of its own from a pool.
  * Throws `store_unavailable` with the reason; the URL's password never appears in it.
  */
-export async function openPostgresStore(options: {
-  readonly url: string;
-  readonly poolSize: number;
-}): Promise<Store> {
+export async function openPostgresStore(
+  options: { readonly url: string; readonly poolSize: number },
+  { texts, chatCommands }: StoreSetup,
+): Promise<Store> {
   const int8 = 20;
   const pool = new pg.Pool({
     connectionString: options.url,
@@ -39,6 +39,8 @@ export async function openPostgresStore(options: {
     throw fault.code === 'internal' ? error : fault;
   }
 
+  const openTx = async (trx: Kysely<Tables>): Promise<StepTx> =>
+    new PostgresTx(trx, await readClock(trx), { texts, chatCommands });
   const write = <Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output> =>
     repeatOnConflict(() => db.transaction().execute(async (trx) => command.run(await openTx(trx), input)));
 
@@ -51,8 +53,8 @@ export async function openPostgresStore(options: {
     },
     read: async (query, input) => {
       try {
-        const tx = query.usesClock ? await openTx(db) : { db, now: Date.now(), dialect: 'postgres' as const };
-        return await query.run(tx, input);
+        const now = query.usesClock ? await readClock(db) : Date.now();
+        return await query.run({ db, now, dialect: 'postgres' } satisfies Tx, input);
       } catch (error) {
         throw faultOf(error);
       }
@@ -61,20 +63,28 @@ export async function openPostgresStore(options: {
   };
 }
 
-async function openTx(db: Kysely<Tables>): Promise<Tx> {
+async function readClock(db: Kysely<Tables>): Promise<number> {
   const clock = await sql<{
     now: number;
   }>`select (extract(epoch from clock_timestamp()) * 1000)::bigint as now`.execute(db);
-  return new PostgresTx(db, clock.rows[0]?.now ?? Date.now());
+  return clock.rows[0]?.now ?? Date.now();
 }
 
-class PostgresTx implements Tx {
+class PostgresTx implements StepTx {
   readonly db: Kysely<Tables>;
   readonly dialect = 'postgres';
+  readonly texts: StepTx['texts'];
+  readonly chatCommands: StepTx['chatCommands'];
   #now: number;
 
-  constructor(db: Kysely<Tables>, now: number) {
+  constructor(
+    db: Kysely<Tables>,
+    now: number,
+    { texts, chatCommands }: Pick<StoreSetup, 'texts' | 'chatCommands'>,
+  ) {
     this.db = db;
+    this.texts = texts;
+    this.chatCommands = chatCommands;
     this.#now = now;
   }
 

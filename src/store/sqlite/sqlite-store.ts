@@ -2,7 +2,7 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ParleyError } from '#contracts/errors.ts';
-import type { Store, StoreCommand } from '../base/command.ts';
+import type { Store, StoreCommand, StoreSetup } from '../base/command.ts';
 import { errorOf } from './fault-of.ts';
 import { openReader } from './read-only-store.ts';
 import type { WriterAnswer, WriterReport, WriterRequest } from './writer-messages.ts';
@@ -13,9 +13,9 @@ type Waiter = { resolve(output: unknown): void; reject(error: unknown): void };
  * Opens (and migrates) the database file. Writes go to one writer thread, reads to a read-only
  * connection here. Throws `store_unavailable` with the reason.
  */
-export async function openSqliteStore(file: string): Promise<Store> {
-  const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), {
-    workerData: { file },
+export async function openSqliteStore(file: string, { writer, texts }: StoreSetup): Promise<Store> {
+  const worker = new Worker(writer, {
+    workerData: { file, texts },
     env: writerEnvironment(),
     // Its work is small objects that die at once: a larger nursery would only stay resident.
     resourceLimits: { maxYoungGenerationSizeMb: 4 },

@@ -8,33 +8,35 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { Notices } from '../../texts/notices.ts';
+import type { StepTx, StoreProgram } from '../base/command.ts';
 import type { Tables } from '../base/tables.ts';
-import { storeCommands } from '../commands.ts';
 import { migrate } from '../migrate.ts';
 import { cacheStatements } from './cached-database.ts';
 import { directDatabase } from './direct-database.ts';
 import { faultOf } from './fault-of.ts';
 import type { WriterAnswer, WriterReport, WriterRequest } from './writer-messages.ts';
 
-const { file } = workerData as { readonly file: string };
+const { file, texts } = workerData as { readonly file: string; readonly texts: Notices };
 const port = requirePort();
-const commands = new Map<string, StoreCommand<never, unknown>>(storeCommands.map((c) => [c.name, c]));
 
-// The port's listener is attached only when the database is ready, so early requests wait in the port.
-open()
-  .then((database) => {
-    port.postMessage({ kind: 'ready' } satisfies WriterReport);
-    serve(database);
-    // Node.js would write it at a regular end of the process only.
-    flushCompileCache();
-  })
-  .catch((error: unknown) => {
-    port.postMessage({ kind: 'unusable', fault: faultOf(error, file) } satisfies WriterReport);
-    port.close();
-  });
+/** Opens the database and runs what the main thread asks for, until it says close. */
+export function serveWriter(program: StoreProgram): void {
+  // The port's listener is attached only when the database is ready, so early requests wait in the port.
+  open(program)
+    .then((database) => {
+      port.postMessage({ kind: 'ready' } satisfies WriterReport);
+      serve(database);
+      // Node.js would write it at a regular end of the process only.
+      flushCompileCache();
+    })
+    .catch((error: unknown) => {
+      port.postMessage({ kind: 'unusable', fault: faultOf(error, file) } satisfies WriterReport);
+      port.close();
+    });
+}
 
-async function open() {
+async function open({ steps, chatCommands }: StoreProgram) {
   const connection = new BetterSqlite3(file);
   connection.pragma('journal_mode = WAL');
   // FULL: with NORMAL a power cut lost committed rows (measured); with FULL none.
@@ -44,7 +46,9 @@ async function open() {
   // Else what undoes a step goes into a file once the step has touched 64 kB: 0.2 ms for each answer.
   connection.pragma('temp_store = MEMORY');
   await migrateWhole(connection);
-  return { connection, control: prepareControl(connection), db: directDatabase(connection) };
+  const db = directDatabase(connection);
+  const commands = new Map(steps.map((step) => [step.name, step]));
+  return { connection, control: prepareControl(connection), db, commands, chatCommands };
 }
 
 /** What begins and ends transactions and steps: prepared once, run several times for each message. */
@@ -118,10 +122,10 @@ function serve(database: Database): void {
 }
 
 async function commitGroup(database: Database, group: readonly WriterRequest[]): Promise<WriterAnswer[]> {
-  const { connection, control, db } = database;
+  const { connection, control, db, chatCommands } = database;
   try {
     control.begin();
-    const tx: Tx = { db, now: Date.now(), dialect: 'sqlite' };
+    const tx: StepTx = { db, now: Date.now(), dialect: 'sqlite', texts, chatCommands };
     const answers: WriterAnswer[] = [];
     for (const request of group) answers.push(...(await runInSavepoint(database, tx, request)));
     control.commit();
@@ -135,8 +139,8 @@ async function commitGroup(database: Database, group: readonly WriterRequest[]):
 }
 
 async function runInSavepoint(
-  { connection, control }: Database,
-  tx: Tx,
+  { connection, control, commands }: Database,
+  tx: StepTx,
   request: WriterRequest,
 ): Promise<WriterAnswer[]> {
   const { id } = request;

@@ -23,10 +23,10 @@ import { loadConfig } from '../../../src/config/load-config.ts';
 import { createIntake } from '../../../src/inbound/accept.ts';
 import { createCommandDesk } from '../../../src/inbound/command-desk.ts';
 import { createGate } from '../../../src/inbound/gate.ts';
-import { noticesFor } from '../../../src/replies/notices.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import { json } from '../../../src/store/base/json.ts';
 import { claimAccount } from '../../../src/store/processes/accounts.ts';
+import { noticesFor } from '../../../src/texts/notices.ts';
 import { aWorker } from '../../store/builders.ts';
 import { silentLog } from '../../support/silent-log.ts';
 

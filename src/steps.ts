@@ -1,0 +1,95 @@
+/** Every step of the store and every chat command. The SQLite writer thread runs them from these lists. */
+import { approveOnConsole, revokeOnConsole } from './store/access/operate-access.ts';
+import { dismissNotice, endNotice, raiseNotice } from './store/alerts/note-trouble.ts';
+import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
+import { claimDelivery, settleDelivery } from './store/delivery/deliver.ts';
+import { dropPart, retryPart } from './store/delivery/operate.ts';
+import { postParts } from './store/delivery/post-part.ts';
+import { recordPreview } from './store/delivery/record-preview.ts';
+import { tellOwner } from './store/delivery/tell-owner.ts';
+import { acceptBatch } from './store/intake/accept-batch.ts';
+import { storeFetched } from './store/intake/fetching.ts';
+import { cancelItem, cancelItems } from './store/items/cancel-item.ts';
+import { editItem } from './store/items/edit-item.ts';
+import { promoteItem } from './store/items/promote-item.ts';
+import { tellWaiting } from './store/items/receipts.ts';
+import { claimLane } from './store/lanes/claim-lane.ts';
+import { commitAnswer, endRun } from './store/lanes/commit-answer.ts';
+import {
+  commitToolTurn,
+  endToolTurn,
+  markToolStarted,
+  saveImage,
+  sayNotice,
+  storeToolResults,
+} from './store/lanes/commit-turn.ts';
+import { handOver, letGoOf, releaseLane, renewLeases } from './store/lanes/leases.ts';
+import { markUnsendable } from './store/lanes/mark-unsendable.ts';
+import { parkRun, settleParkedCall } from './store/lanes/park-run.ts';
+import { recoverRun } from './store/lanes/recover-run.ts';
+import { takeSteers } from './store/lanes/steer.ts';
+import { closeBundles } from './store/lanes/sweep.ts';
+import { claimAccount, releaseAccount, rememberCommands } from './store/processes/accounts.ts';
+import { beginBoot, endBoots } from './store/processes/boots.ts';
+import { lockOut } from './store/sign-ins/lockouts.ts';
+import { endSignIns, openSignIn, touchSignIn } from './store/sign-ins/sign-ins.ts';
+import type { Notices } from './texts/notices.ts';
+
+// `never` as input: the list forgets what each takes; Store.write knows it.
+const steps: readonly StoreCommand<never, unknown>[] = [
+  acceptBatch,
+  approveOnConsole,
+  beginBoot,
+  cancelItem,
+  cancelItems,
+  claimAccount,
+  claimDelivery,
+  claimLane,
+  closeBundles,
+  commitAnswer,
+  commitToolTurn,
+  dismissNotice,
+  dropPart,
+  editItem,
+  endBoots,
+  endNotice,
+  endRun,
+  endSignIns,
+  endToolTurn,
+  handOver,
+  letGoOf,
+  lockOut,
+  markToolStarted,
+  markUnsendable,
+  openSignIn,
+  parkRun,
+  postParts,
+  promoteItem,
+  raiseNotice,
+  recordPreview,
+  recoverRun,
+  releaseAccount,
+  releaseLane,
+  rememberCommands,
+  renewLeases,
+  retryPart,
+  revokeOnConsole,
+  saveImage,
+  sayNotice,
+  settleDelivery,
+  settleParkedCall,
+  storeFetched,
+  storeToolResults,
+  takeSteers,
+  tellOwner,
+  tellWaiting,
+  touchSignIn,
+];
+
+/** Runs inside the store's transactions. */
+export const storeProgram: StoreProgram = { steps, chatCommands: new Map() };
+
+/** Ready for `openStore`. */
+export function storeSetup(texts: Notices): StoreSetup {
+  return { ...storeProgram, texts, writer: new URL('./store-writer.ts', import.meta.url) };
+}
