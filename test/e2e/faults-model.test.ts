@@ -4,7 +4,9 @@ import { noticesFor } from '../../src/texts/notices.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import { blocksOf, lastUserText } from '../platforms/anthropic/wire.ts';
-import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import type { StandingMessage } from '../platforms/telegram/types.ts';
+import { findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { shareGateway, type Talk } from './shared-gateway.ts';
 import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
@@ -89,97 +91,84 @@ const unsaid: readonly {
   },
 ];
 
+const TEST_PLUGIN = join(import.meta.dirname, 'faulty-tools.ts');
+const aTalk = shareGateway({ config: impatient, env: { TEST_PLUGIN } });
+
 describe.concurrent('a message that the model answers with', () => {
-  test.for(passing)(
-    '$what is answered once when the model is back',
-    async ({ fault }, { expect, onTestFinished }) => {
-      const { telegram, model, dataDir } = await startTelegramGateway({ config: impatient }, onTestFinished);
-      model.script((body, count) => (count === 1 ? fault : { text: `You said: ${lastUserText(body)}` }));
-      telegram.userSends({ from: ada, text: 'Hello?' });
-      await untilSaid(telegram, { chat: ada.id, text: 'You said: Hello?' });
-      await untilAtRest(dataDir, 1);
-      expect(said(telegram, ada.id)).toEqual(['You said: Hello?']);
-      expect(model.requests.map(({ body }) => body.messages.length)).toEqual([1, 1]);
-      expect(countTold(dataDir, ['Hello?'])).toEqual([1]);
-      expect(findBreaches(dataDir)).toEqual([]);
-    },
-  );
+  test.for(passing)('$what is answered once when the model is back', async ({ fault }, { expect }) => {
+    const talk = aTalk();
+    const hello = `Hello? ${talk.mark}`;
+    talk.script((body, count) => (count === 1 ? fault : { text: `You said: ${lastUserText(body)}` }));
+    talk.says(hello);
+    await talk.untilSaid(`You said: ${hello}`);
+    await talk.untilAtRest(1);
+    expect(talk.said()).toEqual([`You said: ${hello}`]);
+    expect(talk.requests().map(({ body }) => body.messages.length)).toEqual([1, 1]);
+    expect(talk.told(hello)).toBe(1);
+  });
 
   test.for(lasting)(
     '$what fails with a notice, and the conversation goes on',
-    async ({ fault, notice = unavailable }, { expect, onTestFinished }) => {
-      const { telegram, model, dataDir } = await startTelegramGateway({ config: impatient }, onTestFinished);
-      model.script((body, count) => (count === 1 ? fault : { text: `You said: ${lastUserText(body)}` }));
-      telegram.userSends({ from: ada, text: 'Hello?' });
-      await untilSaid(telegram, { chat: ada.id, text: notice });
-      telegram.userSends({ from: ada, text: 'And now?' });
-      await untilSaid(telegram, { chat: ada.id, text: /^You said: .*And now\?$/s });
-      await untilAtRest(dataDir, 2);
-      expect(said(telegram, ada.id)).toHaveLength(2);
-      expect(readStore(dataDir, 'select outcome from inbox order by seq')).toEqual([
-        { outcome: 'failed' },
-        { outcome: 'answered' },
-      ]);
-      expect(model.requests.map(({ refusal }) => refusal)).toEqual(model.requests.map(() => undefined));
-      expect(countTold(dataDir, ['Hello?', 'And now?'])).toEqual([1, 1]);
-      expect(findBreaches(dataDir)).toEqual([]);
+    async ({ fault, notice = unavailable }, { expect }) => {
+      const talk = aTalk();
+      talk.script((body, count) => (count === 1 ? fault : { text: `You said: ${lastUserText(body)}` }));
+      const [hello, now] = [`Hello? ${talk.mark}`, `And now? ${talk.mark}`];
+      talk.says(hello);
+      await talk.untilSaid(notice);
+      talk.says(now);
+      await talk.untilSaid(/^You said: .*And now\? no\d+$/s);
+      await talk.untilAtRest(2);
+      expect([hello, now].map(talk.told)).toEqual([1, 1]);
+      expect(talk.said()).toHaveLength(2);
+      expect(talk.rows('inbox', 'outcome')).toEqual([{ outcome: 'failed' }, { outcome: 'answered' }]);
+      expect(talk.requests().map(({ refusal }) => refusal)).toEqual(talk.requests().map(() => undefined));
     },
   );
 
-  test('half a stream in a group takes its preview back and marks the message', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({ config: impatient }, onTestFinished);
-    const chat = telegram.world.addSupergroup('team').chat.id;
+  test('half a stream in a group takes its preview back and marks the message', async ({ expect }) => {
+    const talk = aTalk('group');
     const gate = createGate();
     const chunks = ['Once ', 'upon ', 'a time'];
-    model.script([{ chunks, hold: { gate, afterChunks: 2 }, cutAfter: 2 }]);
-    const asked = telegram.userSends({ chat, from: ada, text: '@ParleyTestBot tell me a story' });
-    await untilSaid(telegram, { chat, text: 'Once upon' });
+    talk.script(() => ({ chunks, hold: { gate, afterChunks: 2 }, cutAfter: 2 }));
+    const asked = talk.says(`@ParleyTestBot tell me a story ${talk.mark}`);
+    await talk.untilSaid('Once upon');
     gate.open();
-    const reaction = () =>
-      telegram.messages(chat).find(({ messageId }) => messageId === asked.messageId)?.botReaction;
-    await telegram.waitFor(() => reaction() === '😢');
-    await untilAtRest(dataDir, 1);
-    expect(said(telegram, chat)).toEqual([]);
-    expect(readStore(dataDir, 'select outcome from inbox')).toEqual([{ outcome: 'failed' }]);
-    expect(findBreaches(dataDir)).toEqual([]);
+    await untilMarked(talk, asked);
+    await talk.untilAtRest(1);
+    expect(talk.said()).toEqual([]);
+    expect(talk.rows('inbox', 'outcome')).toEqual([{ outcome: 'failed' }]);
+    expect(talk.requests()).toHaveLength(1);
   });
 
   test.for(unsaid)(
     '$what is reported, and the conversation goes on',
-    async ({ replies, told, outcome, reason }, { expect, onTestFinished }) => {
-      const { telegram, model, dataDir } = await startTelegramGateway({ config: impatient }, onTestFinished);
-      model.script((body, count) => replies[count - 1] ?? { text: `You said: ${lastUserText(body)}` });
-      telegram.userSends({ from: ada, text: 'Hello?' });
-      for (const text of told) await untilSaid(telegram, { chat: ada.id, text });
-      telegram.userSends({ from: ada, text: 'And now?' });
-      await untilSaid(telegram, { chat: ada.id, text: /^You said: .*And now\?$/s });
-      await untilAtRest(dataDir, 2);
-      expect(said(telegram, ada.id)).toHaveLength(told.length + 1);
-      expect(readStore(dataDir, 'select outcome, outcomeReason from inbox order by seq')).toEqual([
+    async ({ replies, told, outcome, reason }, { expect }) => {
+      const talk = aTalk();
+      talk.script((body, count) => replies[count - 1] ?? { text: `You said: ${lastUserText(body)}` });
+      talk.says(`Hello? ${talk.mark}`);
+      for (const text of told) await talk.untilSaid(text);
+      talk.says('And now?');
+      await talk.untilSaid(/^You said: .*And now\?$/s);
+      await talk.untilAtRest(2);
+      expect(talk.said()).toHaveLength(told.length + 1);
+      expect(talk.rows('inbox', 'outcome, outcomeReason')).toEqual([
         { outcome, outcomeReason: reason },
         { outcome: 'answered', outcomeReason: null },
       ]);
-      expect(model.requests.map(({ refusal }) => refusal)).toEqual(model.requests.map(() => undefined));
-      expect(findBreaches(dataDir)).toEqual([]);
+      expect(talk.requests().map(({ refusal }) => refusal)).toEqual(talk.requests().map(() => undefined));
     },
   );
 
-  test('nothing in a group is marked at the message', async ({ expect, onTestFinished }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({ config: impatient }, onTestFinished);
-    const chat = telegram.world.addSupergroup('team').chat.id;
-    model.script([{ text: ' ' }, {}]);
-    const asked = telegram.userSends({ chat, from: ada, text: '@ParleyTestBot hello?' });
-    const reaction = () =>
-      telegram.messages(chat).find(({ messageId }) => messageId === asked.messageId)?.botReaction;
-    await telegram.waitFor(() => reaction() === '😢');
-    await untilAtRest(dataDir, 1);
-    expect(readStore(dataDir, 'select outcome, outcomeReason from inbox')).toEqual([
+  test('nothing in a group is marked at the message', async ({ expect }) => {
+    const talk = aTalk('group');
+    talk.script((_, count) => (count === 1 ? { text: ' ' } : {}));
+    const asked = talk.says(`@ParleyTestBot hello? ${talk.mark}`);
+    await untilMarked(talk, asked);
+    await talk.untilAtRest(1);
+    expect(talk.rows('inbox', 'outcome, outcomeReason')).toEqual([
       { outcome: 'failed', outcomeReason: 'empty answer' },
     ]);
-    expect(findBreaches(dataDir)).toEqual([]);
+    expect(talk.requests()).toHaveLength(2);
   });
 
   test('429 for longer is told once that the model is busy, and can be stopped', async ({
@@ -199,40 +188,33 @@ describe.concurrent('a message that the model answers with', () => {
   });
 });
 
-const TEST_PLUGIN = join(import.meta.dirname, 'faulty-tools.ts');
-
 describe.concurrent('a tool that', () => {
-  test('throws is told to the model, which answers', async ({ expect, onTestFinished }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({ env: { TEST_PLUGIN } }, onTestFinished);
-    model.script([
-      { toolCalls: [{ name: 'explode' }, { name: 'explode', input: { twice: true } }] },
-      { text: 'It broke.' },
-    ]);
-    telegram.userSends({ from: ada, text: 'Heat the house.' });
-    await untilSaid(telegram, { chat: ada.id, text: 'It broke.' });
-    await untilAtRest(dataDir, 1);
-    const results = (model.requests[1]?.body.messages.at(-1) ?? { role: 'user', content: [] }) as never;
+  test('throws is told to the model, which answers', async ({ expect }) => {
+    const talk = aTalk();
+    const toolCalls = [{ name: 'explode' }, { name: 'explode', input: { twice: true } }];
+    talk.script((_, count) => (count === 1 ? { toolCalls } : { text: 'It broke.' }));
+    talk.says(`Heat the house. ${talk.mark}`);
+    await talk.untilSaid('It broke.');
+    await talk.untilAtRest(1);
+    const results = (talk.requests()[1]?.body.messages.at(-1) ?? { role: 'user', content: [] }) as never;
     expect(blocksOf(results).map((block) => [block.type, block.is_error])).toEqual([
       ['tool_result', true],
       ['tool_result', true],
     ]);
     expect(JSON.stringify(results)).toContain('the boiler burst');
-    expect(said(telegram, ada.id)).toEqual(['It broke.']);
-    expect(findBreaches(dataDir)).toEqual([]);
+    expect(talk.said()).toEqual(['It broke.']);
+    expect(talk.requests()).toHaveLength(2);
   });
 
-  test('throws and leaves the model without words is told to the person', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({ env: { TEST_PLUGIN } }, onTestFinished);
-    model.script([{ toolCalls: [{ name: 'explode' }] }, {}, {}]);
-    telegram.userSends({ from: ada, text: 'Heat the house.' });
-    await untilSaid(telegram, { chat: ada.id, text: 'Sorry, I could not finish that: explode failed.' });
-    await untilAtRest(dataDir, 1);
-    expect(said(telegram, ada.id)).toHaveLength(1);
-    expect(readStore(dataDir, 'select outcome from inbox')).toEqual([{ outcome: 'failed' }]);
-    expect(findBreaches(dataDir)).toEqual([]);
+  test('throws and leaves the model without words is told to the person', async ({ expect }) => {
+    const talk = aTalk();
+    talk.script((_, count) => (count === 1 ? { toolCalls: [{ name: 'explode' }] } : {}));
+    talk.says(`Heat the house. ${talk.mark}`);
+    await talk.untilSaid('Sorry, I could not finish that: explode failed.');
+    await talk.untilAtRest(1);
+    expect(talk.said()).toHaveLength(1);
+    expect(talk.rows('inbox', 'outcome')).toEqual([{ outcome: 'failed' }]);
+    expect(talk.requests()).toHaveLength(3);
   });
 
   test('hangs ends with the time of the run, and the conversation goes on', async ({
@@ -241,9 +223,7 @@ describe.concurrent('a tool that', () => {
   }) => {
     const settings = { env: { TEST_PLUGIN }, config: { run: { timeoutMs: 2000 } } };
     const { telegram, model, dataDir } = await startTelegramGateway(settings, onTestFinished);
-    model.script((_body, count) =>
-      count === 1 ? { toolCalls: [{ name: 'hang' }] } : { text: 'Back again.' },
-    );
+    model.script(hangsOnce);
     telegram.userSends({ from: ada, text: 'Wait for ever.' });
     await untilSaid(telegram, { chat: ada.id, text: 'Sorry, that took too long and I had to stop.' });
     telegram.userSends({ from: ada, text: 'And now?' });
@@ -254,29 +234,29 @@ describe.concurrent('a tool that', () => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('hangs is left behind by /stop', async ({ expect, onTestFinished }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({ env: { TEST_PLUGIN } }, onTestFinished);
-    model.script((_body, count) =>
-      count === 1 ? { toolCalls: [{ name: 'hang' }] } : { text: 'Back again.' },
-    );
-    telegram.userSends({ from: ada, text: 'Wait for ever.' });
-    await model.waitForRequest(1);
-    await untilStarted(dataDir);
-    telegram.userSends({ from: ada, text: '/stop' });
-    telegram.userSends({ from: ada, text: 'And now?' });
-    await untilSaid(telegram, { chat: ada.id, text: 'Back again.' });
-    await untilAtRest(dataDir, 3);
-    expect(said(telegram, ada.id)).toEqual(['Stopped.', 'Back again.']);
-    expect(readStore(dataDir, 'select outcome from inbox order by seq')).toEqual([
-      { outcome: 'cancelled' },
-      { outcome: 'answered' },
-    ]);
-    expect(findBreaches(dataDir)).toEqual([]);
+  test('hangs is left behind by /stop', async ({ expect }) => {
+    const talk = aTalk();
+    talk.script(hangsOnce);
+    talk.says(`Wait for ever. ${talk.mark}`);
+    const atWork = `select 1 from toolCalls join inbox on inbox.runId = toolCalls.runId
+      where toolCalls.state = 'started' and laneKey like ?`;
+    await until(() => readStore(talk.dataDir, atWork, `%${talk.chat}`).length > 0, {
+      what: 'a tool at work',
+    });
+    talk.says('/stop');
+    talk.says('And now?');
+    await talk.untilSaid('Back again.');
+    await talk.untilAtRest(2);
+    expect(talk.said()).toEqual(['Stopped.', 'Back again.']);
+    expect(talk.rows('inbox', 'outcome')).toEqual([{ outcome: 'cancelled' }, { outcome: 'answered' }]);
   });
 });
 
-function untilStarted(dataDir: string): Promise<void> {
-  return until(() => readStore(dataDir, `select 1 from toolCalls where state = 'started'`).length > 0, {
-    what: 'a tool at work',
-  });
+const hangsOnce = (_: unknown, count: number): Reply =>
+  count === 1 ? { toolCalls: [{ name: 'hang' }] } : { text: 'Back again.' };
+
+function untilMarked({ telegram, chat }: Talk, { messageId }: StandingMessage): Promise<unknown> {
+  const reaction = () =>
+    telegram.messages(chat).find((message) => message.messageId === messageId)?.botReaction;
+  return telegram.waitFor(() => reaction() === '😢');
 }

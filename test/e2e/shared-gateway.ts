@@ -1,0 +1,103 @@
+/**
+ * One gateway for the tests of a file, where its start is not what they are about: each has a person, or a group, of
+ * its own, and looks at nothing else.
+ */
+import { afterAll, beforeAll, expect } from 'vitest';
+import type { JournalEntry } from '../platforms/anthropic/journal.ts';
+import type { Reply } from '../platforms/anthropic/turn.ts';
+import type { WireBody } from '../platforms/anthropic/wire.ts';
+import type { TelegramServer } from '../platforms/telegram/server.ts';
+import type { StandingMessage } from '../platforms/telegram/types.ts';
+import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { type GatewaySettings, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { until } from './until.ts';
+
+export type Talk = {
+  readonly telegram: TelegramServer;
+  readonly dataDir: string;
+  readonly chat: number;
+  /** Has to stand in what is said first: the model's requests are told apart by it. */
+  readonly mark: string;
+  /** `count`: of the requests of this conversation, from 1. */
+  script(reply: (body: WireBody, count: number) => Reply): void;
+  says(text: string): StandingMessage;
+  said(): readonly string[];
+  untilSaid(text: string | RegExp): Promise<StandingMessage>;
+  requests(): readonly JournalEntry[];
+  /** How often the text stands in a transcript as something a person said. */
+  told(text: string): number;
+  /** The rows of the table that belong to this conversation, oldest first. */
+  rows(table: 'inbox' | 'outbox', columns: string): readonly Readonly<Record<string, unknown>>[];
+  /** Waits until so many messages have ended and nothing of theirs is to be sent. */
+  untilAtRest(messages: number): Promise<void>;
+};
+
+const firstId = 501;
+
+/** Every person may write. At the end the conservation law must hold for all of them. */
+export function shareGateway({ config = {}, env = {} }: Pick<GatewaySettings, 'config' | 'env'> = {}) {
+  const talks: { readonly talk: Talk; reply: (body: WireBody) => Reply }[] = [];
+  const ends: (() => Promise<void>)[] = [];
+  let gateway: Awaited<ReturnType<typeof startTelegramGateway>> | undefined;
+  const running = () => {
+    if (!gateway) throw new Error('test error: the gateway has not been started yet');
+    return gateway;
+  };
+  const isOf = ({ mark }: Talk, body: WireBody) => JSON.stringify(body.messages).includes(mark);
+
+  beforeAll(async () => {
+    const allowFrom = Array.from({ length: 100 }, (_, index) => `telegram:${firstId + index}`);
+    const access = { dmPolicy: 'allowlist', allowFrom, groupPolicy: 'open' };
+    gateway = await startTelegramGateway({ config: { access, ...config }, env }, (end) => ends.push(end));
+    gateway.model.script((body) => {
+      const found = talks.find(({ talk }) => isOf(talk, body));
+      if (!found) throw new Error('test error: a request of no conversation');
+      return found.reply(body);
+    });
+  });
+  afterAll(async () => {
+    try {
+      await untilAtRest(running().dataDir, 0);
+      expect(findBreaches(running().dataDir)).toEqual([]);
+    } finally {
+      for (const end of ends) await end();
+    }
+  });
+
+  return (where: 'direct' | 'group' = 'direct'): Talk => {
+    const { telegram, model, dataDir } = running();
+    const id = firstId + talks.length;
+    const from = { id, is_bot: false, first_name: `Person ${id}` };
+    const chat = where === 'direct' ? id : telegram.world.addSupergroup(`team ${id}`).chat.id;
+    const rows: Talk['rows'] = (table, columns) =>
+      readStore(dataDir, `select ${columns} from ${table} where laneKey like ? order by seq`, `%${chat}`);
+    const talk: Talk = {
+      telegram,
+      dataDir,
+      chat,
+      mark: `no${id}`,
+      rows,
+      script: (reply) => {
+        let count = 0;
+        mine.reply = (body) => reply(body, ++count);
+      },
+      says: (text) => telegram.userSends({ ...(where === 'group' && { chat }), from, text }),
+      said: () => said(telegram, chat),
+      untilSaid: (text) => untilSaid(telegram, { chat, text }),
+      requests: () => model.requests.filter(({ body }) => isOf(talk, body)),
+      told: (text) => countTold(dataDir, [text])[0] ?? 0,
+      untilAtRest: (messages) =>
+        until(
+          () => {
+            const ended = rows('inbox', 'outcome').filter(({ outcome }) => outcome !== null);
+            const due = rows('outbox', 'state').filter(({ state }) => /pending|sending/.test(String(state)));
+            return ended.length >= messages && due.length === 0;
+          },
+          { what: `${messages} messages of ${chat} at rest` },
+        ),
+    };
+    const mine = { talk, reply: (): Reply => ({ text: 'unscripted' }) } as (typeof talks)[number];
+    talks.push(mine);
+    return talk;
+  };
+}
