@@ -1,15 +1,23 @@
 #!/usr/bin/env node
-// Runs src/main.ts with the arguments, on a Node.js that can: this one, or the one the install brought.
+// Runs Parley with the arguments, on a Node.js that can: this one, or the one the install brought. It runs the
+// bundle if it is that of the sources (`npm start` makes it), and the sources otherwise.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundleFolder } from './bundle.mjs';
 
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-const bundled = fileURLToPath(new URL('../node_modules/.bin/node', import.meta.url));
-const compiled = fileURLToPath(new URL('../node_modules/.cache/parley', import.meta.url));
+const root = fileURLToPath(new URL('..', import.meta.url));
+const bundle = join(bundleFolder(root), 'main.mjs');
+const main = existsSync(bundle) ? bundle : join(root, 'src', 'main.ts');
+const compiled = join(root, 'node_modules', '.cache', 'parley');
 const isNewEnough = Number(process.versions.node.split('.')[0]) >= 24;
+// In a clone; in a package, beside it or below it.
+const bundled = ['node_modules/.bin/node', '../.bin/node']
+  .map((path) => join(root, path))
+  .find((path) => existsSync(path));
 
-if (!isNewEnough && !existsSync(bundled)) {
+if (!isNewEnough && bundled === undefined) {
   console.error(
     `Parley needs Node.js 24 or newer; this is ${process.version}. Run "npm ci" in its folder first.`,
   );
@@ -22,8 +30,7 @@ const node = isNewEnough ? process.execPath : bundled;
 // room for young objects, what 200 conversations have at hand grows old in between: with 2 MB a message of a
 // burst takes a fifth more. `--expose-gc` is for src/cli/gc-when-idle.ts.
 const flags = ['--max-semi-space-size=16', '--heap-growing-percent=100', '--expose-gc'];
-const bundles = new URL('use-bundles.mjs', import.meta.url).href;
-const args = [...flags, '--import', bundles, main, ...process.argv.slice(2)];
+const args = [...flags, main, ...process.argv.slice(2)];
 const env = {
   // Set before the first module is read, so that the code that strips types is not even loaded: 25 MB.
   NODE_COMPILE_CACHE: compiled,

@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { unbundledLibraries } from '../bin/library-bundles.mjs';
+import { bundleFolder } from '../bin/bundle.mjs';
 
 /** Required programs: how to detect each, and its package by package manager. */
 const requirements = {
@@ -51,7 +51,7 @@ export function bootstrap({ root, isForTests, environment = process.env }) {
   return (
     refuseOldNode() ??
     installDependencies(root) ??
-    bundleLibraries(root) ??
+    (isForTests ? undefined : bundle(root)) ??
     installPrograms(neededPrograms(isForTests, environment))
   );
 }
@@ -86,12 +86,12 @@ function installDependencies(root) {
   return `"npm ci" failed in ${root}. Fix the problem shown above, then run this again.`;
 }
 
-/** For a quick start only: that it cannot be done is no problem. */
-function bundleLibraries(root) {
-  if (unbundledLibraries().length === 0) return undefined;
+/** For a quick start only: without it the sources are run. */
+function bundle(root) {
+  if (!existsSync(join(root, 'src')) || existsSync(bundleFolder(root))) return undefined;
   const brought = join(root, 'node_modules', '.bin', 'node');
   const node = existsSync(brought) ? brought : process.execPath;
-  spawnSync(node, [join(root, 'scripts', 'bundle-libraries.mjs')], { stdio: ['ignore', 2, 2] });
+  spawnSync(node, [join(root, 'scripts', 'bundle.mjs')], { stdio: ['ignore', 2, 2] });
   return undefined;
 }
 

@@ -51,6 +51,7 @@ async function runTests(filters) {
       .finally(() => process.exit(128 + number));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, onSignal);
   try {
+    await makeBundles();
     postgres = await startPostgres();
     console.log('✓ PostgreSQL for the tests is up');
     const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...filters];
@@ -62,6 +63,12 @@ async function runTests(filters) {
   } finally {
     await stop();
   }
+}
+
+/** What a bundle that cannot be made lacks is said there; the tests then run the sources. */
+async function makeBundles() {
+  for (const args of [[], ['--tests']])
+    await groups.run(process.execPath, [join(root, 'scripts/bundle.mjs'), ...args], { cwd: root });
 }
 
 /** A file that could not be loaded and an error outside any test count as failures too. */

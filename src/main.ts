@@ -1,12 +1,7 @@
 /** Process entry: the lists of channels and plugins, and the command line. */
-import { enableCompileCache } from 'node:module';
-import { join } from 'node:path';
 import type { ChannelEntry } from '#contracts/channel.ts';
 import { channelId } from '#contracts/ids.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
-
-// Saves parsing and type stripping on every start but the first.
-enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/parley'));
 
 const channels: readonly ChannelEntry[] = [
   {

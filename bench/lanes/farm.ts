@@ -79,8 +79,6 @@ export type StartOptions = {
   readonly role?: 'all' | 'gateway' | 'worker';
 };
 
-const bundles = new URL('../../bin/use-bundles.mjs', import.meta.url).href;
-
 /** Resolves when the process has been started; `next('ready')` when it runs. */
 export async function startProcess({ ground, number = 0, role = 'all' }: StartOptions): Promise<Parley> {
   const { home, database, redis } = ground;
@@ -90,7 +88,7 @@ export async function startProcess({ ground, number = 0, role = 'all' }: StartOp
   const logFile = join(home, `parley-${number}.log`);
   const startedAt = performance.timeOrigin + performance.now();
   const child = fork(join(import.meta.dirname, 'process.ts'), [logFile], {
-    execArgv: ['--expose-gc', '--import', bundles],
+    execArgv: ['--expose-gc'],
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,

@@ -3,7 +3,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
 import type { ConfiguredParts } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
-import { readVersion } from './version.ts';
+import { describeVersion } from './version.ts';
 
 /** Commands that only the process entry can run: it alone knows the gateway and its parts. */
 export type EntryCommands = {
@@ -24,7 +24,7 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
   };
   const program = new Command('parley')
     .description('A self-hosted chat gateway for AI agents.')
-    .version(await readVersion())
+    .version(await describeVersion())
     .exitOverride()
     .configureOutput({ writeErr: (text) => process.stderr.write(text) });
   addGatewayCommands(program, entry, finish);

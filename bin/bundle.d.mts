@@ -1,0 +1,3 @@
+export function bundleFolder(root: string): string;
+export function testBundleFolder(root: string): string;
+export function packedFolder(root: string): string;

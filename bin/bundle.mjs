@@ -1,0 +1,35 @@
+// Where the bundle is that scripts/bundle.mjs makes, and whether it is that of the sources as they are now.
+// Plain JavaScript without dependencies, for any Node.js from 18 on.
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What a bundle is made of. The lock file stands for the dependencies. */
+const sources = ['src', 'channels', 'plugins', 'package.json', 'package-lock.json', 'scripts/bundle.mjs'];
+/** The end-to-end tests have a gateway of their own, with kill points. */
+const testSources = [...sources, 'test/e2e'];
+
+/**
+ * The folder of the bundle that `parley` runs. In a package, which has no sources, it is the one that came
+ * with it. In a clone its name follows from paths, sizes and times of the sources, so that a build replaces
+ * nothing that a running process may still load from.
+ */
+export const bundleFolder = (root) =>
+  existsSync(join(root, 'src')) ? join(root, 'dist', stampOf(root, sources)) : packedFolder(root);
+
+export const testBundleFolder = (root) => join(root, 'dist', `test-${stampOf(root, testSources)}`);
+
+export const packedFolder = (root) => join(root, 'dist', 'package');
+
+function stampOf(root, paths) {
+  const hash = createHash('sha256');
+  for (const path of paths) addTo(hash, root, path);
+  return hash.digest('hex').slice(0, 16);
+}
+
+function addTo(hash, root, path) {
+  const state = statSync(join(root, path), { throwIfNoEntry: false });
+  if (state === undefined) return;
+  if (!state.isDirectory()) hash.update(`${path} ${state.size} ${state.mtimeMs}\n`);
+  else for (const name of readdirSync(join(root, path)).sort()) addTo(hash, root, `${path}/${name}`);
+}

@@ -1,0 +1,106 @@
+// Makes the bundle that bin/parley.mjs runs: `src/` with its libraries in a few files, channels and plugins
+// in files of their own that are loaded when they are on. A start reads some 20 files instead of 1,500.
+// Without arguments for this clone, with --package for `npm pack`, with --tests for the end-to-end tests.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { bundleFolder, packedFolder, testBundleFolder } from '../bin/bundle.mjs';
+
+/** By the name of its file; what is started by name stays beside what starts it. */
+const entries = {
+  main: 'src/main.ts',
+  'writer-thread': 'src/store/sqlite/writer-thread.ts',
+  'markdown-thread': 'src/replies/markdown-thread.ts',
+};
+const testEntries = { ...entries, 'parley-under-test': 'test/e2e/parley-under-test.ts' };
+
+/** How many builds a clone keeps: a process that began with an earlier one may still load from it. */
+const keptBuilds = 5;
+
+/** Makes it unless it is there. Safe beside another build and when killed: a folder appears whole or not at all. */
+export async function makeBundle({ root, target = bundleFolder(root), input = entries }) {
+  if (existsSync(target)) return;
+  const { rolldown } = await import('rolldown');
+  const making = `${target}.${process.pid}.tmp`;
+  try {
+    const build = await rolldown({
+      input,
+      cwd: root,
+      platform: 'node',
+      // Machine code, which its own package finds.
+      external: ['better-sqlite3'],
+      plugins: [threadsBesideChunks, requiresOnDemand],
+      transform: { define: { PARLEY_COMMIT: JSON.stringify(commitOf(root)) } },
+      // What a library looks for and may do without, such as zlib-sync, is asked for when it runs.
+      onLog: (level, log, pass) => log.code !== 'UNRESOLVED_IMPORT' && pass(level, log),
+    });
+    const names = { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' };
+    await build.write({ dir: making, format: 'esm', ...names });
+    await build.close();
+    await cp(join(root, 'src/server/page'), join(making, 'page'), { recursive: true });
+    // Whoever comes second has made the same.
+    await rename(making, target).catch((error) => {
+      if (!existsSync(target)) throw error;
+    });
+  } finally {
+    await rm(making, { recursive: true, force: true });
+  }
+  await removeOld(dirname(target));
+}
+
+/** All chunks lie in one folder, the threads too. */
+const threadsBesideChunks = {
+  name: 'threads-beside-chunks',
+  transform: {
+    filter: { id: /\.ts$/, code: /-thread\.ts'/ },
+    handler: (code) => code.replace(/new URL\('\.\/([a-z-]+-thread)\.ts'/g, "new URL('./$1.mjs'"),
+  },
+};
+
+/** `require` of a module's own making is made visible, so that what it loads later is in the bundle too. */
+const requiresOnDemand = {
+  name: 'requires-on-demand',
+  transform: {
+    filter: { id: /\/src\/.*\.ts$/, code: 'createRequire(import.meta.url)' },
+    handler: (code) => code.replace('const require = createRequire(import.meta.url);', ''),
+  },
+};
+
+/** Empty where it is not known, as in an image that is built without the history. */
+function commitOf(root) {
+  const { stdout, status } = spawnSync('git', ['rev-parse', '--short', 'HEAD'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  return status === 0 ? stdout.trim() : '';
+}
+
+async function removeOld(folder) {
+  const names = (await readdir(folder)).filter((name) => name !== 'package');
+  const builds = await Promise.all(
+    names.map(async (name) => ({ path: join(folder, name), at: (await stat(join(folder, name))).mtimeMs })),
+  );
+  const old = builds.toSorted((a, b) => b.at - a.at).slice(keptBuilds);
+  await Promise.all(old.map(({ path }) => rm(path, { recursive: true, force: true })));
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  try {
+    await makeFor(root, process.argv[2]);
+  } catch (error) {
+    console.error(`There is no bundle, so the sources are run, which start slower: ${error.message}`);
+    process.exitCode = 1;
+  }
+}
+
+async function makeFor(root, purpose) {
+  await mkdir(join(root, 'dist'), { recursive: true });
+  if (purpose === '--tests') return makeBundle({ root, target: testBundleFolder(root), input: testEntries });
+  if (purpose !== '--package') return makeBundle({ root });
+  // A package is made anew each time: it names its commit.
+  await rm(packedFolder(root), { recursive: true, force: true });
+  return makeBundle({ root, target: packedFolder(root) });
+}

@@ -1,0 +1,123 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { bundleFolder } from '../../bin/bundle.mjs';
+
+let root: string;
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'parley-bundle-')));
+  for (const name of ['bin', 'scripts/bundle.mjs', 'package.json'])
+    cpSync(name, join(root, name), { recursive: true });
+  symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
+  for (const folder of ['store/sqlite', 'replies', 'server/page'])
+    mkdirSync(join(root, 'src', folder), { recursive: true });
+  write('src/server/page/index.html', '<title>Parley</title>');
+  write('src/replies/markdown-thread.ts', 'export {};');
+  write(
+    'src/store/sqlite/writer-thread.ts',
+    "import { parentPort } from 'node:worker_threads';\nparentPort?.postMessage('wrote');",
+  );
+  write('src/store/sqlite/open.ts', opener);
+  write('src/later.ts', 'export const two = 2;');
+  write('src/main.ts', program);
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+const opener = `
+import { Worker } from 'node:worker_threads';
+export const openThread = () => new Worker(new URL('./writer-thread.ts', import.meta.url));`;
+
+/** What can go wrong in a bundle: a thread, a library that is required, what is loaded later, files beside it. */
+const program = `
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { openThread } from './store/sqlite/open.ts';
+const require = createRequire(import.meta.url);
+const thread = openThread();
+const { two } = await import('./later.ts');
+const page = readFileSync(new URL(import.meta.filename.endsWith('.ts') ? 'server/page/index.html' : 'page/index.html', import.meta.url), 'utf8');
+thread.once('message', (told) => console.log(JSON.stringify([import.meta.filename, told, two, typeof require('fastify'), page])));`;
+
+function write(path: string, text: string) {
+  writeFileSync(join(root, path), text);
+}
+
+const bundle = (...args: string[]) =>
+  spawnSync(process.execPath, ['scripts/bundle.mjs', ...args], { cwd: root, encoding: 'utf8' });
+
+/** What `parley` says there, and from which file it ran. */
+function run() {
+  const { stdout, stderr } = spawnSync(process.execPath, ['bin/parley.mjs'], { cwd: root, encoding: 'utf8' });
+  if (stdout === '') throw new Error(stderr);
+  const [file, ...said] = JSON.parse(stdout) as readonly [string, ...unknown[]];
+  return { file, said };
+}
+
+const builds = () => readdirSync(join(root, 'dist'));
+
+it('a bundle does what the sources do, threads, required libraries and files beside it included', () => {
+  const before = run();
+  expect(before.file).toBe(join(root, 'src/main.ts'));
+  expect(bundle()).toMatchObject({ status: 0, stderr: '' });
+  const after = run();
+  expect(after.file).toContain(bundleFolder(root));
+  expect(after.said).toEqual(before.said);
+  expect(after.said).toEqual(['wrote', 2, 'function', '<title>Parley</title>']);
+});
+
+it('a bundle is left aside once a source has changed, and stays for what runs from it', () => {
+  bundle();
+  const first = builds();
+  write('src/later.ts', 'export const two = 22;');
+  expect(run().file).toBe(join(root, 'src/main.ts'));
+  bundle();
+  expect(run()).toMatchObject({ said: ['wrote', 22, 'function', '<title>Parley</title>'] });
+  expect(builds()).toHaveLength(2);
+  expect(builds()).toEqual(expect.arrayContaining(first));
+});
+
+it('a bundle is not made again when nothing has changed', () => {
+  bundle();
+  const main = join(bundleFolder(root), 'main.mjs');
+  utimesSync(main, 1, 1);
+  bundle();
+  expect(statSync(main).mtimeMs).toBe(1000);
+});
+
+it('two builds at once leave one bundle, and one that was killed leaves none that could be run', async () => {
+  const killed = spawn(process.execPath, ['scripts/bundle.mjs'], { cwd: root, stdio: 'ignore' });
+  const gone = once(killed, 'exit');
+  await expect.poll(() => existsSync(join(root, 'dist')) && builds().length).toBeGreaterThan(0);
+  killed.kill('SIGKILL');
+  await gone;
+  const both = [1, 2].map(() =>
+    spawn(process.execPath, ['scripts/bundle.mjs'], { cwd: root, stdio: 'ignore' }),
+  );
+  expect(await Promise.all(both.map(async (child) => (await once(child, 'exit'))[0]))).toEqual([0, 0]);
+  expect(run()).toMatchObject({ file: expect.stringContaining(bundleFolder(root)) });
+  expect(builds().filter((name) => name === basename(bundleFolder(root)))).toHaveLength(1);
+});
+
+it('only the newest builds are kept', () => {
+  for (let version = 0; version < 6; version++) {
+    write('src/later.ts', `export const two = ${10 ** version};`);
+    bundle();
+  }
+  expect(builds()).toHaveLength(5);
+  expect(run().file).toContain(bundleFolder(root));
+});

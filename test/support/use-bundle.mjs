@@ -1,0 +1,15 @@
+// For `node --import`, which worker threads follow too: the threads of Parley are read from the bundle that the
+// query of this module names. They know nothing of the process's environment.
+import { registerHooks } from 'node:module';
+
+const { searchParams } = new URL(import.meta.url);
+const folder = searchParams.get('bundle');
+const thread = /\/src\/(?:store\/sqlite|replies)\/((?:writer|markdown)-thread)\.ts$/;
+
+registerHooks({
+  resolve: (specifier, context, next) => {
+    const [, name] = thread.exec(specifier) ?? [];
+    if (name === undefined) return next(specifier, context);
+    return { url: `${folder}/${name}.mjs`, format: 'module', shortCircuit: true };
+  },
+});
