@@ -1,27 +1,23 @@
 # The exact version of the base is pinned; pin its digest too when you build for production.
-FROM node:24.21.0-bookworm-slim AS bundles
+FROM node:24.21.0-bookworm-slim AS bundle
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --ignore-scripts
+RUN npm ci --omit=dev --ignore-scripts
 COPY bin ./bin
-COPY scripts/bundle-libraries.mjs ./scripts/
-RUN node scripts/bundle-libraries.mjs
+COPY src ./src
+COPY channels ./channels
+COPY plugins ./plugins
+COPY scripts/bundle.mjs ./scripts/
+RUN node scripts/bundle.mjs --package
 
 FROM node:24.21.0-bookworm-slim
 
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The image has its own Node.js and its Redis beside it, so the optional runtimes stay out.
+# The image has its own Node.js, its Redis beside it and its bundle made, so what is optional stays out.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts && npm cache clean --force
-# Made where the bundler is; see bin/library-bundles.mjs.
-COPY --from=bundles /app/node_modules/@anthropic-ai/sdk/.bundle ./node_modules/@anthropic-ai/sdk/.bundle
-COPY --from=bundles /app/node_modules/kysely/.bundle ./node_modules/kysely/.bundle
-COPY --from=bundles /app/node_modules/zod/.bundle ./node_modules/zod/.bundle
-COPY tsconfig.json ./
 COPY bin ./bin
-COPY src ./src
-COPY channels ./channels
-COPY plugins ./plugins
+COPY --from=bundle /app/dist ./dist
 
 ENV NODE_ENV=production PARLEY_DATA_DIR=/data PARLEY_HOST=0.0.0.0
 RUN mkdir /data && chown node:node /data && chmod 700 /data

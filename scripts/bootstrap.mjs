@@ -2,7 +2,7 @@
 // can run TypeScript, redis-server; with --test also PostgreSQL, Chromium, strace, and spin with a C compiler.
 // Plain JavaScript without dependencies, for any Node.js from 18 on.
 // package.json calls it in front of each command, and not as a "pre" script: npm skips those where
-// ignore-scripts is set, as .npmrc does. `env node` behind it finds the Node.js that it may have brought.
+// ignore-scripts is set, as many do. `env node` behind it finds the Node.js that it may have brought.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -50,7 +50,7 @@ const browserNames = ['chromium', 'chromium-browser', 'google-chrome', 'google-c
 export function bootstrap({ root, isForTests, environment = process.env }) {
   return (
     refuseOldNode() ??
-    installDependencies(root) ??
+    installDependencies(root, isForTests) ??
     (isForTests ? undefined : bundle(root)) ??
     installPrograms(neededPrograms(isForTests, environment))
   );
@@ -73,10 +73,12 @@ export function refuseOldNode(host = process) {
   return `Parley needs Node.js 24 or newer; this is ${host.versions.node}, and none is bundled for ${where}. Install Node.js 24 and run this again.`;
 }
 
-function installDependencies(root) {
-  if (areDependenciesCurrent(root)) return undefined;
+function installDependencies(root, isForTests) {
+  if (areDependenciesCurrent(root, isForTests)) return undefined;
   say('Installing the dependencies (once; about a minute)');
-  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
+  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  // `npm ci` begins with an empty folder: who has run the tests here keeps what they need.
+  if (!isForTests && !hasTestDependencies(root)) args.push('--omit=dev');
   const npm = process.env.npm_execpath;
   const isScript = npm !== undefined && /\.[cm]?js$/.test(npm);
   const result = isScript
@@ -95,29 +97,38 @@ function bundle(root) {
   return undefined;
 }
 
-/** True when node_modules holds what the lock file names. */
-export function areDependenciesCurrent(root) {
-  const installed = join(root, 'node_modules', '.package-lock.json');
+const installedIn = (root) => join(root, 'node_modules', '.package-lock.json');
+
+/** True when node_modules holds what the lock file names, and for the tests what only they need too. */
+export function areDependenciesCurrent(root, isForTests = false) {
+  const installed = installedIn(root);
   const wanted = join(root, 'package-lock.json');
   if (!existsSync(installed)) return false;
-  if (statSync(installed).mtimeMs >= statSync(wanted).mtimeMs) return true;
-  if (!isSameTree(readPackages(installed), readPackages(wanted))) return false;
+  const isNewer = statSync(installed).mtimeMs >= statSync(wanted).mtimeMs;
+  if (isNewer && !isForTests) return true;
+  if (!isSameTree(readPackages(installed), readPackages(wanted), isForTests)) return false;
   // The lock file was only checked out again: remember that, so that the next start is quick.
   const now = new Date();
-  utimesSync(installed, now, now);
+  if (!isNewer) utimesSync(installed, now, now);
   return true;
+}
+
+function hasTestDependencies(root) {
+  if (!existsSync(installedIn(root))) return false;
+  return Object.values(readPackages(installedIn(root))).some(({ dev }) => dev === true);
 }
 
 function readPackages(path) {
   return JSON.parse(readFileSync(path, 'utf8')).packages ?? {};
 }
 
-function isSameTree(installed, wanted) {
+function isSameTree(installed, wanted, isForTests) {
   const names = Object.keys(wanted).filter((name) => name !== '');
-  const isAsWanted = (name) =>
-    installed[name] === undefined
-      ? wanted[name].optional === true
-      : installed[name].version === wanted[name].version;
+  const isAsWanted = (name) => {
+    const { version, optional, dev } = wanted[name];
+    if (installed[name] === undefined) return optional === true || (dev === true && !isForTests);
+    return installed[name].version === version;
+  };
   return names.every(isAsWanted) && Object.keys(installed).every((name) => wanted[name] !== undefined);
 }
 

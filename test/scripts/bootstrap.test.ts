@@ -88,6 +88,44 @@ describe('the dependencies', () => {
   });
 });
 
+describe('the dependencies of the tests only', () => {
+  const withTests = { ...lock, 'node_modules/t': { version: '1.0.0', dev: true } };
+  beforeEach(() => {
+    for (const name of ['redis-server', 'initdb', 'chromium', 'strace', 'spin', 'gcc']) program(name);
+    program('npm', npmRan);
+    writePackages('package-lock.json', withTests);
+    makeOlder('package-lock.json');
+  });
+
+  it('are not missed when Parley is started', () => {
+    lockIsNewer();
+    expect(bootstrap()).toEqual({ code: 0, text: '' });
+  });
+
+  it('are left out where there are none yet', () => {
+    rmSync(join(root, 'node_modules'), { recursive: true });
+    expect(bootstrap().text).toContain('--omit=dev');
+  });
+
+  it('are installed for the tests, also after a start', () => {
+    const { text } = bootstrap({ isForTests: true });
+    expect(text).toContain('npm ci');
+    expect(text).not.toContain('--omit=dev');
+  });
+
+  it('stay where they are when a start installs something else', () => {
+    writePackages('node_modules/.package-lock.json', {
+      ...installed,
+      'node_modules/t': withTests['node_modules/t'],
+    });
+    writePackages('package-lock.json', { ...withTests, 'node_modules/c': { version: '1.0.0' } });
+    lockIsNewer();
+    const { text } = bootstrap();
+    expect(text).toContain('npm ci');
+    expect(text).not.toContain('--omit=dev');
+  });
+});
+
 describe('redis-server', () => {
   it('is not needed with REDIS_URL', () => {
     expect(bootstrap({ redisUrl: 'redis://127.0.0.1' })).toEqual({ code: 0, text: '' });
@@ -139,7 +177,11 @@ describe.each(['start', 'run chat', 'test'])('npm %s', (command) => {
     rmSync(join(root, 'node_modules'), { recursive: true });
     rmSync(join(root, 'package-lock.json'));
     for (const file of ['package.json', '.npmrc']) cpSync(file, join(root, file));
-    const { status, stderr } = spawnSync('npm', command.split(' '), { cwd: root, encoding: 'utf8' });
+    const { status, stderr } = spawnSync('npm', command.split(' '), {
+      cwd: root,
+      encoding: 'utf8',
+      env: { ...process.env, npm_config_ignore_scripts: 'true' },
+    });
     expect(stderr).toMatch(/Installing the dependencies[\s\S]*"npm ci" failed/);
     expect(status).toBe(1);
   });

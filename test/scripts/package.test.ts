@@ -1,0 +1,44 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { expect, it, onTestFinished } from 'vitest';
+import { until } from '../e2e/until.ts';
+
+const run = promisify(execFile);
+
+it('the package that "npm pack" makes can be installed, started and talked to', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'parley-package-'));
+  onTestFinished(() => rm(home, { recursive: true, force: true, maxRetries: 5 }));
+  await run('npm', ['pack', '--pack-destination', home]);
+  const [archive = ''] = await readdir(home);
+  await run('npm', ['install', '--global', '--prefix', home, '--prefer-offline', join(home, archive)]);
+  const parley = join(home, 'bin/parley');
+  const env = { PATH: process.env.PATH, HOME: home, PARLEY_DATA_DIR: join(home, 'data'), PARLEY_PORT: '0' };
+
+  const { stdout: version } = await run(parley, ['--version'], { env });
+  expect(version).toMatch(/^\d+\.\d+\.\d+ \([0-9a-f]{7,}\)\n$/);
+
+  const gateway = spawn(parley, ['start'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(gateway, 'exit');
+  try {
+    let shown = '';
+    gateway.stdout.on('data', (chunk) => {
+      shown += chunk;
+    });
+    await until(() => shown.includes('Parley is running.'), { what: 'the start' });
+    const chat = spawn(parley, ['chat'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    chat.stdin.end('hello\n');
+    expect(await text(chat.stdout)).toContain('You said: “hello”');
+    const link = /http:\S+/.exec(shown)?.[0] ?? '';
+    const page = await fetch(new URL('/', link));
+    expect(await page.text()).toContain('<title>');
+    expect((await fetch(new URL('/vendor/preact.js', link))).status).toBe(200);
+  } finally {
+    gateway.kill('SIGTERM');
+  }
+  expect(await ended).toEqual([0, null]);
+});
