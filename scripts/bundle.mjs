@@ -4,16 +4,12 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bundleFolder, packedFolder, testBundleFolder } from '../bin/bundle.mjs';
 
-/** By the name of its file; what is started by name stays beside what starts it. */
-const entries = {
-  main: 'src/main.ts',
-  'writer-thread': 'src/store/sqlite/writer-thread.ts',
-  'markdown-thread': 'src/replies/markdown-thread.ts',
-};
+/** By the name of its file; what they start by its address is found on the way. */
+const entries = { main: 'src/main.ts' };
 const testEntries = { ...entries, 'parley-under-test': 'test/e2e/parley-under-test.ts' };
 
 /** How many builds a clone keeps: a process that began with an earlier one may still load from it. */
@@ -31,7 +27,7 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
       platform: 'node',
       // Machine code, which its own package finds.
       external: ['better-sqlite3'],
-      plugins: [threadsBesideChunks, requiresOnDemand],
+      plugins: [modulesByAddress, requiresOnDemand],
       transform: { define: { PARLEY_COMMIT: JSON.stringify(commitOf(root)) } },
       // What a library looks for and may do without, such as zlib-sync, is asked for when it runs.
       onLog: (level, log, pass) => log.code !== 'UNRESOLVED_IMPORT' && pass(level, log),
@@ -50,12 +46,18 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
   await removeOld(dirname(target));
 }
 
-/** All chunks lie in one folder, the threads too. */
-const threadsBesideChunks = {
-  name: 'threads-beside-chunks',
+/** A module that is named by its address, as threads are, becomes a file beside those that name it. */
+const modulesByAddress = {
+  name: 'modules-by-address',
   transform: {
-    filter: { id: /\.ts$/, code: /-thread\.ts'/ },
-    handler: (code) => code.replace(/new URL\('\.\/([a-z-]+-thread)\.ts'/g, "new URL('./$1.mjs'"),
+    filter: { id: /\/src\/.*\.ts$/, code: "new URL('." },
+    handler(code, id) {
+      return code.replace(/new URL\('(\.[^']*)\.ts', import\.meta\.url\)/g, (_text, path) => {
+        const fileName = `${basename(path)}.mjs`;
+        this.emitFile({ type: 'chunk', id: join(dirname(id), `${path}.ts`), fileName });
+        return `new URL('./${fileName}', import.meta.url)`;
+      });
+    },
   },
 };
 
