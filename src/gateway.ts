@@ -200,7 +200,10 @@ function wireEffects({ motion, live, timelines, log, meters }: StageDeps, target
     cancel: (runId, reason) => {
       if (!active.cancel(runId, reason)) live.publish({ kind: 'cancel', runId });
     },
-    wake: wakes.wake,
+    wake: (wake) => {
+      workers?.open(wake.class);
+      wakes.wake(wake);
+    },
     deliver: (conversationKey) => {
       if (!deliverer.deliver(conversationKey)) live.publish({ kind: 'deliver', conversationKey });
     },
@@ -210,7 +213,7 @@ function wireEffects({ motion, live, timelines, log, meters }: StageDeps, target
       log.info(overflow, 'queue.overflow');
       meters.overflowed(overflow.drop);
     },
-    reserve: (most) => workers?.reserve('main', most),
+    reserve: (laneClass, most) => workers?.reserve(laneClass, most),
   });
   live.listen((event) => {
     switch (event.kind) {
@@ -340,12 +343,11 @@ async function wireRuns(
     start: motion.start,
     execute: (run, options) => executeRun(runDeps, run, options),
   });
-  const { main } = config.lanes.concurrency;
   const workers = startLaneWorkers({
     redis: redis.connections,
     keys: redis.keys,
     log,
-    concurrency: { main },
+    concurrency: config.lanes.concurrency,
     driver,
   });
   closers.add('workers', workers.close);

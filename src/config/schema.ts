@@ -169,7 +169,8 @@ const lanes = z
         schedule: count(4, 1024),
         background: count(2, 1024),
       })
-      .prefault({}),
+      .prefault({})
+      .describe('How many lanes of each class a process works at once.'),
     maxRunsPerTurn: count(5, 1000).describe('A lane lets others run after this many runs in a row …'),
     maxHoldMs: milliseconds(60_000).describe('… or after this time.'),
   })

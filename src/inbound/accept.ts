@@ -31,8 +31,8 @@ export type InboundDeps = {
   readonly sections?: Sections;
   /** Sets in motion what the commit made due. Never waits, never throws. */
   start(effects: Effects): void;
-  /** Slots for lanes that a commit may make due at once; undefined when none is free. */
-  reserve(most: number): Reservation | undefined;
+  /** Slots for lanes of the class that a commit may make due at once; undefined when none is free. */
+  reserve(laneClass: string, most: number): Reservation | undefined;
   /** False while the disk is too full to take anything in. */
   hasSpace(): boolean;
 };
@@ -189,8 +189,8 @@ async function store(
   const { receiving, progress } = slice;
   const { account, epoch, holder } = receiving;
   const input: AcceptInput = { account, epoch, holder, proposals, links, ...progress };
-  const begins = proposals.filter(({ decision }) => decision.kind === 'accept').length;
-  const slots = begins > 0 ? deps.reserve(begins) : undefined;
+  const begun = proposals.flatMap(({ decision }) => (decision.kind === 'accept' ? [decision.item.lane] : []));
+  const slots = begun[0] && deps.reserve(begun[0].class, begun.length);
   const claims = slots && { claims: slots.terms };
   let runs: readonly ClaimedRun[] = [];
   try {

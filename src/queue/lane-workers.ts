@@ -1,11 +1,12 @@
 import { WaitingError, Worker } from 'bullmq';
 import { z } from 'zod';
+import type { LaneClass } from '#contracts/lane-class.ts';
 import type { Log } from '#contracts/log.ts';
 import type { RedisConnections } from '../redis/connection.ts';
-import type { QueueName, RedisKeys } from '../redis/keys.ts';
+import type { RedisKeys } from '../redis/keys.ts';
 import type { ClaimTerms } from '../store/lanes/claim-due.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import { createSlots } from './slots.ts';
+import { createSlots, type Slots } from './slots.ts';
 
 /** Works lanes until they rest, are armed for later, or give way. The signal asks it to hand over. */
 export interface LaneDriver {
@@ -21,7 +22,8 @@ export type LaneWorkersDeps = {
   readonly redis: RedisConnections;
   readonly keys: RedisKeys;
   readonly log: Log;
-  readonly concurrency: Readonly<Partial<Record<QueueName, number>>>;
+  /** Lanes of each class that this process works at once. */
+  readonly concurrency: Readonly<Partial<Record<LaneClass, number>>>;
   readonly driver: LaneDriver;
 };
 
@@ -33,10 +35,12 @@ export type Reservation = {
 };
 
 export interface LaneWorkers {
-  /** Undefined when no slot is free: the lanes are then woken through Redis. */
-  reserve(name: QueueName, most: number): Reservation | undefined;
-  /** Looks at a lane in a slot that is free, without Redis; false when there is none. */
+  /** Undefined when no slot of the class is free: the lanes are then woken through Redis. */
+  reserve(name: string, most: number): Reservation | undefined;
+  /** Looks at a lane in a free slot of its class, without Redis; false when there is none. */
   drive(name: string, laneKey: string): boolean;
+  /** Takes wakes of the class from Redis from now on; the first lane of a class calls it. Safe to repeat. */
+  open(name: string): void;
   /** Takes no further lane, asks the running ones to hand over, and resolves when they have. */
   close(): Promise<void>;
 }
@@ -47,64 +51,89 @@ const wakeSchema = z.object({ laneKey: z.string().min(1).max(2048) });
 /**
  * The slots of this process, by class of lanes, and who fills them: a commit of this process that made
  * a lane due and found a slot free, or a wake job of BullMQ's. The right to run is the lease in the
- * store, not BullMQ's lock.
+ * store, not BullMQ's lock. People's lanes are there from the start; another class has its BullMQ worker,
+ * which costs two connections to Redis, from its first lane on.
  */
 export function startLaneWorkers(deps: LaneWorkersDeps): LaneWorkers {
-  const { redis, log, concurrency, driver } = deps;
+  const { redis, log, driver } = deps;
   const stopping = new AbortController();
   const drives = new Set<Promise<void>>();
   const track = (driving: Promise<void>) => {
     drives.add(driving);
     return driving.finally(() => drives.delete(driving));
   };
-  const classes = new Map(
-    Object.entries(concurrency).map(([name, count]) => [name, { count, slots: createSlots(count) }] as const),
-  );
-  const workers = [...classes].map(([name, { count, slots }]) =>
-    openWorker(deps, { name, count }, async (laneKey, signal) => {
-      await slots.take();
-      const signals = signal ? [signal, stopping.signal] : [stopping.signal];
-      const isStopping = stopping.signal.aborted;
-      const driving = isStopping ? Promise.resolve() : driver.drive(laneKey, AbortSignal.any(signals));
-      await track(driving).finally(() => slots.release());
-      return !isStopping;
-    }),
-  );
+  const { open, workers } = createClasses(deps, { stopping: stopping.signal, track });
+  open('main');
+  const begin = (slots: Slots, laneKey: string, driving: Promise<void>) =>
+    void track(driving)
+      .catch((error: unknown) => log.warn({ lane: laneKey, error }, 'lane.failed'))
+      .finally(() => slots.release());
   return {
     reserve: (name, most) => {
-      const slots = classes.get(name)?.slots;
-      if (!slots || stopping.signal.aborted) return undefined;
-      const taken = slots.takeFree(most);
-      if (taken === 0) return undefined;
+      const slots = open(name);
+      const taken = slots?.takeFree(most) ?? 0;
+      if (!slots || taken === 0) return undefined;
       return {
         terms: { ...driver.termsFor(taken), class: name },
         begin: (runs) => {
           slots.release(taken - runs.length);
-          for (const run of runs)
-            track(driver.goOn(run, stopping.signal))
-              .catch((error: unknown) => log.warn({ lane: run.laneKey, error }, 'lane.failed'))
-              .finally(() => slots.release());
+          for (const run of runs) begin(slots, run.laneKey, driver.goOn(run, stopping.signal));
         },
       };
     },
     drive: (name, laneKey) => {
-      const slots = classes.get(name)?.slots;
-      if (!slots || stopping.signal.aborted || slots.takeFree(1) === 0) return false;
-      track(driver.drive(laneKey, stopping.signal))
-        .catch((error: unknown) => log.warn({ lane: laneKey, error }, 'lane.failed'))
-        .finally(() => slots.release());
+      const slots = open(name);
+      if (!slots || slots.takeFree(1) === 0) return false;
+      begin(slots, laneKey, driver.drive(laneKey, stopping.signal));
       return true;
     },
+    open: (name) => void open(name),
     close: async () => {
       stopping.abort();
+      const opened = [...workers.values()];
       // No further wake is taken from Redis while the runs hand over: another worker has it.
-      await Promise.all(workers.map((worker) => worker.pause(true)));
+      await Promise.all(opened.map((worker) => worker.pause(true)));
       await Promise.allSettled(drives);
       // A worker wants to tell Redis of its last jobs, and would wait for ever for one that is gone.
       const isForced = !redis.isReady();
-      await Promise.all(workers.map((worker) => worker.close(isForced)));
+      await Promise.all(opened.map((worker) => worker.close(isForced)));
     },
   };
+}
+
+type Working = {
+  readonly stopping: AbortSignal;
+  track(driving: Promise<void>): Promise<void>;
+};
+
+/** Undefined for a class that the configuration does not have, and once the process stops. */
+type OpenClass = (name: string) => Slots | undefined;
+
+function createClasses(
+  deps: LaneWorkersDeps,
+  { stopping, track }: Working,
+): { readonly open: OpenClass; readonly workers: ReadonlyMap<string, Worker> } {
+  const workers = new Map<string, Worker>();
+  const classes = new Map(
+    Object.entries(deps.concurrency).map(([name, count]) => [name, { count, slots: createSlots(count) }]),
+  );
+  const open: OpenClass = (name) => {
+    const known = classes.get(name);
+    if (!known || stopping.aborted) return undefined;
+    const { count, slots } = known;
+    if (workers.has(name)) return slots;
+    const worker = openWorker(deps, { name, count }, async (laneKey, signal) => {
+      await slots.take();
+      const signals = signal ? [signal, stopping] : [stopping];
+      const isStopping = stopping.aborted;
+      const driving = isStopping ? Promise.resolve() : deps.driver.drive(laneKey, AbortSignal.any(signals));
+      await track(driving).finally(() => slots.release());
+      return !isStopping;
+    });
+    workers.set(name, worker);
+    return slots;
+  };
+  return { open, workers };
 }
 
 function openWorker(

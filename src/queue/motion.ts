@@ -5,8 +5,8 @@ import type { Reservation } from './lane-workers.ts';
 export interface Motion {
   /** Never waits, never throws. */
   start(effects: Effects): void;
-  /** Slots of this process for lanes that the next commit may make due, at most `most`. */
-  reserve(most: number): Reservation | undefined;
+  /** Slots of this process for lanes of the class that the next commit may make due, at most `most`. */
+  reserve(laneClass: string, most: number): Reservation | undefined;
   /** Names the stages that are moved; called once, when all of them exist. */
   connect(movers: Movers): void;
 }
@@ -19,7 +19,7 @@ export type Movers = {
   changed(laneKey: string): void;
   /** For whoever counts it: the sender has been told, and the message's outcome says so. */
   overflowed(overflow: Effects['overflows'][number]): void;
-  reserve(most: number): Reservation | undefined;
+  reserve(laneClass: string, most: number): Reservation | undefined;
 };
 
 /** The stages feed each other in a circle; this is the one place where the circle closes. */
@@ -29,7 +29,7 @@ export function createMotion(): Motion {
     connect: (all) => {
       movers = all;
     },
-    reserve: (most) => movers?.reserve(most),
+    reserve: (laneClass, most) => movers?.reserve(laneClass, most),
     start: (effects) => {
       if (!movers) return;
       for (const { runId, reason } of effects.cancels) movers.cancel(runId, reason);

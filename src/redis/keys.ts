@@ -12,20 +12,6 @@ export type RedisKeys = {
   readonly eventsTopic: string;
 };
 
-/** One queue per lane class. A name must not hold a colon (BullMQ). */
-export const queueNames = [
-  'main',
-  'sub-1',
-  'sub-2',
-  'sub-3',
-  'sub-4',
-  'sub-5',
-  'schedule',
-  'background',
-] as const;
-
-export type QueueName = (typeof queueNames)[number];
-
 /** `installation` keeps two Parleys apart that share one Redis: a stable id out of their database. */
 export function redisKeys(installation?: string): RedisKeys {
   const prefix = installation === undefined ? '{parley}' : `{parley-${installation}}`;

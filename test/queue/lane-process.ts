@@ -63,7 +63,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
     fetch: () => undefined,
     changed: () => undefined,
     overflowed: () => undefined,
-    reserve: (most) => workers?.reserve('main', most),
+    reserve: (laneClass, most) => workers?.reserve(laneClass, most),
   });
   const accounts = await Promise.all(Array.from({ length: 16 }, () => holdAccount(store, holder)));
   let turn = 0;
@@ -95,7 +95,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
   return {
     accept: async (proposal) => {
       const receiving = accounts[turn++ % accounts.length] ?? neverHeld;
-      const reserved = motion.reserve(1);
+      const reserved = motion.reserve('main', 1);
       const claims = reserved && { claims: reserved.terms };
       let runs: readonly ClaimedRun[] = [];
       try {

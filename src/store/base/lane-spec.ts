@@ -1,9 +1,10 @@
+import type { LaneClass } from '#contracts/lane-class.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 
 /** A lane, as the configuration sees it; used when the row is new or nothing overrides it. */
 export type LaneSpec = {
   readonly key: string;
-  readonly class: string;
+  readonly class: LaneClass;
   readonly agentId: string;
   readonly chatKind: 'dm' | 'group';
   readonly settings: QueueSettings;

@@ -1,0 +1,21 @@
+/**
+ * Whose work a lane holds: people's, a sub-agent's by its depth, a schedule's, or upkeep. Each class has
+ * slots and a BullMQ queue of its own, so that none holds up another. No name holds a colon (BullMQ).
+ */
+export const laneClasses = [
+  'main',
+  'sub-1',
+  'sub-2',
+  'sub-3',
+  'sub-4',
+  'sub-5',
+  'schedule',
+  'background',
+] as const;
+
+export type LaneClass = (typeof laneClasses)[number];
+
+/** Whether a stored or received text names a class. */
+export function isLaneClass(name: string): name is LaneClass {
+  return laneClasses.some((known) => known === name);
+}

@@ -1,0 +1,127 @@
+/** Each class of lanes has slots and a BullMQ worker of its own, in every process. */
+import { expect, it, onTestFinished } from 'vitest';
+import { isLaneClass, type LaneClass } from '../../src/contracts/lane-class.ts';
+import { type LaneWorkers, startLaneWorkers } from '../../src/queue/lane-workers.ts';
+import { createWakes } from '../../src/queue/wakes.ts';
+import { openRedis } from '../../src/redis/connection.ts';
+import { redisKeys } from '../../src/redis/keys.ts';
+import { startOwnRedis } from '../e2e/redis-faults.ts';
+import { unique } from '../store/builders.ts';
+import { patienceMs } from '../support/patience.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+const concurrency = { main: 2, 'sub-1': 3, background: 1 } as const;
+const classes = ['main', 'sub-1', 'background'] as const;
+const nothingReserved = {
+  ...{ holder: 'nobody', leaseMs: 1, maxTries: 1, gaveUpText: '', newRunIds: [] },
+  framing: { contextIntro: '', contextOutro: '', overflowIntro: '' },
+};
+
+type WorkerProcess = {
+  readonly workers: LaneWorkers;
+  /** Lanes at work now, by class. */
+  readonly atWork: Map<string, number>;
+  /** The most lanes that were at work at once, by class. */
+  readonly most: Map<string, number>;
+};
+
+async function openRedisForTest() {
+  const { socketPath } = await startOwnRedis((end) => onTestFinished(end));
+  const keys = redisKeys(unique('classes'));
+  const connect = async () => {
+    const redis = openRedis({ kind: 'socket', path: socketPath }, silentLog);
+    onTestFinished(() => redis.close());
+    await redis.ready(AbortSignal.timeout(patienceMs));
+    return redis;
+  };
+  const wakes = createWakes({ redis: await connect(), keys, log: silentLog });
+  onTestFinished(wakes.close);
+  /** A lane is called `<class>/<number>`; it is worked until `done` resolves. */
+  const openProcess = async (done: (laneKey: string) => Promise<void>): Promise<WorkerProcess> => {
+    const atWork = new Map<string, number>();
+    const most = new Map<string, number>();
+    const drive = async (laneKey: string) => {
+      const name = classOf(laneKey);
+      const count = (atWork.get(name) ?? 0) + 1;
+      atWork.set(name, count);
+      most.set(name, Math.max(count, most.get(name) ?? 0));
+      await done(laneKey);
+      atWork.set(name, (atWork.get(name) ?? 1) - 1);
+    };
+    const driver = { drive, goOn: () => Promise.resolve(), termsFor: () => nothingReserved };
+    const redis = await connect();
+    const workers = startLaneWorkers({ redis, keys, log: silentLog, concurrency, driver });
+    onTestFinished(workers.close);
+    return { workers, atWork, most };
+  };
+  const wake = (laneKey: string) => wakes.wake({ laneKey, class: classOf(laneKey), delayMs: 0 });
+  return { openProcess, wake };
+}
+
+function classOf(laneKey: string): LaneClass {
+  const name = laneKey.split('/')[0] ?? '';
+  if (!isLaneClass(name)) throw new Error(`test error: ${laneKey} is of no class`);
+  return name;
+}
+
+function lanesOf(name: LaneClass, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `${name}/${index}`);
+}
+
+it('works lanes of one class while another is at its cap', async () => {
+  const { openProcess, wake } = await openRedisForTest();
+  const full = Promise.withResolvers<void>();
+  const isMainWorked = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  let subs = 0;
+  const { workers, atWork } = await openProcess(async (laneKey) => {
+    if (laneKey.startsWith('main')) return isMainWorked.resolve();
+    subs += 1;
+    if (subs === concurrency['sub-1']) full.resolve();
+    await held.promise;
+  });
+  onTestFinished(() => held.resolve());
+  workers.open('sub-1');
+  for (const laneKey of lanesOf('sub-1', 6)) wake(laneKey);
+  await full.promise;
+  wake('main/0');
+  await isMainWorked.promise;
+  expect(atWork.get('sub-1')).toBe(concurrency['sub-1']);
+  expect(workers.drive('sub-1', 'sub-1/direct')).toBe(false);
+  expect(workers.reserve('sub-1', 1)).toBeUndefined();
+  const reserved = workers.reserve('main', 5);
+  expect(reserved?.terms.class).toBe('main');
+  reserved?.begin([]);
+});
+
+it('never works more lanes of a class than its setting says, in two processes, by wakes and without', async () => {
+  const { openProcess, wake } = await openRedisForTest();
+  const lanes = classes.flatMap((name) => lanesOf(name, 30));
+  const worked = new Set<string>();
+  const all = Promise.withResolvers<void>();
+  const done = async (laneKey: string) => {
+    await new Promise(setImmediate);
+    worked.add(laneKey);
+    if (worked.size === lanes.length) all.resolve();
+  };
+  const processes = [await openProcess(done), await openProcess(done)];
+  for (const { workers } of processes) for (const name of classes) workers.open(name);
+  for (const [index, laneKey] of lanes.entries()) {
+    const workers = processes[index % 2]?.workers;
+    if (index % 3 > 0 || workers?.drive(classOf(laneKey), laneKey) !== true) wake(laneKey);
+  }
+  await all.promise;
+  for (const { most } of processes)
+    for (const name of classes) expect(most.get(name) ?? 0).toBeLessThanOrEqual(concurrency[name]);
+});
+
+it('takes wakes of a class from its first lane on, and of no class that the configuration does not have', async () => {
+  const { openProcess, wake } = await openRedisForTest();
+  const worked = Promise.withResolvers<string>();
+  const { workers } = await openProcess(async (laneKey) => worked.resolve(laneKey));
+  wake('background/0');
+  // The sweep of this process has found a lane of the class: now it hears of the others too.
+  workers.open('background');
+  expect(await worked.promise).toBe('background/0');
+  expect(workers.drive('nonsense', 'nonsense/0')).toBe(false);
+});
