@@ -314,8 +314,8 @@ async function wireRuns(
   const { config, log, closers, redis, motion, timelines, clock } = stage;
   const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.start }) });
   closers.add('plugins', plugins.close);
-  const capabilitiesFor = (run: { readonly route: ReplyRoute }) =>
-    host.find(run.route)?.definition.capabilities;
+  const capabilitiesFor = ({ route }: { readonly route?: ReplyRoute }) =>
+    route && host.find(route)?.definition.capabilities;
   const core = { definition: corePlugin({ ...stage, post, capabilitiesFor }), config: {} };
   const reports = await plugins.load([core, ...stage.plugins]);
 

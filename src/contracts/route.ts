@@ -13,6 +13,19 @@ export type ReplyRoute = {
   readonly replyTo?: MessageId;
 };
 
+/** Where a run's answers go: along a route, or nowhere but on record, as transcript and result. */
+export type RunTarget = ReplyRoute | 'record';
+
+/** The route that the target is; undefined of one that is only on record. */
+export function routeOf(target: RunTarget): ReplyRoute | undefined {
+  return target === 'record' ? undefined : target;
+}
+
+/** Whether answers to both end up in the same place; see `isSameRoute`. */
+export function isSameTarget(a: RunTarget, b: RunTarget): boolean {
+  return a === 'record' || b === 'record' ? a === b : isSameRoute(a, b);
+}
+
 /** Two routes are one when they lead to the same place, whatever message they quote. */
 export function isSameRoute(a: ReplyRoute, b: ReplyRoute): boolean {
   return (

@@ -43,7 +43,8 @@ export type ToolRun = {
   readonly sessionId: SessionId;
   readonly sessionKey: SessionKey;
   readonly agentId: AgentId;
-  readonly route: ReplyRoute;
+  /** Absent in a run that is only on record: nobody waits for its answer in a conversation. */
+  readonly route?: ReplyRoute;
   readonly authority: Authority;
   /** The agent's workspace; the only folder its file tools reach. */
   readonly workspace: string;

@@ -73,7 +73,7 @@ const SHORTEST_CONTAINED = 10;
 export function judgeRepeat(
   finalText: string,
   receipts: readonly SendReceipt[],
-  options: { readonly route: ReplyRoute; readonly acknowledgements?: readonly string[] },
+  options: { readonly route: ReplyRoute | undefined; readonly acknowledgements?: readonly string[] },
 ): RepeatVerdict {
   const sent = confirmedSends(receipts, options.route);
   if (sent.length === 0 || finalText.trim() === '') return { kind: 'new' };
@@ -86,7 +86,11 @@ export function judgeRepeat(
 }
 
 /** The sends that a person certainly got in this very conversation. */
-export function confirmedSends(receipts: readonly SendReceipt[], route: ReplyRoute): readonly SendReceipt[] {
+export function confirmedSends(
+  receipts: readonly SendReceipt[],
+  route: ReplyRoute | undefined,
+): readonly SendReceipt[] {
+  if (route === undefined) return [];
   return receipts.filter(
     (receipt) => receipt.tool === 'message' && receipt.state === 'sent' && isSameRoute(receipt.route, route),
   );
@@ -96,7 +100,7 @@ export function confirmedSends(receipts: readonly SendReceipt[], route: ReplyRou
 export function withoutSentMedia<Media extends { readonly path: string }>(
   media: readonly Media[],
   receipts: readonly SendReceipt[],
-  route: ReplyRoute,
+  route: ReplyRoute | undefined,
 ): readonly Media[] {
   const sent = new Set(confirmedSends(receipts, route).flatMap((receipt) => receipt.media));
   return media.filter((file) => !sent.has(file.path));

@@ -28,7 +28,8 @@ export type ReplyInput = {
   /** The last tool of the run that failed, if one did. */
   readonly toolFailure?: { readonly tool: string };
   readonly receipts: readonly SendReceipt[];
-  readonly route: ReplyRoute;
+  /** Undefined when the answer is only on record. */
+  readonly route: ReplyRoute | undefined;
   readonly chatKind: 'dm' | 'group';
   readonly capabilities: Pick<Capabilities, 'text' | 'canReact'>;
   readonly silenceContext: SilenceContext;
@@ -112,7 +113,7 @@ export function shapeInternalFailure(
   input: Pick<ReplyInput, 'route' | 'chatKind' | 'capabilities' | 'notices' | 'replyToMode'>,
   notice?: string,
 ): Extract<ReplyPlan, { kind: 'fallback' }> {
-  const { replyTo } = input.route;
+  const replyTo = input.route?.replyTo;
   const content = shapeFallback(notice === undefined ? { kind: 'internal' } : { kind: 'internal', notice }, {
     ...input,
     ...(replyTo === undefined ? {} : { replyTo }),
@@ -175,7 +176,7 @@ function replyTarget(
   { route, knownMessageIds }: Pick<ReplyInput, 'route' | 'knownMessageIds'>,
   replyTag?: string,
 ): MessageId | undefined {
-  if (replyTag === undefined || replyTag === 'current') return route.replyTo;
+  if (replyTag === undefined || replyTag === 'current') return route?.replyTo;
   const named = messageId(replyTag);
-  return knownMessageIds === undefined || knownMessageIds.has(named) ? named : route.replyTo;
+  return knownMessageIds === undefined || knownMessageIds.has(named) ? named : route?.replyTo;
 }

@@ -1,7 +1,7 @@
 import type { MessageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
-import type { ReplyRoute } from '#contracts/route.ts';
+import type { ReplyRoute, RunTarget } from '#contracts/route.ts';
 import type { ReplyPlan } from '../replies/reply-pipeline.ts';
 import type { ReplyPart } from '../store/lanes/commit-answer.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
@@ -12,8 +12,10 @@ import type { LivePreview } from '../store/lanes/recover-run.ts';
  */
 export function answerParts(
   plan: ReplyPlan,
-  { route, standing }: { readonly route: ReplyRoute; readonly standing: LivePreview | undefined },
+  { target, standing }: { readonly target: RunTarget; readonly standing: LivePreview | undefined },
 ): readonly ReplyPart[] {
+  if (target === 'record') return [];
+  const route = target;
   const removal = standing ? [removePreview(route, standing)] : [];
   if (plan.kind === 'silent' || plan.kind === 'suppressed') return removal;
   const { replyTo: _, ...bare } = route;

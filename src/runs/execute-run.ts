@@ -7,6 +7,7 @@ import type { Log } from '#contracts/log.ts';
 import type { LlmProvider, SystemBlock } from '#contracts/model.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
+import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
@@ -54,7 +55,7 @@ export type RunDeps = {
     scene: { readonly chatKind: 'dm' | 'group'; readonly tools: readonly Tool[] },
   ): Promise<readonly SystemBlock[]>;
   toolsFor(run: ToolRun): readonly Tool[];
-  channelFor(route: ClaimedRun['route']): HostedChannel | undefined;
+  channelFor(route: ReplyRoute): HostedChannel | undefined;
   start(effects: Effects): void;
   publish(laneKey: string, event: TimelineEvent): void;
 };
@@ -98,7 +99,8 @@ export async function executeRun(
   let left: RunLeft | undefined;
   try {
     deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'started' });
-    const channel = deps.channelFor(run.route);
+    const route = routeOf(run.target);
+    const channel = route && deps.channelFor(route);
     live = await openLiveView(deps, run, channel);
     const recorder = new RunRecorder(run, {
       ...deps,
@@ -195,13 +197,14 @@ async function openLiveView(
 ): Promise<LiveView> {
   const { store, clock, log, probe, sections } = deps;
   const standing = run.isResumed ? await store.read(readPreview, { runId: run.runId }) : undefined;
-  if (!channel) return createBlindView(standing);
+  const route = routeOf(run.target);
+  if (!channel || !route) return createBlindView(standing);
   return createLiveView({
     adapter: channel.adapter,
     capabilities: channel.definition.capabilities,
     chatKind: run.chatKind,
     isPreviewOn: deps.settings.isPreviewOn,
-    route: run.route,
+    route,
     runId: run.runId,
     standing,
     store,
@@ -278,13 +281,14 @@ function entryOf({ callId, state }: RunCall): CallEntry {
 }
 
 function toolRunOf(deps: RunDeps, run: ClaimedRun): ToolRun {
+  const route = routeOf(run.target);
   // The store keeps these ids as plain text; they were made of their brands.
   return {
     runId: run.runId as RunId,
     sessionId: run.sessionId as SessionId,
     sessionKey: run.laneKey as SessionKey,
     agentId: run.agentId as AgentId,
-    route: run.route,
+    ...(route && { route }),
     authority: run.authority,
     workspace: deps.agent(run.agentId).workspace,
     epoch: run.epoch,

@@ -3,6 +3,7 @@ import type { Capabilities } from '#contracts/capabilities.ts';
 import { type AgentMessage, finishReasonOf, textOf } from '#contracts/message.ts';
 import type { ModelFailure } from '#contracts/model.ts';
 import type { Outcome } from '#contracts/outcome.ts';
+import { routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { SendReceipt } from '../replies/dedupe.ts';
 import {
@@ -23,7 +24,7 @@ import { endNotice } from './end-notice.ts';
 
 /** What an answer and an end are shaped for. */
 export type AnswerScene = {
-  readonly run: Pick<ClaimedRun, 'route' | 'chatKind'>;
+  readonly run: Pick<ClaimedRun, 'target' | 'chatKind'>;
   readonly capabilities: Capabilities;
   readonly replyToMode: ReplyToMode;
   readonly notices: Notices;
@@ -51,7 +52,7 @@ export async function planAnswer(
     text: textOf(message.parts),
     isCut: finishReasonOf(message.parts) === 'max_tokens',
     receipts: deeds.receipts,
-    route: run.route,
+    route: routeOf(run.target),
     chatKind: run.chatKind,
     silenceContext: 'chat',
     ...(deeds.toolFailure && { toolFailure: deeds.toolFailure }),
@@ -78,10 +79,10 @@ export function planEnd(
   if (why.stop !== undefined) return { outcome: 'cancelled', outcomeReason: why.stop, parts: [] };
   const { run, ...rest } = scene;
   const notice = endNotice(reason, why.failure, scene.notices);
-  const plan = shapeInternalFailure({ ...rest, ...run }, notice);
+  const plan = shapeInternalFailure({ ...rest, ...run, route: routeOf(run.target) }, notice);
   return {
     outcome: 'failed',
     outcomeReason: reason,
-    parts: answerParts(plan, { route: run.route, standing: undefined }),
+    parts: answerParts(plan, { target: run.target, standing: undefined }),
   };
 }

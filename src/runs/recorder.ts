@@ -12,6 +12,7 @@ import { type AgentMessage, finishReasonOf, type ToolCallData, toolCallsOf } fro
 import type { ModelEvent, ModelFailure } from '#contracts/model.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
+import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Mark } from '../agent/mend-history.ts';
 import { resultMessage } from '../agent/tool-result.ts';
@@ -77,7 +78,7 @@ export type RecorderDeps = {
 
 /** The delivery of this process: an answer is claimed for it in the commit that stores it. */
 export type Outbox = {
-  policyFor(route: ClaimedRun['route']): DeliveryPolicy | undefined;
+  policyFor(route: ReplyRoute): DeliveryPolicy | undefined;
   continueFrom(claimed: ClaimedDelivery): Promise<void>;
 };
 
@@ -197,7 +198,9 @@ export class RunRecorder {
     this.#retryWaitMs += waitMs;
     if (before > busyNoticeMs || this.#retryWaitMs <= busyNoticeMs) return;
     const { store, notices, start } = this.#deps;
-    const { runId, route } = this.#run;
+    const { runId } = this.#run;
+    const route = this.#route;
+    if (route === undefined) return;
     const content: OutboundContent = { kind: 'text', text: { text: notices.modelBusy, spans: [] } };
     start(await store.write(sayNotice, { ...this.#held, key: `${runId}:busy`, route, content }));
   }
@@ -281,12 +284,12 @@ export class RunRecorder {
       ...this.#steeringAt(),
       message: this.#imageOf(message),
       modelCall: this.#modelCallOf(message, this.#current?.spent),
-      parts: answerParts(plan, { route: this.#run.route, standing }),
+      parts: answerParts(plan, { target: this.#run.target, standing }),
       preview: standing?.key,
       ...outcomeOf(plan),
       mayGoOn: mayGoOn(),
       claims: claims(),
-      sender: outbox.policyFor(this.#run.route),
+      sender: this.#route && outbox.policyFor(this.#route),
     });
     // Stopped before its answer was on record: `agent_end` follows and ends it as that.
     if (answered.cancelReason !== undefined) return this.#reach(answered);
@@ -303,7 +306,7 @@ export class RunRecorder {
 
   /** Nobody waits for words any more: a tool has said them. */
   get hasSpoken(): boolean {
-    return confirmedSends(this.#receipts, this.#run.route).length > 0;
+    return confirmedSends(this.#receipts, this.#route).length > 0;
   }
 
   /** A request was refused for these messages: no later one, of any run, holds them again. */
@@ -324,7 +327,7 @@ export class RunRecorder {
     const cut = { runId: this.#run.runId, end: event.reason, stop: reason, detail: event.detail };
     log[reason === undefined ? 'warn' : 'info'](cut, 'run.cut');
     const standing = await live.settle();
-    const removal = standing ? [removePreview(this.#run.route, standing)] : [];
+    const removal = standing && this.#route ? [removePreview(this.#route, standing)] : [];
     const why = { stop: reason, failure: this.#failure };
     const { parts, ...outcome } = planEnd(event, this.#scene(), why);
     const ended = await store.write(endRun, {
@@ -361,6 +364,11 @@ export class RunRecorder {
       onSteered();
     }
     this.#boundary = found;
+  }
+
+  /** Undefined when nothing is said anywhere: the run is only on record. */
+  get #route(): ReplyRoute | undefined {
+    return routeOf(this.#run.target);
   }
 
   #scene(): AnswerScene {

@@ -39,6 +39,8 @@ export function createMessageTool(deps: MessageToolDeps, run: ToolRun): Tool {
         throw new Error('Only the owner may have messages sent to other conversations.');
       }
       const { laneKey, epoch, runId } = { laneKey: run.sessionKey, epoch: run.epoch, runId: run.runId };
+      if (run.route === undefined)
+        throw new Error('This turn has no conversation to send to; answer in text.');
       const { replyTo: _, ...route } = run.route;
       const limits = deps.capabilitiesFor(run)?.text ?? { maxLength: 2000 };
       const texts = await deps.shaper.shape(sanitizeOutbound(text).text, limits);

@@ -27,7 +27,7 @@ const aliased = new Set(['contracts', 'channel-kit']);
 const innerOrders: Readonly<Record<string, readonly string[]>> = {
   store: [
     ['base'],
-    ['rows', 'alerts', 'delivery', 'items', 'waits', 'lanes'],
+    ['rows', 'alerts', 'delivery', 'waits', 'items', 'lanes'],
     ['processes', 'sign-ins', 'access', 'links', 'intake', 'reads'],
     ['migrations', 'migrate.ts', 'store-report.ts', 'watch-store.ts'],
     ['sqlite', 'postgres', 'readable-store.ts', 'open-store.ts', 'inspect-store.ts'],

@@ -8,7 +8,7 @@ import type { Store } from '../../src/store/base/command.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import { framing, holder } from '../store/builders.ts';
+import { framing, holder, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { type Account, anAccount, createIntakeFixture } from './support/intake-fixture.ts';
@@ -58,7 +58,7 @@ describeEachDatabase('an edit', (open) => {
     expect(await steers(open(), run)).toEqual(['(Correction of an earlier message.) blue']);
     await town.worker.answer(run, 'ok');
     const next = await town.worker.claimRun(laneKey);
-    expect(next.route.conversation).toBe(bob.peer);
+    expect(routeFor(next).conversation).toBe(bob.peer);
     await town.worker.answer(next, 'ok');
   });
 

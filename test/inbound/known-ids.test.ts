@@ -4,7 +4,7 @@ import type { InboundEvent } from '../../src/contracts/envelope.ts';
 import { messageId } from '../../src/contracts/ids.ts';
 import type { Log } from '../../src/contracts/log.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
-import { holder } from '../store/builders.ts';
+import { holder, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { type Account, anAccount, anEnvelope, createIntakeFixture } from './support/intake-fixture.ts';
@@ -21,7 +21,9 @@ describeEachDatabase('a reply that names only a message', (open) => {
     const lane = town.laneOf(await town.send(ann, 'hello', { group, mentionsBot: true }));
     const run = await town.worker.claimRun(lane);
     const content = { kind: 'text', text: { text: 'an answer', spans: [] } } as const;
-    await town.worker.answer(run, 'an answer', { parts: [{ route: run.route, content, purpose: 'reply' }] });
+    await town.worker.answer(run, 'an answer', {
+      parts: [{ route: routeFor(run), content, purpose: 'reply' }],
+    });
     const delivery = await open().write(claimDelivery, { ...policy, conversationKey });
     if (delivery.kind !== 'part') throw new Error('nothing to deliver');
     const result = { kind: 'sent', receipts: [messageId('own-1')] } as const;

@@ -3,6 +3,7 @@ import { textOf } from '../../src/contracts/message.ts';
 import { newOneTimeCode } from '../../src/inbound/one-time-code.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
+import { routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 
 const guesses = process.env.PARLEY_LONG === '1' ? 50_000 : 500;
@@ -29,7 +30,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
       const laneKey = town.laneOf(await town.send(from, text));
       lanes.push(laneKey);
       const run = await town.worker.claimRun(laneKey);
-      expect(run.route).toMatchObject({ channel: from.channel, conversation: from.peer });
+      expect(routeFor(run)).toMatchObject({ channel: from.channel, conversation: from.peer });
       await town.worker.answer(run, `Answer to: ${text}`);
       expect((await town.said(from)).at(-1)).toBe(`Answer to: ${text}`);
     }
@@ -122,7 +123,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect(another.steers.map((steer) => textOf(steer.parts))).toEqual(['joiner: second']);
     await town.worker.answer(joinersRun, 'to the joiner again');
     const run = await town.worker.claimRun(shared);
-    expect(run.route.channel).toBe('beta');
+    expect(routeFor(run).channel).toBe('beta');
     await town.worker.answer(run, 'to the joiner, shared');
 
     expect((await town.said(asker)).filter((text) => text.startsWith('to'))).toEqual([

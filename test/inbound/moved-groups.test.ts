@@ -5,7 +5,7 @@ import type { SendResult } from '../../src/contracts/outbound.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
-import { holder } from '../store/builders.ts';
+import { holder, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { anAccount, createIntakeFixture, type IntakeFixture } from './support/intake-fixture.ts';
@@ -54,7 +54,7 @@ describeEachDatabase('a group with a new id', (open) => {
     const town = createIntakeFixture(open());
     const laneKey = town.laneOf(await town.send(ann, 'hello', { group: old, mentionsBot: true }));
     const run = await town.worker.claimRun(laneKey);
-    const parts = ['one', 'two', 'three'].map((text) => aPart(run.route, text));
+    const parts = ['one', 'two', 'three'].map((text) => aPart(routeFor(run), text));
     await town.worker.answer(run, 'three parts', { parts });
     const onItsWay = await claimHead(open(), `alpha/bot/${old}`);
     await town.send(ann, movedTo(grown), { group: old });
@@ -108,7 +108,9 @@ describeEachDatabase('a conversation that cannot be reached', (open) => {
 
   it('is found out by a send that is refused, too', async () => {
     const { town, ann, laneKey, run } = await aBusyTown(open());
-    await town.worker.answer(run, 'hello', { parts: ['one', 'two'].map((text) => aPart(run.route, text)) });
+    await town.worker.answer(run, 'hello', {
+      parts: ['one', 'two'].map((text) => aPart(routeFor(run), text)),
+    });
     const head = await claimHead(open(), `alpha/bot/${ann.peer}`);
     await settle(open(), head, { kind: 'failed', failure: { kind: 'unreachable' }, reason: 'blocked' });
     expect(await undelivered(open(), `alpha/bot/${ann.peer}`)).toEqual(['failed', 'failed']);
@@ -145,7 +147,7 @@ describeEachDatabase('a conversation that cannot be reached', (open) => {
     await town.send(two, 'from there');
     await town.send(one, left);
     const run = await town.worker.claimRun(laneKey);
-    expect(run.route.channel).toBe('beta');
+    expect(routeFor(run).channel).toBe('beta');
     await town.worker.answer(run, 'hello');
     expect(await outcomes(open(), laneKey)).toEqual(['failed unreachable', 'answered null']);
   });

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { beforeEach, expect, it } from 'vitest';
 import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
+import type { RunTarget } from '../../src/contracts/route.ts';
 import { type DmScope, dmScopes } from '../../src/sessions/session-key-of.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import { framing } from '../store/builders.ts';
+import { framing, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { holds } from '../support/holds.ts';
@@ -192,11 +193,11 @@ async function openPlay(store: Store, { dmScope, queue }: Played) {
 
   const check = async (run: {
     readonly runId: string;
-    readonly route: object;
+    readonly target: RunTarget;
     readonly authority: string;
   }) => {
     const rows = await store.read(rowsOfRun, { runId: run.runId });
-    const { replyTo: _, ...route } = run.route as { replyTo?: unknown };
+    const { replyTo: _, ...route } = routeFor(run);
     for (const row of rows) expect(row).toEqual({ route, authority: run.authority });
   };
   const claim = async (laneKey: string) => {

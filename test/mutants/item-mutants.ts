@@ -60,8 +60,8 @@ export const itemMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'touchActiveRun',
-        find: 'await putNewestAhead(tx, lane, { id: item.id, by });',
-        replace: 'void by;',
+        find: 'await putNewestAhead(tx, lane, { id: item.id, by: senderRef(item) });',
+        replace: 'void putNewestAhead;',
       },
     ],
     test: { file: items, name: 'lets the newest run next' },

@@ -98,7 +98,7 @@ export const linkMutants: readonly Mutant[] = [
       {
         in: 'chooseSteers',
         find: `row.authority === run.authority &&
-    isSameRoute(row.route, run.route);`,
+    isSameTarget(row.target, run.target);`,
         replace: 'row.authority === run.authority;',
       },
     ],

@@ -67,14 +67,14 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         in: 'RunRecorder',
-        find: 'parts: answerParts(plan, { route: this.#run.route, standing }),',
+        find: 'parts: answerParts(plan, { target: this.#run.target, standing }),',
         replace: 'parts: [],',
       },
       {
         in: 'RunRecorder',
         find: 'start(answered.effects); live.next();',
         replace: `start(answered.effects);
-    for (const part of answerParts(plan, { route: this.#run.route, standing }))
+    for (const part of answerParts(plan, { target: this.#run.target, standing }))
       start(await store.write(sayNotice, { ...this.#held, key: message.id, ...part }));
     live.next();`,
       },
@@ -252,8 +252,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         in: 'isAlike',
-        find: 'return row.authority === head.authority && isSameRoute(',
-        replace: 'return isSameRoute(',
+        find: 'return row.authority === head.authority && isSameTarget(',
+        replace: 'return isSameTarget(',
       },
     ],
     test: { file: lanes, name: 'collects what waits after a quiet window into one run, apart by authority' },

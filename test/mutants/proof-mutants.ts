@@ -25,7 +25,7 @@ export const proofMutants: readonly Mutant[] = [
     invariant: 'a message that finds no run has its lane woken without the sweep',
     edits: [
       {
-        in: 'acceptItem',
+        in: 'placeItem',
         find: 'if (lane.runId === null || lane.leaseUntil <= tx.now)',
         replace: 'if (lane.runId !== null && lane.leaseUntil <= tx.now)',
       },

@@ -3,7 +3,7 @@ import type { ModelEvent } from '../../src/contracts/model.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { callsTools, completes, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
-import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { aLane, aMessage, aWorker, routeFor, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { openOwnStore } from './own-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
@@ -17,7 +17,7 @@ describe('a message whose answer', () => {
     await aWorker(store()).accept(aMessage({ conversation, text: 'hello' }));
     const active = someActiveRuns(store(), boot);
     const run = await worker.claimRun(aLane(conversation).key);
-    const { route } = run;
+    const route = routeFor(run);
     const sent = { state: 'sent', route, text: 'It is ten.', media: [] };
     const message = aTool('message', { execute: async () => ({ text: 'sent', metadata: { sent } }) });
     const deps = runDeps(store(), { active, model: scriptedModel(...plays), tools: [message] });

@@ -21,7 +21,7 @@ it.each([
   const plan = await planAnswer(
     aMessage('assistant', 'a', { type: 'text', data: { text: 'Done!' } }),
     {
-      run: { route, chatKind: 'dm' },
+      run: { target: route, chatKind: 'dm' },
       capabilities: plainCapabilities,
       replyToMode: 'off',
       notices: noticesFor('en'),

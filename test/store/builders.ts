@@ -1,6 +1,6 @@
 import type { AccountId, ChannelId, ConversationId, MessageId } from '../../src/contracts/ids.ts';
 import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
-import type { ReplyRoute } from '../../src/contracts/route.ts';
+import { type ReplyRoute, routeOf } from '../../src/contracts/route.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
@@ -114,6 +114,13 @@ export function aCommand(conversation: string, effect: CommandEffect, sender = '
   };
 }
 
+/** Where the run's answers go. */
+export function routeFor({ target }: Pick<ClaimedRun, 'target'>): ReplyRoute {
+  const route = routeOf(target);
+  if (!route) throw new Error('test error: the run is only on record');
+  return route;
+}
+
 /** The store with one account held, and the steps of a worker in a few words. */
 export function aWorker(store: Store, name = holder) {
   const epochs = new Map<string, number>();
@@ -159,7 +166,9 @@ export function aWorker(store: Store, name = holder) {
         ],
       },
       modelCall: undefined,
-      parts: [{ route: run.route, content: { kind: 'text', text: { text, spans: [] } }, purpose: 'reply' }],
+      parts: [
+        { route: routeFor(run), content: { kind: 'text', text: { text, spans: [] } }, purpose: 'reply' },
+      ],
       preview: over.preview,
       outcome: 'answered',
       mayGoOn: true,

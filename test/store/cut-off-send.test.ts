@@ -5,7 +5,7 @@ import { claimDelivery, type Delivery, settleDelivery } from '../../src/store/de
 import { readParts } from '../../src/store/delivery/post-part.ts';
 import type { Settled } from '../../src/store/delivery/settle-part.ts';
 import { beginBoot } from '../../src/store/processes/boots.ts';
-import { aLane, aMessage, aWorker, unique } from './builders.ts';
+import { aLane, aMessage, aWorker, routeFor, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
 const base = { leaseMs: 60_000, resendUnknown: false };
@@ -30,7 +30,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     await worker.accept(aMessage({ conversation, text: 'hi' }));
     const run = await worker.claimRun(aLane(conversation).key);
     const parts = texts.map((text) => ({
-      route: run.route,
+      route: routeFor(run),
       content: { kind: 'text', text: { text, spans: [] } } as const,
       purpose: 'reply' as const,
     }));

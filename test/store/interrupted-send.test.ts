@@ -4,7 +4,7 @@ import type { OutboundContent } from '../../src/contracts/outbound.ts';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
 import { readParts } from '../../src/store/delivery/post-part.ts';
 import { beginBoot } from '../../src/store/processes/boots.ts';
-import { aLane, aMessage, aWorker, unique } from './builders.ts';
+import { aLane, aMessage, aWorker, routeFor, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
 const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
@@ -25,7 +25,7 @@ describeEachDatabase('a part whose holder died while sending', (open) => {
     const worker = aWorker(open());
     await worker.accept(aMessage({ conversation, text: 'hi' }));
     const run = await worker.claimRun(aLane(conversation).key);
-    await worker.answer(run, 'hello', { parts: [{ route: run.route, content, purpose: 'reply' }] });
+    await worker.answer(run, 'hello', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
     const conversationKey = `test/bot/${conversation}`;
     const claim = async (boot: string) => {
       await open().write(beginBoot, { id: boot, folder });

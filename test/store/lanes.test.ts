@@ -8,7 +8,17 @@ import { readPreview } from '../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { readTimeline } from '../../src/store/reads/read-timeline.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
-import { aCommand, aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
+import {
+  aCommand,
+  aLane,
+  aMessage,
+  aWorker,
+  defaults,
+  framing,
+  holder,
+  routeFor,
+  unique,
+} from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
 const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
@@ -348,7 +358,10 @@ describeEachDatabase('the lane protocol', (open) => {
     await worker.accept({ ...message, eventKey: unique('migrate'), kind: 'migrated', decision: migrate });
     await worker.answer(run, 'hello');
     const delivery = await open().write(claimDelivery, { ...policy, conversationKey: `test/bot/${moved}` });
-    expect(delivery.kind === 'part' && delivery.part.route).toEqual({ ...run.route, conversation: moved });
+    expect(delivery.kind === 'part' && delivery.part.route).toEqual({
+      ...routeFor(run),
+      conversation: moved,
+    });
   });
 
   it('runs two quick messages of an idle lane in collect mode at once, without a quiet window', async () => {
@@ -372,7 +385,7 @@ describeEachDatabase('the lane protocol', (open) => {
       kind: 'sending',
       key,
       runId: run.runId,
-      part: { key: partKey(key), route: run.route, content },
+      part: { key: partKey(key), route: routeFor(run), content },
     });
     await open().write(recordPreview, { kind: 'sent', key, messageId: '77' });
     expect(await open().read(readPreview, { runId: run.runId })).toEqual({ key, messageId: '77' });

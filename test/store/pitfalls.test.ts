@@ -8,7 +8,7 @@ import { queueModes } from '../../src/contracts/queue-settings.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import { aLane, aMessage, aWorker, defaults, framing, unique } from './builders.ts';
+import { aLane, aMessage, aWorker, defaults, framing, routeFor, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 
@@ -118,7 +118,7 @@ describeEachDatabase('a lane', (open) => {
     const batch = ['a', 'b', 'c'].map((text) => aMessage({ conversation, text, lane }));
     await worker.accept(...batch);
     const run = await worker.claimRun(lane.key);
-    expect(run.route.replyTo).toBe(batch[2]?.messageId as MessageId | undefined);
+    expect(routeFor(run).replyTo).toBe(batch[2]?.messageId as MessageId | undefined);
     for (const message of batch) {
       const edit = { kind: 'edit', text: 'new', prompt: 'new', note: 'it reads new' } as const;
       const decision = { ...edit, newId: crypto.randomUUID() };

@@ -6,7 +6,18 @@ import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { claimDelivery, type Delivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { readUntold, tellWaiting } from '../../src/store/items/receipts.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, holder, unique } from './builders.ts';
+import {
+  aCommand,
+  aLane,
+  aMessage,
+  aRoute,
+  aWorker,
+  defaults,
+  framing,
+  holder,
+  routeFor,
+  unique,
+} from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
 const line: OutboundContent = { kind: 'text', text: { text: 'Got it.', spans: [] } };
@@ -147,7 +158,7 @@ describeEachDatabase('a receipt', (open) => {
       leaseMs: -1,
       repeatSafeMs: 0,
       resendUnknown: false,
-      conversationKey: conversationKeyOf(run.route),
+      conversationKey: conversationKeyOf(routeFor(run)),
     });
     await worker.answer(run, 'to the first', { delivery: 'none' });
     await worker.claimRun(lane.key);

@@ -3,7 +3,7 @@ import type { MessageId } from '../../src/contracts/ids.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import type { Proposal } from '../../src/store/intake/proposal.ts';
-import { aCommand, aLane, aMessage, aRoute, aWorker, holder, unique } from './builders.ts';
+import { aCommand, aLane, aMessage, aRoute, aWorker, holder, routeFor, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 import { readOutcomes } from './outcomes.ts';
@@ -55,8 +55,8 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     const text = { kind: 'text', text: { text: 'hello', spans: [] } } as const;
     await worker.answer(run, 'hello', {
       parts: [
-        { route: run.route, content: removal, purpose: 'notice' },
-        { route: run.route, content: text, purpose: 'reply' },
+        { route: routeFor(run), content: removal, purpose: 'notice' },
+        { route: routeFor(run), content: text, purpose: 'reply' },
       ],
     });
     const claimed = await open().write(claimDelivery, { ...policy, conversationKey });

@@ -5,7 +5,7 @@ import type { Store } from '../../src/store/base/command.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { postParts } from '../../src/store/delivery/post-part.ts';
 import { readTimeline } from '../../src/store/reads/read-timeline.ts';
-import { aLane, aMessage, aWorker, holder, unique } from './builders.ts';
+import { aLane, aMessage, aWorker, holder, routeFor, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
 const messageId = 'platform-1' as MessageId;
@@ -24,7 +24,9 @@ async function aTimeline(store: Store, contents: readonly OutboundContent[]) {
   const conversation = unique('c');
   const laneKey = aLane(conversation).key;
   await worker.accept(aMessage({ conversation, text: 'question' }));
-  const { epoch, runId, route } = await worker.claimRun(laneKey);
+  const run = await worker.claimRun(laneKey);
+  const { epoch, runId } = run;
+  const route = routeFor(run);
   await store.write(postParts, { laneKey, epoch, runId, key: unique('said'), route, contents });
   const say = (said: string) => worker.accept(aMessage({ conversation, text: said }));
   const read = (limit: number, after?: number) =>

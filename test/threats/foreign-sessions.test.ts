@@ -11,7 +11,7 @@ import { createToolSender } from '../../src/outbox/tool-sender.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { corePlugin } from '../../src/tools/core-tools.ts';
-import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { aLane, aMessage, aWorker, routeFor, unique } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 import { nothingToSettle } from '../support/nothing-to-settle.ts';
 import { openStore } from '../support/open-store.ts';
@@ -128,7 +128,7 @@ function toolsOf(
     sessionId: run.sessionId as SessionId,
     sessionKey: run.laneKey as SessionKey,
     agentId: agentId(run.agentId),
-    route: run.route,
+    route: routeFor(run),
     authority,
     workspace: tmpdir(),
     epoch: run.epoch,

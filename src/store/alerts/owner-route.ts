@@ -56,6 +56,7 @@ async function writtenByOwner(tx: Tx, laneKey: string) {
     .selectFrom('inbox')
     .select(['id', 'senderId', 'account', 'authority', 'conversationKey', 'createdAt'])
     .where('laneKey', '=', laneKey)
+    .where('source', '=', 'platform')
     .orderBy('seq', 'desc');
   const [last] = await query.limit(1).execute();
   return last?.authority === 'owner' ? query.limit(mostMessages).execute() : [];

@@ -1,10 +1,11 @@
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
+import { ParleyError } from '#contracts/errors.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Provenance } from '#contracts/provenance.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
-import type { ReplyRoute } from '#contracts/route.ts';
+import type { ReplyRoute, RunTarget } from '#contracts/route.ts';
 
 /**
  * The JSON columns. Only the store writes them, from typed values, inside its transactions, so they
@@ -35,7 +36,8 @@ export type InboxContent = {
 export type Summary = { readonly inboxId: string; readonly seq: number; readonly line: string };
 
 export const json = {
-  route: (text: string) => parseJson(text) as ReplyRoute,
+  route: (text: string | null) => routeIn(text),
+  target: (text: string | null): RunTarget => (text === null ? 'record' : routeIn(text)),
   content: (text: string) => parseJson(text) as InboxContent,
   parts: (text: string) => parseJson(text) as readonly MessagePart[],
   outbound: (text: string) => parseJson(text) as OutboundContent,
@@ -44,3 +46,14 @@ export const json = {
   queueSettings: (text: string | null) => (text === null ? {} : (parseJson(text) as Partial<QueueSettings>)),
   strings: (text: string | null) => (text === null ? [] : (parseJson(text) as readonly string[])),
 };
+
+/** Of a row that came from a conversation: everything but an item or a run that is only on record. */
+function routeIn(text: string | null): ReplyRoute {
+  if (text !== null) return parseJson(text) as ReplyRoute;
+  throw new ParleyError('internal', 'What is only on record has no route.');
+}
+
+/** As it stands in a `route` column. */
+export function targetText(target: RunTarget): string | null {
+  return target === 'record' ? null : JSON.stringify(target);
+}

@@ -1,10 +1,8 @@
 import type { Generated } from 'kysely';
+import type { ItemSource, Reach } from '#contracts/inbox-item.ts';
 import type { AlertKind } from '#contracts/owner-alert.ts';
 
-/**
- * The one schema, for SQLite and PostgreSQL alike. Times are milliseconds since the epoch by the
- * database's clock, booleans 0 or 1, JSON is text. Identifiers are quoted camelCase in both.
- */
+/** The one schema of both databases. Times are ms since the epoch by the database's clock, booleans 0 or 1, JSON is text. */
 export type Tables = {
   boots: BootsTable;
   accounts: AccountsTable;
@@ -127,7 +125,13 @@ export type InboxTable = {
   messageId: string | null;
   senderId: string;
   authority: string;
-  route: string;
+  /** Null here and of runs: only on record. */
+  route: string | null;
+  source: Generated<ItemSource>;
+  /** Unique, as `reservedRunId` is. */
+  sourceKey: string | null;
+  reach: Generated<Reach>;
+  reservedRunId: string | null;
   content: string;
   /** Files still to fetch: 1 until the download ended. */
   isFetching: number;
@@ -138,7 +142,7 @@ export type InboxTable = {
   answer: string | null;
   /** 1 when it was steered into its run and goes back should the run end without having consumed it. */
   isKept: Generated<number>;
-  /** When its sender was told that it waits, 0 when there is no way to; null while nobody was. */
+  /** When its sender was told that it waits, 0 when nobody is told; null while nobody was. */
   receiptAt: number | null;
   createdAt: number;
 };
@@ -197,7 +201,7 @@ export type RunsTable = {
   tries: number;
   /** 1 when the last holder handed it over on purpose: that is no failed try. */
   isHandedOver: number;
-  route: string;
+  route: string | null;
   authority: string;
   cancelReason: string | null;
   /** Next ordinal of its reply parts. */
@@ -287,7 +291,7 @@ export type OwnerNoticesTable = {
   /** 1 while the owner has to be told of it, or of its end. */
   isPending: number;
   toldAt: number | null;
-  /** The part of the outbox that told the owner; null when there was no way to. */
+  /** The part that told the owner; null when there was no way to. */
   partKey: string | null;
   dismissedAt: number | null;
   endedAt: number | null;
@@ -300,7 +304,6 @@ export type PeopleTable = {
   peerId: string;
   /** `<channel>:<peer>`, as an operator names the person. */
   ref: string;
-  /** For display only. */
   name: string;
   role: 'owner' | 'user';
   approvedAt: number;
@@ -359,7 +362,6 @@ export type LinkCodesTable = {
   codeHash: string;
   /** JSON of who asks, and from where. */
   asked: string;
-  /** The part of the outbox that shows the code, blanked as soon as the code is worth nothing. */
   answerKey: string;
   /** Who was told whom the code joins and may confirm (`<channel>:<peer>`), and in which conversation. */
   offeredTo: Generated<string | null>;
@@ -367,7 +369,7 @@ export type LinkCodesTable = {
   expiresAt: number;
 };
 
-/** How often a code was tried within a window; the row of the peer `*` counts for all together. */
+/** Codes tried within a window; the row of the peer `*` counts for all together. */
 export type LinkGuessesTable = { peer: string; since: number; count: number };
 
 /** What somebody did to a message that waited: on record, since it changes an order or an outcome. */

@@ -79,6 +79,7 @@ async function lastRoute(tx: Tx, lane: Lane): Promise<ReplyRoute> {
     .selectFrom('inbox')
     .select('route')
     .where('laneKey', '=', lane.key)
+    .where('source', '=', 'platform')
     .orderBy('seq', 'desc')
     .limit(1)
     .executeTakeFirst();

@@ -1,22 +1,18 @@
 /**
- * How an accepted message enters its lane: join its bundle, make room under the cap, take a sequence
- * number, decide when it is due, and touch the active run (interrupt, `/new`).
+ * How an event of a platform enters its lane: reset the session if that is due, join the bundle, make room
+ * under the cap, decide when the item is due. The rest is what every item goes through.
  */
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboxId, SessionKey } from '#contracts/ids.ts';
 import type { Tx } from '../base/command.ts';
-import { insertRow } from '../base/insert-row.ts';
 import { isOpenItem } from '../base/open-rows.ts';
-import { senderRef } from '../items/item-change.ts';
-import { forgoKept } from '../items/kept-steers.ts';
+import { type PlacedItem, placeItem } from '../items/enqueue-item.ts';
 import { makeRoom } from '../items/make-room.ts';
 import type { Bundle, NewItem } from '../items/new-item.ts';
 import { type OpenItem, readOpenItems } from '../items/open-items.ts';
-import { putNewestAhead } from '../items/put-ahead.ts';
 import { openHeld } from '../rows/item-states.ts';
-import { beginSession, ensureLane, type Lane, takeSeqOfArrival } from '../rows/lane-row.ts';
+import { beginSession, ensureLane, type Lane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
-import { cancelRun } from '../waits/parked.ts';
 import type { Accepting } from './accepting.ts';
 
 /** The longest a lane waits for a file before it goes on without it, ms. */
@@ -44,15 +40,21 @@ export async function acceptItem(tx: Tx, accepting: Accepting, item: NewItem): P
 
   const isFetching = item.content.attachments.length > 0;
   const dueAt = await decideDue(tx, lane, { bundle, isFetching, open });
-  await insertItem(tx, { lane, accepting, item, bundle, isFetching, dueAt });
-
-  const { effects } = accepting;
-  if (isFetching) effects.fetches.push(item.id);
-  if (bundle && !bundle.isOpen) return { kind: 'held' };
-  await touchActiveRun(tx, lane, { item, accepting, open });
-  // The run that works on the lane looks at what waits before it closes; if it is gone, the sweep does.
-  if (lane.runId === null || lane.leaseUntil <= tx.now)
-    effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: Math.max(0, dueAt - tx.now) });
+  const { input, proposal, effects } = accepting;
+  const { id, kind, authority, content } = item;
+  const isHeld = bundle !== undefined && !bundle.isOpen;
+  const placed: PlacedItem = {
+    ...{ id, kind, authority, content, isHeld, isFetching, dueAt, messageId },
+    source: 'platform',
+    reach: 'mode',
+    target: item.route,
+    account: input.account,
+    conversationKey: proposal.conversationKey,
+    senderId: proposal.senderId,
+    bundle: bundle?.name ?? null,
+  };
+  await placeItem(tx, lane, placed, effects);
+  if (isHeld) return { kind: 'held' };
   // Both are the caller's own ids; the store keeps them as plain text.
   return { kind: 'accepted', inboxId: item.id as InboxId, sessionKey: lane.key as SessionKey };
 }
@@ -139,15 +141,17 @@ async function flush(tx: Tx, open: readonly OpenItem[], { name }: Bundle): Promi
   await rows.where('isFetching', '=', 0).execute();
 }
 
+type Gathering = {
+  readonly bundle: Joined | undefined;
+  readonly isFetching: boolean;
+  readonly open: readonly OpenItem[];
+};
+
 /**
  * When the row may be taken. `collect` behind an active run waits for a quiet window, which every
  * arrival begins anew; that is another setting than the debounce before a first run.
  */
-async function decideDue(
-  tx: Tx,
-  lane: Lane,
-  { bundle, isFetching, open }: Pick<Entering, 'bundle' | 'isFetching'> & Pick<Arrived, 'open'>,
-): Promise<number> {
+async function decideDue(tx: Tx, lane: Lane, { bundle, isFetching, open }: Gathering): Promise<number> {
   if (isFetching) return tx.now + fetchWaitMs;
   if (bundle) return tx.now + bundle.windowMs;
   if (lane.mode !== 'collect') return tx.now;
@@ -165,64 +169,4 @@ async function decideDue(
     .where('isFetching', '=', 0)
     .execute();
   return dueAt;
-}
-
-type Entering = {
-  readonly lane: Lane;
-  readonly accepting: Accepting;
-  readonly item: NewItem;
-  readonly bundle: Joined | undefined;
-  readonly isFetching: boolean;
-  readonly dueAt: number;
-};
-
-async function insertItem(
-  tx: Tx,
-  { lane, accepting, item, bundle, isFetching, dueAt }: Entering,
-): Promise<void> {
-  const { proposal, input } = accepting;
-  await insertRow(tx, 'inbox', {
-    id: item.id,
-    laneKey: lane.key,
-    seq: await takeSeqOfArrival(tx, lane.key),
-    rank: 0,
-    kind: item.kind,
-    state: bundle && !bundle.isOpen ? 'held' : 'waiting',
-    bundle: bundle?.name ?? null,
-    account: input.account,
-    conversationKey: proposal.conversationKey,
-    messageId: proposal.messageId ?? null,
-    senderId: proposal.senderId,
-    authority: item.authority,
-    route: JSON.stringify(item.route),
-    content: JSON.stringify(item.content),
-    isFetching: isFetching ? 1 : 0,
-    dueAt,
-    createdAt: tx.now,
-  });
-}
-
-/** `interrupt` and `/new` abort what runs; everything else only tells the run that something came. */
-async function touchActiveRun(
-  tx: Tx,
-  lane: Lane,
-  { item, accepting, open }: Arrived & { readonly accepting: Accepting },
-): Promise<void> {
-  if (lane.runId === null) return;
-  accepting.effects.arrivals.push(lane.key);
-  const isReset = item.kind === 'command';
-  if (!isReset && lane.mode !== 'interrupt') return;
-  const reason = isReset ? 'reset' : 'interrupt';
-  const { input, proposal } = accepting;
-  if (!isReset && open.length > 0) {
-    const by = senderRef({ account: input.account, senderId: proposal.senderId });
-    await putNewestAhead(tx, lane, { id: item.id, by });
-  }
-  if (isReset) {
-    // A direct conversation is one person's, whichever of their accounts they write from.
-    const isTheirs = (row: { readonly account: string; readonly senderId: string }) =>
-      lane.chatKind === 'dm' || (row.account === input.account && row.senderId === proposal.senderId);
-    await forgoKept(tx, lane.runId, isTheirs);
-  }
-  await cancelRun(tx, lane, { reason, effects: accepting.effects });
 }

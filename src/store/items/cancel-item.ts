@@ -102,6 +102,8 @@ type Settling = Cancelling & InTransaction & { readonly row: ItemRow };
 async function settle(tx: Tx, lane: Lane, { row, actor, told, effects }: Settling): Promise<void> {
   await recordChange(tx, { laneKey: lane.key, inboxId: row.id, kind: 'cancel', by: actor.ref });
   wakeAtRest(tx, lane, effects);
+  // Nobody in a conversation waits for what Parley has put in by itself.
+  if (row.source !== 'platform') return;
   if (isOwn(actor, row) || row.conversationKey === actor.conversationKey) return;
   const text = told.replaceAll('{excerpt}', () => excerptOf(row));
   const content = { kind: 'text', text: { text, spans: [] } } as const;

@@ -2,17 +2,18 @@
  * Which waiting rows the next run takes. Pure, so that a small reference model can check it by the
  * thousand. Order is (rank, sequence) whatever the mode; nothing is skipped over.
  */
+import type { Reach } from '#contracts/inbox-item.ts';
 import { isSteering, type QueueMode } from '#contracts/queue-settings.ts';
-import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
+import { isSameTarget, type RunTarget } from '#contracts/route.ts';
 
 export type Waiting = {
   readonly id: string;
   readonly kind: 'message' | 'command';
-  readonly route: ReplyRoute;
+  readonly target: RunTarget;
   readonly authority: string;
   readonly dueAt: number;
   readonly bundle: string | null;
-  readonly isCorrection: boolean;
+  readonly reach: Reach;
 };
 
 /** How many waiting steers a boundary takes in; `none` at the last turn that a run may have. */
@@ -44,7 +45,7 @@ export function chooseSteers<Row extends Waiting>(
   rows: readonly Row[],
   run: {
     readonly mode: QueueMode;
-    readonly route: ReplyRoute;
+    readonly target: RunTarget;
     readonly authority: string;
     readonly delivery: SteerDelivery;
     readonly now: number;
@@ -53,17 +54,18 @@ export function chooseSteers<Row extends Waiting>(
   const fits = (row: Row) =>
     row.kind === 'message' &&
     row.dueAt <= run.now &&
+    row.reach !== 'alone' &&
     row.authority === run.authority &&
-    isSameRoute(row.route, run.route);
+    isSameTarget(row.target, run.target);
   if (run.delivery === 'none') return [];
-  // A correction of what the run has already read reaches it in every mode, past what waits for another run.
-  const corrections = rows.filter((row) => row.isCorrection && fits(row));
-  if (!isSteering(run.mode)) return corrections;
+  // A correction of what the run has already read, say: it reaches the run past what waits for another one.
+  const always = rows.filter((row) => row.reach === 'always' && fits(row));
+  if (!isSteering(run.mode)) return always;
   const end = rows.findIndex((row) => !fits(row));
   const fitting = end === -1 ? rows : rows.slice(0, end);
   const head = fitting[0];
-  if (!head) return corrections;
-  if (run.delivery === 'all') return rows.filter((row) => fitting.includes(row) || corrections.includes(row));
+  if (!head) return always;
+  if (run.delivery === 'all') return rows.filter((row) => fitting.includes(row) || always.includes(row));
   return fitting.filter((row) => isTogether(head, row));
 }
 
@@ -79,10 +81,11 @@ function isCompatible(head: Waiting, row: Waiting, now: number): boolean {
   return row.kind === 'message' && row.dueAt <= now && isAlike(head, row);
 }
 
-/** One route and one authority: nobody's text runs with another's rights, or is answered elsewhere. */
+/** One target and one authority: nobody's text runs with another's rights, or is answered elsewhere. */
 export function isAlike(
-  head: Pick<Waiting, 'authority' | 'route'>,
-  row: Pick<Waiting, 'authority' | 'route'>,
+  head: Pick<Waiting, 'authority' | 'target' | 'reach'>,
+  row: Pick<Waiting, 'authority' | 'target' | 'reach'>,
 ): boolean {
-  return row.authority === head.authority && isSameRoute(row.route, head.route);
+  if (head.reach === 'alone' || row.reach === 'alone') return false;
+  return row.authority === head.authority && isSameTarget(row.target, head.target);
 }

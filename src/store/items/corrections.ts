@@ -8,7 +8,8 @@ import type { Effects } from '../base/effects.ts';
 import { type InboxContent, json } from '../base/json.ts';
 import type { InboxTable } from '../base/tables.ts';
 import { endItems } from '../rows/item-states.ts';
-import { type Lane, takeSeq } from '../rows/lane-row.ts';
+import type { Lane } from '../rows/lane-row.ts';
+import { type PlacedItem, placeItem } from './enqueue-item.ts';
 import { readWaiting, type WaitingRow } from './waiting-rows.ts';
 
 /** A message as it stands now, and its lane, whose lock the caller holds. */
@@ -40,44 +41,37 @@ type Correcting = {
 export async function correct(tx: Tx, { found, text, prompt, newId, effects }: Correcting): Promise<void> {
   const { row, lane } = found;
   const { attachments: _, stored: __, ...rest } = json.content(row.content);
-  const corrected = JSON.stringify({
+  const corrected: InboxContent = {
     ...rest,
     text,
     prompt: markCorrection(prompt),
     attachments: [],
     sentAt: tx.now,
     note: { kind: 'correction', of: row.messageId ?? row.id },
-  });
+  };
   const [unread] = await correctionsOf(tx, found);
   if (unread) {
-    await tx.db.updateTable('inbox').set({ content: corrected }).where('id', '=', unread.id).execute();
-  } else {
     await tx.db
-      .insertInto('inbox')
-      .values({
-        ...row,
-        id: newId,
-        seq: await takeSeq(tx, lane.key),
-        rank: 0,
-        state: 'waiting',
-        bundle: null,
-        outcome: null,
-        outcomeReason: null,
-        messageId: null,
-        content: corrected,
-        isFetching: 0,
-        dueAt: tx.now,
-        runId: null,
-        transcriptId: null,
-        answer: null,
-        isKept: 0,
-        receiptAt: null,
-        createdAt: tx.now,
-      })
+      .updateTable('inbox')
+      .set({ content: JSON.stringify(corrected) })
+      .where('id', '=', unread.id)
       .execute();
+    effects.arrivals.push(lane.key);
+    return;
   }
-  effects.arrivals.push(lane.key);
-  effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });
+  const { kind, source, authority, account, conversationKey, senderId } = row;
+  const correction: PlacedItem = {
+    ...{ kind, source, authority, account, conversationKey, senderId },
+    id: newId,
+    reach: 'always',
+    target: json.target(row.route),
+    content: corrected,
+    bundle: null,
+    isHeld: false,
+    isFetching: false,
+    dueAt: tx.now,
+  };
+  await placeItem(tx, lane, correction, effects);
 }
 
 /** The corrections of a message that nobody has taken yet. */

@@ -76,9 +76,9 @@ export function findItem(tx: Tx, lane: Lane, number: number): Promise<ItemRow | 
     .executeTakeFirst();
 }
 
-/** `<channel>:<peer>`; an account's key begins with its channel. */
+/** `<channel>:<peer>`; an account's key begins with its channel. Of what no person sent, its source: `api`. */
 export function senderRef({ account, senderId }: Pick<ItemRow, 'account' | 'senderId'>): string {
-  return `${account.split('/')[0]}:${senderId}`;
+  return senderId === '' ? account : `${account.split('/')[0]}:${senderId}`;
 }
 
 export function isOwn(actor: Actor, row: Pick<ItemRow, 'account' | 'senderId'>): boolean {

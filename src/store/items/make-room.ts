@@ -27,8 +27,10 @@ export async function makeRoom(
   { lane, item, accepting, open }: Arriving,
 ): Promise<'room' | 'refused'> {
   if (item.kind === 'command') return 'room';
-  // The oldest gives way, also to one that somebody has put ahead of it.
-  const waiting = open.filter((row) => row.kind === 'message').toSorted((a, b) => a.seq - b.seq);
+  // What Parley has put in by itself never gives way, and takes nobody's room. The oldest gives way, also to one that somebody has put ahead of it.
+  const waiting = open
+    .filter((row) => row.kind === 'message' && row.source === 'platform')
+    .toSorted((a, b) => a.seq - b.seq);
   if (waiting.length < lane.cap) return 'room';
   const { proposal, input, effects } = accepting;
   effects.overflows.push({ laneKey: lane.key, drop: lane.drop as DropPolicy });

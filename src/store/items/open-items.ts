@@ -1,3 +1,4 @@
+import type { ItemSource } from '#contracts/inbox-item.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/open-rows.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
@@ -7,6 +8,7 @@ export type OpenItem = {
   readonly id: string;
   readonly seq: number;
   readonly kind: 'message' | 'command';
+  readonly source: ItemSource;
   readonly state: string;
   readonly bundle: string | null;
   readonly isFetching: number;
@@ -21,7 +23,7 @@ export function readOpenItems(tx: Tx, laneKey: string): Promise<readonly OpenIte
 const openItems = prepared((db, of: Slots<{ laneKey: string }>) =>
   db
     .selectFrom('inbox')
-    .select(['id', 'seq', 'kind', 'state', 'bundle', 'isFetching', 'dueAt'])
+    .select(['id', 'seq', 'kind', 'source', 'state', 'bundle', 'isFetching', 'dueAt'])
     .where('laneKey', '=', of.laneKey)
     .where(isOpenItem())
     .orderBy('rank')

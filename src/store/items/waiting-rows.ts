@@ -12,6 +12,8 @@ export type WaitingRow = Waiting & {
   readonly messageId: string | null;
   readonly conversationKey: string;
   readonly content: InboxContent;
+  readonly reservedRunId: string | null;
+  readonly isCorrection: boolean;
 };
 
 /**
@@ -43,6 +45,8 @@ const columns = [
   'authority',
   'dueAt',
   'bundle',
+  'reach',
+  'reservedRunId',
   'content',
 ] as const;
 
@@ -67,10 +71,12 @@ function waitingRow(row: Pick<Selectable<InboxTable>, (typeof columns)[number]>)
     senderId: row.senderId,
     messageId: row.messageId,
     conversationKey: row.conversationKey,
-    route: json.route(row.route),
+    target: json.target(row.route),
     authority: row.authority,
     dueAt: row.dueAt,
     bundle: row.bundle,
+    reach: row.reach,
+    reservedRunId: row.reservedRunId,
     content,
     isCorrection: content.note?.kind === 'correction',
   };

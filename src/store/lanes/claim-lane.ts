@@ -1,10 +1,10 @@
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
-import type { ReplyRoute } from '#contracts/route.ts';
+import { type RunTarget, routeOf } from '#contracts/route.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { insertRow } from '../base/insert-row.ts';
-import { json } from '../base/json.ts';
+import { json, targetText } from '../base/json.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
 import { insertPart } from '../delivery/insert-part.ts';
@@ -20,7 +20,7 @@ export type ClaimInput = {
   readonly laneKey: string;
   readonly holder: string;
   readonly leaseMs: number;
-  /** Id of the run to begin, should one begin. */
+  /** Id of the run to begin, should one begin whose first item has not reserved another. */
   readonly newRunId: string;
   readonly framing: Framing;
   /** A run that was found unfinished this often is given up with a notice. */
@@ -36,7 +36,7 @@ export type ClaimedRun = {
   readonly agentId: string;
   readonly chatKind: 'dm' | 'group';
   readonly class: string;
-  readonly route: ReplyRoute;
+  readonly target: RunTarget;
   readonly authority: Authority;
   readonly isResumed: boolean;
   /** It was asked to stop while nobody worked on it: it does nothing more but end. */
@@ -87,10 +87,11 @@ async function begin(
   tx: Tx,
   { lane, input, rows }: { lane: Lane; input: ClaimInput; rows: readonly WaitingRow[] },
 ): Promise<Claim> {
+  const [head] = rows;
   const last = rows.at(-1);
-  if (!last) return { kind: 'resting' };
+  if (!head || !last) return { kind: 'resting' };
   const epoch = lane.epoch + 1;
-  const runId = input.newRunId;
+  const runId = head.reservedRunId ?? input.newRunId;
   await insertRow(tx, 'runs', {
     id: runId,
     laneKey: lane.key,
@@ -99,7 +100,7 @@ async function begin(
     epoch,
     tries: 1,
     isHandedOver: 0,
-    route: JSON.stringify(last.route),
+    route: targetText(last.target),
     authority: last.authority,
     nextOrdinal: 1,
     workedMs: 0,
@@ -107,13 +108,13 @@ async function begin(
   });
   await hold(tx, { lane, input, epoch, runId });
   await takeRows(tx, { lane, runId, framing: input.framing, rows, merges: true });
-  const { route, authority } = last;
+  const { target, authority } = last;
   return {
     kind: 'run',
     run: claimed(lane, {
       runId,
       epoch,
-      route,
+      target,
       authority,
       isResumed: false,
       workedMs: 0,
@@ -140,7 +141,7 @@ async function resume(
     .where('id', '=', runId)
     .execute();
   await hold(tx, { lane, input, epoch, runId });
-  const route = json.route(run.route);
+  const target = json.target(run.route);
   const { sessionId, workedMs, startedAt, cancelReason } = run;
   // Authority was written by us at the start of the run.
   const authority = run.authority as Authority;
@@ -150,7 +151,7 @@ async function resume(
       ...claimed(lane, {
         runId,
         epoch,
-        route,
+        target,
         authority,
         isResumed: true,
         workedMs,
@@ -176,13 +177,12 @@ async function carryOutCommand(tx: Tx, { lane, row }: { lane: Lane; row: Waiting
     .execute();
   await dropSummaries(tx, lane, row.seq);
   await endItems(tx, [row.id], { outcome: 'answered', outcomeReason: 'command' });
-  if (command) {
+  const route = routeOf(row.target);
+  if (command && route) {
     const content = { kind: 'text', text: { text: command.reply, spans: [] } } as const;
     const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
     const key = `${row.id}:answer`;
-    effects.deliveries.push(
-      await insertPart(tx, { key, route: row.route, content, purpose: 'notice', timeline }),
-    );
+    effects.deliveries.push(await insertPart(tx, { key, route, content, purpose: 'notice', timeline }));
   }
   return { kind: 'again', effects };
 }
@@ -222,7 +222,7 @@ async function release(tx: Tx, lane: Lane): Promise<void> {
 
 type ClaimFacts = Pick<
   ClaimedRun,
-  'runId' | 'epoch' | 'route' | 'isResumed' | 'workedMs' | 'startedAt' | 'now'
+  'runId' | 'epoch' | 'target' | 'isResumed' | 'workedMs' | 'startedAt' | 'now'
 > & {
   readonly authority: string;
 };

@@ -16,7 +16,7 @@ import type { Held } from '../rows/run-fence.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { closeRun, type LaneNext } from './close-run.ts';
-import { asSteers, type Boundary, chooseFor, readSteered, type Steering } from './steer.ts';
+import { asSteers, type Boundary, chooseFor, readSteered, type SteeredRun, type Steering } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
 export type ReplyPart = {
@@ -69,7 +69,7 @@ export const commitAnswer: StoreCommand<Answer, Answered> = {
     const stopped = { steers: [], cancelReason, next: undefined, effects, claimed: undefined };
     if (cancelReason !== undefined) return stopped;
     const isFirst = await writeAssistant(tx, { message, runId, isFinished: true, modelCall });
-    const parts = isFirst ? partsOf(lane, { ...input, answer: message.id, ordinal: run.nextOrdinal }) : [];
+    const parts = isFirst ? partsOf(lane, run, { ...input, answer: message.id }) : [];
     const reply = await insertReply(tx, parts, input.sender);
     if (reply.waiting !== undefined) effects.deliveries.push(reply.waiting);
     await closePreview(tx, input.preview);
@@ -112,11 +112,15 @@ type Said = {
   readonly runId: string;
   readonly answer: string;
   readonly parts: readonly ReplyPart[];
-  readonly ordinal: number;
 };
 
-/** Keyed by run and ordinal, and placed in the lane's timeline; whoever closes the step moves both counters on. */
-function partsOf(lane: Lane, { runId, answer, parts, ordinal }: Said): readonly NewPart[] {
+/**
+ * Keyed by run and ordinal, and placed in the lane's timeline; the step that closes the run moves both
+ * counters on. A run that is only on record says nothing anywhere.
+ */
+function partsOf(lane: Lane, run: SteeredRun, { runId, answer, parts }: Said): readonly NewPart[] {
+  if (run.target === 'record') return [];
+  const ordinal = run.nextOrdinal;
   return parts.map((part, index) => ({
     ...part,
     key: `${runId}:${ordinal + index}`,
@@ -172,7 +176,7 @@ export const endRun: StoreCommand<Ending, { readonly next: LaneNext; readonly ef
     const run = await readSteered(tx, runId);
     await returnKept(tx, { id: runId, laneKey: lane.key });
     if (message) await writeAssistant(tx, { message, runId, isFinished: true });
-    const parts = partsOf(lane, { ...input, answer: `${runId}:end`, ordinal: run.nextOrdinal });
+    const parts = partsOf(lane, run, { ...input, answer: `${runId}:end` });
     const { waiting } = await insertReply(tx, parts, undefined);
     if (waiting !== undefined) effects.deliveries.push(waiting);
     await closePreview(tx, input.preview);

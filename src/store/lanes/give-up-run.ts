@@ -1,6 +1,7 @@
 import type { MessageId } from '#contracts/ids.ts';
 import { type MessagePart, unknownOutcome } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
+import { routeOf } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
@@ -13,7 +14,10 @@ import { closeRun } from './close-run.ts';
 import { writeToolResults } from './commit-turn.ts';
 import { findPreview, interruptUnfinished } from './recover-run.ts';
 
-type GivingUp = { readonly run: { readonly id: string; readonly route: string }; readonly text: string };
+type GivingUp = {
+  readonly run: { readonly id: string; readonly route: string | null };
+  readonly text: string;
+};
 
 /**
  * Ends a run that crashed too often, so that its lane goes on: the person reads `text` where the answer
@@ -32,12 +36,14 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Pr
       { kind: 'edit', messageId: preview.messageId as MessageId, text: formatted }
     : { kind: 'text', text: formatted };
   await closePreview(tx, preview?.key);
-  const route = json.route(run.route);
-  const key = `${run.id}:gave-up`;
-  const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
-  effects.deliveries.push(
-    await insertPart(tx, { key, route, content, purpose: 'notice', runId: run.id, timeline }),
-  );
+  const route = routeOf(json.target(run.route));
+  if (route) {
+    const key = `${run.id}:gave-up`;
+    const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
+    effects.deliveries.push(
+      await insertPart(tx, { key, route, content, purpose: 'notice', runId: run.id, timeline }),
+    );
+  }
   await returnKept(tx, { id: run.id, laneKey: lane.key });
   await tx.db.updateTable('lanes').set({ epoch: lane.epoch }).where('key', '=', lane.key).execute();
   const closing = {

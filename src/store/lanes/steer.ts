@@ -1,6 +1,6 @@
 import type { AgentMessage } from '#contracts/message.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
-import type { ReplyRoute } from '#contracts/route.ts';
+import type { RunTarget } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { isOpenItem } from '../base/open-rows.ts';
@@ -76,7 +76,7 @@ export function asSteers(lane: Lane): { readonly merges: false; readonly isKept:
 
 /** What decides whether a message joins the run, and where its parts go on. */
 export type SteeredRun = {
-  readonly route: ReplyRoute;
+  readonly target: RunTarget;
   readonly authority: string;
   readonly cancelReason: string | undefined;
   readonly nextOrdinal: number;
@@ -84,7 +84,7 @@ export type SteeredRun = {
 
 export async function readSteered(tx: Tx, runId: string): Promise<SteeredRun> {
   const { route, authority, cancelReason, nextOrdinal } = await runById.one(tx, { runId });
-  return { route: json.route(route), authority, cancelReason: cancelReason ?? undefined, nextOrdinal };
+  return { target: json.target(route), authority, cancelReason: cancelReason ?? undefined, nextOrdinal };
 }
 
 type Choosing = {
@@ -96,6 +96,6 @@ type Choosing = {
 
 /** What of `waiting` the run takes in. The caller has seen that it was not asked to stop. */
 export function chooseFor(lane: Lane, { run, waiting, delivery, now }: Choosing): readonly WaitingRow[] {
-  const { route, authority } = run;
-  return chooseSteers(waiting, { mode: lane.mode as QueueMode, route, authority, delivery, now });
+  const { target, authority } = run;
+  return chooseSteers(waiting, { mode: lane.mode as QueueMode, target, authority, delivery, now });
 }

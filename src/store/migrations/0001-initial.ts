@@ -126,7 +126,11 @@ async function createInbox(db: Kysely<unknown>): Promise<void> {
     .addColumn('messageId', 'text')
     .addColumn('senderId', 'text', required)
     .addColumn('authority', 'text', required)
-    .addColumn('route', 'text', required)
+    .addColumn('route', 'text')
+    .addColumn('source', 'text', (column) => column.notNull().defaultTo('platform'))
+    .addColumn('sourceKey', 'text')
+    .addColumn('reach', 'text', (column) => column.notNull().defaultTo('mode'))
+    .addColumn('reservedRunId', 'text')
     .addColumn('content', 'text', required)
     .addColumn('isFetching', 'integer', fromZero)
     .addColumn('dueAt', 'bigint', required)
@@ -135,6 +139,10 @@ async function createInbox(db: Kysely<unknown>): Promise<void> {
     .addColumn('createdAt', 'bigint', required)
     .execute();
   await db.schema.createIndex('inboxOrder').on('inbox').columns(['laneKey', 'seq']).unique().execute();
+  for (const column of ['sourceKey', 'reservedRunId']) {
+    const index = db.schema.createIndex(`inbox_${column}`).on('inbox').column(column).unique();
+    await index.where(sql.ref(column), 'is not', null).execute();
+  }
   await db.schema.createIndex('inboxMessage').on('inbox').columns(['conversationKey', 'messageId']).execute();
   await db.schema.createIndex('inboxRun').on('inbox').column('runId').execute();
   await db.schema
@@ -219,7 +227,7 @@ async function createRuns(db: Kysely<unknown>): Promise<void> {
     .addColumn('epoch', 'bigint', required)
     .addColumn('tries', 'integer', fromOne)
     .addColumn('isHandedOver', 'integer', fromZero)
-    .addColumn('route', 'text', required)
+    .addColumn('route', 'text')
     .addColumn('authority', 'text', required)
     .addColumn('cancelReason', 'text')
     .addColumn('nextOrdinal', 'integer', fromOne)

@@ -29,6 +29,7 @@ async function readSaid(
     .select(['runId', 'answer'])
     .where('laneKey', '=', laneKey)
     .where('seq', '>', after ?? 0)
+    .where('source', '=', 'platform')
     .where('state', '<>', 'held')
     .orderBy('seq', after === undefined ? 'desc' : 'asc')
     .limit(limit)

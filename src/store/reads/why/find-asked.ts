@@ -36,7 +36,9 @@ async function findOwn(tx: Tx, id: string): Promise<Asked | undefined> {
     return { kind: 'run', id };
   if (await db.selectFrom('transcript').select('id').where('id', '=', id).executeTakeFirst())
     return { kind: 'transcript', id };
-  return undefined;
+  // Reserved, and the item has not begun that run, or never will: it was merged into another one.
+  const item = await db.selectFrom('inbox').select('id').where('reservedRunId', '=', id).executeTakeFirst();
+  return item && { kind: 'item', id: item.id };
 }
 
 type Named = { readonly asked: Asked; readonly candidate: Candidate };

@@ -3,6 +3,7 @@ import type { Tx } from '../../base/command.ts';
 import { json } from '../../base/json.ts';
 import { isOpenItem } from '../../base/open-rows.ts';
 import type { InboxTable, LedgerTable } from '../../base/tables.ts';
+import { senderRef } from '../../items/item-change.ts';
 import type { EventFacts, ItemFacts } from './account.ts';
 import { excerptOf } from './excerpt.ts';
 
@@ -39,7 +40,7 @@ async function factsOf(tx: Tx, row: Row, withExcerpts: boolean): Promise<ItemFac
     kind,
     conversationKey,
     messageId: row.messageId ?? undefined,
-    sender: `${row.account.split('/')[0]}:${row.senderId}`,
+    sender: senderRef(row),
     authority,
     state,
     outcome: row.outcome ?? undefined,

@@ -1,0 +1,168 @@
+/**
+ * The one way into a lane. A platform's event, the API and whatever else has something for an agent end
+ * here: the row takes its place, the run at work is touched as the lane's mode and the item's reach say,
+ * and the lane is woken.
+ */
+import { ParleyError } from '#contracts/errors.ts';
+import type { ItemSource, Reach } from '#contracts/inbox-item.ts';
+import type { Authority } from '#contracts/outcome.ts';
+import { type RunTarget, routeOf } from '#contracts/route.ts';
+import type { Tx } from '../base/command.ts';
+import { conversationKeyOf } from '../base/conversation-key.ts';
+import type { Effects } from '../base/effects.ts';
+import { insertNewRow, insertRow } from '../base/insert-row.ts';
+import { type InboxContent, json, targetText } from '../base/json.ts';
+import type { LaneSpec } from '../base/lane-spec.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+import { ensureLane, type Lane, lockLane, takeSeqOfArrival } from '../rows/lane-row.ts';
+import { cancelRun } from '../waits/parked.ts';
+import { senderRef } from './item-change.ts';
+import { forgoKept } from './kept-steers.ts';
+import { putNewestAhead } from './put-ahead.ts';
+
+/** A lane by its key alone has to be there; one that is described is made if needed. */
+export type LaneRef = LaneSpec | { readonly key: string };
+
+/** What is put into a lane from inside Parley. */
+export type InnerItem = {
+  readonly id: string;
+  readonly source: Exclude<ItemSource, 'platform'>;
+  /** What is put in under one key is there once, however often it is tried; `<source>:<id>`. */
+  readonly sourceKey: string;
+  readonly reach: Reach;
+  /** Becomes the id of the run that the item begins. */
+  readonly reservedRunId?: string;
+  readonly target: RunTarget;
+  readonly authority: Authority;
+  readonly content: InboxContent;
+};
+
+export type EnqueuedItem = {
+  readonly id: string;
+  readonly laneKey: string;
+  readonly reservedRunId: string | undefined;
+  readonly text: string;
+  readonly enqueuedAt: number;
+};
+
+/**
+ * Puts the item into its lane and returns the row that stands there under its source key: a repeat adds
+ * nothing. It never gives way to the lane's cap, and is nobody's to stop. Throws `invalid_input` for a
+ * lane that is not there. The effects are the caller's to set in motion after the commit.
+ */
+export async function enqueueItem(
+  tx: Tx,
+  ref: LaneRef,
+  item: InnerItem,
+  effects: Effects,
+): Promise<EnqueuedItem> {
+  const known = await readEnqueued(tx, item.sourceKey);
+  if (known) return known;
+  const lane = (await lockLane(tx, ref.key)) ?? ('class' in ref ? await ensureLane(tx, ref) : undefined);
+  if (!lane) throw new ParleyError('invalid_input', `There is no session ${ref.key}.`);
+  const route = routeOf(item.target);
+  const placed: PlacedItem = {
+    ...item,
+    kind: 'message',
+    account: item.source,
+    senderId: '',
+    conversationKey: route ? conversationKeyOf(route) : '',
+    bundle: null,
+    isHeld: false,
+    isFetching: false,
+    dueAt: tx.now,
+  };
+  await placeItem(tx, lane, placed, effects);
+  // Whoever was first, in another lane of another process even, its row is the one that counts.
+  const enqueued = await readEnqueued(tx, item.sourceKey);
+  if (!enqueued) throw new ParleyError('internal', `Item ${item.sourceKey} was not stored.`);
+  return enqueued;
+}
+
+async function readEnqueued(tx: Tx, sourceKey: string): Promise<EnqueuedItem | undefined> {
+  const row = await enqueuedItem.first(tx, { sourceKey });
+  if (!row) return undefined;
+  const { content, reservedRunId, createdAt, ...rest } = row;
+  return {
+    ...rest,
+    reservedRunId: reservedRunId ?? undefined,
+    text: json.content(content).text,
+    enqueuedAt: createdAt,
+  };
+}
+
+const enqueuedItem = prepared((db, of: Slots<{ sourceKey: string }>) =>
+  db
+    .selectFrom('inbox')
+    .select(['id', 'laneKey', 'reservedRunId', 'content', 'createdAt'])
+    .where('sourceKey', '=', of.sourceKey),
+);
+
+/** An item with all that decides when it is taken. */
+export type PlacedItem = {
+  readonly id: string;
+  readonly kind: 'message' | 'command';
+  readonly source: ItemSource;
+  readonly sourceKey?: string;
+  readonly reach: Reach;
+  readonly reservedRunId?: string;
+  readonly target: RunTarget;
+  readonly authority: string;
+  readonly content: InboxContent;
+  readonly account: string;
+  readonly conversationKey: string;
+  readonly messageId?: string | undefined;
+  /** Empty when no person sent it. */
+  readonly senderId: string;
+  readonly bundle: string | null;
+  /** Whether its bundle's mention gate is still undecided: it can't be taken yet. */
+  readonly isHeld: boolean;
+  readonly isFetching: boolean;
+  readonly dueAt: number;
+};
+
+/** Inserts the row, touches the run at work and wakes the lane. The caller holds the lane's lock. */
+export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: Effects): Promise<void> {
+  const { id, kind, source, reach, account, conversationKey, senderId, authority, bundle, dueAt } = item;
+  const row = {
+    ...{ id, kind, source, reach, account, conversationKey, senderId, authority, bundle, dueAt },
+    laneKey: lane.key,
+    seq: await takeSeqOfArrival(tx, lane.key),
+    rank: 0,
+    state: item.isHeld ? ('held' as const) : ('waiting' as const),
+    messageId: item.messageId ?? null,
+    sourceKey: item.sourceKey ?? null,
+    reservedRunId: item.reservedRunId ?? null,
+    route: targetText(item.target),
+    content: JSON.stringify(item.content),
+    isFetching: item.isFetching ? 1 : 0,
+    // Nobody is to be told that what no person sent has to wait.
+    receiptAt: source === 'platform' ? null : 0,
+    createdAt: tx.now,
+  };
+  // Without a key nobody tries twice: what can't be stored must not look as if it were.
+  if (item.sourceKey === undefined) await insertRow(tx, 'inbox', row);
+  else if (!(await insertNewRow(tx, 'inbox', row))) return;
+  if (item.isFetching) effects.fetches.push(id);
+  if (item.isHeld) return;
+  await touchActiveRun(tx, lane, item, effects);
+  // The run that works on the lane looks at what waits before it closes; if it is gone, the sweep does.
+  if (lane.runId === null || lane.leaseUntil <= tx.now)
+    effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: Math.max(0, dueAt - tx.now) });
+}
+
+/** `interrupt` and `/new` abort what runs; everything else only tells the run that something came. */
+async function touchActiveRun(tx: Tx, lane: Lane, item: PlacedItem, effects: Effects): Promise<void> {
+  if (lane.runId === null) return;
+  effects.arrivals.push(lane.key);
+  if (item.kind === 'command') {
+    // A direct conversation is one person's, whichever of their accounts they write from.
+    const isTheirs = (row: { readonly account: string; readonly senderId: string }) =>
+      lane.chatKind === 'dm' || (row.account === item.account && row.senderId === item.senderId);
+    await forgoKept(tx, lane.runId, isTheirs);
+    return cancelRun(tx, lane, { reason: 'reset', effects });
+  }
+  if (lane.mode !== 'interrupt' || item.reach !== 'mode') return;
+  await putNewestAhead(tx, lane, { id: item.id, by: senderRef(item) });
+  await cancelRun(tx, lane, { reason: 'interrupt', effects });
+}
