@@ -48,7 +48,7 @@ import { corePlugin } from './tools/core-tools.ts';
 
 /** One running process of Parley. */
 export interface Gateway {
-  /** Of the page; absent in a process that only works. */
+  /** The page's address; absent in a worker. */
   readonly url?: string;
   /** Where this process answers `/healthz`, `/readyz` and `/metrics`. */
   readonly healthUrl: string;

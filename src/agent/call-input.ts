@@ -12,7 +12,7 @@ const inputShape: ShapeLimits = { depth: 64, values: 20_000 };
 /** Escaped in JSON a NUL or half a pair looks clean, and is neither to a database nor to a provider. */
 const suspectEscape = /\\u(?:d[89a-f]|0000)/i;
 
-/** What a call asks its tool for. Throws for what is no JSON; a call without arguments arrives as no text at all. */
+/** Parses a call's arguments. Throws for invalid JSON; a call without arguments arrives as empty text. */
 export function readInput(input: string): unknown {
   if (input.length > maxInputLength) throw new Error(tooLong);
   if (input.trim() === '') return {};

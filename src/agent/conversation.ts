@@ -39,7 +39,7 @@ export class Conversation {
     });
   }
 
-  /** What a compaction leaves. What the run has added stays recorded as it was. */
+  /** The messages left by a compaction. Messages added by the run stay recorded as they were. */
   replace(messages: readonly AgentMessage[]): void {
     this.#messages = messages;
   }

@@ -65,7 +65,7 @@ async function loadFiles(messages: readonly AgentMessage[], loadImage: LoadImage
   return new Map(await Promise.all(loading));
 }
 
-/** What each message of a request was made of. */
+/** Source messages of each message in a request. */
 const sources = new WeakMap<LlmMessage, readonly TranscriptId[]>();
 
 /** The messages of the transcript that a message of a request shows; a result counts to the message of its call. */

@@ -19,7 +19,7 @@ export type Execution = {
 
 /** How long a tool may take to stop after an abort; what it still returns is its true result. */
 const stopGraceMs = 1000;
-/** Of what a parked call waits for. */
+/** Limit on the reason of a parked call. */
 const maxReasonBytes = 200;
 
 export type CallEnd =
@@ -38,7 +38,7 @@ export async function executeCall(ready: ReadyCall, execution: Execution): Promi
   return ended(bound(await passHook(ready, bound(end.result), execution)));
 }
 
-/** What a tool gave back: its result, or its wish to wait, which only a durable one may have. */
+/** A tool's outcome: its result, or a request to wait, which only a durable tool may make. */
 export function callEndOf(output: ToolOutput | Parked, tool: Pick<Tool, 'replay'>): CallEnd {
   if (typeof output !== 'object' || output === null || !('parked' in output)) {
     return ended({ output, isError: false });
@@ -77,7 +77,7 @@ async function runTool({ call, tool, input }: ReadyCall, execution: Execution): 
   return ended(errorResult(toolErrorText(settled.error)));
 }
 
-/** What a tool throws is written for the model. */
+/** A tool's error message is written for the model. */
 function toolErrorText(error: unknown): string {
   return error instanceof Error && error.message !== '' ? error.message : faultText(error);
 }

@@ -7,7 +7,7 @@ import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 
 /** UTF-16 units per token, on the low side for the languages people write in, so that it errs to the safe side. */
 const unitsPerToken = 3;
-/** What an image costs, tokens (Anthropic: at most about 1,600). */
+/** Cost of an image, tokens (Anthropic: at most about 1,600). */
 const imageTokens = 1_600;
 
 /** The newest messages that fit into `maxTokens`, beginning with a person's; all of them when they fit. */

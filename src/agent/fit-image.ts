@@ -1,5 +1,5 @@
 /**
- * Which images a provider takes. One that it refuses stands in every later request of the conversation, so
+ * Images that a provider accepts. A rejected one would recur in every later request of the conversation, so
  * this is decided here and by the bytes: their type, their size, their width and height.
  */
 

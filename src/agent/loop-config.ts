@@ -6,7 +6,7 @@ import type { Sections } from '#contracts/section.ts';
 import type { Tool, ToolOutput, ToolRun } from '#contracts/tool.ts';
 import type { Mark } from './mend-history.ts';
 
-/** What the loop starts from. */
+/** Input of the loop. */
 export type AgentContext = {
   readonly system: readonly SystemBlock[];
   readonly messages: readonly AgentMessage[];
@@ -22,14 +22,14 @@ export type AgentLoopConfig = {
   readonly newId: () => TranscriptId;
   readonly limits: LoopLimits;
   readonly toolExecution: 'auto' | 'sequential' | 'parallel';
-  /** What happens to the unstarted calls of a sequential batch when a steer arrives. */
+  /** Treatment of the unstarted calls of a sequential batch when a steer arrives. */
   readonly steerTail: 'skip' | 'finish';
   readonly thinkingTokens?: number;
   /** Never throws: failures are events. */
   readonly stream: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>;
   /** The transcript in the provider's shape. Pure. */
   readonly convertToLlm: (messages: readonly AgentMessage[]) => Promise<readonly LlmMessage[]>;
-  /** What of the transcript this request shows; the transcript itself stays as it is. */
+  /** The part of the transcript that this request shows; the transcript itself stays as it is. */
   readonly transformContext?: (messages: readonly AgentMessage[]) => Promise<readonly AgentMessage[]>;
   /** Whether a person would see nothing of this answer, and was to see something: then it is asked for once more. */
   readonly isEmptyAnswer?: (text: string) => boolean;

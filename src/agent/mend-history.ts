@@ -1,7 +1,7 @@
 /**
- * Which messages to leave out, in part, of a request that was refused for what stands in its history. In this
- * order: the message that the refusal names; those that cannot be written as JSON; those that hold what the
- * refusal speaks of; those that hold anything but text. Each time more of them is left out, so it comes to an end.
+ * Chooses messages to omit, in part, from a request that was rejected because of its history. In this order:
+ * the message that the refusal names; those that cannot be written as JSON; those that hold what the refusal
+ * speaks of; those that hold anything but text. Each time more of them is left out, so it comes to an end.
  */
 import { jsonProblem } from '#channel-kit/json-guard.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
@@ -27,11 +27,11 @@ export function marksFor(
   const named = messageIndex === undefined ? undefined : sent[messageIndex];
   const broken = sent.filter((message) => !isWritable(message));
   const sure = [...new Set([...(named ? [named] : []), ...broken].flatMap(sourcesOf))].flatMap(step);
-  // Of our own fault nothing is guessed: it may lie anywhere.
+  // For our own fault nothing is guessed: the cause may be anywhere.
   if (sure.length > 0 || failure.isLocal) return sure;
   const spokenOf = messages.filter((message) => holdsAnyOf(message, kindsIn(detail)));
   const some = spokenOf.flatMap(({ id }) => step(id));
-  // What only says that something is wrong there may mean everything but plain words.
+  // A refusal without a cause may concern anything but plain text.
   return some.length > 0
     ? some
     : messages.filter((each) => holdsAnyOf(each, special)).flatMap(({ id }) => step(id));
@@ -62,7 +62,7 @@ function kindsIn(detail: string): readonly Kind[] {
   return /tool/i.test(detail) ? ['tool_call'] : [];
 }
 
-/** What is left out already does not count, but its words. */
+/** Content already omitted doesn't count, except text. */
 function holdsAnyOf({ parts, unsendable }: AgentMessage, kinds: readonly Kind[]): boolean {
   if (unsendable === 'content' || unsendable === 'text') return false;
   return parts.some(({ type }) => kinds.includes(type) && (unsendable === undefined || type !== 'reasoning'));

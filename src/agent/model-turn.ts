@@ -25,7 +25,7 @@ export type ModelTurn = {
   readonly scope: RunScope;
   /** Ids of the calls in the transcript; those of this answer are added. */
   readonly callIds: Set<string>;
-  /** The request to make instead of one that was refused for what stands in its messages, if there is one. */
+  /** The request to make instead of one that was rejected because of its messages, if there is one. */
   readonly mend?: (refused: Refused) => Promise<ModelRequest | undefined>;
 };
 

@@ -41,7 +41,7 @@ export type Preparation = {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly guard: LoopGuard;
   readonly scope: RunScope;
-  /** What another attempt has left of the batch; absent for one that is new. */
+  /** State of the batch left by an earlier attempt; absent for one that is new. */
   readonly open?: OpenBatch | undefined;
 };
 

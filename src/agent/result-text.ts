@@ -1,6 +1,6 @@
 import type { CutReason } from './run-scope.ts';
 
-/** What the model reads as the result of a call that did not run. */
+/** The model's text for the result of a call that did not run. */
 export const resultText = {
   denied: 'permission denied',
   cancelled: 'cancelled',

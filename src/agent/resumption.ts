@@ -1,4 +1,4 @@
-// What a run that is resumed finds of itself in its transcript: the calls it has made, and its last batch.
+// A resumed run's own part of its transcript: the calls it has made, and its last batch.
 
 import { type AgentMessage, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
 import { isCounted } from './call-pairs.ts';

@@ -1,4 +1,4 @@
-/** Messages as requests show them once one was refused for them; what stands in for the rest names it. */
+/** Messages as later requests show them after a refusal; a placeholder names the omitted content. */
 import { type AgentMessage, type MessagePart, toolCallsOf } from '#contracts/message.ts';
 
 const notKept = {

@@ -1,5 +1,5 @@
-// What the agent is told before any message. Parts come in a fixed order and what never changes within a
-// session comes first, so that the provider can cache it; the time and who is there come last.
+// Builds the system prompt. Parts come in a fixed order and what never changes within a session comes first, so
+// that the provider can cache it; the time and who is there come last.
 
 import type { AgentId } from '#contracts/ids.ts';
 import type { SystemBlock } from '#contracts/model.ts';
@@ -14,12 +14,12 @@ export type PromptInput = {
   readonly agent: {
     readonly id: AgentId;
     readonly name?: string;
-    /** What the owner's configuration says of it. */
+    /** The agent's configuration. */
     readonly instructions?: string;
   };
   readonly tools: readonly Tool[];
   readonly files: readonly BootstrapFile[];
-  /** What the agent should know about the network it speaks on: its formats and limits. */
+  /** Facts about the network: its formats and limits. */
   readonly channelNotes?: string;
   /** For this run only. */
   readonly runNotes?: string;

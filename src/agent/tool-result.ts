@@ -1,4 +1,4 @@
-// What a tool gives back, made fit for the transcript: bounded, clean, and always there.
+// Fits a tool's result to the transcript: bounded, clean, and always there.
 
 import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
@@ -12,7 +12,7 @@ export const maxResultBytes = 32 * 1024;
 const maxImages = 8;
 /** Longest metadata, UTF-16 units of its JSON; the longest message that a tool sends fits. */
 const maxMetadataLength = 256 * 1024;
-/** Of how many images are looked at whether they are any. */
+/** Most images that are checked. */
 const mostLookedAt = 64;
 const metadataShape: ShapeLimits = { depth: 16, values: 10_000 };
 

@@ -3,8 +3,8 @@ import type { ToolSpec } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
 
 /**
- * The tools as the provider is told of them. Objects take no other properties, so that a misspelt
- * argument is an error the model can read.
+ * The tools as described to the provider. Objects take no other properties, so that a misspelt argument is an
+ * error the model can read.
  */
 export function toolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
   return tools.map(({ name, description, inputSchema }) => ({

@@ -17,7 +17,7 @@ import type { OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';
 import { answerUnrun, type BatchOutcome, runToolBatch } from './tool-batch.ts';
 
-/** What every turn of a run shares. */
+/** State shared by all turns of a run. */
 export type Run = {
   readonly config: AgentLoopConfig;
   readonly system: AgentContext['system'];
@@ -32,9 +32,9 @@ export type Run = {
 export type TurnPlan = {
   /** Counted from 1, over all attempts at the run. */
   readonly turn: number;
-  /** Of this attempt: no boundary was before it. */
+  /** True for the attempt's first turn: no boundary precedes it. */
   readonly isFirst: boolean;
-  /** What the run starts from; only the first turn has any. */
+  /** Initial messages of the run; only the first turn has any. */
   readonly prompts: readonly AgentMessage[];
   /** Taken at the last boundary, for this turn's request. */
   readonly pending: readonly AgentMessage[];
@@ -89,7 +89,9 @@ export async function* finishBatch(
   return yield* closeTurn(run, plan, { answer, batch });
 }
 
-/** Messages from people: steering, follow-ups, prompts. Each counts once, whoever else appended it. */
+/**
+ * Messages from people: steering, follow-ups, prompts. Each counts once, also if another writer appended it.
+ */
 async function* inject(
   messages: readonly AgentMessage[],
   conversation: Conversation,
@@ -226,7 +228,7 @@ async function* closeTurn(
 
   const end = fault ?? endOfBatch(run, batch);
   if (end !== undefined) {
-    // No turn follows that would tell of what was taken from the queue between the tools.
+    // No later turn would report messages taken between the tools.
     yield* inject(batch.steering, conversation);
     return { kind: 'ended', end };
   }

@@ -6,7 +6,7 @@ export class UnusedIds {
   readonly #taken: Set<string>;
   readonly #counted = new Map<string, number>();
 
-  /** What is taken already; what is given out here is added. */
+  /** Ids in use; each id returned is added. */
   constructor(taken: Set<string>) {
     this.#taken = taken;
   }

@@ -29,7 +29,7 @@ export type InboundDeps = {
   readonly log: Log;
   readonly probe: Probe;
   readonly sections?: Sections;
-  /** Sets in motion what the commit made due. Never waits, never throws. */
+  /** Dispatches the commit's effects. Never waits, never throws. */
   start(effects: Effects): void;
   /** Slots for lanes of the class that a commit may make due at once; undefined when none is free. */
   reserve(laneClass: string, most: number): Reservation | undefined;
@@ -103,7 +103,7 @@ type Slice = {
   readonly receiving: Receiving;
   readonly events: readonly InboundEnvelope[];
   readonly unreadable: readonly Proposal[];
-  /** Where the platform stands once the whole batch is stored; empty for all slices but the last. */
+  /** The platform's cursor once the whole batch is stored; empty for all slices but the last. */
   readonly progress: Pick<AcceptInput, 'cursor' | 'anchors'>;
 };
 
@@ -122,7 +122,7 @@ async function acceptSlice(deps: InboundDeps, slice: Slice): Promise<readonly Ac
   }
 }
 
-/** Somebody may be approved, revoked or linked after the door has looked: then it decides again. */
+/** A person may be approved, revoked or linked after intake has read: then it decides again. */
 async function decideAndStore(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
   for (let tries = 1; ; tries++) {
     try {
@@ -137,7 +137,7 @@ async function decideAndStore(deps: InboundDeps, slice: Slice): Promise<readonly
   }
 }
 
-/** `links`: what was linked when the door decided. */
+/** `links`: the links at the time of the decision. */
 type Decided = Pick<AcceptInput, 'proposals' | 'links'>;
 
 async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice): Promise<Decided> {

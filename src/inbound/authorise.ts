@@ -27,7 +27,7 @@ export type AccessRequest = {
   readonly chat: Pick<InboundEnvelope['chat'], 'kind' | 'parent'>;
   readonly sender: Pick<InboundEnvelope['sender'], 'id' | 'isBot' | 'isSelf'>;
   readonly event: { readonly kind: InboundEvent['kind'] };
-  /** What the store says of the sender, by bot account and immutable id. */
+  /** The sender's stored access, by bot account and immutable id. */
   readonly standing: Standing;
 };
 
@@ -107,10 +107,7 @@ export function isOwnerBy(
   return names(policy.owners, route.channel, sender.id) || (standing === 'owner' && sender.id !== '');
 }
 
-/**
- * What an account (`platformRef`) may make the agent do in a direct conversation, were it to write now.
- * `role`: what an approval made of it.
- */
+/** The authority of an account (`platformRef`) in a direct conversation. `role`: its stored role. */
 export function authorityOf(ref: string, policy: AccessPolicy, role?: Role): Authority {
   if (policy.owners.has(ref) || role === 'owner') return 'owner';
   const isPaired = role === 'user' && policy.dmPolicy === 'pairing';

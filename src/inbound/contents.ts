@@ -1,4 +1,4 @@
-/** What is stored of a message, and how the model reads it. */
+/** A message's stored content, and its text for the model. */
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { isTyped } from '#contracts/provenance.ts';
@@ -57,7 +57,7 @@ export function promptOf(
   });
 }
 
-/** Other words for a message, in the name and with the rights of whoever has sent it. */
+/** Other words for a message, in the name and with the rights of its sender. */
 export function promptOfEdit(
   { timeZone }: Pick<Gate, 'timeZone'>,
   { name, authority, sentAt, isGroup }: Author,

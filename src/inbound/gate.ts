@@ -11,7 +11,7 @@ import type { MentionPattern } from './mention-gate.ts';
 import type { PairingSettings } from './pairing.ts';
 import { createRateLimit, type RateLimit } from './rate-limit.ts';
 
-/** What the door decides by; made once from the configuration. */
+/** Rules that intake decides by; compiled once from the configuration. */
 export type Gate = {
   readonly access: AccessPolicy;
   readonly pairing: PairingSettings;
@@ -81,7 +81,7 @@ export function queueSettingsFor(gate: Pick<Gate, 'queue'>, place: QueuePlace): 
   return { ...gate.queue[place.kind], ...channel?.names, ...conversation?.names };
 }
 
-/** What stands under the name itself: names come from a network, and `constructor` is none of ours. */
+/** Own properties only: names are untrusted and may be `constructor`. */
 function ownOf<Value extends object>(record: Readonly<Record<string, Value>>, name: string): Partial<Value> {
   return (Object.hasOwn(record, name) ? record[name] : undefined) ?? {};
 }

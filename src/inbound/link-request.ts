@@ -1,6 +1,6 @@
 import { readOneTimeCode } from './one-time-code.ts';
 
-/** What `/link …` asks for. */
+/** A parsed `/link …`. */
 export type LinkRequest =
   | { readonly kind: 'ask' }
   | { readonly kind: 'list' }

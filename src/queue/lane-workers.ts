@@ -8,7 +8,7 @@ import type { ClaimTerms } from '../store/lanes/claim-due.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { createSlots, type Slots } from './slots.ts';
 
-/** Works lanes until they rest, are armed for later, or give way. The signal asks it to hand over. */
+/** Works lanes until they are idle, armed for later, or yield to others. The signal asks it to hand over. */
 export interface LaneDriver {
   /** Looks at a lane that was woken. */
   drive(laneKey: string, signal: AbortSignal): Promise<void>;
@@ -45,7 +45,7 @@ export interface LaneWorkers {
   close(): Promise<void>;
 }
 
-/** A wake job names a lane and nothing else: whoever can write to Redis can only make us look. */
+/** A wake job names a lane and nothing else: a Redis client can only trigger a read. */
 const wakeSchema = z.object({ laneKey: z.string().min(1).max(2048) });
 
 /**

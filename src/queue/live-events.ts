@@ -1,6 +1,6 @@
 /**
- * What the processes tell each other, by Redis. For speed only: any of it may be lost, and the store says
- * the same a moment later. Whoever can write to Redis can make a process look, and show a page a draft.
+ * Events between processes, by Redis. For speed only: any may be lost, and the store shows the same a moment
+ * later. A Redis client can trigger a read, and show a page a draft.
  */
 
 import { z } from 'zod';
@@ -14,7 +14,7 @@ import type { RedisConnections } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 
 export type LiveEvent =
-  /** The run has a cancel flag: whoever works it reads it now. */
+  /** The run has a cancel flag: its holder reads it now. */
   | { readonly kind: 'cancel'; readonly runId: string }
   /** A process has died, and what it held is free. */
   | { readonly kind: 'freed' }
@@ -37,7 +37,7 @@ export interface LiveEvents {
   close(): Promise<void>;
 }
 
-/** Of a process that is alone on its database. */
+/** Live events of a process that is alone on its database. */
 export const noLiveEvents: LiveEvents = {
   publish: () => undefined,
   listen: () => undefined,
@@ -75,7 +75,7 @@ export type LiveEventsDeps = {
 };
 
 export function createLiveEvents({ redis, keys, holder, log }: LiveEventsDeps): LiveEvents {
-  /** What one turn of the event loop tells goes as one letter, each thing once. */
+  /** Events of one event-loop turn are sent as one message, each once. */
   const waiting = new Set<string>();
   let hangUp: (() => void) | undefined;
 

@@ -1,7 +1,7 @@
 import type { Effects } from '../store/base/effects.ts';
 import type { Reservation } from './lane-workers.ts';
 
-/** What a commit has made due, set in motion: wakes, deliveries, cancels. The sweep finds all of it too. */
+/** Dispatches the effects of a commit: wakes, deliveries, cancels. The sweep finds all of them too. */
 export interface Motion {
   /** Never waits, never throws. */
   start(effects: Effects): void;
@@ -17,7 +17,7 @@ export type Movers = {
   deliver(conversationKey: string): void;
   fetch(inboxId: string): void;
   changed(laneKey: string): void;
-  /** For whoever counts it: the sender has been told, and the message's outcome says so. */
+  /** For metrics: the sender has been told, and the message's outcome says so. */
   overflowed(overflow: Effects['overflows'][number]): void;
   reserve(laneClass: string, most: number): Reservation | undefined;
 };

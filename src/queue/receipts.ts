@@ -10,7 +10,7 @@ export type ReceiptKind = 'reaction' | 'line' | 'off';
 
 export type ReceiptSettings = {
   readonly kind: ReceiptKind;
-  /** Whoever waits for longer is told, ms. */
+  /** Waiting time before a notice, ms. */
   readonly afterMs: number;
   readonly emoji: string;
   /** Another kind for single channels. */
@@ -20,7 +20,7 @@ export type ReceiptSettings = {
 export type ReceiptsDeps = {
   readonly store: Store;
   readonly settings: ReceiptSettings;
-  /** What is said where there are no reactions. */
+  /** Text where reactions don't exist. */
   readonly line: string;
   /** Undefined for a channel that this process does not know. */
   capabilitiesFor(route: ReplyRoute): Capabilities | undefined;

@@ -1,4 +1,4 @@
-/** How many lanes a process works at once. Whoever waits is served first, in order of arrival. */
+/** How many lanes a process works at once. Waiting callers are served first, in order of arrival. */
 export interface Slots {
   /** Takes what is free now, at most `most`; returns how many. */
   takeFree(most: number): number;

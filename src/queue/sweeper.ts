@@ -57,7 +57,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
         setInMotion(deps, sweep);
         await raiseAlarms(deps, sweep, watch);
         after = sweep.next;
-        // What waited while no process was there is about to be taken.
+        // Items that waited while no process ran are about to be taken.
         if (sweeps > 0) await deps.tellWaiting?.();
         sweeps += 1;
         if (failures > 0) log.info({ failures }, 'sweep.recovered');
@@ -117,7 +117,7 @@ async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promi
   const now = clock.now();
   for (const lane of sweep.lanes) {
     const { laneKey, waitingSince } = lane;
-    // Its first row is the one that counts; others may stand on a later page.
+    // Its first row is the one that counts; others may be on a later page.
     if (found.has(laneKey)) continue;
     found.add(laneKey);
     const known = seen.get(laneKey);
@@ -135,7 +135,7 @@ async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promi
   if (sweep.next === undefined) forgetOthers(deps, watch);
 }
 
-/** A message is due and waits all the same: for the files of the one in front of it, which has until then. */
+/** A due message still waits for the attachments of the one before it, until this time. */
 async function isBehindLater(
   { store }: SweeperDeps,
   { now }: Sweep,

@@ -14,7 +14,7 @@ import { type WatchedStore, watchStore } from '../store/watch-store.ts';
 import { noticesFor } from '../texts/notices.ts';
 import { bootIdOf, type ProcessRegistry, registerProcess } from './process-registry.ts';
 
-/** What is open before any stage starts. */
+/** Connections opened before any stage starts. */
 export type Infrastructure = {
   readonly redis: RunningRedis;
   readonly store: WatchedStore;
@@ -58,8 +58,8 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
 }
 
 /**
- * When one fails the other is waited for all the same, so that it is closed and not left open. When both
- * do, the other one, the database, has the more to say: Redis lies on the same disk.
+ * When one fails, the other is awaited too, so that it gets closed. When both fail, the database's error says
+ * more: Redis lies on the same disk.
  */
 async function openBoth<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<[One, Other]> {
   await Promise.allSettled([one, other]);

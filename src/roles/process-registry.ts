@@ -16,7 +16,7 @@ export interface ProcessRegistry {
   unregister(): Promise<void>;
 }
 
-/** What registering a process needs. */
+/** Dependencies of registering a process. */
 export type ProcessRegistryDeps = {
   readonly store: Store;
   readonly files: ProcessFiles;

@@ -27,7 +27,7 @@ export type GatewayOptions = {
   readonly probe?: Probe;
   /** Answers in place of the configured model: for measurements of all the rest. */
   readonly model?: ConfiguredModel;
-  /** Awaited before the page's address is taken: whoever held it meanwhile gives it up. */
+  /** Awaited before the page's address is taken: its current holder releases it. */
   beforeListen?(): Promise<void>;
   /** Called with each secret made at run time, so that it never reaches a log. */
   onSecret?(value: string): void;

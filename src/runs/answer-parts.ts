@@ -7,8 +7,8 @@ import type { ReplyPart } from '../store/lanes/commit-answer.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
 
 /**
- * The parts of an answer for the outbox. A preview that stands in the conversation becomes the first
- * part; silence, and what cannot be edited in place, takes it away.
+ * The parts of an answer for the outbox. A shown preview becomes the first part; silence, or a part that can't
+ * be edited in place, removes it.
  */
 export function answerParts(
   plan: ReplyPlan,

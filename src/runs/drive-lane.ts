@@ -23,7 +23,7 @@ export type DriveLaneDeps = {
   readonly notices: Notices;
   readonly leaseMs: number;
   readonly maxTries: number;
-  /** A lane that always has something waiting gives way after this many runs or this long, ms. */
+  /** A busy lane yields to others after this many runs or this long, ms. */
   readonly maxRuns: number;
   readonly maxHoldMs: number;
   start(effects: Effects): void;
@@ -31,7 +31,7 @@ export type DriveLaneDeps = {
   execute(run: ClaimedRun, options: RunOptions): Promise<RunLeft | undefined>;
 };
 
-/** Steps 4 to 7 in a row: claims the lane and works it until it rests, is armed, or gives way. */
+/** Steps 4 to 7 in a row: claims the lane and works it until it is idle, armed, or yields. */
 export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
   const terms = () => ({
     holder: deps.holder,

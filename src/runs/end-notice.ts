@@ -2,7 +2,7 @@ import type { EndReason } from '#contracts/agent-event.ts';
 import type { ModelFailure } from '#contracts/model.ts';
 import type { Notices } from '../texts/notices.ts';
 
-/** What a person reads when a run did not end by itself; undefined: only that something went wrong. */
+/** Notice for a run that didn't end by itself; undefined for the general one. */
 export function endNotice(
   reason: EndReason,
   failure: ModelFailure | undefined,

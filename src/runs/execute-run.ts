@@ -139,7 +139,7 @@ export async function executeRun(
     stopping.close();
     active.remove(attempt);
     await live.end();
-    // Whoever watches a parked run was told what it waits for.
+    // Watchers of a parked run know its reason.
     if (left?.kind !== 'parked') deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'ended' });
     deps.publish(run.laneKey, { kind: 'changed' });
   }
@@ -239,7 +239,7 @@ async function runLoop(
     deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
     store.read(readHistory, { sessionId: run.sessionId }),
   ]);
-  // What a crash cut off has left the context; the run writes it anew.
+  // Text interrupted by a crash has left the context; the run writes it again.
   const messages = history.filter(isCounted);
   deps.probe.reach('taken');
   const { thinkingTokens } = deps.agent(run.agentId);
@@ -249,7 +249,7 @@ async function runLoop(
     clock,
     sections,
     newId: () => transcriptId(newRowId()),
-    // What it waited for outside does not count; a limit that is used up by now ends it at once.
+    // Time spent parked doesn't count; an exhausted limit ends the run at once.
     limits: { ...limits, runTimeoutMs: Math.max(1, limits.runTimeoutMs - run.workedMs) },
     toolExecution: settings.toolExecution,
     steerTail: settings.steerTail,

@@ -1,6 +1,6 @@
 /**
- * What a person sees while a run works: typing, and a preview of the answer. Both are leases of the
- * run: they end with it, whatever happens. Best effort; the outbox delivers what counts.
+ * A run's live display: typing, and a preview of the answer. Both are leases of the run: they end with it,
+ * whatever happens. Best effort; the outbox delivers what counts.
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
@@ -15,7 +15,7 @@ import { createPreviewSurface, type PreviewPlace, type PreviewSurface } from './
 export interface LiveView {
   push(delta: string): void;
   toolStarted(name: string): void;
-  /** The model has ended: waits for what is in flight and says which message stands there, if any. */
+  /** The model has ended: waits for what is in flight and says which message is shown, if any. */
   settle(): Promise<LivePreview | undefined>;
   /** The answer so far counts for nothing and is written anew. */
   anew(): void;
@@ -40,8 +40,8 @@ const firstPreviewMs = 300;
 const firstTypingMs = 100;
 
 /**
- * Shows nothing, for want of a connection; after a restart a run may go on before its channel is back.
- * What an earlier holder left on the platform becomes the answer all the same.
+ * Shows nothing, for want of a connection; after a restart a run may go on before its channel is back. A
+ * preview left by an earlier holder still becomes the answer.
  */
 export function createBlindView(standing?: LivePreview): LiveView {
   let left = standing;

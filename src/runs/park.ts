@@ -16,7 +16,7 @@ export type ParkDeps = {
 };
 
 export type Waiting = {
-  /** What its calls wait for, in source order. */
+  /** Reasons its calls wait, in source order. */
   readonly reasons: readonly string[];
   /** When this attempt at the run began. */
   readonly startedAt: number;
@@ -30,7 +30,7 @@ export async function park(
   { reasons, startedAt, live }: Waiting,
 ): Promise<ParkOutcome> {
   const { runId, laneKey, epoch } = run;
-  // The message that stands there is on record before somebody else goes on with it.
+  // The shown message is recorded before another process continues with it.
   await live.settle();
   const reason = [...new Set(reasons)].join(', ');
   const workedMs = run.workedMs + Math.max(0, clock.now() - startedAt);

@@ -22,7 +22,7 @@ import type { StopReason } from './active-runs.ts';
 import { answerParts } from './answer-parts.ts';
 import { endNotice } from './end-notice.ts';
 
-/** What an answer and an end are shaped for. */
+/** Target of an answer and of an end. */
 export type AnswerScene = {
   readonly run: Pick<ClaimedRun, 'target' | 'chatKind'>;
   readonly capabilities: Capabilities;
@@ -30,7 +30,7 @@ export type AnswerScene = {
   readonly notices: Notices;
 };
 
-/** What the run has done since its last answer. */
+/** The run's actions since its last answer. */
 export type Deeds = {
   readonly receipts: readonly SendReceipt[];
   readonly toolFailure: { readonly tool: string } | undefined;
@@ -70,7 +70,7 @@ export type EndOutcome = {
   readonly parts: readonly ReplyPart[];
 };
 
-/** What a person stopped is cancelled without a word; every other end is told. */
+/** A run stopped by a person ends without a notice; every other end has one. */
 export function planEnd(
   { reason }: Pick<Extract<AgentEvent, { type: 'agent_end' }>, 'reason'>,
   scene: AnswerScene,

@@ -11,9 +11,9 @@ import type { LivePreview } from '../store/lanes/recover-run.ts';
 
 /** Where a preview is shown: the network's own draft, or a message that is edited. */
 export interface PreviewSurface {
-  /** Shows this text in place of the one before. May throw; the next one is tried all the same. */
+  /** Shows this text in place of the one before. May throw; the next one is still tried. */
   show(text: FormattedText): Promise<void>;
-  /** The message that stands on the platform, for the answer to take over or to remove. */
+  /** The preview message on the platform, for the answer to take over or remove. */
   standing(): LivePreview | undefined;
   /** That message belongs to an answer now: the next preview is a new one. */
   reset(): void;
@@ -23,7 +23,7 @@ export type PreviewPlace = {
   readonly adapter: ChannelAdapter;
   readonly route: ReplyRoute;
   readonly runId: string;
-  /** What an earlier holder of this run left on the platform. */
+  /** The preview left by an earlier holder of this run. */
   readonly standing: LivePreview | undefined;
   readonly store: Store;
   readonly probe: Probe;

@@ -119,12 +119,12 @@ export class RunRecorder {
     this.#turnStartedAt = deps.clock.now();
   }
 
-  /** What an earlier holder of this run has sent and the next answer need not repeat. */
+  /** Messages sent by an earlier holder of this run, which the next answer need not repeat. */
   recall(receipts: readonly SendReceipt[]): void {
     this.#receipts = [...receipts, ...this.#receipts];
   }
 
-  /** What was sent meanwhile: already in the transcript when it is returned. */
+  /** Messages sent meanwhile: already in the transcript when returned. */
   async steering(): Promise<readonly AgentMessage[]> {
     if (this.#isOver) return [];
     if (!this.#boundary) await this.#poll();
@@ -235,7 +235,7 @@ export class RunRecorder {
     const turn = this.#toolTurn;
     const call = turn?.calls.get(callId);
     if (!turn || !call) return;
-    // Left open, it is settled by whoever resumes the run, who knows whether it had started.
+    // Left open, the process that resumes the run settles it, knowing whether it had started.
     if (isError && isLeaving()) return onTool(call, 'failed');
     const receipt = isError ? undefined : sendReceiptOf(name, result.metadata);
     if (receipt) this.#receipts = [...this.#receipts, receipt];

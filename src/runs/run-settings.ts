@@ -38,7 +38,7 @@ export function runSettingsFrom({
     replyToMode: replies.replyToMode,
     suppressAcknowledgements: replies.ackSuppress,
     isPreviewOn: replies.preview,
-    // What is left of the deadline is for the checkpoint and for closing.
+    // The rest of the deadline is for the checkpoint and for closing.
     handOverMs: Math.max(0, shutdownMs - 5_000),
   };
 }

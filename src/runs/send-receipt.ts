@@ -4,7 +4,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { SendReceipt } from '../replies/dedupe.ts';
 import type { EarlierSend } from '../store/lanes/recover-run.ts';
 
-/** What the `message` tool reports of a send in its result's metadata, under `sent`. */
+/** The `message` tool's report of a send in its result's metadata, under `sent`. */
 const sentSchema = z.object({
   state: z.enum(['sent', 'unknown', 'failed']),
   route: z.object({

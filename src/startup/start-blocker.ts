@@ -13,7 +13,7 @@ import { inspectStore } from '../store/inspect-store.ts';
 export type StartBlocker = {
   /** As `/readyz` names it. */
   readonly id: 'store' | 'redis' | 'data folder';
-  /** What is wrong, one sentence. */
+  /** The problem, in one sentence. */
   readonly reason: string;
 };
 

@@ -16,7 +16,7 @@ export function readableStore(dataDir: string, reason: ParleyError): Store | und
   }
 }
 
-/** Of a database that can't even be read: everything rejects with `reason`. */
+/** For a database that can't even be read: everything rejects with `reason`. */
 export function absentStore(reason: ParleyError): Store {
   return {
     read: () => Promise.reject(reason),

@@ -1,6 +1,6 @@
 import { migrationNames } from './migrate.ts';
 
-/** What a look at the database finds. Changes nothing in it. */
+/** Findings of a check of the database. The check changes nothing. */
 export type StoreReport =
   | { readonly kind: 'absent' }
   | { readonly kind: 'unreachable'; readonly reason: string }

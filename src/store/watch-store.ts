@@ -4,7 +4,7 @@ import type { Store } from './base/command.ts';
 export type StoreTrouble = {
   /** One sentence with what to do. */
   readonly reason: string;
-  /** Of the first step that failed, ms since the epoch. */
+  /** Time of the first failed step, ms since the epoch. */
   readonly since: number;
 };
 

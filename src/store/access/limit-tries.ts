@@ -1,7 +1,7 @@
 import type { Tx } from '../base/command.ts';
 import { lockRows } from '../base/locking.ts';
 
-/** Codes that are looked at within any 60 s, whoever tries and in whatever process. */
+/** Codes checked within any 60 s, across all people and processes. */
 export const triesPerMinute = 10;
 const windowMs = 60_000;
 /** All approvals share one row. */

@@ -22,9 +22,9 @@ export type AccessList = {
 
 export type PendingRequest = {
   readonly ref: string;
-  /** What they call themselves: says nothing about who they are. */
+  /** Their chosen name: proves nothing. */
   readonly name: string;
-  /** Of the bot that was written to. */
+  /** The bot that was written to. */
   readonly account: string;
   readonly createdAt: number;
   readonly expiresAt: number;

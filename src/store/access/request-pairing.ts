@@ -2,7 +2,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 
-/** What a stranger's first message asks for. */
+/** A stranger's request, made by their first message. */
 export type PairingRequest = {
   readonly id: string;
   /** `channel:peer`, as an operator names the person. */
@@ -14,7 +14,7 @@ export type PairingRequest = {
   /** Shows the code to the person. */
   readonly text: string;
   readonly validMs: number;
-  /** Of this bot account. */
+  /** Requests of this bot account. */
   readonly maxPending: number;
 };
 

@@ -31,7 +31,7 @@ export async function revokeAccess(tx: Tx, { ref }: { readonly ref: string }): P
     .where('ref', '=', ref)
     .returning(['account', 'peerId'])
     .execute();
-  // The row stays until it expires: whoever was turned down is not shown a new code at once.
+  // The row stays until it expires: a declined person gets no new code at once.
   const requests = await tx.db
     .updateTable('pairings')
     .set({ codeHash: null })
@@ -115,7 +115,7 @@ async function stopRuns(
   for (const { key } of running) {
     const lane = await lockLane(tx, key);
     if (!lane || lane.runId === null) continue;
-    // What was steered into it ends with it: they may not be heard any more.
+    // Steers in it end with it: the revoked person's messages are no longer read.
     await forgoKept(tx, lane.runId, (row) => row.account === account && row.senderId === peerId);
     await cancelRun(tx, lane, { reason: 'stop', effects });
   }

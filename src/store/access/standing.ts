@@ -4,9 +4,9 @@ import { elementsOf } from '../base/elements-of.ts';
 import { lockRows } from '../base/locking.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 
-/** What an approval made of a person. */
+/** A person's role by approval. */
 export type Role = 'owner' | 'user';
-/** What the store says of a sender; what the configuration says of them comes on top of it. */
+/** A sender's stored access; the configuration is applied on top. */
 export type Standing = Role | 'none';
 
 type Asking = { readonly account: string; readonly peerIds: readonly string[] };
@@ -44,9 +44,9 @@ export const readRolesOf: StoreQuery<{ readonly refs: readonly string[] }, Reado
 type Judged = { readonly senderId: string; readonly standing?: Standing };
 
 /**
- * Proves that what the door knew of each sender is still so. The caller holds the account's row, and
- * so does everybody who approves or revokes: what is committed after a revocation was decided after it.
- * Throws `access_changed`: decide again.
+ * Asserts that each sender's access is unchanged since intake read it. The caller holds the account's row,
+ * which every approval and revocation locks: a commit after a revocation was decided after it. Throws
+ * `access_changed`: decide again.
  */
 export async function proveStandings(
   tx: Tx,
@@ -61,7 +61,7 @@ export async function proveStandings(
   });
 }
 
-/** Whoever changes access to an account takes its row first, as whoever receives for it does. */
+/** Every change of access locks the account's row first, as receiving for it does. */
 export async function lockAccount(tx: Tx, key: string): Promise<void> {
   if (tx.dialect !== 'postgres') return;
   await lockRows(tx, tx.db.selectFrom('accounts').select('key').where('key', '=', key));

@@ -7,8 +7,8 @@ import { type Alert, type AlertKind, isLasting } from '#contracts/owner-alert.ts
 import type { StoreCommand, Tx } from '../base/command.ts';
 
 /**
- * Opens a notice, or counts the trouble on the one that is open. A lasting trouble that comes back before
- * the owner was told of its end goes on under the same notice. True when a notice was opened.
+ * Opens a notice, or counts the trouble on the one that is open. A problem that returns before its end was
+ * reported continues under the same notice. True when a notice was opened.
  */
 export async function noteTrouble(tx: Tx, { kind, subject, values = {} }: Alert): Promise<boolean> {
   const details = JSON.stringify(values);
@@ -57,7 +57,7 @@ export type TroubleEnd = {
   readonly isSilent?: boolean;
 };
 
-/** Ends the notice, if one is open. The owner hears of the end of a state that they were told of. */
+/** Ends the notice, if one is open. The owner is notified of the end of a reported state. */
 export async function endTrouble(tx: Tx, { kind, subject, isSilent = false }: TroubleEnd): Promise<void> {
   const isTold = isLasting(kind) && !isSilent;
   await tx.db

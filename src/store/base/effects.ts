@@ -1,6 +1,6 @@
 import type { DropPolicy } from '#contracts/queue-settings.ts';
 
-/** What the process has to set in motion after the commit; all of it is found by the sweep as well. */
+/** Work that a commit makes due; the sweep finds all of it too. */
 export type Effects = {
   readonly wakes: { readonly laneKey: string; readonly class: string; readonly delayMs: number }[];
   /** Lanes with an active run that got a new message. */
@@ -9,7 +9,7 @@ export type Effects = {
   readonly deliveries: string[];
   /** Rows whose attachments are to be fetched. */
   readonly fetches: string[];
-  /** The cap was reached, and this is what gave way. */
+  /** Messages dropped because the cap was reached. */
   readonly overflows: { readonly laneKey: string; readonly drop: DropPolicy }[];
   /** Duplicates with another date and another text: the platform seems to give ids twice. */
   readonly reusedKeys: string[];

@@ -14,12 +14,12 @@ import type { ReplyRoute, RunTarget } from '#contracts/route.ts';
  */
 export type InboxContent = {
   readonly text: string;
-  /** The text as the model reads it: labelled, with quote and forward marks, rendered at the door. */
+  /** The text as the model reads it: labelled, with quote and forward marks, rendered at intake. */
   readonly prompt: string;
   readonly sender: { readonly id: string; readonly name: string };
   readonly sentAt: number;
   readonly quote?: { readonly messageId: string; readonly author: string; readonly text: string };
-  /** The quote as the model reads it: an edit changes what stands behind it. */
+  /** The quote as the model reads it: an edit changes the text after it. */
   readonly lead?: string;
   /** Absent: the sender's own words. */
   readonly provenance?: Provenance;

@@ -6,7 +6,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
  * would read the whole history of its lane, or of the table.
  */
 
-/** Messages that nobody has taken; further conditions on the state stand beside it. */
+/** Messages that nobody has taken; combine it with further conditions on the state. */
 export function isOpenItem(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"inbox"."state" in ('held', 'waiting')`;
 }
@@ -21,12 +21,12 @@ export function isUntoldItem(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"inbox"."state" = 'waiting' and "inbox"."receiptAt" is null`;
 }
 
-/** Parts that are still to be delivered; further conditions on the state stand beside it. */
+/** Parts that are still to be delivered; combine it with further conditions on the state. */
 export function isOpenPart(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"outbox"."state" in ('pending', 'sending')`;
 }
 
-/** Lanes that are held between two runs; `runId is null` stands beside it. */
+/** Lanes that are held between two runs; combine it with `runId is null`. */
 export function isKeptLane(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"lanes"."leaseUntil" > 0`;
 }

@@ -3,7 +3,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from './command.ts';
 import type { Tables } from './tables.ts';
 
-/** Stands in a prepared query for the value of that name. */
+/** Placeholder in a prepared query for the value of that name. */
 export type Slots<Values> = { readonly [Name in keyof Values]: RawBuilder<Values[Name]> };
 
 /** A query whose text is made once; afterwards only the values change. Throws what the database throws. */

@@ -43,7 +43,7 @@ export type AccountsTable = {
   holder: string | null;
   leaseUntil: number;
   cursor: string | null;
-  /** Of the list of commands that was last registered with the network. */
+  /** Hash of the command list last registered with the network. */
   commandsHash: string | null;
 };
 
@@ -76,7 +76,7 @@ export type LedgerTable = {
   messageId: string | null;
   /** Only for events that nobody could read. */
   raw: string | null;
-  /** Of messages and edits; see `fingerprintOf`. */
+  /** Fingerprint of messages and edits; see `fingerprintOf`. */
   fingerprint: string | null;
   at: number;
 };
@@ -183,7 +183,7 @@ export type TranscriptTable = {
   role: string;
   parts: string;
   model: string | null;
-  /** What of it no request holds any more (`Unsendable`), since one was refused for it. */
+  /** Content omitted from requests (`Unsendable`), since one was rejected for it. */
   unsendable: string | null;
   runId: string | null;
   /** 0 while an assistant message streams: it does not count until it has its finish part. */
@@ -277,7 +277,7 @@ export type OutboxTable = {
 /** From a platform message id back to the part that made it. */
 export type ReceiptsTable = { conversationKey: string; messageId: string; partKey: string };
 
-/** Troubles that the owner is told of; one open row for each kind and subject. */
+/** Alerts for the owner; one open row for each kind and subject. */
 export type OwnerNoticesTable = {
   id: string;
   kind: AlertKind;
@@ -288,7 +288,7 @@ export type OwnerNoticesTable = {
   count: number;
   raisedAt: number;
   lastAt: number;
-  /** 1 while the owner has to be told of it, or of its end. */
+  /** 1 while the alert, or its end, is still to be reported. */
   isPending: number;
   toldAt: number | null;
   /** The part that told the owner; null when there was no way to. */
@@ -297,7 +297,7 @@ export type OwnerNoticesTable = {
   endedAt: number | null;
 };
 
-/** Who was approved, per bot account. What the configuration says of people stands in no table. */
+/** Approved people, per bot account. People named in the configuration have no row. */
 export type PeopleTable = {
   account: string;
   /** The immutable platform id. */
@@ -337,7 +337,7 @@ export type PairingTriesTable = { name: string; recent: string };
 /** How far a conversation was accepted without a gap, on networks whose history is read by conversation. */
 export type AnchorsTable = { account: string; conversation: string; anchor: string };
 
-/** Accounts that a person has linked in chat. What the configuration links stands in no table. */
+/** Accounts that a person has linked in chat. Links of the configuration have no row. */
 export type LinksTable = {
   /** `<channel>:<peer>`. */
   peer: string;
@@ -372,7 +372,7 @@ export type LinkCodesTable = {
 /** Codes tried within a window; the row of the peer `*` counts for all together. */
 export type LinkGuessesTable = { peer: string; since: number; count: number };
 
-/** What somebody did to a message that waited: on record, since it changes an order or an outcome. */
+/** Changes of waiting messages: recorded, since they change an order or an outcome. */
 export type ItemChangesTable = {
   id: string;
   laneKey: string;
@@ -386,7 +386,7 @@ export type ItemChangesTable = {
 /** A signed-in browser. Its times are those of the server that signed it in. */
 export type SignInsTable = {
   id: string;
-  /** Of the cookie, keyed with the access token. The cookie itself is not stored. */
+  /** Hash of the cookie, keyed with the access token. The cookie itself is not stored. */
   secretHash: string;
   /** Names the access token that it was made under. */
   issuer: string;

@@ -1,6 +1,6 @@
 /**
- * What becomes of a send that was cut off. In this order: it is repeated while the platform recognises
- * the repeat, then looked for, else it is `unknown` and stays so unless the owner chose otherwise.
+ * Resolves an interrupted send. In this order: it is repeated while the platform recognises the repeat, then
+ * looked for, else it is `unknown` and stays so unless the owner chose otherwise.
  */
 
 import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';

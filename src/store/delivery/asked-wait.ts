@@ -1,8 +1,8 @@
 /**
- * A platform that asks to wait before a part is sent is asked again after five minutes at the latest,
- * whatever it named, and that does not count as a try. Since when it asks and until when is kept with the
- * part. A wait that is longer than those five minutes, as named or as it has turned out, is a trouble
- * that the owner is told of, until the part has ended.
+ * A platform that asks to wait before a part is sent is asked again after five minutes at the latest, whatever
+ * it named, and that does not count as a try. Since when it asks and until when is kept with the part. A wait
+ * that is longer than those five minutes, as named or as it has turned out, raises an alert until the part has
+ * ended.
  */
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import { minuteText } from '../../logging/time-text.ts';
@@ -22,7 +22,7 @@ export async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): P
     .returning(['waitAskedSince as since', 'conversationKey'])
     .executeTakeFirstOrThrow();
   const isLong = askedMs > longestWaitMs || tx.now - Number(since) > longestWaitMs;
-  // What tells the owner is no trouble to tell the owner of.
+  // An alert's own delivery raises no alert.
   if (!isLong || partKey.startsWith(ownerPartPrefix)) return;
   const values = { since: minuteText(Number(since)), until: minuteText(until) };
   await noteTrouble(tx, { kind: 'delivery-waits', subject: conversationKey, values });

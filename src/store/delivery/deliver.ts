@@ -16,7 +16,7 @@ export type DeliveryPolicy = {
   readonly leaseMs: number;
   /** How long the platform recognises a repeat by its key; 0 = never. */
   readonly repeatSafeMs: number;
-  /** The platform can be asked whether a message stands there. */
+  /** The platform can be asked whether a message arrived. */
   readonly canLookUp?: boolean;
   /** The owner's choice to repeat sends whose result is unknown. */
   readonly resendUnknown: boolean;
@@ -31,28 +31,27 @@ export type Delivery =
       readonly purpose: string;
       /** How long it had been stored when it was claimed, ms. */
       readonly ageMs: number;
-      /** The session whose timeline it stands in. */
+      /** The session whose timeline holds it. */
       readonly laneKey: string | undefined;
-      /** An earlier try may stand on the platform: when that began. */
+      /** Start of an earlier attempt that may have arrived. */
       readonly mayStandSince: number | undefined;
-      /** Whether to send it, or to look first whether that earlier try stands there. */
+      /** Whether to send it, or first to look for the earlier attempt. */
       readonly step: 'send' | 'look-up';
     }
   | { readonly kind: 'busy'; readonly delayMs: number }
   | { readonly kind: 'later'; readonly delayMs: number }
   | { readonly kind: 'empty' };
 
-/** What a commit has claimed for its holder beside what it was about. */
+/** A delivery claimed by a commit besides its main effect. */
 export type ClaimedDelivery = { readonly conversationKey: string; readonly delivery: Delivery };
 
 export type DeliveryClaim = DeliveryPolicy & { readonly conversationKey: string };
 
 /**
- * Step 10, deliver: claims the conversation's head part under a lease and marks it `sending`, all
- * committed before the platform is called. A part found in `sending` belongs to a holder that is gone,
- * and one that waits with a `sendingAt` was cut off: either may stand on the platform since then. It is
- * repeated where that is safe (the platform recognises the repeat, or the part only changes a message
- * that stands), else looked for, else `unknown`.
+ * Step 10, deliver: claims the conversation's head part under a lease and marks it `sending`, all committed
+ * before the platform is called. A part found in `sending` belongs to a holder that is gone, and one that waits
+ * with a `sendingAt` was cut off: either may have arrived. It is repeated where that is safe (the platform
+ * recognises the repeat, or the part only changes an existing message), else looked for, else `unknown`.
  */
 export const claimDelivery: StoreCommand<DeliveryClaim, Delivery> = {
   name: 'claimDelivery',
@@ -69,7 +68,7 @@ export type Settling = DeliveryPolicy & {
   readonly conversationKey: string;
   readonly epoch: number;
   readonly partKey: string;
-  /** As it was claimed: an earlier try may stand on the platform. */
+  /** At claim time: an earlier attempt may have arrived. */
   readonly mayStandSince?: number | undefined;
   readonly result: Settled;
   /** False when the holder is about to stop: the conversation is left to the next one. */
@@ -137,7 +136,7 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
   }
 }
 
-/** The next part of a conversation's order; previews stand beside it. */
+/** The next part of a conversation's order; previews are outside the order. */
 export const headPart = prepared((db, of: Slots<{ conversationKey: string }>) =>
   db
     .selectFrom('outbox')
@@ -166,7 +165,7 @@ type Candidate = {
   readonly tries: number;
 };
 
-/** What to do with a part that is due. */
+/** The action for a due part. */
 function stepFor(
   tx: Tx,
   head: Head,
@@ -178,7 +177,7 @@ function stepFor(
   return head.resendUnknown ? 'send' : 'give-up';
 }
 
-/** What a change leaves behind is the same however often it is made. */
+/** Repeating a change has the same result. */
 function isChange({ kind }: Outbound['content']): boolean {
   return kind === 'edit' || kind === 'delete' || kind === 'reaction';
 }

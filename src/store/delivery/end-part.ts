@@ -14,7 +14,7 @@ export type Repeat = {
   readonly partKey: string;
   readonly dueAt: number;
   readonly problem: string;
-  /** It may stand on the platform since then; undefined when it certainly does not. */
+  /** When it may have arrived; undefined when it certainly did not. */
   readonly mayStandSince: number | undefined;
   /** The wait that the platform asks for, ms. */
   readonly askedMs?: number | undefined;
@@ -62,7 +62,7 @@ export async function endPart(tx: Tx, { key, state, problem, receipts }: End): P
     .select(['runId', 'answer', 'purpose', 'laneKey', 'content', 'conversationKey'])
     .where('key', '=', key)
     .executeTakeFirst();
-  // What could not be taken away was said before: no message of the agent's is missing.
+  // A message that couldn't be removed was sent before: no message of the agent's is missing.
   if (!row || isRemoval(row)) return;
   const { runId, answer } = row;
   if (runId && answer && row.purpose === 'reply') await amendOutcome(tx, { runId, answer });

@@ -12,7 +12,7 @@ export type NewPart = {
   readonly purpose: 'reply' | 'notice' | 'tool';
   readonly runId?: string;
   readonly answer?: string;
-  /** Where the part stands in a session's timeline. */
+  /** The part's position in a session's timeline. */
   readonly timeline?: { readonly laneKey: string; readonly seq: number };
 };
 
@@ -70,7 +70,7 @@ type Place = {
   readonly isUnreachable: boolean;
 };
 
-/** A group moves once or twice in its life; whoever names more has ids that lead in a circle. */
+/** A group moves once or twice in its life; more moves mean ids that lead in a circle. */
 export const maxMoves = 8;
 
 export async function takePlace(tx: Tx, route: ReplyRoute, moves = 0): Promise<Place> {

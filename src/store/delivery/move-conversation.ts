@@ -53,7 +53,7 @@ type Late = {
   readonly isMoved: ReadonlySet<string>;
 };
 
-/** What was on its way while the rest of its answer moved still goes out in front of that rest. */
+/** A part in flight during the move still precedes the rest of its answer. */
 async function placeBeforeRest(
   tx: Tx,
   { part, conversationKey, isMoved }: Late,

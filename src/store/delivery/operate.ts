@@ -47,7 +47,7 @@ const noWait = { waitAskedSince: null, waitAskedUntil: null };
 
 export type Operated = 'done' | 'not-found' | 'not-possible';
 
-/** The operator sends an unknown or failed part once more, knowing that it may then stand there twice. */
+/** The operator sends an unknown or failed part once more, knowing that it may arrive twice. */
 export const retryPart: StoreCommand<{ readonly key: string }, Operated> = {
   name: 'retryPart',
   run: async (tx, { key }) => {

@@ -32,7 +32,7 @@ export async function reviseOutcome(tx: Tx, answer: AnswerOf): Promise<void> {
   await amendOutcome(tx, answer);
 }
 
-/** Two parts of one answer may end at once: whoever comes second sees the other's row. */
+/** Two parts of one answer may end at once: the second sees the other's row. */
 async function lockRun(tx: Tx, runId: string): Promise<void> {
   if (tx.dialect !== 'postgres') return;
   await lockRows(tx, tx.db.selectFrom('runs').select('id').where('id', '=', runId));

@@ -1,6 +1,6 @@
 /**
- * What becomes of a part after its call: sent, unknown, ended, or mended and repeated. The provisional
- * outcome of the message it answers follows it.
+ * Records the result of a part's call: sent, unknown, ended, or mended and repeated. The provisional outcome of
+ * the message it answers follows it.
  */
 import type { Found } from '#contracts/channel-abilities.ts';
 import type { Outbound, SendFailure, SendResult } from '#contracts/outbound.ts';
@@ -19,7 +19,7 @@ export type Settled =
   | Retry
   /** Tried often enough: what was `retry` is final. */
   | { readonly kind: 'exhausted'; readonly reason: string }
-  /** What was found of an earlier try. */
+  /** The result of looking for an earlier attempt. */
   | { readonly kind: 'looked-up'; readonly found: Found };
 
 /** `afterMs` is how long to wait now, `askedMs` what the platform asked for, if it did; at most 30 days. */
@@ -27,7 +27,7 @@ type Retry = Extract<SendResult, { readonly kind: 'retry' }> & { readonly askedM
 
 export type PartEnd = Ambiguous & {
   readonly result: Settled;
-  /** An earlier try may stand on the platform since then. */
+  /** An earlier attempt may have arrived. */
   readonly mayStandSince?: number | undefined;
 };
 

@@ -19,7 +19,7 @@ export type StoredNotice = {
 
 const columns = ['id', 'kind', 'subject', 'details', 'count', 'raisedAt', 'lastAt', 'endedAt'] as const;
 
-/** What the owner is to be told of: troubles, and their ends. The oldest first. */
+/** Alerts to report to the owner, and their ends. Oldest first. */
 export const readPendingNotices: StoreQuery<{ readonly limit: number }, readonly StoredNotice[]> = {
   query: 'readPendingNotices',
   run: async (tx, { limit }) => {
@@ -34,7 +34,7 @@ export const readPendingNotices: StoreQuery<{ readonly limit: number }, readonly
   },
 };
 
-/** What is open and was not dismissed; the newest first. */
+/** Open alerts that weren't dismissed; newest first. */
 export const readOpenNotices: StoreQuery<{ readonly limit: number }, readonly StoredNotice[]> = {
   query: 'readOpenNotices',
   run: async (tx, { limit }) => {

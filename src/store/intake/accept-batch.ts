@@ -34,11 +34,11 @@ export type AcceptedAndClaimed = AcceptOutput & {
 };
 
 /**
- * Step 1, accept: one transaction writes a ledger row per event whatever its outcome, the inbox row or
- * the command's effect, and the platform cursor and anchors. Only after its commit may the platform be
- * acknowledged. Safe to repeat: an event key is stored once per account. Throws `stale_epoch` when
- * another process receives for the account, and `access_changed` when somebody was approved, revoked or linked
- * since the door decided.
+ * Step 1, accept: one transaction writes a ledger row per event whatever its outcome, the inbox row or the
+ * command's effect, and the platform cursor and anchors. Only after its commit may the platform be
+ * acknowledged. Safe to repeat: an event key is stored once per account. Throws `stale_epoch` when another
+ * process receives for the account, and `access_changed` when somebody was approved, revoked or linked since
+ * intake decided.
  */
 export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   name: 'acceptBatch',

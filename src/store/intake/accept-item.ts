@@ -133,7 +133,7 @@ function debounceName(senderId: string): string {
   return `say:${senderId}`;
 }
 
-/** Nobody waits for more of what a command stands behind. */
+/** Bundles before a command are complete. */
 async function flush(tx: Tx, open: readonly OpenItem[], { name }: Bundle): Promise<void> {
   const ids = open.filter((row) => row.bundle === name && row.dueAt > tx.now).map((row) => row.id);
   if (ids.length === 0) return;

@@ -37,7 +37,7 @@ export async function applyEdit(tx: Tx, accepting: Accepting, edit: EditDecision
   const content = json.content(row.content);
   const { words, changed } = wordedAnew(content, edit);
   if (content.text === text) return { kind: 'ignored', reason: 'unchanged' };
-  // What is to be done in the lane's order is no text that could read otherwise.
+  // A lane command's text can't be edited.
   if (row.kind === 'command') return { kind: 'noted', effect: 'command-kept' };
   await tx.db
     .updateTable('inbox')
@@ -55,7 +55,7 @@ export async function applyEdit(tx: Tx, accepting: Accepting, edit: EditDecision
   return { kind: 'noted', effect: 'after-run' };
 }
 
-/** What was another's words stays data, whoever gives it others; and what becomes another's is data from then on. */
+/** Another person's words stay data after any edit; words that become another's are data from then on. */
 function wordedAnew(content: InboxContent, edit: EditDecision) {
   const { text, provenance = content.provenance } = edit;
   const words = content.provenance === undefined ? edit.prompt : (edit.dataPrompt ?? edit.prompt);
@@ -100,7 +100,7 @@ export async function applyDelete(
   return { kind: 'noted', effect: 'after-run' };
 }
 
-/** In the transcript that the message stands in, be it that of an earlier session. */
+/** In the transcript that holds the message, even an earlier session's. */
 async function noteAfterRun(tx: Tx, transcriptId: string, text: string): Promise<void> {
   const { sessionId } = await tx.db
     .selectFrom('transcript')

@@ -13,7 +13,7 @@ import type { CommandEffect, CommandFinding, Decision } from './proposal.ts';
 import { stop } from './stop.ts';
 
 type CommandDecision = Extract<Decision, { kind: 'command' }>;
-/** What an effect found, and the values that its answer names. */
+/** An effect's result, and the values for its answer. */
 type Finding =
   | CommandFinding
   | { readonly found: CommandFinding; readonly values: Readonly<Record<string, string | number>> };

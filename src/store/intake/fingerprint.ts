@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * What a redelivery is compared with: when the event was sent, and 16 bits of its text, salted with its key.
+ * Fingerprint to compare redeliveries: when the event was sent, and 16 bits of its text, salted with its key.
  * That shows two texts to be different, and is too little to find one out that was refused.
  */
 export function fingerprintOf(event: {

@@ -23,13 +23,13 @@ export type Proposal = {
   readonly messageId?: string;
   readonly senderId: string;
   /**
-   * What the door knew of the sender when it decided; checked again in the transaction. Absent where
-   * nobody's rights were asked for.
+   * The sender's access when intake decided; checked again in the transaction. Absent where no access was
+   * needed.
    */
   readonly standing?: Standing;
   /** The event as it came, when nobody could read it; kept so that nothing is lost. */
   readonly raw?: string;
-  /** Of a message or an edit: `fingerprintOf`. */
+  /** Fingerprint of a message or an edit: `fingerprintOf`. */
   readonly fingerprint?: string;
   readonly decision: Decision;
 };
@@ -59,7 +59,7 @@ export type Decision =
       readonly prompt: string;
       /** The new words as data, for a message that was not its sender's own; absent when `prompt` has them so. */
       readonly dataPrompt?: string;
-      /** Of the new words; absent when the sender typed them. */
+      /** Origin of the new words; absent when the sender typed them. */
       readonly provenance?: Provenance;
       /** For the transcript, once the message has been answered. */
       readonly note: string;
@@ -87,7 +87,7 @@ export type CommandEffect =
       readonly kind: 'stop';
       readonly isPrivileged: boolean;
       readonly isAll: boolean;
-      /** Of somebody with linked accounts: all of them, and the lane they wrote in before the link. */
+      /** For a person with linked accounts: all of them, and the lane they wrote in before the link. */
       readonly linked?: { readonly people: readonly string[]; readonly formerLane: string };
     }
   | { readonly kind: 'queue'; readonly change: Partial<QueueSettings> | 'reset' }
@@ -98,7 +98,7 @@ export type CommandEffect =
   | ({ readonly kind: 'pair-show' } & Showing)
   | { readonly kind: 'pair-revoke'; readonly ref: string };
 
-/** What to answer, by what the effect found. Absent: nothing is said. */
+/** Answers by the effect's result. Absent: no answer. */
 export type CommandReplies = { readonly route: ReplyRoute } & {
   /** `{name}` stands for what the effect found under that name: `{who}` it concerned, a `{mode}`. */
   readonly [Found in CommandFinding]?: string;
@@ -123,7 +123,7 @@ export type AcceptInput = {
   readonly cursor?: string;
   readonly anchors?: readonly Anchor[];
   readonly proposals: readonly Proposal[];
-  /** What was linked when the door decided; checked again in the transaction. */
+  /** Links when intake decided; checked again in the transaction. */
   readonly links?: SeenLinks | undefined;
 };
 

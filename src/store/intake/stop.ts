@@ -65,7 +65,7 @@ async function cancelWaiting(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<nu
   return endItems(tx, theirs, stopped);
 }
 
-/** What the cap made into one line and no run has been shown waits like any other message. */
+/** A summary line that no run has read waits like any other message. */
 async function cancelSummaries(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<number> {
   const summaries = json.summaries(lane.overflow);
   if (summaries.length === 0) return 0;
@@ -92,7 +92,7 @@ function nameOf({ account, senderId }: Sender): string {
   return `${account.split('/')[0]}:${senderId}`;
 }
 
-/** What the cap summarised belongs to the run too, but has not started it: only what the run took counts. */
+/** Summarized items belong to the run too, but didn't start it: only taken items count. */
 async function startedBy(tx: Tx, runId: string, senderId: string): Promise<boolean> {
   const row = await tx.db
     .selectFrom('inbox')

@@ -1,6 +1,6 @@
 /**
- * What becomes of words that a run has read, or has been shown as one line, when they change: a steer
- * corrects the run, a line is replaced, what was taken back is not said again.
+ * Changes words that a run has read, or that a summary line shows: a steer corrects the run, a line is
+ * replaced, withdrawn words are not repeated.
  */
 import type { Selectable } from 'kysely';
 import type { Tx } from '../base/command.ts';
@@ -15,7 +15,7 @@ import { readWaiting, type WaitingRow } from './waiting-rows.ts';
 /** A message as it stands now, and its lane, whose lock the caller holds. */
 export type Found = { readonly row: Selectable<InboxTable>; readonly lane: Lane };
 
-/** What the message answers to stays in front of its new words. */
+/** The message's quote stays before its new words. */
 export function behindLead({ lead }: InboxContent, prompt: string): string {
   return lead === undefined ? prompt : `${lead}\n${prompt}`;
 }
@@ -96,7 +96,7 @@ export async function takeBack(tx: Tx, found: Found, reason: string): Promise<vo
     await tx.db.updateTable('inbox').set({ isKept: 0 }).where('id', '=', row.id).execute();
 }
 
-/** Of a message that the cap made into one line, which no run has been shown yet. Without a line it goes. */
+/** Replaces a message's summary line that no run has read yet. Without a line it is removed. */
 export async function changeSummary(
   tx: Tx,
   { row, lane }: Found,

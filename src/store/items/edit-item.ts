@@ -75,7 +75,7 @@ async function reword(tx: Tx, lane: Lane, { row, words, effects }: Reworded): Pr
 /** Safe to repeat: the same words change nothing more. */
 export const editItem = itemStep<ItemAsked & Rewording>('editItem', edit);
 
-/** What never changes of a message: as whose the model reads its words. */
+/** The fixed part of a message: whose words the model reads. */
 export type Author = {
   readonly name: string;
   readonly authority: Authority;

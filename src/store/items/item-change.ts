@@ -1,8 +1,8 @@
 /**
- * What people do to messages that wait: cancel, promote, edit. Each step locks the lane's row first, and
- * each is a conditional update of the waiting row; one that finds the row taken or ended says so, or does
- * what a deletion or an edit of the message would do, in the same transaction. Chat, page and command
- * line use the same steps. Every change of a message is on record in `itemChanges`.
+ * Changes of waiting messages: cancel, promote, edit. Each step locks the lane's row first, and each is a
+ * conditional update of the waiting row; one that finds the row taken or ended says so, or does what a deletion
+ * or an edit of the message would do, in the same transaction. Chat, page and command line use the same steps.
+ * Every change of a message is on record in `itemChanges`.
  */
 
 import type { Selectable } from 'kysely';
@@ -21,7 +21,7 @@ export type ItemAsked = { readonly number: number; readonly actor: Actor };
 
 export type Changed =
   | { readonly kind: 'done'; readonly excerpt: string }
-  /** The active run works on it and is told of the correction. */
+  /** The active run works on it and receives the correction. */
   | { readonly kind: 'steered' }
   /** The active run works on it: only a stop would still help. */
   | { readonly kind: 'working' }
@@ -89,7 +89,7 @@ export function mayChange(actor: Actor, row: Pick<ItemRow, 'account' | 'senderId
   return actor.mayChangeAny || isOwn(actor, row);
 }
 
-/** What to say of a row that did not wait any more when it was to be changed. */
+/** The result for an item that was no longer waiting. */
 export function lateFor(row: Pick<ItemRow, 'state' | 'outcome'>): Changed {
   return row.state === 'taken' ? { kind: 'working' } : { kind: 'ended', outcome: row.outcome ?? 'ended' };
 }
@@ -101,7 +101,7 @@ export async function recordChange(
   await insertRow(tx, 'itemChanges', { id: newRowId(), ...change, at: tx.now });
 }
 
-/** What waits in a lane that rests may be due by now. A lane at work looks by itself. */
+/** An idle lane's items may be due by now. A working lane checks by itself. */
 export function wakeAtRest(tx: Tx, lane: Lane, effects: Effects): void {
   if (lane.runId !== null && lane.leaseUntil > tx.now) return;
   effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });

@@ -10,9 +10,9 @@ import { endItems, returnItems } from '../rows/item-states.ts';
 import { readWaiting } from './waiting-rows.ts';
 
 /**
- * Puts the run's kept steers that were not consumed back into the queue, in their old places, and takes
- * them out of the transcript: they stand in it when they are taken again. Called under the lane's lock
- * by whatever ends the run, before it writes what was cut off: that was read by nobody.
+ * Puts the run's kept steers that were not consumed back into the queue, in their old places, and takes them
+ * out of the transcript: they return to it when they are taken again. Called under the lane's lock by each step
+ * that ends the run, before it writes the interrupted message, which nobody read.
  */
 export async function returnKept(
   tx: Tx,
@@ -79,7 +79,7 @@ async function lastDecision(tx: Tx, { runId, sessionId, position }: Since): Prom
 /** A message that was cut off counts only if a tool of it was begun. */
 const isDecision: ReadonlySet<string> = new Set(['end_turn', 'tool_use', 'max_tokens', 'permission_denied']);
 
-/** What goes back goes back in its newest wording: a correction of it has nothing to add. */
+/** A requeued message has its newest wording, so its correction adds nothing. */
 async function joinCorrections(tx: Tx, laneKey: string, ids: ReadonlySet<string>): Promise<void> {
   const waiting = await readWaiting(tx, laneKey);
   const names = new Set(
@@ -101,8 +101,8 @@ async function joinCorrections(tx: Tx, laneKey: string, ids: ReadonlySet<string>
 type Sender = { readonly account: string; readonly senderId: string };
 
 /**
- * Of the messages that the run has taken, those that `isTheirs` end with it: whoever sent them has taken
- * them back. The caller holds the lane's lock.
+ * Ends those of the run's messages that match `isTheirs`: their sender has withdrawn them. The caller holds the
+ * lane's lock.
  */
 export async function forgoKept(tx: Tx, runId: string, isTheirs: (row: Sender) => boolean): Promise<void> {
   const kept = await tx.db

@@ -3,7 +3,7 @@ import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/open-rows.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 
-/** What nobody has taken yet: held for its siblings, or waiting. */
+/** Items not taken yet: held for their bundle, or waiting. */
 export type OpenItem = {
   readonly id: string;
   readonly seq: number;

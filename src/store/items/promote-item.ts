@@ -43,7 +43,7 @@ export async function promote(
   return { kind: 'done', excerpt: excerptOf(row) };
 }
 
-/** A command keeps its place, so whatever has come after it stands behind it. */
+/** A command keeps its place, so later items stay after it. */
 function isBehindCommand(open: readonly OpenItem[], { seq }: { readonly seq: number }): boolean {
   return open.some((item) => item.kind === 'command' && item.seq < seq);
 }

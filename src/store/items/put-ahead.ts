@@ -6,9 +6,9 @@ import { recordChange } from './item-change.ts';
 import { readWaiting } from './waiting-rows.ts';
 
 /**
- * Gives waiting rows a rank before everything that waits; among themselves they keep the order of
- * arrival. The rank is the next number of the lane, negated, so that whoever is put ahead last comes
- * first, also before what a run gives back. Returns how many rows still waited. The caller holds the lock.
+ * Gives waiting rows a rank before everything that waits; among themselves they keep the order of arrival. The
+ * rank is the next number of the lane, negated, so that the latest promotion comes first, also before items
+ * returned by a run. Returns how many rows still waited. The caller holds the lock.
  */
 export async function putAhead(tx: Tx, lane: Lane, ids: readonly string[]): Promise<number> {
   const rank = -(await takeSeq(tx, lane.key));

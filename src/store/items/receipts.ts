@@ -60,9 +60,9 @@ export type Receipt = {
 };
 
 /**
- * Tells the senders of messages that still wait. The parts of one album get one receipt, and somebody
- * who has been sent a line about one message gets no line about the next while the first one waits.
- * Safe to repeat: a message is told of once.
+ * Tells the senders of messages that still wait. The parts of one album get one receipt, and somebody who has
+ * been sent a line about one message gets no line about the next while the first one waits. Safe to repeat:
+ * each message gets one notice.
  */
 export const tellWaiting: StoreCommand<{ readonly receipts: readonly Receipt[] }, Effects> = {
   name: 'tellWaiting',

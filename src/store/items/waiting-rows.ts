@@ -28,7 +28,10 @@ export async function readWaiting(tx: Tx, laneKey: string): Promise<readonly Wai
   return rows.map((row) => waitingRow({ ...row, dueAt: dueAt.get(row.bundle ?? '') ?? row.dueAt }));
 }
 
-/** When the lane's head may be taken, by the database's clock; undefined when nothing waits. What stands behind it may be due before it. */
+/**
+ * When the lane's head may be taken, by the database's clock; undefined when nothing waits. Later items may be
+ * due before it.
+ */
 export const readHeadDue: StoreQuery<{ readonly laneKey: string }, number | undefined> = {
   query: 'readHeadDue',
   run: async (tx, { laneKey }) => (await readWaiting(tx, laneKey))[0]?.dueAt,

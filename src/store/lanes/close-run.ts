@@ -8,12 +8,12 @@ export type Closing = {
   readonly runId: string;
   readonly endReason: string;
   readonly detail?: string | undefined;
-  /** Of what it took and did not answer; absent when nothing of that kind is left. */
+  /** The end of items it took and didn't answer; absent when there are none. */
   readonly outcome?: Outcome;
   readonly outcomeReason?: string | undefined;
   /** How many parts its last step has stored, under the next ordinals and places of the timeline. */
   readonly parts: number;
-  /** Whether the holder may go straight on to what is due, or gives way to other lanes. */
+  /** Whether the holder may continue with due items, or yields to other lanes. */
   readonly mayGoOn: boolean;
 };
 

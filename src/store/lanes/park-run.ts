@@ -8,7 +8,7 @@ import { isParked, parkedUntil, unpark } from '../waits/parked.ts';
 import { writeToolResults } from './commit-turn.ts';
 
 export type Parking = Held & {
-  /** What it waits for, for the page and the log. */
+  /** Reason for waiting, for the page and the log. */
   readonly reason: string;
   /** How long the run has worked in all, ms. */
   readonly workedMs: number;

@@ -29,7 +29,7 @@ export const recoverRun: StoreCommand<Held, readonly RunCall[]> = {
   },
 };
 
-/** Marks what was being written as interrupted. For whoever holds the lane's lock. */
+/** Marks the unfinished message as interrupted. The caller holds the lane's lock. */
 export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> {
   const unfinished = await tx.db
     .selectFrom('transcript')
@@ -54,8 +54,8 @@ export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> 
 export type EarlierSend = { readonly tool: string; readonly parts: readonly MessagePart[] };
 
 /**
- * What the run's tools have done since its last delivered answer. A resumed run knows from it what the
- * person has been told, so that its answer does not say it again.
+ * Results of the run's tools since its last delivered answer. They show a resumed run what the person already
+ * knows, so its answer doesn't repeat it.
  */
 export const readToolResults: StoreQuery<{ readonly runId: string }, readonly EarlierSend[]> = {
   query: 'readToolResults',
@@ -82,7 +82,7 @@ export const readToolResults: StoreQuery<{ readonly runId: string }, readonly Ea
 
 export type LivePreview = { readonly key: string; readonly messageId: string };
 
-/** The preview message of a run that stands on the platform, so that a resumed run edits it. */
+/** The run's preview message on the platform, so that a resumed run edits it. */
 export const readPreview: StoreQuery<{ readonly runId: string }, LivePreview | undefined> = {
   query: 'readPreview',
   run: (tx, { runId }) => findPreview(tx, runId),

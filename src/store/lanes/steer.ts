@@ -14,7 +14,7 @@ import { type Framing, takeRows } from './take-rows.ts';
 export type Steering = { readonly framing: Framing; readonly delivery: SteerDelivery };
 
 export type Boundary = {
-  /** What the run takes in here; already in the transcript. */
+  /** Messages the run takes here; already in the transcript. */
   readonly steers: readonly AgentMessage[];
   readonly cancelReason: string | undefined;
 };
@@ -74,7 +74,7 @@ export function asSteers(lane: Lane): { readonly merges: false; readonly isKept:
   return { merges: false, isKept: lane.mode === 'steer-backlog' };
 }
 
-/** What decides whether a message joins the run, and where its parts go on. */
+/** Facts that decide whether a message joins the run, and where its parts continue. */
 export type SteeredRun = {
   readonly target: RunTarget;
   readonly authority: string;
@@ -94,7 +94,7 @@ type Choosing = {
   readonly now: number;
 };
 
-/** What of `waiting` the run takes in. The caller has seen that it was not asked to stop. */
+/** Items of `waiting` that the run takes. The caller has checked that it isn't cancelled. */
 export function chooseFor(lane: Lane, { run, waiting, delivery, now }: Choosing): readonly WaitingRow[] {
   const { target, authority } = run;
   return chooseSteers(waiting, { mode: lane.mode as QueueMode, target, authority, delivery, now });

@@ -29,8 +29,8 @@ export type Taking = {
 };
 
 /**
- * Step 5, take: moves waiting messages into the transcript. Leaving the queue and standing in the
- * transcript are this one transaction, so nothing falls in between.
+ * Step 5, take: moves waiting messages into the transcript. Leaving the queue and entering the transcript are
+ * one transaction, so no message is lost in between.
  */
 export async function takeRows(
   tx: Tx,
@@ -59,7 +59,7 @@ export async function takeRows(
   return messages;
 }
 
-/** What the cap summarised is merged into this run: its rows say which one it was. */
+/** Summarized items are merged into this run: their rows name it. */
 async function takeOverflow(
   tx: Tx,
   { lane, runId, framing }: Pick<Taking, 'lane' | 'runId' | 'framing'>,

@@ -132,9 +132,8 @@ function hindranceOf({ step, asked, mine, theirs }: Meeting): string | undefined
 }
 
 /**
- * An account whose lane the others go on in must not come back to that lane: whoever has it now would
- * read what they say. It begins anew in an identity of its own. Any other account finds its own
- * conversation as it was before the link.
+ * An account must not return to a lane that the others continue to use: it would read their messages. It starts
+ * again in its own identity. Any other account finds its own conversation as it was before the link.
  */
 async function remove(
   tx: Tx,
@@ -254,7 +253,7 @@ type Saying = {
   readonly name: string;
   readonly route: ReplyRoute;
   readonly text: string;
-  /** The timeline it stands in; its lane is locked. */
+  /** The timeline that holds it; its lane is locked. */
   readonly laneKey?: string;
 };
 

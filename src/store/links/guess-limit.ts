@@ -9,7 +9,7 @@ import type { Slots } from '../base/prepared.ts';
 
 /** Wrong codes of one account; the window is the life of a code. */
 const perPeer = { count: 5, windowMs: 600_000 };
-/** Codes that are looked up at all, whoever tries. */
+/** Codes looked up in total, across all people. */
 const forAll = { count: 10, windowMs: 60_000 };
 const everybody = '*';
 

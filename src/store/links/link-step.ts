@@ -1,13 +1,13 @@
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Rights } from './trust-line.ts';
 
-/** What `/link` asks for. Accounts are named `<channel>:<peer>`; every text is for a person. */
+/** A `/link` request. Accounts are named `<channel>:<peer>`; every text is for a person. */
 export type LinkStep = AskForCode | JoinByCode | RemoveAccount | VoidCode;
 
 export type AskForCode = {
   readonly kind: 'ask';
   readonly peer: string;
-  /** What the account calls itself, cleaned. */
+  /** The account's name, cleaned. */
   readonly name: string;
   /** Where the configuration has put the account. */
   readonly identity?: string;
@@ -61,7 +61,7 @@ export type RemoveAccount = {
 /** A code that was shown to a group is nobody's proof any more. */
 export type VoidCode = { readonly kind: 'void'; readonly codeHash?: string; readonly text: string };
 
-/** What is kept of who asked, until the code is used. */
+/** Data of the requester, kept until the code is used. */
 export type Asked = Pick<AskForCode, 'peer' | 'name' | 'identity' | 'newIdentity' | 'alias'> & {
   readonly route: ReplyRoute;
   readonly laneKey: string;

@@ -3,7 +3,7 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { elementsOf } from '../base/elements-of.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 
-/** What people have linked in chat, as far as it concerns the accounts asked about. */
+/** Chat links that concern the given accounts. */
 export type ChatLinks = {
   readonly accounts: readonly { readonly peer: string; readonly identity: string }[];
   /** Session keys that lead to a lane of another key. */
@@ -50,7 +50,7 @@ const lanesOf = prepared((db, of: Slots<{ identities: string }>, dialect) =>
     .where('identity', 'in', elementsOf(of.identities, dialect)),
 );
 
-/** What was asked about, and what was found. */
+/** The given accounts, and their links. */
 export type SeenLinks = {
   readonly peers: readonly string[];
   readonly identities: readonly string[];

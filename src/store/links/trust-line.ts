@@ -2,17 +2,17 @@ import type { Authority } from '#contracts/outcome.ts';
 import { readRolesOf } from '../access/standing.ts';
 import type { Tx } from '../base/command.ts';
 
-/** What the configuration says of rights; what is stored of people comes on top of it. */
+/** Rights by configuration; stored roles are applied on top. */
 export type Rights = {
-  /** Of the accounts that it names, `<channel>:<peer>`. */
+  /** Accounts that it names, `<channel>:<peer>`. */
   readonly named: Readonly<Record<string, Authority>>;
-  /** What an approval as user is worth. */
+  /** Rights of an approved user. */
   readonly approved: Authority;
 };
 
 type Joining = {
   readonly peers: readonly string[];
-  /** With whoever is linked in them already. */
+  /** Including accounts already linked. */
   readonly identities: readonly string[];
   readonly rights: Rights;
 };

@@ -1,6 +1,6 @@
 import { type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 
-/** What the owner is told of, and which commands a bot account has registered with its network. */
+/** Alerts for the owner, and the commands a bot account has registered with its network. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('ownerNotices')

@@ -1,6 +1,6 @@
 import { type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 
-/** What the queue keeps of each waiting message, of parked runs, and of the processes that share the store. */
+/** The queue's columns of each waiting message, of parked runs, and of the processes that share the store. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await extendInbox(db);
   await extendRuns(db);

@@ -135,7 +135,7 @@ function faultOf(error: unknown): ParleyError {
 }
 
 /**
- * Of the surroundings, not of the statement: connections and resources, the server's end, a disk error, a
+ * Faults of the environment, not of the statement: connections and resources, the server's end, a disk error, a
  * standby that takes no writes yet (25006, in a fail-over), and rights that were taken away (42501).
  */
 function isAway(code: string, message: string): boolean {

@@ -46,7 +46,7 @@ export const releaseAccount: StoreCommand<{ readonly account: string; readonly h
   },
 };
 
-/** Of the list of commands that the account's network was told last; undefined when it never was. */
+/** Hash of the command list last registered for the account; undefined if none was. */
 export const readCommandsHash: StoreQuery<{ readonly account: string }, string | undefined> = {
   query: 'readCommandsHash',
   run: async (tx, { account }) => {

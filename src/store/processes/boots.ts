@@ -1,6 +1,6 @@
 /**
- * The processes that use this database: each has a row for as long as it lives, and holds its leases
- * under the row's id. Whoever finds one dead voids its leases at once, without waiting for their end.
+ * The processes that use this database: each has a row for as long as it lives, and holds its leases under the
+ * row's id. A process that finds one dead voids its leases at once, without waiting for their expiry.
  */
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isKeptLane, isOpenPart } from '../base/open-rows.ts';
@@ -14,7 +14,7 @@ export type EarlierSends = { readonly holder: string; readonly begun: readonly s
 export type Ended = {
   /** Their boots. */
   readonly ids: readonly string[];
-  /** Of those for which somebody can say; what the others were sending is unknown. */
+  /** Journals that could be read; the other processes' sends are unknown. */
   readonly sends: readonly EarlierSends[];
 };
 
@@ -89,7 +89,7 @@ async function voidLeases(tx: Tx, { ids, sends }: Ended): Promise<void> {
   await tx.db.deleteFrom('boots').where('id', 'in', ids).execute();
 }
 
-/** What was about to be sent, and whose call had not begun, waits again. */
+/** Requeues parts whose call had not started. */
 async function takeBackUnsent(tx: Tx, { holder, begun }: EarlierSends): Promise<void> {
   const inHand = await tx.db
     .selectFrom('outbox')
@@ -98,7 +98,7 @@ async function takeBackUnsent(tx: Tx, { holder, begun }: EarlierSends): Promise<
     .where('conversations.deliveryHolder', '=', holder)
     .where(isOpenPart())
     .where('outbox.state', '=', 'sending')
-    // Of a repeat nobody can say what became of the tries before it.
+    // The earlier attempts of a repeat remain unknown.
     .where('outbox.tries', '=', 1)
     .execute();
   const known = new Set(begun);

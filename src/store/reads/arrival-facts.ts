@@ -12,7 +12,7 @@ export type ArrivalFacts = {
   readonly linkedRoles: ReadonlyMap<string, Role>;
 };
 
-/** Everything the door has to know of a batch, in one read: always what is stored, so that it holds across processes. */
+/** Facts that intake needs of a batch, in one read: always stored ones, so they hold across processes. */
 export const readArrivalFacts: StoreQuery<
   {
     readonly account: string;

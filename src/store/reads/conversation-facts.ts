@@ -9,7 +9,7 @@ export type ConversationFacts = {
   readonly activation: 'mention' | 'always' | undefined;
 };
 
-/** What the gate has to know of the conversations of a batch. Those without a row have no facts. */
+/** Facts that the mention gate needs of a batch's conversations. Those without a row have no facts. */
 export const readConversationFacts: StoreQuery<
   { readonly keys: readonly string[] },
   readonly ConversationFacts[]

@@ -3,7 +3,7 @@ import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem, isOpenPart } from '../base/open-rows.ts';
 
-/** What is in motion now. Costs as much as there is open, however long the history is. */
+/** Counts of open work. The cost depends on the open rows, not on the history. */
 export type OpenCounts = {
   /** Inbox rows by state; corrections and commands that wait in a lane's order are among them. */
   readonly items: { readonly held: number; readonly waiting: number };

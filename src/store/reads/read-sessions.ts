@@ -48,7 +48,7 @@ export type LaneStatus = {
   readonly quietMs: number;
   readonly cap: number;
   readonly drop: string;
-  /** What `/queue` has named for this lane. */
+  /** Settings that `/queue` has set for this lane. */
   readonly overrides: Partial<QueueSettings>;
   readonly isRunning: boolean;
   readonly runStartedAt: number | undefined;

@@ -2,10 +2,10 @@ import type { TimelineStanding } from '#contracts/timeline.ts';
 import type { StoreQuery } from '../base/command.ts';
 import { parkedUntil } from '../waits/parked.ts';
 
-/** Most tools that are told of; a batch may have begun more. */
+/** Most tools listed; a batch may have started more. */
 const mostTools = 20;
 
-/** The run that the lane has, whoever works on it, its tools at work, and what it waits for when it is parked. */
+/** The lane's run, in any process, its active tools, and what it waits for when it is parked. */
 export const readStanding: StoreQuery<{ readonly laneKey: string }, TimelineStanding> = {
   query: 'readStanding',
   run: async (tx, { laneKey }) => {

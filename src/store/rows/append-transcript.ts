@@ -12,11 +12,11 @@ export type NewMessage = {
   readonly model?: string | undefined;
   readonly runId?: string | undefined;
   readonly isFinished: boolean;
-  /** What writing it has cost, counted with it. */
+  /** Cost of writing it, counted with it. */
   readonly charge?: Charge | undefined;
 };
 
-/** Of one model call: micro-dollars, and the tokens of the whole prompt and of the answer. */
+/** Usage of one model call: micro-dollars, and the tokens of the whole prompt and of the answer. */
 export type Charge = {
   readonly cost: number;
   readonly promptTokens: number;

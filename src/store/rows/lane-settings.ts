@@ -1,6 +1,6 @@
 /**
- * The settings that hold in a lane. What `/queue` has named there comes first, each setting for itself;
- * all others follow the configuration, which the door reads for every arrival.
+ * The effective settings of a lane. Settings of `/queue` come first, one by one; all others follow the
+ * configuration, which intake reads for every event.
  */
 import type { Selectable } from 'kysely';
 import type { QueueSettings } from '#contracts/queue-settings.ts';

@@ -4,7 +4,7 @@ import type { StoreCommand, StoreQuery } from '../base/command.ts';
 /** An address, or the first half of one, which one person has whole. */
 export type Lockout = { readonly source: string; readonly until: number };
 
-/** Most rows; those that end first give way. */
+/** Most rows; those that expire first are dropped. */
 const maxLockouts = 1_000;
 
 /** Locks an address out, and sweeps what is over. Safe to repeat. */

@@ -7,7 +7,7 @@ import { insertNewRow } from '../base/insert-row.ts';
 
 export type SignIn = {
   readonly id: string;
-  /** What the browser calls itself, as text that can be shown. */
+  /** The browser's name, as printable text. */
   readonly browser: string;
   readonly createdAt: number;
   readonly lastSeenAt: number;
@@ -17,7 +17,7 @@ export type SignIn = {
 /** Those of one access token; another token's sign-ins are nobody's. */
 type OfIssuer = { readonly issuer: string; readonly at: number };
 
-/** Most sign-ins of one access token; the one seen longest ago gives way. */
+/** Most sign-ins of one access token; the one seen longest ago is dropped. */
 export const maxSignIns = 100;
 
 /** Stores a sign-in, sweeps the expired ones, and keeps to the limit. Safe to repeat: one row per secret. */

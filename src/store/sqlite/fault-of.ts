@@ -1,7 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { WriterFault } from './writer-messages.ts';
 
-/** What went wrong with the database file, as plain data: it may have to cross to the event loop. */
+/** A fault of the database file, as plain data: it may have to cross to the event loop. */
 export function faultOf(error: unknown, file: string): WriterFault {
   if (error instanceof ParleyError) {
     return {

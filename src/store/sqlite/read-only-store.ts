@@ -21,7 +21,7 @@ export function openReader(file: string): Pick<Store, 'read'> & { close(): void 
   };
 }
 
-/** What can be read of a database that can't be written; every write rejects with `reason`. */
+/** Reads a database that can't be written; every write rejects with `reason`. */
 export function openReadOnlyStore(file: string, reason: ParleyError): Store {
   const reader = openReader(file);
   return {

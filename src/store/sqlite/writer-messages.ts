@@ -1,6 +1,6 @@
 import type { ErrorCode, RetryAdvice } from '#contracts/errors.ts';
 
-/** What crosses between the event loop and the writer thread. */
+/** Messages between the event loop and the writer thread. */
 export type WriterRequest = {
   /** Absent when nobody waits for the answer: the step rides along with the next commit. */
   readonly id?: number;

@@ -51,7 +51,7 @@ async function open({ steps, chatCommands }: StoreProgram) {
   return { connection, control: prepareControl(connection), db, commands, chatCommands };
 }
 
-/** What begins and ends transactions and steps: prepared once, run several times for each message. */
+/** Statements that begin and end transactions and steps: prepared once, run several times per message. */
 function prepareControl(connection: BetterSqlite3.Database) {
   const prepare = (sql: string) => {
     const statement = connection.prepare(sql);

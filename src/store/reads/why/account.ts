@@ -1,15 +1,15 @@
 /**
- * What became of a message, as the store knows it: names, states, times and counts. Holds no text that
- * anybody wrote, but for the excerpts that were asked for.
+ * A message's trace from the store: names, states, times and counts. Holds no message text except requested
+ * excerpts.
  */
 export type Account = {
   readonly asked: Asked;
-  /** What the platform reported of the messages, oldest first. */
+  /** Platform events about the messages, oldest first. */
   readonly events: readonly EventFacts[];
   /** The messages that entered a lane: what was asked for, and all that its runs took. In arrival order. */
   readonly items: readonly ItemFacts[];
   readonly runs: readonly RunFacts[];
-  /** What was said in answer, oldest first. */
+  /** Answers, oldest first. */
   readonly parts: readonly PartFacts[];
 };
 
@@ -18,7 +18,7 @@ export type Asked =
   | { readonly kind: 'event'; readonly account: string; readonly eventKey: string }
   | { readonly kind: 'item' | 'part' | 'run' | 'transcript'; readonly id: string };
 
-/** A row of the ledger: one event of a platform, and what the door made of it. Times are ms since the epoch. */
+/** A ledger row: one platform event, and intake's decision on it. Times are ms since the epoch. */
 export type EventFacts = {
   readonly account: string;
   readonly eventKey: string;
@@ -120,7 +120,7 @@ export type PartFacts = {
   readonly tries: number;
   /** Why it failed, is unknown, or has to be sent again. */
   readonly problem: string | undefined;
-  /** What the platform calls it. */
+  /** The platform's id. */
   readonly messageIds: readonly string[];
   readonly runId: string | undefined;
   /** The assistant message that it is a part of. */

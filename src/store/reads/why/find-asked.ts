@@ -10,8 +10,8 @@ export type Found =
   | { readonly kind: 'none' };
 
 /**
- * What an id names. Our own ids come first, since they name one thing only; a platform's message id may
- * stand in many conversations.
+ * Resolves an id. Our own ids come first, since they are unique; a platform's message id may occur in many
+ * conversations.
  */
 export async function findAsked(tx: Tx, id: string): Promise<Found> {
   const own = await findOwn(tx, id);

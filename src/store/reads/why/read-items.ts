@@ -135,7 +135,7 @@ export async function readEventsOf(
   return [...found.values()];
 }
 
-/** Of one message; reactions to it are events too. */
+/** Events of one message; reactions to it are events too. */
 const mostEvents = 50;
 
 function eventOf({ account, eventKey, kind, outcome, ...row }: Selectable<LedgerTable>): EventFacts {

@@ -49,7 +49,7 @@ function askedToWaitOf({ waitAskedSince: since, waitAskedUntil: until }: Selecta
   return since === null || until === null ? {} : { askedToWait: { since, until } };
 }
 
-/** Of what the agent said: a notice may show a code that somebody could use. */
+/** Excerpts of the agent's messages only: a notice may show a usable code. */
 function excerptOfPart({ purpose, content }: Selectable<OutboxTable>): string | undefined {
   if (purpose === 'notice') return undefined;
   const said = json.outbound(content);
@@ -75,7 +75,7 @@ export type Origin = {
 
 const unknownOrigin: Origin = { eventKeys: [], itemIds: [] };
 
-/** What a notice without a run answers: the event or the message that its key begins with. */
+/** The subject of a notice without a run: the event or the message that its key begins with. */
 export async function originOfPart(tx: Tx, key: string): Promise<Origin> {
   const name = key.slice(0, key.lastIndexOf(':'));
   const item = await tx.db.selectFrom('inbox').select('id').where('id', '=', name).executeTakeFirst();

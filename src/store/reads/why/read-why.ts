@@ -39,7 +39,7 @@ export const readWhy: StoreQuery<WhyRequest, Why> = {
   },
 };
 
-/** What leads to everything else: from these rows the runs are found, and from the runs all their rows. */
+/** Entry rows of a trace: they lead to runs, and runs to all their rows. */
 type Seeds = Origin & { readonly runIds: readonly string[]; readonly partKeys: readonly string[] };
 
 async function readAccount(tx: Tx, asked: Asked, withExcerpts: boolean): Promise<Account> {
