@@ -53,7 +53,7 @@ export type Claim =
   | { readonly kind: 'again'; readonly effects: Effects }
   | { readonly kind: 'busy'; readonly class: string; readonly delayMs: number }
   | { readonly kind: 'armed'; readonly class: string; readonly delayMs: number }
-  /** Its run is parked; the step that ends the wait wakes the lane. */
+  /** Its run waits for something outside; whoever ends the waiting wakes the lane. */
   | { readonly kind: 'parked' }
   | { readonly kind: 'resting' };
 
@@ -187,7 +187,7 @@ async function carryOutCommand(tx: Tx, { lane, row }: { lane: Lane; row: Waiting
   return { kind: 'again', effects };
 }
 
-/** Items summarized before the command end with the old session; later ones keep waiting. */
+/** What the cap summarised before the command ends with the old session; what came after it waits on. */
 async function dropSummaries(tx: Tx, lane: Lane, before: number): Promise<void> {
   const summaries = json.summaries(lane.overflow);
   const dropped = summaries.filter((summary) => summary.seq < before);

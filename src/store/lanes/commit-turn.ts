@@ -91,7 +91,7 @@ export const storeToolResults: StoreCommand<ToolResults, void> = {
   },
 };
 
-/** `message`: its state at the end of the turn; the results of its calls may have changed its finish. */
+/** `message`: as it stands at the end of the turn; what became of its calls may have changed its finish. */
 export type ToolTurnEnd = ToolResults & Steering & { readonly message: AssistantImage };
 
 /** The boundary after a tool turn: every call has its result, and what was sent meanwhile is taken in. */
@@ -110,7 +110,7 @@ export const endToolTurn: StoreCommand<ToolTurnEnd, Boundary> = {
   },
 };
 
-/** The caller holds the lane's lock. */
+/** For whoever holds the lane's lock. */
 export async function writeToolResults(
   tx: Tx,
   { messageId, results }: Omit<ToolResults, keyof Held>,

@@ -1,7 +1,7 @@
 /**
- * A run that waits for an outside result is parked. Its lane keeps the run, so no other begins, but has no
- * holder and a non-expiring lease, so sweeps and claims skip it. Setting a cancel flag, or settling the last
- * call, gives the lane an expired lease.
+ * A run that waits for something outside is parked: its lane keeps the run, so that no other begins, but
+ * has no holder, and a lease that never ends, so that nothing that looks for what should be moving comes
+ * past it. Whoever sets a cancel flag, or settles the last call, gives the lane a lease that has ended.
  */
 import type { StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
