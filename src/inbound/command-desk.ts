@@ -29,7 +29,7 @@ export type CommandDeskDeps = {
   readonly gate: Gate;
   /** For `/status`: the model in use, as the person should see it. */
   readonly modelName: string;
-  /** An agent's name. */
+  /** What an agent calls itself. */
   agentName(id: string): string;
 };
 
@@ -130,7 +130,7 @@ function describeSender({ arrival, authority, lane }: CommandArrival): string {
   ].join('\n');
 }
 
-/** Opening a link isn't a command: its code is explained, and does nothing by itself. */
+/** Whoever opens a link has said nothing yet: its code is explained, and does nothing by itself. */
 function decideStart(
   { gate, agentName }: CommandDeskDeps,
   { arrival, authority, lane }: CommandArrival,

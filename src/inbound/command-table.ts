@@ -15,11 +15,11 @@ export type CommandName =
 
 export type CommandSpec = {
   readonly name: CommandName;
-  /** Arguments after the name; empty for none. */
+  /** What may follow the name; empty when nothing may. */
   readonly usage: string;
   /** One line, also shown in the network's own command menu (3 to 256 characters there). */
   readonly description: string;
-  /** `immediate` acts at intake, bypassing the lane; `lane` is an item of the lane, in its order. */
+  /** `immediate` acts at the door, past the lane; `lane` is an item of the lane, in its order. */
   readonly scope: 'immediate' | 'lane';
   /**
    * Who may use it in a group: `anyone`; `admin` = an administrator of the group or an owner;

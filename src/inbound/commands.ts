@@ -112,10 +112,7 @@ function parseArguments(spec: CommandSpec, rest: string): ParsedCommand {
   }
 }
 
-/**
- * A deep link carries one word; `link_` and a code is a link code, which is asked about once more: a tap isn't
- * typed text.
- */
+/** A deep link carries one word; `link_` and a code is a link code, which is asked about once more: whoever taps has typed nothing. */
 function parseStart(spec: CommandSpec, payload: string): ParsedCommand {
   const linkSpec = commandTable.find(({ name }) => name === 'link');
   const code = payload.startsWith('link_') ? readOneTimeCode(payload.slice('link_'.length)) : undefined;

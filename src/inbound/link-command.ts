@@ -57,7 +57,7 @@ type Linking = {
   readonly command: CommandArrival;
   readonly identities: Identities;
   readonly own: string;
-  /** The sender's name; proves nothing. */
+  /** What the sender is called; no proof of anything. */
   readonly name: string;
   /** Where the configuration has put the account: there the store has nothing to say. */
   readonly configured: { readonly identity?: string };
@@ -143,7 +143,7 @@ function rightsOf({ owners, allowFrom, dmPolicy }: AccessPolicy): Rights {
   return { named: Object.fromEntries(named), approved: dmPolicy === 'pairing' ? 'member' : 'guest' };
 }
 
-/** The answer if no stored data is needed; undefined otherwise. */
+/** What needs no look at the store; undefined when it does. */
 function decideRemoval(gate: Gate, { identities, own }: Linking, target: string): LinkDecision | undefined {
   const { notices } = gate;
   const identity = identities.get(own);

@@ -1,6 +1,6 @@
 import { readOneTimeCode } from './one-time-code.ts';
 
-/** A parsed `/link …`. */
+/** What `/link …` asks for. */
 export type LinkRequest =
   | { readonly kind: 'ask' }
   | { readonly kind: 'list' }

@@ -15,7 +15,7 @@ export function readOneTimeCode(typed: string): string | undefined {
   return isCode ? code : undefined;
 }
 
-/** The stored hash of a code. `purpose` keeps a code from being used for anything else. */
+/** What is stored in place of the code. `purpose` keeps a code from being used for anything else. */
 export function hashOneTimeCode(purpose: string, code: string): string {
   return createHash('sha256').update(`${purpose}:${code}`).digest('hex');
 }

@@ -1,6 +1,6 @@
 import { readOneTimeCode } from './one-time-code.ts';
 
-/** A parsed `/pair …`. */
+/** What `/pair …` asks for. */
 export type PairRequest =
   | { readonly kind: 'list' }
   /** Names whom the code would let in; `confirm` lets them in. */

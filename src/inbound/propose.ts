@@ -1,6 +1,7 @@
 /**
- * Decides on one event, in this order: access, rate, command, content. Pure except for the counters of rate and
- * loops; the transaction that stores the event decides whether it is a duplicate and how its lane treats it.
+ * What the door makes of one event, in this order: access, rate, command, content. Pure but for the
+ * counters of rate and loops; whether the event is a duplicate and what its lane makes of it is decided
+ * in the transaction that stores it.
  */
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import { type Authority, leastTrusted } from '#contracts/outcome.ts';
@@ -34,9 +35,9 @@ import { pairingRequest } from './pairing.ts';
 export type Arrival = {
   readonly envelope: InboundEnvelope;
   readonly facts: ConversationFacts | undefined;
-  /** Chat links of this batch's senders. */
+  /** What is linked in chat with those who write in this batch. */
   readonly links: ChatLinks;
-  /** The sender's stored access. */
+  /** What the store says of the sender. */
   readonly standing: Standing;
   /** The same of everybody who is linked with them, by `platformRef`. */
   readonly linkedRoles: ReadonlyMap<string, Role>;

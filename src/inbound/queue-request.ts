@@ -7,7 +7,7 @@ import {
 } from '#contracts/queue-settings.ts';
 import { parseDuration } from './duration.ts';
 
-/** A parsed `/queue …`. */
+/** What `/queue …` asks for. */
 export type QueueRequest =
   | { readonly kind: 'show' }
   | { readonly kind: 'reset' }
@@ -15,7 +15,7 @@ export type QueueRequest =
   | { readonly kind: 'set'; readonly changes: Partial<QueueSettings> }
   | ItemRequest;
 
-/** A change of the waiting messages, or of the one listed as `#17`. */
+/** What is to be done with the messages that wait, or with the one that the list shows as `#17`. */
 export type ItemRequest =
   | { readonly kind: 'list' }
   | { readonly kind: 'cancel-all' }
