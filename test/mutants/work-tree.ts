@@ -110,6 +110,7 @@ function run(
       QUEUE_SEQUENCES: '1000',
       QUEUE_SEED: '20261121',
       PROOF_PAUSES: '10',
+      PROPERTY_SHARE: '1',
       ...(database !== undefined && { PARLEY_TEST_DATABASE_URL: database }),
     },
   });

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 
-/** `interruptAfterTimeLimit` is in ms and ends the search, not the test; PARLEY_LONG runs have their own. */
+/** `interruptAfterTimeLimit` is in ms, of the long run, and ends the search, not the test. */
 type Budget<T> = Omit<fc.Parameters<T>, 'markInterruptAsFailure' | 'reporter' | 'asyncReporter'>;
+
+/**
+ * How much of its time a property has. In the first part of it nearly all is found that is ever found; the rest is for
+ * the long run, and for the judges of broken variants.
+ */
+const share = Number(process.env.PROPERTY_SHARE ?? (process.env.PARLEY_LONG === '1' ? 1 : 0.4));
 
 /**
  * `fc.assert` within a time budget. The first case runs whatever the time: fast-check calls a property
@@ -17,7 +23,7 @@ export function holds<T>(
   const others = {
     ...rest,
     markInterruptAsFailure: false,
-    ...(interruptAfterTimeLimit && { interruptAfterTimeLimit }),
+    ...(interruptAfterTimeLimit && { interruptAfterTimeLimit: interruptAfterTimeLimit * share }),
   };
   if (property.isAsync()) {
     const asynchronous = property as fc.IAsyncProperty<T>;
