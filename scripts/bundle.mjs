@@ -29,8 +29,8 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
       external: ['better-sqlite3'],
       plugins: [modulesByAddress, requiresOnDemand],
       transform: { define: { PARLEY_COMMIT: JSON.stringify(commitOf(root)) } },
-      // What a library looks for and may do without, such as zlib-sync, is asked for when it runs.
-      onLog: (level, log, pass) => log.code !== 'UNRESOLVED_IMPORT' && pass(level, log),
+      // Libraries look for what they may do without, such as zlib-sync; discord.js has an eval, which nothing calls.
+      onLog: (level, log, pass) => !['UNRESOLVED_IMPORT', 'EVAL'].includes(log.code) && pass(level, log),
     });
     const names = { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' };
     await build.write({ dir: making, format: 'esm', ...names });

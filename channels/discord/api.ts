@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type InternalRequest, REST, RequestMethod } from '@discordjs/rest';
+import { type InteractionResponseType, type InternalRequest, REST, RequestMethod, Routes } from 'discord.js';
 import { z } from 'zod';
 import type { DiscordConfig } from './config.ts';
 import type { OutgoingFile, SendBody, TextBody } from './outbound.ts';
@@ -28,7 +28,9 @@ export type CommandOption = {
 };
 
 /** How an interaction is acknowledged before it is answered. */
-export const deferral = { message: 5, update: 6 } as const;
+export type Deferral =
+  | InteractionResponseType.DeferredChannelMessageWithSource
+  | InteractionResponseType.DeferredMessageUpdate;
 
 /**
  * The REST calls of this channel. Each is made once: the library's own retries are off, because it posts
@@ -55,41 +57,48 @@ export class DiscordApi {
   }
 
   async me(signal: AbortSignal) {
-    return userSchema.parse(await this.#call('GET', '/users/@me', { signal }));
+    return userSchema.parse(await this.#call(RequestMethod.Get, Routes.user(), { signal }));
   }
 
   async application(signal: AbortSignal) {
-    return applicationSchema.parse(await this.#call('GET', '/applications/@me', { signal }));
+    return applicationSchema.parse(
+      await this.#call(RequestMethod.Get, Routes.currentApplication(), { signal }),
+    );
   }
 
   /** Where the gateway is, and how many sessions may still be begun there. */
   gatewayBot(signal: AbortSignal): Promise<unknown> {
-    return this.#call('GET', '/gateway/bot', { signal });
+    return this.#call(RequestMethod.Get, Routes.gatewayBot(), { signal });
   }
 
   channel(id: string, signal: AbortSignal): Promise<unknown> {
-    return this.#call('GET', `/channels/${id}`, { signal });
+    return this.#call(RequestMethod.Get, Routes.channel(id), { signal });
   }
 
   /** A guild as the gateway reports it, with one of its members. */
   async guild(id: string, member: string, signal: AbortSignal) {
     const [guild, channels, active, own] = await Promise.all(
-      ['', '/channels', '/threads/active', `/members/${member}`].map((part) =>
-        this.#call('GET', `/guilds/${id}${part}`, { signal }),
-      ),
+      [
+        Routes.guild(id),
+        Routes.guildChannels(id),
+        Routes.guildActiveThreads(id),
+        Routes.guildMember(id, member),
+      ].map((route) => this.#call(RequestMethod.Get, route, { signal })),
     );
     const { threads } = threadsSchema.parse(active);
     return { ...objectSchema.parse(guild), channels: listSchema.parse(channels), threads, members: [own] };
   }
 
   message(channel: string, id: string, signal: AbortSignal): Promise<unknown> {
-    return this.#call('GET', `/channels/${channel}/messages/${id}`, { signal });
+    return this.#call(RequestMethod.Get, Routes.channelMessage(channel, id), { signal });
   }
 
   /** Newest first, whatever is asked for. */
   async messages(channel: string, { after, limit }: HistoryQuery, signal: AbortSignal) {
     const query = new URLSearchParams({ after, limit: String(limit) });
-    return listSchema.parse(await this.#call('GET', `/channels/${channel}/messages`, { query, signal }));
+    return listSchema.parse(
+      await this.#call(RequestMethod.Get, Routes.channelMessages(channel), { query, signal }),
+    );
   }
 
   /** Resolves with the id of the message shown there: a new one, or the one of an earlier try. */
@@ -100,16 +109,16 @@ export class DiscordApi {
   ): Promise<string> {
     const files = file === undefined ? [] : [await upload(file)];
     const options = { body, signal, ...(files.length === 0 ? {} : { files }) };
-    const answer = await this.#call('POST', `/channels/${channel}/messages`, options);
+    const answer = await this.#call(RequestMethod.Post, Routes.channelMessages(channel), options);
     return messageIdSchema.parse(answer).id;
   }
 
   async edit(channel: string, message: string, { body, signal }: Editing): Promise<void> {
-    await this.#call('PATCH', `/channels/${channel}/messages/${message}`, { body, signal });
+    await this.#call(RequestMethod.Patch, Routes.channelMessage(channel, message), { body, signal });
   }
 
   async remove(channel: string, message: string, signal: AbortSignal): Promise<void> {
-    await this.#call('DELETE', `/channels/${channel}/messages/${message}`, { signal });
+    await this.#call(RequestMethod.Delete, Routes.channelMessage(channel, message), { signal });
   }
 
   /** `emoji` as the path spells it. */
@@ -118,36 +127,44 @@ export class DiscordApi {
     signal: AbortSignal,
   ): Promise<void> {
     const { channel, message, emoji } = target;
-    await this.#call('PUT', `/channels/${channel}/messages/${message}/reactions/${emoji}/@me`, { signal });
+    await this.#call(RequestMethod.Put, Routes.channelMessageOwnReaction(channel, message, emoji), {
+      signal,
+    });
   }
 
   async type(channel: string, signal: AbortSignal): Promise<void> {
-    await this.#call('POST', `/channels/${channel}/typing`, { signal });
+    await this.#call(RequestMethod.Post, Routes.channelTyping(channel), { signal });
   }
 
-  async defer(id: string, token: string, type: number): Promise<void> {
-    await this.#call('POST', `/interactions/${id}/${token}/callback`, { body: { type }, auth: false });
+  async defer(id: string, token: string, type: Deferral): Promise<void> {
+    await this.#call(RequestMethod.Post, Routes.interactionCallback(id, token), {
+      body: { type },
+      auth: false,
+    });
   }
 
   async editOriginal(application: string, token: string, { body, signal }: Editing): Promise<string> {
-    const route = `/webhooks/${application}/${token}/messages/@original` as const;
-    return messageIdSchema.parse(await this.#call('PATCH', route, { body, signal, auth: false })).id;
+    const route = Routes.webhookMessage(application, token);
+    return messageIdSchema.parse(await this.#call(RequestMethod.Patch, route, { body, signal, auth: false }))
+      .id;
   }
 
   async removeOriginal(application: string, token: string): Promise<void> {
-    await this.#call('DELETE', `/webhooks/${application}/${token}/messages/@original`, { auth: false });
+    await this.#call(RequestMethod.Delete, Routes.webhookMessage(application, token), { auth: false });
   }
 
   async commands(application: string, signal: AbortSignal): Promise<readonly unknown[]> {
-    return listSchema.parse(await this.#call('GET', `/applications/${application}/commands`, { signal }));
+    return listSchema.parse(
+      await this.#call(RequestMethod.Get, Routes.applicationCommands(application), { signal }),
+    );
   }
 
   async setCommands(application: string, body: readonly ApplicationCommand[], signal: AbortSignal) {
-    await this.#call('PUT', `/applications/${application}/commands`, { body, signal });
+    await this.#call(RequestMethod.Put, Routes.applicationCommands(application), { body, signal });
   }
 
   #call(
-    method: keyof typeof methods,
+    method: RequestMethod,
     fullRoute: `/${string}`,
     options: Partial<Pick<InternalRequest, 'body' | 'files' | 'query' | 'signal' | 'auth'>>,
   ): Promise<unknown> {
@@ -155,19 +172,11 @@ export class DiscordApi {
     this.rest.setToken(this.#token);
     // The library's own limit ends with the headers: a body may go on for ever.
     const signal = options.signal ?? AbortSignal.timeout(this.#callTimeoutMs);
-    return this.rest.request({ method: methods[method], fullRoute, ...options, signal });
+    return this.rest.request({ method, fullRoute, ...options, signal });
   }
 }
 
 type Editing = { readonly body: TextBody; readonly signal: AbortSignal };
-
-const methods = {
-  GET: RequestMethod.Get,
-  POST: RequestMethod.Post,
-  PUT: RequestMethod.Put,
-  PATCH: RequestMethod.Patch,
-  DELETE: RequestMethod.Delete,
-} as const;
 
 async function upload({ path, name, mimeType }: OutgoingFile) {
   return { name, data: await readFile(path), contentType: mimeType };

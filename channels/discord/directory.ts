@@ -2,6 +2,7 @@
  * The gateway's reports of guilds, channels, threads and roles: enough to say where a message belongs, who
  * administers a guild and what the bot may read there. It holds no messages and no members.
  */
+import { ChannelType, PermissionFlagsBits } from 'discord.js';
 import type { Chat } from '#contracts/envelope.ts';
 import { conversationId, threadId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -16,13 +17,7 @@ import {
   type User,
 } from './payload-schema.ts';
 import { cleanText } from './people.ts';
-import {
-  channelPermissions,
-  guildPermissions,
-  type Holder,
-  permission,
-  readPermissions,
-} from './permissions.ts';
+import { channelPermissions, guildPermissions, type Holder, readPermissions } from './permissions.ts';
 
 /** Where a message lies. */
 export type ChannelLocation = {
@@ -43,10 +38,19 @@ type KnownGuild = {
 };
 type KnownRole = { readonly name: string; readonly permissions: bigint; readonly botId: string | undefined };
 
-const threadTypes = new Set([10, 11, 12]);
+const threadTypes = new Set<number>([
+  ChannelType.AnnouncementThread,
+  ChannelType.PublicThread,
+  ChannelType.PrivateThread,
+]);
 /** Text, voice with its chat, announcements, stages, and threads; forums hold threads only. */
-const messageTypes = new Set([0, 2, 5, 13, ...threadTypes]);
-const directType = 1;
+const messageTypes = new Set<number>([
+  ChannelType.GuildText,
+  ChannelType.GuildVoice,
+  ChannelType.GuildAnnouncement,
+  ChannelType.GuildStageVoice,
+  ...threadTypes,
+]);
 
 export class Directory {
   readonly #bot: Bot;
@@ -100,7 +104,7 @@ export class Directory {
     const parsed = channelSchema.safeParse(data);
     if (!parsed.success) return undefined;
     const channel = { ...parsed.data, guild_id: parsed.data.guild_id ?? guildId };
-    if (channel.type === directType) {
+    if (channel.type === ChannelType.DM) {
       this.learnDirect(channel.id, channel.recipients?.[0]);
     } else if (channel.guild_id !== undefined) this.#channels.set(channel.id, channel);
     return channel;
@@ -206,8 +210,8 @@ export class Directory {
     }));
     const may = channelPermissions(holder, overwrites);
     return {
-      canView: (may & permission.viewChannel) !== 0n,
-      canReadHistory: (may & permission.readMessageHistory) !== 0n,
+      canView: (may & PermissionFlagsBits.ViewChannel) !== 0n,
+      canReadHistory: (may & PermissionFlagsBits.ReadMessageHistory) !== 0n,
     };
   }
 
@@ -261,7 +265,7 @@ export class Directory {
 }
 
 export function isAdministrative(permissions: bigint): boolean {
-  return (permissions & (permission.administrator | permission.manageGuild)) !== 0n;
+  return (permissions & (PermissionFlagsBits.Administrator | PermissionFlagsBits.ManageGuild)) !== 0n;
 }
 
 function roleEntry({ id, name, permissions, tags }: Role): [string, KnownRole] {

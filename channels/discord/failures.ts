@@ -3,6 +3,7 @@
  * left was not. Everything else is unknown for a send, which core repeats under the same nonce, and safe
  * to repeat for edits, deletes and reactions.
  */
+import { RESTJSONErrorCodes } from 'discord.js';
 import { ambiguous, neverLeft, noAnswerFrom } from '#channel-kit/network-fault.ts';
 import { askedWaitMs, shortestGapMs } from '#channel-kit/remote-number.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
@@ -56,38 +57,25 @@ function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attem
   return failed(failureKind(code, attempt), reason);
 }
 
-const codes = {
-  unknownChannel: 10003,
-  unknownMessage: 10008,
-  missingAccess: 50001,
-  cannotMessageUser: 50007,
-  nonTextChannel: 50008,
-  missingPermissions: 50013,
-  invalidForm: 50035,
-  threadArchived: 50083,
-  noReplyWithoutHistory: 160_002,
-  threadLocked: 160_005,
-} as const;
-
 /** A change that Discord refuses because it is already in force has succeeded. */
 function isAlreadySo({ kind }: OutboundContent, code: number): boolean {
-  return kind === 'delete' && code === codes.unknownMessage;
+  return kind === 'delete' && code === RESTJSONErrorCodes.UnknownMessage;
 }
 
 function failureKind(code: number, { content, isThread }: Attempt): SendFailure {
   switch (code) {
-    case codes.unknownChannel:
-    case codes.threadArchived:
-    case codes.threadLocked:
+    case RESTJSONErrorCodes.UnknownChannel:
+    case RESTJSONErrorCodes.InvalidActionOnArchivedThread:
+    case RESTJSONErrorCodes.ThreadLocked:
       return { kind: isThread ? 'thread-gone' : 'unreachable' };
-    case codes.missingAccess:
-    case codes.cannotMessageUser:
-    case codes.nonTextChannel:
+    case RESTJSONErrorCodes.MissingAccess:
+    case RESTJSONErrorCodes.CannotSendMessagesToThisUser:
+    case RESTJSONErrorCodes.CannotSendMessagesInNonTextChannel:
       return { kind: 'unreachable' };
-    case codes.missingPermissions:
+    case RESTJSONErrorCodes.MissingPermissions:
       // It may still speak where it may not react or change.
       return { kind: content.kind === 'text' ? 'unreachable' : 'rejected' };
-    case codes.invalidForm:
+    case RESTJSONErrorCodes.InvalidFormBodyOrContentType:
       return { kind: hasSpans(content) ? 'markup' : 'rejected' };
     default:
       return { kind: 'rejected' };
@@ -97,9 +85,11 @@ function failureKind(code: number, { content, isThread }: Attempt): SendFailure 
 /** The quoted message is the trouble: a system message, or a history that the bot may not read. */
 export function isQuoteRefused(error: unknown): boolean {
   const code = readRefusal(error)?.code;
-  if (code === codes.noReplyWithoutHistory) return true;
+  if (code === RESTJSONErrorCodes.CannotReplyWithoutPermissionToReadMessageHistory) return true;
   return (
-    code === codes.invalidForm && error instanceof Error && /message_reference|REPLIES_/.test(error.message)
+    code === RESTJSONErrorCodes.InvalidFormBodyOrContentType &&
+    error instanceof Error &&
+    /message_reference|REPLIES_/.test(error.message)
   );
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { SnowflakeUtil } from 'discord.js';
 import {
   type AccountId,
   accountId,
@@ -32,17 +33,15 @@ export function isSnowflake(text: string): boolean {
 /** They are numbers of 64 bits. */
 const largestId = String(2n ** 64n - 1n);
 
-const discordEpoch = 1_420_070_400_000n;
-
 /** When the id was made, ms since 1970. */
 export function timeOf(snowflake: string): number {
-  return Number((BigInt(snowflake) >> 22n) + discordEpoch);
+  return SnowflakeUtil.timestampFrom(snowflake);
 }
 
 /** The smallest id of that moment. */
 export function snowflakeAt(ms: number): string {
-  const since = BigInt(Math.floor(ms)) - discordEpoch;
-  return String((since > 0n ? since : 0n) << 22n);
+  const timestamp = Math.max(Math.floor(ms), Number(SnowflakeUtil.epoch));
+  return String(SnowflakeUtil.generate({ timestamp, increment: 0n, workerId: 0n, processId: 0n }));
 }
 
 /** False for an id that has not been given yet: what is read from there on would be nothing, for ever. */

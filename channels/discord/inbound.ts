@@ -4,6 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
+import { InteractionType } from 'discord.js';
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import { remoteTime } from '#channel-kit/remote-number.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
@@ -236,8 +237,6 @@ function emojiOf({
   return cleanText(id == null ? (name ?? '') : `:${name ?? id}:`);
 }
 
-const interactionTypes = { command: 2, component: 3 } as const;
-
 /** A slash command is a message without one: it says `/name text`, and its answer goes to the interaction. */
 function readInteraction(interaction: Interaction, around: MappingContext): Reading {
   const { id, type, channel_id: channelId, member } = interaction;
@@ -249,7 +248,7 @@ function readInteraction(interaction: Interaction, around: MappingContext): Read
     member?.permissions === undefined ? undefined : isAdministrative(readPermissions(member.permissions));
   const sender = senderOf({ user, nick: member?.nick, isAdmin }, around.bot);
   const common = { sentAt: remoteTime(timeOf(id), around.receivedAt), sender };
-  const isCommand = type === interactionTypes.command;
+  const isCommand = type === InteractionType.ApplicationCommand;
   const envelope = envelopeOf(place, {
     ...common,
     eventKey: keyOf(isCommand ? 'interaction' : 'button', id),
@@ -277,7 +276,7 @@ function commandOf({ id, data }: Interaction): InboundEvent {
 
 function buttonOf({ type, data, message }: Interaction): InboundEvent {
   const { custom_id: pressed } = data ?? {};
-  if (type !== interactionTypes.component || pressed === undefined || message === undefined)
+  if (type !== InteractionType.MessageComponent || pressed === undefined || message === undefined)
     return unsupported(`interaction-type-${type}`);
   return { kind: 'button', messageId: messageId(message.id), data: cleanText(pressed) };
 }

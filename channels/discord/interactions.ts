@@ -2,11 +2,12 @@
  * Slash commands and buttons want a first sign within 3 seconds, so they are deferred at once; the
  * answer then takes the place of "thinking…", also when the process has died in between.
  */
+import { InteractionResponseType, InteractionType } from 'discord.js';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { PartKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import { type DiscordApi, deferral } from './api.ts';
+import type { Deferral, DiscordApi } from './api.ts';
 import { isInteractionGone, networkReason, readRefusal } from './failures.ts';
 import type { Bot } from './ids.ts';
 import { type InteractionToken, type InteractionTokens, tokenLifetimeMs } from './interaction-tokens.ts';
@@ -39,8 +40,6 @@ type Open = InteractionToken & {
   isWithdrawn: boolean;
 };
 
-const types = { command: 2, component: 3 } as const;
-
 export class Interactions {
   readonly #deps: InteractionsDeps;
   readonly #open = new Map<string, Open>();
@@ -51,10 +50,11 @@ export class Interactions {
 
   /** Never waits, never throws. A repeated event changes nothing. */
   receive({ id, token, type, application_id: application = this.#deps.bot.id }: Interaction): void {
-    if (type === types.component) void this.#defer({ id, token }, deferral.update);
-    if (type !== types.command || this.#open.has(id)) return;
+    if (type === InteractionType.MessageComponent)
+      void this.#defer({ id, token }, InteractionResponseType.DeferredMessageUpdate);
+    if (type !== InteractionType.ApplicationCommand || this.#open.has(id)) return;
     const end = new AbortController();
-    const isDeferred = this.#defer({ id, token }, deferral.message);
+    const isDeferred = this.#defer({ id, token }, InteractionResponseType.DeferredChannelMessageWithSource);
     this.#open.set(id, { id, application, token, isDeferred, end, answer: undefined, isWithdrawn: false });
     void this.#deps.tokens.keep({ id, application, token });
     void this.#deps.clock.wait(tokenLifetimeMs, end.signal).then(() => this.#expire(id));
@@ -95,7 +95,7 @@ export class Interactions {
 
   async #defer(
     { id, token }: { readonly id: string; readonly token: string },
-    type: number,
+    type: Deferral,
   ): Promise<boolean> {
     try {
       await this.#deps.api.defer(id, token, type);

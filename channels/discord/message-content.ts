@@ -1,3 +1,4 @@
+import { MessageFlags, MessageType } from 'discord.js';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundMessage } from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';
@@ -18,9 +19,12 @@ export type Names = Authors & {
 };
 
 /** Message types that people write: plain, a reply, and the line that another bot's command leaves. */
-const readableTypes = new Set([0, 19, 20, 23]);
-const replyType = 19;
-const voiceMessageFlag = 1 << 13;
+const readableTypes = new Set<MessageType>([
+  MessageType.Default,
+  MessageType.Reply,
+  MessageType.ChatInputCommand,
+  MessageType.ContextMenuCommand,
+]);
 const mostAttachments = 10;
 
 /** Joins, pins, boosts, new threads … are written by Discord itself. */
@@ -102,7 +106,7 @@ function mentionsBot(message: Message, guildId: string | undefined, names: Names
 }
 
 function quoteOf({ type, referenced_message: quoted }: Message, names: Names): InboundMessage['quote'] {
-  if (type !== replyType || quoted == null) return undefined;
+  if (type !== MessageType.Reply || quoted == null) return undefined;
   return {
     messageId: messageId(quoted.id),
     author: quoted.author.id === names.bot.id ? names.bot.name : nameOf(quoted.author),
@@ -116,7 +120,7 @@ function quotedText(quoted: QuotedMessage): string {
 }
 
 function attachmentsOf({ attachments }: Content, message: Message): readonly AttachmentRef[] {
-  const isVoice = (message.flags & voiceMessageFlag) !== 0;
+  const isVoice = (message.flags & MessageFlags.IsVoiceMessage) !== 0;
   return attachments.slice(0, mostAttachments).map((one) => attachmentOf(one, message, isVoice));
 }
 

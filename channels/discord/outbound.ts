@@ -1,4 +1,5 @@
 /** Outbound → one call of the REST API. Pure. Our text pings nobody, in sends and in edits. */
+import { MessageFlags } from 'discord.js';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -27,7 +28,7 @@ export type Call =
 export type TextBody = {
   readonly content: string;
   readonly allowed_mentions: typeof noMentions;
-  readonly flags: typeof suppressEmbeds;
+  readonly flags: MessageFlags.SuppressEmbeds;
 };
 
 export type SendBody = TextBody & {
@@ -46,7 +47,6 @@ const maxUploadBytes = 10 * 1024 * 1024;
 
 const noMentions = { parse: [], replied_user: false } as const;
 /** The model's text shows no previews of linked pages. */
-const suppressEmbeds = 4;
 
 /** `sizeBytes` is that of the file to send, where there is one. */
 export function toCall(outbound: Outbound, sizeBytes = 0): Call {
@@ -126,7 +126,7 @@ function change(channel: string, content: Change): Call {
 export function textBody(text: FormattedText): TextBody | undefined {
   const content = toMarkdown(text);
   if (content.length > maxContent) return undefined;
-  return { content, allowed_mentions: noMentions, flags: suppressEmbeds };
+  return { content, allowed_mentions: noMentions, flags: MessageFlags.SuppressEmbeds };
 }
 
 /** The interaction that this part answers, if it answers one. */

@@ -1,17 +1,9 @@
 /** Who may do what, computed as Discord documents it ("Permission Overwrites"). Pure. */
-
-export const permission = {
-  administrator: 1n << 3n,
-  manageGuild: 1n << 5n,
-  viewChannel: 1n << 10n,
-  sendMessages: 1n << 11n,
-  readMessageHistory: 1n << 16n,
-} as const;
+import { OverwriteType, PermissionFlagsBits } from 'discord.js';
 
 export type Overwrite = {
   readonly id: string;
-  /** 0: of a role; 1: of a member. */
-  readonly type: number;
+  readonly type: OverwriteType;
   readonly allow: bigint;
   readonly deny: bigint;
 };
@@ -30,7 +22,7 @@ const everything = (1n << 64n) - 1n;
 export function guildPermissions({ guildId, ownerId, userId, roles, permissionsOf }: Holder): bigint {
   if (userId === ownerId) return everything;
   const all = [guildId, ...roles].reduce((sum, role) => sum | permissionsOf(role), 0n);
-  return (all & permission.administrator) === 0n ? all : everything;
+  return (all & PermissionFlagsBits.Administrator) === 0n ? all : everything;
 }
 
 /**
@@ -40,12 +32,12 @@ export function channelPermissions(holder: Holder, overwrites: readonly Overwrit
   const base = guildPermissions(holder);
   if (base === everything) return everything;
   const ofRoles = overwrites.filter(
-    ({ id, type }) => type === 0 && id !== holder.guildId && holder.roles.includes(id),
+    ({ id, type }) => type === OverwriteType.Role && id !== holder.guildId && holder.roles.includes(id),
   );
   const steps = [
-    overwrites.filter(({ id, type }) => type === 0 && id === holder.guildId),
+    overwrites.filter(({ id, type }) => type === OverwriteType.Role && id === holder.guildId),
     ofRoles,
-    overwrites.filter(({ id, type }) => type === 1 && id === holder.userId),
+    overwrites.filter(({ id, type }) => type === OverwriteType.Member && id === holder.userId),
   ];
   return steps.reduce((allowed, step) => {
     const denied = step.reduce((sum, { deny }) => sum | deny, 0n);

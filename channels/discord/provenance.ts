@@ -1,13 +1,12 @@
+import { MessageFlags, MessageReferenceType, MessageType } from 'discord.js';
 import type { Provenance } from '#contracts/provenance.ts';
 import type { Message } from './payload-schema.ts';
 
-const messageTypes = { plain: 0, reply: 19 } as const;
-const forwardReference = 1;
 /** Published to the channels that follow, or come from one. */
-const crosspostFlags = (1 << 0) | (1 << 1);
+const crosspostFlags = MessageFlags.Crossposted | MessageFlags.IsCrosspost;
 
 export function isForward({ message_reference: reference, message_snapshots: snapshots }: Message): boolean {
-  return reference?.type === forwardReference || (snapshots?.length ?? 0) > 0;
+  return reference?.type === MessageReferenceType.Forward || (snapshots?.length ?? 0) > 0;
 }
 
 /** A forward has its text in a snapshot; what an application or a webhook writes is nobody's typing. */
@@ -20,6 +19,6 @@ export function provenanceOf(message: Message): Provenance {
     message.interaction_metadata !== undefined ||
     message.author.bot === true;
   if (isAutomated) return 'automated';
-  const isTyped = message.type === messageTypes.plain || message.type === messageTypes.reply;
+  const isTyped = message.type === MessageType.Default || message.type === MessageType.Reply;
   return isTyped ? 'typed' : 'unknown';
 }

@@ -1,4 +1,5 @@
 /** Which of the bot's own messages could be a part whose send was cut off. Pure. */
+import { MessageFlags } from 'discord.js';
 import { z } from 'zod';
 import { isLater, isSnowflake } from './ids.ts';
 import type { SendBody } from './outbound.ts';
@@ -15,7 +16,7 @@ const ownMessageSchema = z.object({
 type OwnMessage = z.output<typeof ownMessageSchema>;
 
 /** "Thinking…": the place of an answer that has not come. */
-const loadingFlag = 128;
+const loadingFlag = MessageFlags.Loading;
 
 /** Oldest first. One with the very nonce is the one; where the history does not show nonces, the text decides. */
 export function candidates(messages: readonly unknown[], body: SendBody, botId: string): readonly string[] {

@@ -1,3 +1,4 @@
+import { MessageFlags, MessageReferenceType, MessageType } from 'discord.js';
 import type { InboundMessage, Sender } from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';
 import type { Message } from './payload-schema.ts';
@@ -8,10 +9,6 @@ export type Authors = {
   /** Authors of recent messages. */
   authorOf(messageId: string): Sender | undefined;
 };
-
-const replyType = 19;
-const ordinaryReference = 0;
-const crossposted = 1 << 1;
 
 /** Whether the message answers the bot; where nothing says whose message it answers, which one that is. */
 export function addresseeOf(
@@ -29,8 +26,15 @@ export function addresseeOf(
 
 /** Servers of other makers leave out the type of a reply, the message that it quotes, or both. */
 function repliedTo({ type, flags, channel_id: here, message_reference: reference, ...rest }: Message) {
-  const isReply = type === replyType || (type === 0 && reference != null && (flags & crossposted) === 0);
+  const isReply =
+    type === MessageType.Reply ||
+    (type === MessageType.Default && reference != null && (flags & MessageFlags.IsCrosspost) === 0);
   const isHere = (reference?.channel_id ?? here) === here;
-  if (!isReply || !isHere || (reference?.type ?? ordinaryReference) !== ordinaryReference) return undefined;
+  if (
+    !isReply ||
+    !isHere ||
+    (reference?.type ?? MessageReferenceType.Default) !== MessageReferenceType.Default
+  )
+    return undefined;
   return rest.referenced_message?.id ?? reference?.message_id;
 }

@@ -2,7 +2,7 @@
  * The library's own request, with what comes back made harmless before the library acts on it: it keeps
  * limits in memory for as long as a header says, and reads an answer however long it is.
  */
-import { DefaultRestOptions, type ResponseLike } from '@discordjs/rest';
+import { DefaultRestOptions, type ResponseLike } from 'discord.js';
 import { askedWaitMs, clampRemote, longestWaitMs } from '#channel-kit/remote-number.ts';
 
 type MakeRequest = typeof DefaultRestOptions.makeRequest;

@@ -1,5 +1,6 @@
 /** Reasons why a gateway connection failed, each with its pause. Pure. */
 
+import { GatewayCloseCodes } from 'discord.js';
 import { clampRemote, retryAfterMs } from '#channel-kit/remote-number.ts';
 import { slowRetryMs } from '#channel-kit/slow-retry.ts';
 import type { ChannelTrouble } from '#contracts/channel.ts';
@@ -18,17 +19,20 @@ export const tokenRefused =
   'Discord refused the bot token; reset it on the Bot page of the developer portal and set DISCORD_BOT_TOKEN';
 
 /** Discord wants no further try with the same settings after these. */
-const refusedCodes = new Set([4010, 4011, 4012, 4013]);
-const authenticationFailed = 4004;
-const disallowedIntents = 4014;
+const refusedCodes = new Set<number>([
+  GatewayCloseCodes.InvalidShard,
+  GatewayCloseCodes.ShardingRequired,
+  GatewayCloseCodes.InvalidAPIVersion,
+  GatewayCloseCodes.InvalidIntents,
+]);
 
 const firstPauseMs = 500;
 const longestPauseMs = 60_000;
 const allSpentRange = { min: 60_000, max: 15 * 60_000, fallback: 60_000 } as const;
 
 export function setbackOfEnd({ code, reason }: SocketEnd): Setback {
-  if (code === authenticationFailed) return { kind: 'unauthorised', detail: tokenRefused };
-  if (code === disallowedIntents)
+  if (code === GatewayCloseCodes.AuthenticationFailed) return { kind: 'unauthorised', detail: tokenRefused };
+  if (code === GatewayCloseCodes.DisallowedIntents)
     return { kind: 'intents-refused', detail: 'Discord refuses what the bot wants to be told of (4014)' };
   if (code !== undefined && refusedCodes.has(code))
     return { kind: 'refused', detail: `Discord’s gateway refuses the connection (${code})` };

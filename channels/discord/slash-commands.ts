@@ -1,10 +1,10 @@
 /** The bot's global slash commands: one each, with one optional text where words may follow. */
+import { ApplicationCommandOptionType } from 'discord.js';
 import { z } from 'zod';
 import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { ApplicationCommand, DiscordApi } from './api.ts';
 import { readRefusal } from './failures.ts';
 
-const textOption = 3;
 const mostCommands = 100;
 
 const knownSchema = z.object({
@@ -32,7 +32,14 @@ export function toApplicationCommands(commands: readonly NativeCommand[]): reado
       options:
         argument === undefined
           ? []
-          : [{ type: textOption, name: 'text', description: cut(argument), required: false }],
+          : [
+              {
+                type: ApplicationCommandOptionType.String,
+                name: 'text',
+                description: cut(argument),
+                required: false,
+              },
+            ],
     }));
 }
 
