@@ -4,7 +4,7 @@ import { registerHooks } from 'node:module';
 
 const { searchParams } = new URL(import.meta.url);
 const folder = searchParams.get('bundle');
-const thread = /\/src\/(?:store\/sqlite|replies)\/((?:writer|markdown)-thread)\.ts$/;
+const thread = /\/src\/(?:replies\/)?(markdown-thread|store-writer)\.ts$/;
 
 registerHooks({
   resolve: (specifier, context, next) => {
