@@ -129,9 +129,9 @@ export const discordMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'Interactions',
-        find: 'const isDeferred = this.#defer({ id, token }, deferral.message);',
+        find: 'const isDeferred = this.#defer({ id, token }, InteractionResponseType.DeferredChannelMessageWithSource);',
         replace:
-          'const isDeferred = this.#deps.clock.wait(60_000).then(() => this.#defer({ id, token }, deferral.message));',
+          'const isDeferred = this.#deps.clock.wait(60_000).then(() => this.#defer({ id, token }, InteractionResponseType.DeferredChannelMessageWithSource));',
       },
     ],
     test: { file: interactions, name: 'is acknowledged before the store has it' },
