@@ -210,7 +210,7 @@ function wireEffects({ motion, live, timelines, log, meters }: StageDeps, target
     fetch: fetcher.fetch,
     changed: (laneKey) => timelines.publish(laneKey, { kind: 'changed' }),
     overflowed: (overflow) => {
-      log.info(overflow, 'queue.overflow');
+      log.info(overflow, 'queue.overflowed');
       meters.overflowed(overflow.drop);
     },
     reserve: (laneClass, most) => workers?.reserve(laneClass, most),

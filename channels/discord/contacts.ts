@@ -69,7 +69,7 @@ export class Contacts {
       }
     } catch (error) {
       // It guards against a crash in the next milliseconds; the message itself is not at stake.
-      this.#log.warn({ error: String(error) }, 'discord.contacts_not_written');
+      this.#log.warn({ error: String(error) }, 'discord.contacts-not-written');
     }
   }
 }

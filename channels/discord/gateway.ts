@@ -83,7 +83,7 @@ export class Gateway {
       if (stoodMs >= steadyMs) failures = 1;
       if (setback.kind === 'intents-refused' && this.#goOnWithoutContent()) continue;
       const pauseMs = pauseAfter(setback, failures);
-      log.info({ reason: setback.detail, pauseMs }, 'discord.gateway_interrupted');
+      log.info({ reason: setback.detail, pauseMs }, 'discord.gateway-interrupted');
       this.#interrupted(setback);
       await clock.wait(pauseMs, signal);
     }
@@ -105,7 +105,7 @@ export class Gateway {
     const { signal } = this.#stopped;
     if (this.#session !== undefined) return this.#session.resumeURL;
     const { waitMs } = pace;
-    if (waitMs > blinkMs) log.warn({ waitMs, today: pace.today }, 'discord.many_sessions');
+    if (waitMs > blinkMs) log.warn({ waitMs, today: pace.today }, 'discord.sessions-delayed');
     if (waitMs > blinkMs)
       this.#interrupted({ kind: 'unreachable', detail: 'too many sessions were begun today' });
     if (waitMs > 0) await clock.wait(waitMs, signal);
@@ -128,7 +128,7 @@ export class Gateway {
       session: this.#session,
       onIdentify: () => {
         pace.note();
-        log.info({ today: pace.today }, 'discord.session_wanted');
+        log.info({ today: pace.today }, 'discord.session-wanted');
       },
       onSession: (session) => {
         this.#session = session;
@@ -145,7 +145,7 @@ export class Gateway {
 
   #judge({ session, stoodMs, code, reason }: SocketEnd): void {
     if (this.#stopped.signal.aborted) return;
-    this.#deps.log.info({ code, reason, stoodMs }, 'discord.socket_closed');
+    this.#deps.log.info({ code, reason, stoodMs }, 'discord.socket-closed');
     if (stoodMs === undefined) this.#resumes += 1;
     else this.#resumes = 0;
     if (this.#session === undefined || (session === 'kept' && this.#resumes < mostResumes)) return;
@@ -160,7 +160,7 @@ export class Gateway {
     this.#isContentRefused = true;
     this.#deps.log.warn(
       { fix: 'switch on Message Content Intent on the Bot page of the Discord developer portal' },
-      'discord.without_message_content',
+      'discord.message-content-missed',
     );
     return true;
   }
@@ -176,7 +176,7 @@ export class Gateway {
       const limit = AbortSignal.any([over.signal, AbortSignal.timeout(callTimeoutMs)]);
       const isGranted = await api.application(limit).then(isContentGranted, () => false);
       if (!isGranted || over.signal.aborted) continue;
-      log.info({}, 'discord.message_content_granted');
+      log.info({}, 'discord.message-content-granted');
       this.#isContentRefused = false;
       socket.close('Message Content was granted', 'over');
     }

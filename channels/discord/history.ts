@@ -177,7 +177,7 @@ export class History {
           return;
         }
         const reason = refusal?.reason ?? networkReason(error);
-        log.info({ channelId, tries, reason }, 'discord.history_delayed');
+        log.info({ channelId, tries, reason }, 'discord.history-delayed');
         const ownMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
         const waitMs = retryAfterMs(refusal?.retryAfterMs, { fallbackMs: ownMs });
         await clock.wait(waitMs, this.#stopped.signal);
@@ -234,7 +234,7 @@ export class History {
       directory.learnChannel(await api.channel(channelId, this.#stopped.signal));
     } catch (error) {
       const reason = readRefusal(error)?.reason ?? networkReason(error);
-      log.info({ channelId, reason }, 'discord.peer_unknown');
+      log.info({ channelId, reason }, 'discord.peer-not-found');
     }
   }
 
@@ -253,7 +253,7 @@ export class History {
   /** A channel that is gone, or out of the bot's sight, has no gap: nobody could have called it there. */
   #cannotRead(channelId: string, status: number, reason: string): void {
     const { directory, log } = this.#deps;
-    log.info({ channelId, reason }, 'discord.history_refused');
+    log.info({ channelId, reason }, 'discord.history-refused');
     const place = directory.placeOf(channelId);
     if (status === 404 || place === undefined || !directory.access(channelId).canView) return;
     this.#gap(place, { after: this.#startOf(place), reason });

@@ -97,12 +97,12 @@ export class IntakeQueue {
         return;
       } catch (error) {
         if (hasCode(error, 'stale_epoch')) {
-          log.info({}, 'discord.account_taken_over');
+          log.info({}, 'discord.account-taken-over');
           this.#stopped.abort();
           onTakenOver();
           return;
         }
-        log.warn({ tries, error: String(error) }, 'discord.accept_failed');
+        log.warn({ tries, error: String(error) }, 'discord.accept-failed');
         const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
         await clock.wait(pauseMs, this.#stopped.signal);
       }

@@ -45,7 +45,7 @@ export class InteractionTokens {
         await file.close();
       }
     } catch (error) {
-      this.#deps.log.info({ error: String(error) }, 'discord.token_not_kept');
+      this.#deps.log.info({ error: String(error) }, 'discord.token-not-kept');
     }
   }
 
@@ -66,7 +66,7 @@ export class InteractionTokens {
       await writeFile(`${path}.new`, kept.join(''), { mode: 0o600 });
       await rename(`${path}.new`, path);
     } catch (error) {
-      log.info({ error: String(error) }, 'discord.tokens_not_pruned');
+      log.info({ error: String(error) }, 'discord.tokens-not-pruned');
     }
   }
 

@@ -102,7 +102,7 @@ export class Interactions {
       return true;
     } catch (error) {
       const reason = readRefusal(error)?.reason ?? networkReason(error);
-      this.#deps.log.warn({ reason }, 'discord.not_deferred');
+      this.#deps.log.warn({ reason }, 'discord.not-deferred');
       return false;
     }
   }
@@ -133,7 +133,7 @@ export class Interactions {
     if (!(await one.isDeferred)) return;
     await this.#deps.api.removeOriginal(one.application, one.token).catch((error: unknown) => {
       const reason = readRefusal(error)?.reason ?? networkReason(error);
-      this.#deps.log.info({ reason }, 'discord.deferral_not_removed');
+      this.#deps.log.info({ reason }, 'discord.deferral-not-removed');
     });
   }
 

@@ -141,7 +141,7 @@ export class Receiver {
       });
     } catch (error) {
       // Reading never throws for what Discord sends; whatever this is, the socket must go on.
-      this.#deps.log.error({ event: dispatch.t, error: String(error) }, 'discord.dispatch_failed');
+      this.#deps.log.error({ event: dispatch.t, error: String(error) }, 'discord.dispatch-failed');
     }
   }
 
@@ -209,7 +209,7 @@ export class Receiver {
           this.#history.planGuild(id);
         } catch (error) {
           const reason = readRefusal(error)?.reason ?? networkReason(error);
-          log.info({ guildId: id, reason }, 'discord.guild_unread');
+          log.info({ guildId: id, reason }, 'discord.guild-not-read');
         }
       }
     }
@@ -296,7 +296,7 @@ export class Receiver {
         });
         return;
       case 'unreadable':
-        this.#deps.log.warn({ event: dispatch.t, problem: reading.row.problem }, 'discord.event_unreadable');
+        this.#deps.log.warn({ event: dispatch.t, problem: reading.row.problem }, 'discord.event-not-read');
         void this.#queue.push(this.#reader.entriesOf(reading));
         return;
       default:

@@ -46,7 +46,7 @@ export class Sender {
       const result = failureOf(error, attempt);
       this.#deps.log.info(
         { partKey: outbound.key, method: call.method, result: result.kind },
-        'discord.send_failed',
+        'discord.send-failed',
       );
       return result;
     }

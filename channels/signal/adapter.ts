@@ -118,7 +118,7 @@ export class SignalAdapter implements ChannelAdapter {
     if (result.kind !== 'sent')
       this.#deps.log.info(
         { partKey: outbound.key, call: call.kind, result: result.kind },
-        'signal.send_failed',
+        'signal.send-failed',
       );
     return result;
   }
@@ -152,7 +152,7 @@ export class SignalAdapter implements ChannelAdapter {
     }
     this.#health.set('captcha', undefined);
     const { result, missed } = readSent(answer.body, outbound, bot);
-    if (missed > 0) this.#deps.log.warn({ partKey: outbound.key, missed }, 'signal.not_reached');
+    if (missed > 0) this.#deps.log.warn({ partKey: outbound.key, missed }, 'signal.recipients-not-reached');
     return result;
   }
 
@@ -165,7 +165,7 @@ export class SignalAdapter implements ChannelAdapter {
       const request = { recipient };
       await this.#api.call('PUT /v1/typing-indicator/{number}', bot.number, { request, signal });
     } catch (error) {
-      this.#deps.log.debug({ error: String(error) }, 'signal.typing_failed'); // A missed sign of life is no loss.
+      this.#deps.log.debug({ error: String(error) }, 'signal.typing-failed'); // A missed sign of life is no loss.
     }
   }
 

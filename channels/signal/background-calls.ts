@@ -39,7 +39,9 @@ export class BackgroundCalls {
       const { name } = call;
       await call
         .run(signal)
-        .catch((error: unknown) => this.#log.debug({ name, error: String(error) }, 'signal.errand_failed'));
+        .catch((error: unknown) =>
+          this.#log.debug({ name, error: String(error) }, 'signal.background-call-failed'),
+        );
       if (signal.aborted) return;
     }
   }

@@ -109,18 +109,19 @@ export class DurableIntake {
     try {
       const accepting = intake.accept({ events, unreadable });
       const acceptances = await (limit === undefined ? accepting : within(accepting, limit));
-      for (const { eventKey, problem } of unreadable) log.warn({ eventKey, problem }, 'signal.unreadable');
+      for (const { eventKey, problem } of unreadable)
+        log.warn({ eventKey, problem }, 'signal.event-not-read');
       onSafe(batch, acceptances);
       if (this.#deps.spool.isEmpty) onStoreTrouble(undefined);
       return true;
     } catch (error) {
       if (hasCode(error, 'stale_epoch')) {
         if (this.#intake === intake) this.#intake = undefined;
-        log.info({}, 'signal.account_taken_over');
+        log.info({}, 'signal.account-taken-over');
         onTakenOver();
         return false;
       }
-      log.warn({ error: String(error), events: events.length }, 'signal.accept_failed');
+      log.warn({ error: String(error), events: events.length }, 'signal.accept-failed');
       onStoreTrouble(error instanceof Error ? error.message : String(error));
       return false;
     }
@@ -139,7 +140,7 @@ export class DurableIntake {
     const { spool, clock, log, onStoreTrouble } = this.#deps;
     for (let failures = 0; this.#intake !== undefined && !spool.isEmpty; ) {
       const isTaken = await this.#drainPage(this.#intake).catch((error: unknown) => {
-        log.error({ error: String(error) }, 'signal.spool_failed');
+        log.error({ error: String(error) }, 'signal.spool-failed');
         return false;
       });
       failures = isTaken ? 0 : failures + 1;
@@ -156,7 +157,7 @@ export class DurableIntake {
     if (batch === undefined) return false;
     if (!isNothing(batch) && !(await this.#store(intake, batch))) return false;
     await spool.consume(end);
-    log.info({ entries: entries.length }, 'signal.spool_drained');
+    log.info({ entries: entries.length }, 'signal.spool-drained');
     return true;
   }
 }

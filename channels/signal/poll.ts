@@ -123,7 +123,7 @@ class PollLoop {
       try {
         return await take(notification);
       } catch (error) {
-        log.error({ attempt, error: String(error) }, 'signal.not_kept');
+        log.error({ attempt, error: String(error) }, 'signal.event-not-stored');
         onTrouble('a message can neither be stored nor kept in a file; free some disk space');
         await clock.wait(backoffMs(attempt, longestAbsenceMs), this.#cutting);
       }
@@ -132,7 +132,7 @@ class PollLoop {
 
   async #failed(problem: string, longestMs: number): Promise<void> {
     this.#failures += 1;
-    this.#deps.log.warn({ problem, failures: this.#failures }, 'signal.poll_failed');
+    this.#deps.log.warn({ problem, failures: this.#failures }, 'signal.poll-failed');
     this.#deps.onTrouble(problem);
     await this.#deps.clock.wait(backoffMs(this.#failures, longestMs), this.#stopping);
   }

@@ -102,7 +102,7 @@ export class Receiver {
       this.#source = this.#poll(bot);
       return;
     }
-    if (!this.#hasWebhook) log.warn({}, 'signal.no_webhook_so_bursts_are_lost');
+    if (!this.#hasWebhook) log.warn({}, 'signal.webhook-not-configured');
     this.#source = await this.#listen(bot);
   }
 
@@ -189,7 +189,7 @@ export class Receiver {
         first.resolve();
       },
       onDown: (reason, lastHeardAt, isDoubted) => {
-        log.warn({ reason }, 'signal.socket_down');
+        log.warn({ reason }, 'signal.socket-lost');
         downSince ??= lastHeardAt;
         // A connection that had stood is back in a moment, as a rule.
         if (lastHeardAt === undefined || isDoubted)
@@ -221,7 +221,7 @@ export class Receiver {
     const entry: Spooled = { at: this.#deps.clock.now(), raw };
     const taking = this.#takeFrame(entry).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#deps.log.error({ reason }, 'signal.message_lost');
+      this.#deps.log.error({ reason }, 'signal.message-lost');
       this.#intake?.gap({ since: entry.at, reason });
     });
     this.#inGrace.add(taking);
@@ -233,14 +233,14 @@ export class Receiver {
     const { clock, log, recent } = this.#deps;
     const frame = parseFrame(entry.raw);
     if (frame.kind === 'error') {
-      log.warn({ error: frame.error }, 'signal.error_frame');
+      log.warn({ error: frame.error }, 'signal.error-received');
       return;
     }
     if (!this.#hasWebhook) return this.#durable.take(entry);
     await clock.wait(graceMs, this.#stopping.signal);
     await this.#durable.takeIfMissing(entry, ({ events, unreadable }) => {
       const isHeard = [...events, ...unreadable].every(({ eventKey }) => recent.hasHeard(eventKey));
-      if (!isHeard) log.warn({}, 'signal.webhook_missed_a_message');
+      if (!isHeard) log.warn({}, 'signal.webhook-missed');
       return !isHeard;
     });
   }

@@ -28,7 +28,7 @@ export function mountWebhook({ routes, secret, log, onCalled, take, onLost }: We
       return { status: 200 };
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      log.error({ reason }, 'signal.message_lost');
+      log.error({ reason }, 'signal.message-lost');
       onLost(reason);
       return { status: 503 };
     }

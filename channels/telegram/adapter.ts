@@ -118,7 +118,7 @@ export class TelegramAdapter implements ChannelAdapter {
       const result = failureOf(error, content, signal.aborted);
       this.#deps.log.info(
         { partKey: outbound.key, method: call.method, result: result.kind },
-        'telegram.send_failed',
+        'telegram.send-failed',
       );
       return result;
     }

@@ -56,7 +56,7 @@ export function startPoll(deps: PollDeps, intake: Intake): Poll {
   const loop = new PollLoop(deps, intake, stopping);
   const running = loop.run().catch((error: unknown) => {
     // Every expected fault is handled inside; this is our fault, and receiving has ended.
-    deps.log.error({ error: String(error) }, 'telegram.poll_crashed');
+    deps.log.error({ error: String(error) }, 'telegram.poll-crashed');
     intake.trouble({
       kind: 'unreachable',
       detail: 'receiving stopped after an internal fault',
@@ -145,7 +145,7 @@ class PollLoop {
     const { bot, clock, enrich, sections = noSections } = this.#deps;
     const batch = sections.run('read updates', () => readBatch(updates, bot, clock.now()));
     for (const { eventKey, problem } of batch.unreadable)
-      this.#deps.log.warn({ eventKey, problem }, 'telegram.update_unreadable');
+      this.#deps.log.warn({ eventKey, problem }, 'telegram.update-not-read');
     const events = await enrich(batch.events, this.#signal);
     const acceptances = await this.#store({ ...batch, events });
     if (acceptances === undefined) return false;
@@ -165,11 +165,11 @@ class PollLoop {
         return await this.#intake.accept({ events, unreadable, ...(cursor === undefined ? {} : { cursor }) });
       } catch (error) {
         if (hasCode(error, 'stale_epoch')) {
-          this.#deps.log.info({}, 'telegram.account_taken_over');
+          this.#deps.log.info({}, 'telegram.account-taken-over');
           this.#stopping.abort();
           return undefined;
         }
-        this.#deps.log.warn({ attempt, error: String(error) }, 'telegram.accept_failed');
+        this.#deps.log.warn({ attempt, error: String(error) }, 'telegram.accept-failed');
         await this.#deps.clock.wait(backoffMs(attempt, longestAbsenceMs), this.#signal);
       }
     }
@@ -190,7 +190,7 @@ class PollLoop {
     this.#isProven = false;
     const refusal = readRefusal(error);
     const problem = this.#troubleOf(error, refusal);
-    this.#deps.log.warn({ ...problem, failures: this.#failures }, 'telegram.poll_failed');
+    this.#deps.log.warn({ ...problem, failures: this.#failures }, 'telegram.poll-failed');
     if (problem.kind !== this.#trouble || problem.isOver) this.#intake.trouble(problem);
     this.#trouble = problem.kind;
     if (problem.kind === 'conflict') this.#deps.contest.isOn = true;

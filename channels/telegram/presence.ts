@@ -74,7 +74,7 @@ export class Presence {
     } catch (error) {
       // A missed sign of life is no loss; only the pause that Telegram asked for matters.
       const refusal = readRefusal(error);
-      this.#log.debug({ reason: refusal?.description ?? 'no answer' }, 'telegram.presence_failed');
+      this.#log.debug({ reason: refusal?.description ?? 'no answer' }, 'telegram.presence-failed');
       if (refusal?.askedWaitMs !== undefined)
         this.#quietUntil.set(route.conversation, this.#clock.now() + retryAfterMs(refusal.askedWaitMs));
     }

@@ -25,7 +25,7 @@ export function createFilesPlugin(os: NodeJS.Platform): PluginDefinition<FilesCo
     configSchema: filesConfigSchema,
     setup({ log, tools }, config) {
       const problem = findSystemProblem(os);
-      if (problem !== undefined && config.enabled) log.warn({ problem }, 'files.off');
+      if (problem !== undefined && config.enabled) log.warn({ problem }, 'files.disabled');
       if (problem === undefined && config.enabled) {
         for (const createTool of createTools) {
           const tool = createTool(config);

@@ -120,7 +120,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
     states.set(line, state);
     deps.onState(line, state);
     if (before?.kind === state.kind) return;
-    deps.log[logLevels[state.kind]]({ channel: line, ...state }, 'channel.state');
+    deps.log[logLevels[state.kind]]({ channel: line, ...state }, 'channel.state-changed');
   };
 
   const run = async (channel: ConfiguredChannel): Promise<void> => {
@@ -314,7 +314,10 @@ async function intakeOf(supervised: Supervised, hosted: HostedChannel, tenure: T
     },
     trouble,
     gap: (one) => {
-      deps.log.warn({ channel: connectionName(channel.id, channel.accountName), ...one }, 'channel.gap');
+      deps.log.warn(
+        { channel: connectionName(channel.id, channel.accountName), ...one },
+        'channel.gap-reported',
+      );
       deps.onGap(hosted, one);
     },
     started: show,

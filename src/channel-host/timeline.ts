@@ -42,7 +42,7 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
       const parked = await store.read(readParked, { laneKey });
       return parked && { kind: 'parked', ...parked };
     } catch (error) {
-      log.warn({ laneKey, error }, 'timeline.unread');
+      log.warn({ laneKey, error }, 'timeline.not-read');
       return undefined;
     }
   };

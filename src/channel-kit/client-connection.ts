@@ -74,7 +74,7 @@ export function openClientConnection(deps: ClientConnectionDeps): ClientConnecti
     try {
       await work();
     } catch (error) {
-      deps.log.warn({ reason: String(error) }, 'client.cut-off');
+      deps.log.warn({ reason: String(error) }, 'client.disconnected');
       push(unavailable);
       close();
       if (hasCode(error, 'stale_epoch')) deps.onStale();

@@ -67,7 +67,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
     keepCompiledCode(sections);
     void gcWhenIdle(sections);
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
-    log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stopping');
+    log[cause === 'store-broken' ? 'error' : 'info']({ cause }, 'gateway.stop-requested');
     await stopWithin(gateway, config.shutdownMs, log);
     // The process supervisor restarts it.
     return cause === 'store-broken' ? 1 : 0;

@@ -117,7 +117,7 @@ async function acceptSlice(deps: InboundDeps, slice: Slice): Promise<readonly Ac
   } catch (error) {
     // Trouble of the surroundings is the caller's to wait out; anything else is one bad event.
     if (!hasCode(error, 'internal') && error instanceof ParleyError) throw error;
-    deps.log.error({ error, account: slice.receiving.account }, 'accept.batch-failed');
+    deps.log.error({ error, account: slice.receiving.account }, 'intake.batch-failed');
     return acceptOneByOne(deps, slice);
   }
 }
@@ -200,7 +200,7 @@ async function store(
       deps.probe.reach('command-applied');
     deps.start(accepted.effects);
     for (const eventKey of accepted.effects.reusedKeys)
-      deps.log.warn({ account, eventKey }, 'accept.id-reused');
+      deps.log.warn({ account, eventKey }, 'intake.id-reused');
     return accepted.acceptances;
   } finally {
     slots?.begin(runs);
@@ -228,7 +228,7 @@ async function acceptStubborn(
       return await decideAndStore(deps, one);
     } catch (error) {
       if (!hasCode(error, 'internal') && error instanceof ParleyError) throw error;
-      deps.log.error({ error, eventKey: envelope.eventKey, tries }, 'accept.event-failed');
+      deps.log.error({ error, eventKey: envelope.eventKey, tries }, 'intake.event-failed');
     }
   }
   const raw = JSON.stringify(envelope);

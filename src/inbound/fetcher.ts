@@ -89,7 +89,7 @@ async function fetchStubborn(deps: FetcherDeps, fetching: Fetching): Promise<Sto
       if (isTooLarge) return { kind: 'missing', name, reason: `it is larger than ${deps.maxBytes / 1e6} MB` };
       if (attempt >= tries || signal.aborted)
         return { kind: 'missing', name, reason: 'it could not be fetched' };
-      deps.log.warn({ attempt, error }, 'media.retry');
+      deps.log.warn({ attempt, error }, 'media.retried');
       await deps.clock.wait(500 * 4 ** (attempt - 1), signal);
     }
   }

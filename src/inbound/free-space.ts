@@ -29,10 +29,10 @@ export function watchFreeSpace(deps: {
         if (was !== isEnough)
           log[isEnough ? 'info' : 'error'](
             { folder, freeBytes: bavail * bsize },
-            isEnough ? 'disk.space-again' : 'disk.almost-full',
+            isEnough ? 'disk.space-recovered' : 'disk.space-exhausted',
           );
       } catch (error) {
-        log.warn({ folder, error }, 'disk.unknown');
+        log.warn({ folder, error }, 'disk.not-measured');
       }
       await clock.wait(intervalMs, stopping.signal);
     }

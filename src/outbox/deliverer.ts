@@ -191,7 +191,7 @@ async function deliverWaiting(
     delivery = await settle(deps, { ...settling, claimsNext: !stopping.aborted }, stopping);
     journal.end(part.key);
     probe.reach('marked');
-    if (settled.kind !== 'sent') deps.log.warn({ part: part.key, result: settled }, 'delivery.trouble');
+    if (settled.kind !== 'sent') deps.log.warn({ part: part.key, result: settled }, 'delivery.not-confirmed');
     deps.onSettled({ part, laneKey, result: settled.kind, ageMs });
   }
   return delivery.kind === 'empty' ? undefined : delivery.delayMs;
@@ -249,7 +249,7 @@ async function send(
     return await adapter.send(part, AbortSignal.timeout(sendTimeoutMs));
   } catch (error) {
     // A fault in the adapter itself: nobody can say whether the platform has it.
-    log.error({ part: part.key, error }, 'delivery.fault');
+    log.error({ part: part.key, error }, 'delivery.adapter-failed');
     return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) };
   }
 }
@@ -262,7 +262,7 @@ async function lookUp(
     const found = await adapter.lookup?.find(part, since, AbortSignal.timeout(sendTimeoutMs));
     return found ?? { kind: 'unknown', reason: 'interrupted while sending' };
   } catch (error) {
-    log.error({ part: part.key, error }, 'delivery.lookup-fault');
+    log.error({ part: part.key, error }, 'delivery.lookup-failed');
     return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -86,7 +86,7 @@ export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
   return {
     raise: (trouble) =>
       ask(async (to) => {
-        if (await to.write(raiseNotice, trouble)) log.warn(trouble, 'owner.notice');
+        if (await to.write(raiseNotice, trouble)) log.warn(trouble, 'owner.notified');
       }),
     end: (trouble) => ask((to) => to.write(endNotice, trouble)),
     shown: async () => {

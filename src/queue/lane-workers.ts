@@ -166,7 +166,7 @@ function openWorker(
       removeOnFail: { count: 0 },
     },
   );
-  worker.on('error', (error) => log.debug({ queue: name, error }, 'worker.error'));
+  worker.on('error', (error) => log.debug({ queue: name, error }, 'worker.failed'));
   worker.on('failed', (job, error) => log.warn({ queue: name, lane: job?.data, error }, 'lane.failed'));
   return worker;
 }

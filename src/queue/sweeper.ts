@@ -128,7 +128,7 @@ async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promi
     if (waitedMs <= alarmAfterMs || alarmed.has(laneKey) || alarmed.size >= maxAlarms) continue;
     if (await isBehindLater(deps, sweep, lane)) continue;
     alarmed.add(laneKey);
-    log.error({ laneKey, waitedMs }, 'lane.alarm');
+    log.error({ laneKey, waitedMs }, 'lane.stuck');
     onAlarm(laneKey, waitedMs);
   }
   // Only at the end of all pages is it known which lanes wait no more.

@@ -91,11 +91,11 @@ function connect(target: RedisTarget, options: LossOptions): Redis {
 function collapseErrors(redis: Redis, log: Log): void {
   let failures = 0;
   redis.on('error', (error: Error) => {
-    if (failures === 0) log.warn({ error }, 'redis.unreachable');
+    if (failures === 0) log.warn({ error }, 'redis.disconnected');
     failures += 1;
   });
   redis.on('ready', () => {
-    if (failures > 0) log.info({ failures }, 'redis.reachable');
+    if (failures > 0) log.info({ failures }, 'redis.reconnected');
     failures = 0;
   });
 }

@@ -126,7 +126,7 @@ async function endOrphan(socketPath: string, log: Log): Promise<void> {
     // Nobody answers: a dead socket file, replaced at start.
     return;
   }
-  log.warn({ pid }, 'redis.orphan_ended');
+  log.warn({ pid }, 'redis.orphan-ended');
   // The answer is the end of the connection; an error means it went before it could tell.
   await sendInline(socketPath, 'SHUTDOWN NOSAVE', 2000).catch(() => undefined);
 }
@@ -150,7 +150,7 @@ async function supervise({ state, paths, start, signal, log, clock }: Supervisio
       await clock.wait(successionMs, signal);
       if (!signal.aborted) state.ownership = takePlace(paths.place);
       if (!state.ownership) continue;
-      log.warn({}, 'redis.owner-gone');
+      log.warn({}, 'redis.owner-lost');
     }
     if (state.server !== undefined) {
       const since = clock.now();
@@ -226,7 +226,7 @@ async function startAgain(start: () => Promise<ServerProcess>, log: Log): Promis
     log.warn({ pid: server.pid }, 'redis.restarted');
     return server;
   } catch (error) {
-    log.error({ error }, 'redis.restart_failed');
+    log.error({ error }, 'redis.restart-failed');
     return undefined;
   }
 }

@@ -161,7 +161,7 @@ class Desk implements MarkdownDesk {
 
   #giveUp(markdown: string, reason: GivenUp): FormattedText {
     this.#counts = { ...this.#counts, givenUp: this.#counts.givenUp + 1 };
-    this.#log.info({ reason, units: markdown.length }, 'markdown.given-up');
+    this.#log.info({ reason, units: markdown.length }, 'markdown.abandoned');
     return plainText(markdown.trim());
   }
 

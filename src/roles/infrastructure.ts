@@ -37,8 +37,7 @@ type InfrastructureDeps = {
 /** Opens the data folder, Redis and the store. Throws ParleyError: `data_folder_locked`, `config_invalid`, `redis_unavailable`, `store_unavailable`. */
 export async function openInfrastructure(ground: InfrastructureDeps): Promise<Infrastructure> {
   const { config, log, closers } = ground;
-  if (config.role !== 'all' && config.databaseUrl && !config.redisUrl)
-    log.warn({}, 'redis.of-this-folder-only');
+  if (config.role !== 'all' && config.databaseUrl && !config.redisUrl) log.warn({}, 'redis.not-shared');
   const lock = await lockDataFolder(config.dataDir, config.role === 'all' ? 'exclusive' : 'shared');
   closers.add('folder lock', async () => lock.release());
   const files = enterProcesses(config.dataDir);

@@ -62,7 +62,7 @@ export async function registerProcess(deps: ProcessRegistryDeps, role: Role): Pr
       const ids = await deadBoots(deps);
       if (ids.length === 0) return false;
       await end(ids);
-      log.warn({ processes: ids.map(nameOf) }, 'processes.buried');
+      log.warn({ processes: ids.map(nameOf) }, 'processes.reaped');
       return true;
     },
   };

@@ -145,7 +145,7 @@ async function letGo(
       return wakes.wake({ laneKey, class: name, delayMs: pauseMs });
     } catch (error) {
       if (hasCode(error, 'stale_epoch')) return;
-      log.debug({ laneKey, runId, error }, 'run.not-let-go');
+      log.debug({ laneKey, runId, error }, 'run.not-released');
     }
     await clock.wait(retryMs, signal);
   } while (!signal.aborted && clock.now() - since < leaseMs);

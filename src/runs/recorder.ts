@@ -181,7 +181,7 @@ export class RunRecorder {
     }
     if (event.type === 'error') this.#failure = event.failure;
     if (event.type === 'warning' && event.kind === 'anew') {
-      log.info({ runId: this.#run.runId, detail: event.detail }, 'model.asked-anew');
+      log.info({ runId: this.#run.runId, detail: event.detail }, 'model.asked-again');
       live.anew();
     }
     if (event.type === 'warning' && event.kind === 'retrying') await this.#tellBusy(event.waitMs);
@@ -325,7 +325,7 @@ export class RunRecorder {
     this.hasUnread = event.reason === 'natural' && (this.#boundary?.steers.length ?? 0) > 0;
     if (reason === 'handover' || reason === 'lost' || this.hasUnread) return;
     const cut = { runId: this.#run.runId, end: event.reason, stop: reason, detail: event.detail };
-    log[reason === undefined ? 'warn' : 'info'](cut, 'run.cut');
+    log[reason === undefined ? 'warn' : 'info'](cut, 'run.aborted');
     const standing = await live.settle();
     const removal = standing && this.#route ? [removePreview(this.#route, standing)] : [];
     const why = { stop: reason, failure: this.#failure };

@@ -40,7 +40,7 @@ export function mountRequestAuth(app: FastifyInstance, deps: RequestAuthDeps): v
   app.setNotFoundHandler((_request, reply) => refuse(reply, { status: 404, code: 'not_found' }));
   app.setErrorHandler((error, request, reply) => {
     if (isStoreAway(error)) {
-      deps.log.warn({ path: request.routeOptions.url, reason: String(error) }, 'http.store-away');
+      deps.log.warn({ path: request.routeOptions.url, reason: String(error) }, 'http.store-lost');
       return refuse(reply, storeAway);
     }
     const status = statusOf(error);

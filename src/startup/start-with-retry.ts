@@ -45,20 +45,20 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
   const started = Promise.withResolvers<void>();
   const broken = Promise.withResolvers<void>();
   const waitingGateway = await openReopenable({ ...options, clock, blocker: () => blocker ?? first });
-  log.error({ reason: first.reason }, 'start.waiting');
+  log.error({ reason: first.reason }, 'start.postponed');
 
   const waiting = (async () => {
     try {
       gateway = await untilStarted({
         ...{ options, clock, waitingGateway, signal: stopping.signal },
         onBlocker: (found) => {
-          if (found.reason !== blocker?.reason) log.error({ reason: found.reason }, 'start.waiting');
+          if (found.reason !== blocker?.reason) log.error({ reason: found.reason }, 'start.postponed');
           blocker = found;
         },
       });
       if (gateway === undefined) return;
       blocker = undefined;
-      log.info({}, 'start.went-on');
+      log.info({}, 'start.resumed');
       started.resolve();
       void gateway.broken.then(broken.resolve);
     } catch (error) {

@@ -159,7 +159,7 @@ async function openPages(
       await adapter.start(refusing);
       addCloser(line, () => adapter.stop());
     } catch (error) {
-      log.debug({ error, channel: line }, 'waiting.channel-left-out');
+      log.debug({ error, channel: line }, 'waiting.channel-omitted');
     }
   }
 }

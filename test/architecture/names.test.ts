@@ -44,3 +44,18 @@ describe('a setting', () => {
     expect(unread).toEqual([]);
   });
 });
+
+describe('a log event', () => {
+  /** Ends of what happened that are not "ed": other participles, and what goes with one. */
+  const irregular = /[-.](?:again|begun|died|found|held|kept|lost|over|read|stuck|taken|told|written)$/;
+
+  it('is named for what happened: `noun.past-tense`, kebab-case', () => {
+    const events = product.flatMap((file) => file.events);
+    expect(events.length).toBeGreaterThan(100);
+    const form = /^[a-z]+(?:-[a-z]+)*\.[a-z]+(?:-[a-z]+)*$/;
+    const odd = events.filter(
+      (event) => !form.test(event) || !(event.endsWith('ed') || irregular.test(event)),
+    );
+    expect([...new Set(odd)]).toEqual([]);
+  });
+});

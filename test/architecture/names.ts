@@ -47,8 +47,7 @@ function namesOf(root: string, path: string, file: SourceFile): Names {
     if (is.isBindingElement(node)) members.add((node.propertyName ?? node.name)?.getText() ?? '');
     if (node.parent?.kind === SyntaxKind.SourceFile) exported.push(...exportsOf(node));
     for (const name of importsOf(root, path, node)) imported.add(name);
-    const event = eventOf(node);
-    if (event !== undefined) events.push(event);
+    events.push(...eventsOf(node));
     node.forEachChild(visit);
   };
   visit(file);
@@ -88,16 +87,15 @@ function importsOf(root: string, path: string, node: Node): readonly string[] {
 
 const levels = new Set(['debug', 'info', 'warn', 'error']);
 
-/** The event of `log.warn({ … }, 'event')`; undefined for every other node. */
-function eventOf(node: Node): string | undefined {
-  if (!is.isCallExpression(node) || node.arguments.length === 0) return undefined;
+/** The events that `log.warn({ … }, 'event')` may log; none for every other node. */
+function eventsOf(node: Node): readonly string[] {
+  if (!is.isCallExpression(node)) return [];
   const { expression } = node;
-  const [called, receiver] = is.isPropertyAccessExpression(expression)
-    ? [expression.name.getText(), expression.expression.getText()]
-    : is.isElementAccessExpression(expression)
-      ? ['info', expression.expression.getText()]
-      : ['', ''];
-  if (!levels.has(called) || !/\blog$/i.test(receiver)) return undefined;
-  const last = node.arguments.at(-1);
-  return last !== undefined && is.isStringLiteral(last) ? last.text : undefined;
+  const isMember = is.isPropertyAccessExpression(expression);
+  if (!isMember && !is.isElementAccessExpression(expression)) return [];
+  const isLevel = !isMember || levels.has(expression.name.getText());
+  const [, event] = node.arguments;
+  if (!isLevel || event === undefined || !/\blog$/i.test(expression.expression.getText())) return [];
+  const branches = is.isConditionalExpression(event) ? [event.whenTrue, event.whenFalse] : [event];
+  return branches.map((each) => (is.isStringLiteral(each) ? each.text : each.getText()));
 }

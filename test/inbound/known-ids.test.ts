@@ -56,7 +56,7 @@ describeEachDatabase('a key that comes again', (open) => {
       kind: 'duplicate',
     });
     expect(warned).toHaveLength(lines);
-    if (lines > 0) expect(warned).toEqual([['accept.id-reused', { account: 'alpha/bot', eventKey }]]);
+    if (lines > 0) expect(warned).toEqual([['intake.id-reused', { account: 'alpha/bot', eventKey }]]);
   });
 });
 

@@ -160,7 +160,7 @@ describe('the private Redis server', () => {
     const server = await start();
     await orphanEnd;
     expect(server.pid()).not.toBe(orphan.pid);
-    expect(events()).toContain('redis.orphan_ended');
+    expect(events()).toContain('redis.orphan-ended');
     expect(await sendInline(server.socketPath, 'PING', patienceMs)).toBe('+PONG\r\n');
   });
 
@@ -283,7 +283,7 @@ describe('the connections', () => {
   it('fail a wake at once while Redis is away, instead of keeping it in memory', async () => {
     const redis = open(join(folder, 'nobody.sock'));
     await expect(redis.producer.set('a', 'b')).rejects.toThrow();
-    await vi.waitFor(() => expect(events()).toContain('redis.unreachable'), patiently);
+    await vi.waitFor(() => expect(events()).toContain('redis.disconnected'), patiently);
     await expect(redis.ready(AbortSignal.timeout(50))).rejects.toThrow();
   });
 
@@ -293,8 +293,8 @@ describe('the connections', () => {
     await vi.waitFor(() => expect(redis.producer.status).toBe('reconnecting'), patiently);
     await start();
     await redis.ready(AbortSignal.timeout(patienceMs));
-    expect(events().filter((event) => event === 'redis.unreachable')).toHaveLength(2);
-    expect(events().filter((event) => event === 'redis.reachable')).toHaveLength(2);
+    expect(events().filter((event) => event === 'redis.disconnected')).toHaveLength(2);
+    expect(events().filter((event) => event === 'redis.reconnected')).toHaveLength(2);
   });
 
   it('take an address with its password, and keep it out of the log', async () => {
@@ -303,7 +303,7 @@ describe('the connections', () => {
       log,
     );
     cleanups.push(() => redis.close());
-    await vi.waitFor(() => expect(events()).toContain('redis.unreachable'), patiently);
+    await vi.waitFor(() => expect(events()).toContain('redis.disconnected'), patiently);
     expect(redis.producer.options.password).toBe('canary-password');
     expect(JSON.stringify(entries, ['level', 'event', 'fields', 'error', 'message', 'stack'])).not.toContain(
       'canary',

@@ -159,7 +159,7 @@ describe('what the developer portal allows', () => {
     const log: Log = { ...silentLog, warn: (fields, event) => void warned.push([event, fields]) };
     const { adapter, intake } = await begin(new RecordingIntake(), { log });
     expect(warned).toEqual([
-      ['discord.without_message_content', { fix: expect.stringContaining('Message Content Intent') }],
+      ['discord.message-content-missed', { fix: expect.stringContaining('Message Content Intent') }],
     ]);
     server.people.sends({ from: ada, channel: general, text: `<@${server.bot.id}> hello` });
     await intake.waitFor(() => intake.texts.length === 1);

@@ -104,7 +104,7 @@ describe('a burst', () => {
     server.people.writes({ from: ada, text: 'last' });
     await intake.waitFor(() => intake.texts.includes('last'));
     expect(intake.texts.length).toBeLessThan(51);
-    expect(lines).toContain('signal.no_webhook_so_bursts_are_lost');
+    expect(lines).toContain('signal.webhook-not-configured');
   });
 });
 

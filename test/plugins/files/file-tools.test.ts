@@ -353,7 +353,7 @@ describe('files plugin', () => {
     const host = createPluginHost({ log, settle: nothingToSettle });
     const [report] = await host.load([{ definition: createFilesPlugin('darwin'), config: {} }]);
     expect(report).toEqual({ kind: 'loaded', plugin: 'files', tools: [] });
-    expect(lines.some((line) => line.startsWith('files.off') && line.includes('(darwin)'))).toBe(true);
+    expect(lines.some((line) => line.startsWith('files.disabled') && line.includes('(darwin)'))).toBe(true);
   });
 
   it('runs nothing that lies in a workspace (threat 9)', async () => {
