@@ -30,6 +30,11 @@ const proofs = [
     defines: ['MESSAGES=3', 'FAULTLESS', 'WITHOUT_SWEEP'],
     settles: true,
   },
+  {
+    size: 'small',
+    title: 'a call that waits is never answered, 2 messages',
+    defines: ['MESSAGES=2', 'NOBODY_ANSWERS'],
+  },
   { title: '3 messages', defines: ['MESSAGES=3'] },
   { title: '3 messages, both slots in one process', defines: ['MESSAGES=3', 'ONE_PROCESS'] },
   { title: '2 messages, 3 slots', defines: ['MESSAGES=2', 'SLOTS=3'] },
@@ -143,12 +148,18 @@ const broken = [
   {
     size: 'small',
     title: 'parking does not look whether its call was settled',
-    defines: ['PARK_UNSEEN'],
+    defines: ['PARK_UNSEEN', 'PARKED_FOR_EVER'],
     refutedBy: 'something is stuck',
   },
   {
     title: 'cancelling does not wake a parked run',
-    defines: ['PARKED_STAYS'],
+    defines: ['PARKED_STAYS', 'PARKED_FOR_EVER'],
+    refutedBy: 'something is stuck',
+  },
+  {
+    size: 'small',
+    title: 'a wait never expires, and nobody answers',
+    defines: ['NOBODY_ANSWERS', 'PARKED_FOR_EVER'],
     refutedBy: 'something is stuck',
   },
 ];

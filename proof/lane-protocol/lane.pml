@@ -42,7 +42,7 @@ byte openRun;                   /* the unfinished run; like the epoch, a number 
 byte tries;
 bit cancel;                     /* the run was asked to stop */
 bit handedOver;                 /* the run was left on purpose: going on with it is no further try */
-bit parked;                     /* it waits for its call, without holder, with a lease that never ends */
+bit parked;                     /* it waits for its call, without holder, until its lease ends */
 
 #define PENDING 1
 #define STARTED 2
@@ -338,14 +338,18 @@ inline hold(s) {
 /* claimLane: claim and take are one transaction. */
 inline claim(s) {
   if
-  :: parked -> rest(s)
-  :: !parked && !may_claim(s) -> set(timer); rest(s)     /* busy */
+  :: parked && lease -> rest(s)
+  :: !(parked && lease) && !may_claim(s) -> set(timer); rest(s)     /* busy */
   :: else ->
      held[s] = 0;
      if
      :: openRun != 0 ->
         tries = (handedOver -> tries : tries + 1);
         handedOver = 0;
+        if
+        :: parked -> parked = 0; call = DONE; callOf = 0; callWaits = 0   /* the wait has expired */
+        :: else
+        fi;
 #ifndef EPOCH_KEPT
         raise_epoch();
 #endif
@@ -709,8 +713,13 @@ end:
 #endif
 #ifndef LEASE_FOR_EVER
   :: d_step { lease && !parked && (!calm || !ANY(holds, epoch)) -> lease = 0 }
+#ifndef PARKED_FOR_EVER
+  :: d_step { lease && parked -> lease = 0 }            /* the wait expires */
 #endif
+#endif
+#ifndef NOBODY_ANSWERS
   :: d_step { callWaits && call == STARTED && !cancel -> settle_call() }
+#endif
   /* Earlier it would only be set again: `busy` says when the lease ends, `armed` when the head is due. */
   :: d_step { timer && !lease && (openRun != 0 || !SOME(waits) || head_is_due) -> timer = 0; wake = 1 }
   :: timeout -> assert(settled); break            /* nothing moves any more: nothing may be left */

@@ -57,6 +57,9 @@ export type ToolResultData = {
 /** The result of a call interrupted by a crash: it may have had its effect, or not. */
 export const unknownOutcome = 'interrupted by a restart, outcome unknown';
 
+/** The result of a call whose answer from outside has not come before its wait expired. */
+export const waitExpired = 'expired: no answer came in time';
+
 export type FinishReason =
   | 'end_turn'
   | 'tool_use'

@@ -23,6 +23,9 @@ export type Waiting = {
   readonly live: LiveView;
 };
 
+/** A person who has not answered within a week is asked again by the model, or not at all. */
+const waitMs = 7 * 86_400_000;
+
 /** Lets go of a run whose calls wait for something outside: slot, lease, typing and clock end here. */
 export async function park(
   { store, clock, log, probe, publish }: ParkDeps,
@@ -34,7 +37,7 @@ export async function park(
   await live.settle();
   const reason = [...new Set(reasons)].join(', ');
   const workedMs = run.workedMs + Math.max(0, clock.now() - startedAt);
-  const outcome = await store.write(parkRun, { runId, laneKey, epoch, reason, workedMs });
+  const outcome = await store.write(parkRun, { runId, laneKey, epoch, reason, workedMs, waitMs });
   log.info({ runId, laneKey, reason, workedMs, outcome: outcome.kind }, 'run.parked');
   if (outcome.kind === 'parked') publish(laneKey, { kind: 'parked', runId, reason });
   probe.reach('parked');

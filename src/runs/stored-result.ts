@@ -1,5 +1,5 @@
 import type { AgentMessage } from '#contracts/message.ts';
-import type { StoredResult } from '../store/lanes/commit-turn.ts';
+import type { StoredResult } from '../store/rows/call-states.ts';
 
 /** The result of a call as the store keeps it; one without the part that says it counts as failed. */
 export function storedResult({ parts }: AgentMessage): StoredResult {

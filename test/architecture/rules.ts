@@ -87,6 +87,12 @@ type StateColumns = { readonly columns: readonly string[]; readonly writer: stri
 /** Columns that say what has become of a row, and the one file that changes them. */
 const stateColumns: Readonly<Record<string, StateColumns>> = {
   inbox: { columns: ['state', 'outcome', 'outcomeReason'], writer: 'src/store/rows/item-states.ts' },
+  lanes: {
+    columns: ['epoch', 'runId', 'holder', 'leaseUntil'],
+    writer: 'src/store/rows/lane-leases.ts',
+  },
+  runs: { columns: ['state', 'parkedAt', 'endReason', 'endedAt'], writer: 'src/store/rows/run-states.ts' },
+  toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/call-states.ts' },
 };
 
 /** A promise that is kept in one place can be read there; in two, each breaks the other's. */

@@ -23,7 +23,7 @@ export const accountMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'place',
-        find: `when "inbox"."state" = 'taken' and "runs"."state" = 'active' then 'taken'`,
+        find: `when "inbox"."state" = 'taken' and "runs"."state" <> 'finished' then 'taken'`,
         replace: `when "inbox"."state" = 'taken' then 'taken'`,
       },
     ],

@@ -24,7 +24,7 @@ export const parkedMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'parkRun',
-        find: 'run.cancelReason === null && (await hasStartedCall(tx, runId))',
+        find: 'run.cancelReason === null && (await awaitCalls(tx, runId))',
         replace: 'run.cancelReason === null',
       },
     ],
@@ -36,8 +36,8 @@ export const parkedMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'parkRun',
-        find: 'run.cancelReason === null && (await hasStartedCall(tx, runId))',
-        replace: 'await hasStartedCall(tx, runId)',
+        find: 'run.cancelReason === null && (await awaitCalls(tx, runId))',
+        replace: 'await awaitCalls(tx, runId)',
       },
     ],
     test: { file: store, name: 'does not park when it was asked to stop before' },
@@ -48,8 +48,8 @@ export const parkedMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'parkRun',
-        find: 'leaseUntil: waits ? parkedUntil : tx.now',
-        replace: 'leaseUntil: tx.now',
+        find: 'waits ? parkedUntil : tx.now',
+        replace: 'tx.now',
       },
     ],
     test: { file: store, name: 'is not what the sweep looks for' },
@@ -60,7 +60,7 @@ export const parkedMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'cancelRun',
-        find: 'if (isParked(lane)) await unpark(tx, lane, effects);',
+        find: 'await unpark(tx, lane, effects);',
         replace: '',
       },
     ],
@@ -72,11 +72,35 @@ export const parkedMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'parkRun',
-        find: 'epoch: epoch + 1,',
-        replace: 'epoch,',
+        find: 'await raiseEpoch(tx, laneKey, epoch + 1);',
+        replace: '',
       },
     ],
     test: { file: store, name: 'is written by nobody who has parked it' },
+  },
+  {
+    name: 'wait without an end',
+    invariant: 'every wait ends',
+    edits: [
+      {
+        in: 'parkRun',
+        find: 'Math.min(waitMs, longestParkMs)',
+        replace: '8_000_000_000_000_000',
+      },
+    ],
+    test: { file: store, name: 'goes on when its wait expires' },
+  },
+  {
+    name: 'call left open by a wait that expired',
+    invariant: 'the model reads that nobody has answered in time',
+    edits: [
+      {
+        in: 'resume',
+        find: "if (run.state === 'parked') await expireCalls(tx, runId);",
+        replace: '',
+      },
+    ],
+    test: { file: store, name: 'goes on when its wait expires' },
   },
   {
     name: 'clock of a parked run begins anew',

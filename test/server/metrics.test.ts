@@ -94,7 +94,9 @@ describeEachDatabase('the metrics', (open, { sql }) => {
       where "conversationKey" = '${armed.conversationKey}'`);
     await say();
     const [parked, unheld] = [await (await say()).claim(), await (await say()).claim()];
-    await sql(`update "runs" set "parkedAt" = 1, "parkReason" = 'approval' where "id" = '${parked.runId}'`);
+    await sql(
+      `update "runs" set "state" = 'parked', "parkedAt" = 1, "parkReason" = 'approval' where "id" = '${parked.runId}'`,
+    );
     await sql(`update "lanes" set "leaseUntil" = 0 where "runId" in ('${parked.runId}', '${unheld.runId}')`);
     const after = await read(aMetrics());
     for (const state of ['armed', 'due', 'parked', 'unheld']) {

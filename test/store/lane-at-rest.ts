@@ -40,7 +40,7 @@ const facts: StoreQuery<{ readonly laneKey: string }, LaneFacts> = {
       .select('id')
       // Runs have no index by lane, and each has taken something.
       .where('id', 'in', (eb) => eb.selectFrom('inbox').select('runId').where('laneKey', '=', laneKey))
-      .where('state', '=', 'active')
+      .where('state', '<>', 'finished')
       .execute();
     return {
       inbox,

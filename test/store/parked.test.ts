@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createTimelines } from '../../src/channel-host/timeline.ts';
 import { hasCode } from '../../src/contracts/errors.ts';
-import type { MessagePart } from '../../src/contracts/message.ts';
+import { type MessagePart, waitExpired } from '../../src/contracts/message.ts';
 import type { TimelineEvent } from '../../src/contracts/timeline.ts';
 import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
@@ -33,6 +33,14 @@ import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 
 const held = ({ laneKey, epoch, runId }: ClaimedRun) => ({ laneKey, epoch, runId });
+
+const hourMs = 3_600_000;
+
+/** Whether the sweep finds the lane, so many ms from now. */
+async function isSwept(store: Store, laneKey: string, inMs = 0): Promise<boolean> {
+  const { lanes } = await store.read(readSweep, { now: Date.now() + inMs + 1_000 });
+  return lanes.some((lane) => lane.laneKey === laneKey);
+}
 
 /** A run that has started so many calls, and their message. */
 async function aRunWithCalls(
@@ -67,8 +75,8 @@ async function aRunWithCalls(
   return { worker, lane, run, messageId };
 }
 
-const park = (store: Store, run: ClaimedRun, workedMs = 1_000) =>
-  store.write(parkRun, { ...held(run), reason: 'an approval', workedMs });
+const park = (store: Store, run: ClaimedRun, workedMs = 1_000, waitMs = 24 * hourMs) =>
+  store.write(parkRun, { ...held(run), reason: 'an approval', workedMs, waitMs });
 
 function answerOf(
   callId: string,
@@ -180,11 +188,42 @@ describeEachDatabase('a parked run', (open, beside) => {
     const { effects } = await worker.accept(aMessage({ conversation, text: 'more', lane }));
     expect(effects.wakes).toEqual([]);
     await store.write(beginBoot, { id: unique('boot'), folder: 'f', ended: [holder] });
-    // A year on, too.
-    const now = Date.now() + 365 * 86_400_000;
-    const { lanes } = await store.read(readSweep, { now });
-    expect(lanes.filter(({ laneKey }) => laneKey === lane.key)).toEqual([]);
+    expect(await isSwept(store, lane.key, 23 * hourMs)).toBe(false);
     expect(await worker.claim(lane.key)).toEqual({ kind: 'parked' });
+  });
+
+  it('goes on when its wait expires, and the model reads that nobody has answered', async () => {
+    const store = open();
+    const { worker, lane, run } = await aRunWithCalls(store, unique('c'), {
+      callIds: ['1', '2', '3'],
+      started: ['1', '2'],
+    });
+    expect(await park(store, run, 42_000, 0)).toEqual({ kind: 'parked' });
+    expect(await isSwept(store, lane.key)).toBe(true);
+    const resumed = await worker.claimRun(lane.key);
+    expect(resumed).toMatchObject({ runId: run.runId, isResumed: true, workedMs: 42_000 });
+    const left = await store.write(recoverRun, held(resumed));
+    expect(left.map(({ state }) => state)).toEqual(['done', 'done', 'pending']);
+    expect(await resultsIn(store, run)).toEqual([waitExpired, waitExpired]);
+    expect(await triesOf(store, run.runId)).toBe(1);
+    expect((await settle(store, run.runId)).settlement).toBe('settled-before');
+  });
+
+  it('is answered by who comes after the expiry, but before the lane is claimed', async () => {
+    const store = open();
+    const { worker, lane, run } = await aRunWithCalls(store, unique('c'));
+    await park(store, run, 1_000, 0);
+    expect((await settle(store, run.runId)).settlement).toBe('settled');
+    await store.write(recoverRun, held(await worker.claimRun(lane.key)));
+    expect(await resultsIn(store, run)).toEqual(['approved']);
+  });
+
+  it('waits for 30 days at most, whatever is asked for', async () => {
+    const store = open();
+    const { lane, run } = await aRunWithCalls(store, unique('c'));
+    await park(store, run, 1_000, 10_000 * 24 * hourMs);
+    expect(await isSwept(store, lane.key, 29 * 24 * hourMs)).toBe(false);
+    expect(await isSwept(store, lane.key, 31 * 24 * hourMs)).toBe(true);
   });
 
   it('goes on when its call is settled: a new epoch, no failed try, and its clock where it stopped', async () => {

@@ -259,7 +259,12 @@ function createPair(
     asked = { runId: run.runId, callId, by: model.run, isAnswered: false };
     if (isAnswered) await answerCall();
     const expected = model.park(isAnswered);
-    const parked = await store.write(parkRun, { ...run, reason: 'an answer', workedMs: 1 });
+    const parked = await store.write(parkRun, {
+      ...run,
+      reason: 'an answer',
+      workedMs: 1,
+      waitMs: 3_600_000,
+    });
     expect(parked.kind).toBe(expected);
     await isRefused(run);
     run = undefined;

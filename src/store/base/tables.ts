@@ -196,7 +196,7 @@ export type RunsTable = {
   id: string;
   laneKey: string;
   sessionId: string;
-  state: 'active' | 'finished';
+  state: 'active' | 'parked' | 'finished';
   epoch: number;
   tries: number;
   /** 1 when the last holder handed it over on purpose: that is no failed try. */
@@ -225,7 +225,7 @@ export type ToolCallsTable = {
   ordinal: number;
   name: string;
   input: string;
-  state: 'pending' | 'started' | 'done';
+  state: 'pending' | 'started' | 'waiting' | 'done';
   result: string | null;
   isError: number;
   startedAt: number | null;

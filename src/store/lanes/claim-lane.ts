@@ -3,15 +3,16 @@ import type { QueueMode } from '#contracts/queue-settings.ts';
 import { type RunTarget, routeOf } from '#contracts/route.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { insertRow } from '../base/insert-row.ts';
 import { json, targetText } from '../base/json.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { chooseBatch } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
+import { expireCalls } from '../rows/call-states.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
+import { giveUpLease, holdLane } from '../rows/lane-leases.ts';
 import { beginSession, type Lane, lockLane, takeSeq } from '../rows/lane-row.ts';
+import { beginRun, resumeRun } from '../rows/run-states.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
 import { type Framing, takeRows } from './take-rows.ts';
@@ -53,7 +54,7 @@ export type Claim =
   | { readonly kind: 'again'; readonly effects: Effects }
   | { readonly kind: 'busy'; readonly class: string; readonly delayMs: number }
   | { readonly kind: 'armed'; readonly class: string; readonly delayMs: number }
-  /** Its run waits for something outside; whoever ends the waiting wakes the lane. */
+  /** Its run waits for something outside; ending the wait wakes the lane, and the sweep finds one that expires. */
   | { readonly kind: 'parked' }
   | { readonly kind: 'resting' };
 
@@ -67,16 +68,17 @@ export const claimLane: StoreCommand<ClaimInput, Claim> = {
   run: async (tx, input) => {
     const lane = await lockLane(tx, input.laneKey);
     if (!lane) return { kind: 'resting' };
-    if (isParked(lane)) return { kind: 'parked' };
     const isMine = lane.holder === input.holder && lane.runId === null;
     if (lane.leaseUntil > tx.now && !isMine)
-      return { kind: 'busy', class: lane.class, delayMs: lane.leaseUntil - tx.now };
+      return (await isParked(tx, lane))
+        ? { kind: 'parked' }
+        : { kind: 'busy', class: lane.class, delayMs: lane.leaseUntil - tx.now };
     if (lane.runId !== null) return resume(tx, { lane, input, runId: lane.runId });
     const rows = await readWaiting(tx, lane.key);
     const choice = chooseBatch(rows, lane.mode as QueueMode, tx.now);
     if (choice.kind === 'run') return begin(tx, { lane, input, rows: choice.rows });
     if (choice.kind === 'command') return carryOutCommand(tx, { lane, row: choice.row });
-    if (lane.holder !== null) await release(tx, lane);
+    if (lane.holder !== null) await giveUpLease(tx, lane.key, 0);
     return choice.kind === 'later'
       ? { kind: 'armed', class: lane.class, delayMs: choice.dueAt - tx.now }
       : { kind: 'resting' };
@@ -92,19 +94,13 @@ async function begin(
   if (!head || !last) return { kind: 'resting' };
   const epoch = lane.epoch + 1;
   const runId = head.reservedRunId ?? input.newRunId;
-  await insertRow(tx, 'runs', {
+  await beginRun(tx, {
     id: runId,
     laneKey: lane.key,
     sessionId: lane.sessionId,
-    state: 'active',
     epoch,
-    tries: 1,
-    isHandedOver: 0,
     route: targetText(last.target),
     authority: last.authority,
-    nextOrdinal: 1,
-    workedMs: 0,
-    startedAt: tx.now,
   });
   await hold(tx, { lane, input, epoch, runId });
   await takeRows(tx, { lane, runId, framing: input.framing, rows, merges: true });
@@ -135,11 +131,9 @@ async function resume(
     const effects = await giveUpRun(tx, { ...lane, epoch }, { run, text: input.gaveUpText });
     return { kind: 'again', effects };
   }
-  await tx.db
-    .updateTable('runs')
-    .set({ tries, epoch, isHandedOver: 0, parkReason: null })
-    .where('id', '=', runId)
-    .execute();
+  // Nobody has ended the wait, and the lane's lease is over: the wait has expired.
+  if (run.state === 'parked') await expireCalls(tx, runId);
+  await resumeRun(tx, { id: runId, tries, epoch });
   await hold(tx, { lane, input, epoch, runId });
   const target = json.target(run.route);
   const { sessionId, workedMs, startedAt, cancelReason } = run;
@@ -204,20 +198,7 @@ async function hold(
   { lane, input, epoch, runId }: { lane: Lane; input: ClaimInput; epoch: number; runId: string },
 ): Promise<void> {
   const leaseUntil = tx.now + input.leaseMs;
-  await holdLane.run(tx, { laneKey: lane.key, epoch, runId, holder: input.holder, leaseUntil });
-}
-
-type Holding = { laneKey: string; epoch: number; runId: string; holder: string; leaseUntil: number };
-
-const holdLane = prepared((db, of: Slots<Holding>) =>
-  db
-    .updateTable('lanes')
-    .set({ epoch: of.epoch, runId: of.runId, holder: of.holder, leaseUntil: of.leaseUntil })
-    .where('key', '=', of.laneKey),
-);
-
-async function release(tx: Tx, lane: Lane): Promise<void> {
-  await tx.db.updateTable('lanes').set({ holder: null, leaseUntil: 0 }).where('key', '=', lane.key).execute();
+  await holdLane(tx, { laneKey: lane.key, epoch, runId, holder: input.holder, leaseUntil });
 }
 
 type ClaimFacts = Pick<

@@ -1,8 +1,9 @@
 import type { Outcome } from '#contracts/outcome.ts';
 import type { Tx } from '../base/command.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
 import { endTaken } from '../rows/item-states.ts';
+import { endLaneRun } from '../rows/lane-leases.ts';
 import type { Lane } from '../rows/lane-row.ts';
+import { finishRun } from '../rows/run-states.ts';
 
 export type Closing = {
   readonly runId: string;
@@ -34,50 +35,13 @@ export async function closeRun(
   waiting: readonly { readonly dueAt: number }[],
 ): Promise<LaneNext> {
   const { runId, endReason, detail = null, outcome, outcomeReason = null, parts } = closing;
-  await finishRun.run(tx, { runId, endReason, detail, parts, now: tx.now });
+  await finishRun(tx, { runId, endReason, detail, parts });
   if (outcome !== undefined) await endTaken(tx, runId, { outcome, outcomeReason });
   const next = lookAhead(waiting, tx.now);
   const isKept = next.kind === 'going-on' && closing.mayGoOn;
-  await (isKept ? keepLane : leaveLane).run(tx, { laneKey: lane.key, parts, now: tx.now });
+  await endLaneRun(tx, { laneKey: lane.key, parts }, isKept);
   return next.kind === 'going-on' && !closing.mayGoOn ? { kind: 'armed', delayMs: 0 } : next;
 }
-
-type Finish = { runId: string; endReason: string; detail: string | null; parts: number; now: number };
-
-const finishRun = prepared((db, of: Slots<Finish>) =>
-  db
-    .updateTable('runs')
-    .set((eb) => ({
-      state: 'finished',
-      endReason: of.endReason,
-      detail: of.detail,
-      endedAt: of.now,
-      nextOrdinal: eb('nextOrdinal', '+', of.parts),
-    }))
-    .where('id', '=', of.runId),
-);
-
-type Leaving = { laneKey: string; parts: number; now: number };
-
-const keepLane = prepared((db, of: Slots<Leaving>) =>
-  db
-    .updateTable('lanes')
-    .set((eb) => ({ runId: null, lastActivityAt: of.now, nextSeq: eb('nextSeq', '+', of.parts) }))
-    .where('key', '=', of.laneKey),
-);
-
-const leaveLane = prepared((db, of: Slots<Leaving>) =>
-  db
-    .updateTable('lanes')
-    .set((eb) => ({
-      runId: null,
-      lastActivityAt: of.now,
-      nextSeq: eb('nextSeq', '+', of.parts),
-      holder: null,
-      leaseUntil: 0,
-    }))
-    .where('key', '=', of.laneKey),
-);
 
 function lookAhead([head]: readonly { readonly dueAt: number }[], now: number): LaneNext {
   if (!head) return { kind: 'resting' };

@@ -1,11 +1,9 @@
-import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { insertNewRow } from '../base/insert-row.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { appendMessage } from '../rows/append-transcript.ts';
+import { endCall, insertCall, type StoredResult, startCall } from '../rows/call-states.ts';
 import { lockLaneAt, takeSeq } from '../rows/lane-row.ts';
 import type { Held } from '../rows/run-fence.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
@@ -39,20 +37,8 @@ export const commitToolTurn: StoreCommand<ToolTurn, void> = {
     await lockLaneAt(tx, input.laneKey, input.epoch);
     const { message, runId, modelCall } = input;
     await writeAssistant(tx, { message, runId, isFinished: true, modelCall });
-    for (const [ordinal, call] of input.calls.entries()) {
-      const { callId, name, input: given } = call;
-      const pending = { state: 'pending', isError: 0 } as const;
-      const row = { runId, messageId: message.id, callId, name, input: given, ordinal, ...pending };
-      if (!(await insertNewRow(tx, 'toolCalls', row))) continue;
-      await appendMessage(tx, {
-        id: resultIdOf(message.id, ordinal),
-        sessionId: message.sessionId,
-        role: 'tool',
-        parts: [],
-        runId,
-        isFinished: false,
-      });
-    }
+    const of = { runId, messageId: message.id, sessionId: message.sessionId };
+    for (const [ordinal, call] of input.calls.entries()) await insertCall(tx, { ...of, ...call, ordinal });
   },
 };
 
@@ -63,21 +49,8 @@ export const markToolStarted: StoreCommand<ToolStart, void> = {
   name: 'markToolStarted',
   run: async (tx, input) => {
     await lockLaneAt(tx, input.laneKey, input.epoch);
-    await tx.db
-      .updateTable('toolCalls')
-      .set({ state: 'started', startedAt: tx.now })
-      .where('messageId', '=', input.messageId)
-      .where('callId', '=', input.callId)
-      .where('state', '=', 'pending')
-      .execute();
+    await startCall(tx, input);
   },
-};
-
-export type StoredResult = {
-  readonly callId: string;
-  readonly isError: boolean;
-  /** The parts of the result's own message. */
-  readonly parts: readonly MessagePart[];
 };
 
 export type ToolResults = Held & { readonly messageId: string; readonly results: readonly StoredResult[] };
@@ -87,7 +60,7 @@ export const storeToolResults: StoreCommand<ToolResults, void> = {
   name: 'storeToolResults',
   run: async (tx, input) => {
     await lockLaneAt(tx, input.laneKey, input.epoch);
-    await writeToolResults(tx, input);
+    for (const result of input.results) await endCall(tx, input.messageId, result);
   },
 };
 
@@ -99,7 +72,7 @@ export const endToolTurn: StoreCommand<ToolTurnEnd, Boundary> = {
   name: 'endToolTurn',
   run: async (tx, input) => {
     const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
-    await writeToolResults(tx, input);
+    for (const result of input.results) await endCall(tx, input.messageId, result);
     const { id, parts } = input.message;
     await tx.db
       .updateTable('transcript')
@@ -109,38 +82,6 @@ export const endToolTurn: StoreCommand<ToolTurnEnd, Boundary> = {
     return steerAt(tx, lane, input);
   },
 };
-
-/** For whoever holds the lane's lock. */
-export async function writeToolResults(
-  tx: Tx,
-  { messageId, results }: Omit<ToolResults, keyof Held>,
-): Promise<void> {
-  for (const result of results) {
-    const call = await tx.db
-      .updateTable('toolCalls')
-      .set({
-        state: 'done',
-        result: JSON.stringify(result.parts),
-        isError: result.isError ? 1 : 0,
-        endedAt: tx.now,
-      })
-      .where('messageId', '=', messageId)
-      .where('callId', '=', result.callId)
-      .where('state', '<>', 'done')
-      .returning('ordinal')
-      .executeTakeFirst();
-    if (!call) continue;
-    await tx.db
-      .updateTable('transcript')
-      .set({ parts: JSON.stringify(result.parts), isFinished: 1, updatedAt: tx.now })
-      .where('id', '=', resultIdOf(messageId, call.ordinal))
-      .execute();
-  }
-}
-
-function resultIdOf(messageId: string, ordinal: number): string {
-  return `${messageId}.${ordinal}`;
-}
 
 export type Saying = Held & {
   readonly key: string;

@@ -9,9 +9,10 @@ import { insertPart } from '../delivery/insert-part.ts';
 import { closePreview } from '../delivery/record-preview.ts';
 import { returnKept } from '../items/kept-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
+import { endCall } from '../rows/call-states.ts';
+import { raiseEpoch } from '../rows/lane-leases.ts';
 import { type Lane, takeSeq } from '../rows/lane-row.ts';
 import { closeRun } from './close-run.ts';
-import { writeToolResults } from './commit-turn.ts';
 import { findPreview, interruptUnfinished } from './recover-run.ts';
 
 type GivingUp = {
@@ -27,7 +28,7 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Pr
   const effects = noEffects();
   await interruptUnfinished(tx, run.id);
   for (const call of await readOpenCalls(tx, run.id)) {
-    await writeToolResults(tx, { messageId: call.messageId, results: [unknownResult(call)] });
+    await endCall(tx, call.messageId, unknownResult(call));
   }
   const preview = await findPreview(tx, run.id);
   const formatted = { text, spans: [] };
@@ -45,7 +46,7 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Pr
     );
   }
   await returnKept(tx, { id: run.id, laneKey: lane.key });
-  await tx.db.updateTable('lanes').set({ epoch: lane.epoch }).where('key', '=', lane.key).execute();
+  await raiseEpoch(tx, lane.key, lane.epoch);
   const closing = {
     runId: run.id,
     endReason: 'gave_up',

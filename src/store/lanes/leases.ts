@@ -1,6 +1,8 @@
 import type { StoreCommand } from '../base/command.ts';
+import { giveUpLease, releaseFreeLane, renewLease } from '../rows/lane-leases.ts';
 import { lockLaneAt, lockLanes } from '../rows/lane-row.ts';
 import type { Held } from '../rows/run-fence.ts';
+import { handOverRun } from '../rows/run-states.ts';
 
 export type Renewal = {
   readonly holder: string;
@@ -22,15 +24,9 @@ export const renewLeases: StoreCommand<Renewal, Renewed> = {
     const lanes = input.runs.map(({ laneKey }) => laneKey);
     await lockLanes(tx, lanes);
     for (const run of input.runs) {
-      const renewed = await tx.db
-        .updateTable('lanes')
-        .set({ leaseUntil: tx.now + input.leaseMs })
-        .where('key', '=', run.laneKey)
-        .where('epoch', '=', run.epoch)
-        .where('holder', '=', input.holder)
-        .where('runId', '=', run.runId)
-        .executeTakeFirst();
-      if (renewed.numUpdatedRows === 0n) lost.push(run.runId);
+      const { holder } = input;
+      const isRenewed = await renewLease(tx, { ...run, holder, leaseUntil: tx.now + input.leaseMs });
+      if (!isRenewed) lost.push(run.runId);
     }
     const ids = input.runs.map((run) => run.runId);
     if (ids.length === 0) return { lost, cancels: [] };
@@ -49,17 +45,8 @@ export const handOver: StoreCommand<Held, void> = {
   name: 'handOver',
   run: async (tx, input) => {
     await lockLaneAt(tx, input.laneKey, input.epoch);
-    await tx.db
-      .updateTable('lanes')
-      .set({ holder: null, leaseUntil: tx.now })
-      .where('key', '=', input.laneKey)
-      .execute();
-    await tx.db
-      .updateTable('runs')
-      .set({ isHandedOver: 1 })
-      .where('id', '=', input.runId)
-      .where('state', '=', 'active')
-      .execute();
+    await giveUpLease(tx, input.laneKey, tx.now);
+    await handOverRun(tx, input.runId);
   },
 };
 
@@ -70,26 +57,13 @@ export const handOver: StoreCommand<Held, void> = {
 export const letGoOf: StoreCommand<Held & { readonly pauseMs: number }, void> = {
   name: 'letGoOf',
   run: async (tx, { laneKey, epoch, runId, pauseMs }) => {
-    await lockLaneAt(tx, laneKey, epoch);
-    await tx.db
-      .updateTable('lanes')
-      .set({ holder: null, leaseUntil: tx.now + pauseMs })
-      .where('key', '=', laneKey)
-      .where('runId', '=', runId)
-      .execute();
+    const lane = await lockLaneAt(tx, laneKey, epoch);
+    if (lane.runId === runId) await giveUpLease(tx, laneKey, tx.now + pauseMs);
   },
 };
 
 /** Gives back a lane that was kept to go on but has nothing to run. Repeating it changes nothing. */
 export const releaseLane: StoreCommand<{ readonly laneKey: string; readonly holder: string }, void> = {
   name: 'releaseLane',
-  run: async (tx, { laneKey, holder }) => {
-    await tx.db
-      .updateTable('lanes')
-      .set({ holder: null, leaseUntil: 0 })
-      .where('key', '=', laneKey)
-      .where('holder', '=', holder)
-      .where('runId', 'is', null)
-      .execute();
-  },
+  run: (tx, { laneKey, holder }) => releaseFreeLane(tx, laneKey, holder),
 };

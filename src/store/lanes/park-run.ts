@@ -2,17 +2,24 @@ import type { MessagePart } from '#contracts/message.ts';
 import type { Settlement } from '#contracts/tool.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
+import { awaitCalls, endCall, hasWaitingCall } from '../rows/call-states.ts';
+import { giveUpLease, raiseEpoch } from '../rows/lane-leases.ts';
 import { lockLane, lockLaneAt } from '../rows/lane-row.ts';
 import type { Held } from '../rows/run-fence.ts';
-import { isParked, parkedUntil, unpark } from '../waits/parked.ts';
-import { writeToolResults } from './commit-turn.ts';
+import { pauseRun } from '../rows/run-states.ts';
+import { unpark } from '../waits/parked.ts';
 
 export type Parking = Held & {
   /** Reason for waiting, for the page and the log. */
   readonly reason: string;
   /** How long the run has worked in all, ms. */
   readonly workedMs: number;
+  /** After so long without an answer the wait expires, ms; at most 30 days. */
+  readonly waitMs: number;
 };
+
+/** Every wait ends: one that a person has forgotten holds up whoever writes there next. */
+const longestParkMs = 30 * 86_400_000;
 
 /**
  * `given-back`: there is nothing to wait for, since its calls were settled, or it was asked to stop,
@@ -21,46 +28,27 @@ export type Parking = Held & {
 export type ParkOutcome = { readonly kind: 'parked' } | { readonly kind: 'given-back' };
 
 /**
- * Step 8: the run waits for its started calls, without holder or lease, and its clock stops. Its next
- * claim is no failed try. A settlement is in front of this step and found here, or behind it and wakes
- * the lane. A repeat is refused as stale: who has parked a run has no right to it any more.
+ * Step 8: the run waits for its started calls, without holder, until `waitMs` are over, and its clock
+ * stops. Its next claim is no failed try. A settlement is in front of this step and found here, or behind
+ * it and wakes the lane. A repeat is refused as stale: who has parked a run has no right to it any more.
  */
 export const parkRun: StoreCommand<Parking, ParkOutcome> = {
   name: 'parkRun',
-  run: async (tx, { laneKey, epoch, runId, reason, workedMs }) => {
+  run: async (tx, { laneKey, epoch, runId, reason, workedMs, waitMs }) => {
     await lockLaneAt(tx, laneKey, epoch);
     const run = await tx.db
       .selectFrom('runs')
       .select('cancelReason')
       .where('id', '=', runId)
       .executeTakeFirstOrThrow();
-    const waits = run.cancelReason === null && (await hasStartedCall(tx, runId));
-    const parkedAt = waits ? tx.now : null;
-    await tx.db
-      .updateTable('runs')
-      .set({ parkedAt, parkReason: reason, workedMs, isHandedOver: 1 })
-      .where('id', '=', runId)
-      .execute();
-    await tx.db
-      .updateTable('lanes')
-      .set({ epoch: epoch + 1, holder: null, leaseUntil: waits ? parkedUntil : tx.now })
-      .where('key', '=', laneKey)
-      .execute();
+    const waits = run.cancelReason === null && (await awaitCalls(tx, runId));
+    await pauseRun(tx, { id: runId, parkReason: reason, workedMs }, waits);
+    await raiseEpoch(tx, laneKey, epoch + 1);
+    const parkedUntil = tx.now + Math.min(waitMs, longestParkMs);
+    await giveUpLease(tx, laneKey, waits ? parkedUntil : tx.now);
     return { kind: waits ? 'parked' : 'given-back' };
   },
 };
-
-/** The call that waits, among those that the run has started. */
-async function hasStartedCall(tx: Tx, runId: string): Promise<boolean> {
-  const open = await tx.db
-    .selectFrom('toolCalls')
-    .select('callId')
-    .where('runId', '=', runId)
-    .where('state', '=', 'started')
-    .limit(1)
-    .executeTakeFirst();
-  return open !== undefined;
-}
 
 /** The name of a run's call, which its result carries; undefined when there is no such call. */
 export const readStartedCall: StoreQuery<
@@ -120,8 +108,8 @@ export async function settleCall(tx: Tx, input: Settling): Promise<Settled> {
     .executeTakeFirst();
   const refusal = refusalOf(call);
   if (!call || refusal) return { settlement: refusal ?? 'unknown-call', laneKey: lane.key, effects };
-  await writeToolResults(tx, { messageId: call.messageId, results: [{ callId, isError, parts }] });
-  const mayGoOn = lane.runId === runId && isParked(lane) && !(await hasStartedCall(tx, runId));
+  await endCall(tx, call.messageId, { callId, isError, parts });
+  const mayGoOn = lane.runId === runId && !(await hasWaitingCall(tx, runId));
   if (mayGoOn) await unpark(tx, lane, effects);
   return { settlement: 'settled', laneKey: lane.key, effects };
 }
@@ -136,6 +124,6 @@ function refusalOf(call: FoundCall | undefined): Settlement | undefined {
   if (!call) return 'unknown-call';
   if (call.state === 'done') return 'settled-before';
   if (call.state === 'pending') return 'not-started';
-  const isWanted = call.runState === 'active' && call.cancelReason === null;
+  const isWanted = call.runState !== 'finished' && call.cancelReason === null;
   return isWanted ? undefined : 'cancelled';
 }

@@ -24,8 +24,8 @@ export const recoverRun: StoreCommand<Held, readonly RunCall[]> = {
       .orderBy('transcript.position')
       .orderBy('ordinal')
       .execute();
-    // The column holds what these commands write.
-    return calls.map(({ callId, state }) => ({ callId, state: state as RunCall['state'] }));
+    // A call that waits has started: by its replay class it is asked again, or told as unknown.
+    return calls.map(({ callId, state }) => ({ callId, state: state === 'waiting' ? 'started' : state }));
   },
 };
 

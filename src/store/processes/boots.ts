@@ -3,8 +3,8 @@
  * row's id. A process that finds one dead voids its leases at once, without waiting for their expiry.
  */
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
-import { isKeptLane, isOpenPart } from '../base/open-rows.ts';
-import { parkedUntil } from '../waits/parked.ts';
+import { isOpenPart } from '../base/open-rows.ts';
+import { voidLaneLeases } from '../rows/lane-leases.ts';
 
 export type Role = 'all' | 'gateway' | 'worker';
 
@@ -58,22 +58,7 @@ async function bootsIn(tx: Tx, folder: string): Promise<readonly string[]> {
 
 async function voidLeases(tx: Tx, { ids, sends }: Ended): Promise<void> {
   if (ids.length === 0) return;
-  // Two updates, each over an index of its own: lanes with a run, and those kept between two runs.
-  await tx.db
-    .updateTable('lanes')
-    // Ended now: from here on the sweep counts how long an unfinished run has waited.
-    .set({ holder: null, leaseUntil: tx.now })
-    .where('runId', 'is not', null)
-    .where('leaseUntil', '<', parkedUntil)
-    .where('holder', 'in', ids)
-    .execute();
-  await tx.db
-    .updateTable('lanes')
-    .set({ holder: null, leaseUntil: 0 })
-    .where('runId', 'is', null)
-    .where(isKeptLane())
-    .where('holder', 'in', ids)
-    .execute();
+  await voidLaneLeases(tx, ids);
   await tx.db
     .updateTable('accounts')
     .set({ holder: null, leaseUntil: 0 })

@@ -76,7 +76,7 @@ async function countLanesWithRun(tx: Tx) {
     .select((eb) => [
       eb
         .case()
-        .when('runs.parkedAt', 'is not', null)
+        .when('runs.state', '=', 'parked')
         .then(sql.lit('parked'))
         .when('lanes.leaseUntil', '>', tx.now)
         .then(sql.lit('active'))

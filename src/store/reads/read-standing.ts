@@ -1,6 +1,5 @@
 import type { TimelineStanding } from '#contracts/timeline.ts';
 import type { StoreQuery } from '../base/command.ts';
-import { parkedUntil } from '../waits/parked.ts';
 
 /** Most tools listed; a batch may have started more. */
 const mostTools = 20;
@@ -12,7 +11,7 @@ export const readStanding: StoreQuery<{ readonly laneKey: string }, TimelineStan
     const run = await tx.db
       .selectFrom('lanes')
       .innerJoin('runs', 'runs.id', 'lanes.runId')
-      .select(['runs.id', 'runs.parkReason', 'lanes.leaseUntil'])
+      .select(['runs.id', 'runs.parkReason', 'runs.state'])
       .where('lanes.key', '=', laneKey)
       .executeTakeFirst();
     if (!run) return {};
@@ -20,12 +19,12 @@ export const readStanding: StoreQuery<{ readonly laneKey: string }, TimelineStan
       .selectFrom('toolCalls')
       .select('name')
       .where('runId', '=', run.id)
-      .where('state', '=', 'started')
+      .where('state', 'in', ['started', 'waiting'])
       .orderBy('messageId')
       .orderBy('ordinal')
       .limit(mostTools)
       .execute();
-    const waitsFor = run.leaseUntil === parkedUntil ? { waitsFor: run.parkReason ?? '' } : {};
+    const waitsFor = run.state === 'parked' ? { waitsFor: run.parkReason ?? '' } : {};
     return { run: { runId: run.id, tools: calls.map(({ name }) => name), ...waitsFor } };
   },
 };

@@ -56,7 +56,7 @@ type Statement = (slice: RawBuilder<unknown>) => RawBuilder<Counted>;
 const place = sql`case
   when "inbox"."id" is null then 'lost'
   when "inbox"."state" in ('held', 'waiting') then "inbox"."state"
-  when "inbox"."state" = 'taken' and "runs"."state" = 'active' then 'taken'
+  when "inbox"."state" = 'taken' and "runs"."state" <> 'finished' then 'taken'
   when "inbox"."state" = 'ended' and "inbox"."outcome" = 'answered' and "inbox"."answer" in (
     select "answer" from "outbox" where ${isOpenPart()} and "purpose" = 'reply') then 'provisional'
   when "inbox"."state" = 'ended' and "inbox"."outcome" is not null then 'ended:' || "inbox"."outcome"
@@ -78,7 +78,7 @@ const messages: Statement = (slice) => sql<Counted>`
     where "of"."outcome" = 'held' ${slice} group by 1`;
 
 const runs: Statement = (slice) => sql<Counted>`
-  select case when "of"."state" = 'active' then 'active' else coalesce("of"."endReason", 'unknown') end
+  select case when "of"."state" <> 'finished' then 'active' else coalesce("of"."endReason", 'unknown') end
       as "place", count(*) as "count", max("of"."startedAt") as "newest"
     from "runs" as "of" where true ${slice} group by 1`;
 

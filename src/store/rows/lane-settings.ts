@@ -20,7 +20,7 @@ export async function followConfiguration(tx: Tx, lane: Lane, configured: QueueS
     lane.cap === settings.cap &&
     lane.drop === settings.drop;
   if (isSame) return lane;
-  await tx.db.updateTable('lanes').set(settings).where('key', '=', lane.key).execute();
+  await writeSettings(tx, lane, settings);
   return { ...lane, ...settings };
 }
 
@@ -36,10 +36,16 @@ export async function changeSettings(
   const named = change === 'reset' ? {} : { ...json.queueSettings(lane.overrides), ...change };
   const overrides = change === 'reset' ? null : JSON.stringify(named);
   const settings = { ...configured, ...named };
+  await writeSettings(tx, lane, settings);
+  await tx.db.updateTable('lanes').set({ overrides }).where('key', '=', lane.key).execute();
+  return settings;
+}
+
+async function writeSettings(tx: Tx, { key }: Lane, settings: QueueSettings): Promise<void> {
+  const { mode, debounceMs, quietMs, cap, drop } = settings;
   await tx.db
     .updateTable('lanes')
-    .set({ ...settings, overrides })
-    .where('key', '=', lane.key)
+    .set({ mode, debounceMs, quietMs, cap, drop })
+    .where('key', '=', key)
     .execute();
-  return settings;
 }

@@ -1,14 +1,13 @@
 /**
- * A run that waits for something outside is parked: its lane keeps the run, so that no other begins, but
- * has no holder, and a lease that never ends, so that nothing that looks for what should be moving comes
- * past it. Whoever sets a cancel flag, or settles the last call, gives the lane a lease that has ended.
+ * A run that waits for something outside is parked, until an expiry. Its lane keeps the run, so that no
+ * other begins, without a holder; the lane's lease ends with the wait, so the sweep finds it then and the
+ * claim ends the wait. Setting a cancel flag, and settling the last call, ends it before.
  */
 import type { StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
+import { giveUpLease } from '../rows/lane-leases.ts';
 import type { Lane } from '../rows/lane-row.ts';
-
-/** The last moment that a date can hold, ms. */
-export const parkedUntil = 8_640_000_000_000_000;
+import { unparkRun } from '../rows/run-states.ts';
 
 export type ParkedRun = { readonly runId: string; readonly reason: string };
 
@@ -21,20 +20,23 @@ export const readParked: StoreQuery<{ readonly laneKey: string }, ParkedRun | un
       .innerJoin('runs', 'runs.id', 'lanes.runId')
       .select(['runs.id', 'runs.parkReason'])
       .where('lanes.key', '=', laneKey)
-      .where('lanes.leaseUntil', '=', parkedUntil)
+      .where('runs.state', '=', 'parked')
       .executeTakeFirst();
     return row && { runId: row.id, reason: row.parkReason ?? '' };
   },
 };
 
-export function isParked(lane: Pick<Lane, 'runId' | 'leaseUntil'>): boolean {
-  return lane.runId !== null && lane.leaseUntil === parkedUntil;
+/** Whether the lane's run waits for something outside. A lane with a holder has none that does. */
+export async function isParked(tx: Tx, { runId, holder }: Lane): Promise<boolean> {
+  if (runId === null || holder !== null) return false;
+  const run = await tx.db.selectFrom('runs').select('state').where('id', '=', runId).executeTakeFirst();
+  return run?.state === 'parked';
 }
 
-/** Lets the parked run be claimed and go on. The caller holds the lane's lock. */
+/** Lets the lane's run be claimed and go on, if it is parked. The caller holds the lane's lock. */
 export async function unpark(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>): Promise<void> {
-  await tx.db.updateTable('lanes').set({ leaseUntil: tx.now }).where('key', '=', lane.key).execute();
-  await tx.db.updateTable('runs').set({ parkedAt: null }).where('id', '=', lane.runId).execute();
+  if (lane.runId === null || !(await unparkRun(tx, lane.runId))) return;
+  await giveUpLease(tx, lane.key, tx.now);
   effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });
 }
 
@@ -55,5 +57,5 @@ export async function cancelRun(
     .where('cancelReason', 'is', null)
     .execute();
   effects.cancels.push({ runId: lane.runId, reason });
-  if (isParked(lane)) await unpark(tx, lane, effects);
+  await unpark(tx, lane, effects);
 }

@@ -72,7 +72,7 @@ export type RunFacts = {
   readonly laneKey: string;
   readonly sessionId: string;
   readonly authority: string;
-  readonly state: 'active' | 'finished';
+  readonly state: 'active' | 'parked' | 'finished';
   /** How often a process began or resumed it after a crash; planned hand-overs do not count. */
   readonly tries: number;
   /** It was handed over on purpose, and nobody has gone on with it yet. */
@@ -94,7 +94,7 @@ export type ToolCallFacts = {
   readonly callId: string;
   readonly messageId: string;
   readonly name: string;
-  readonly state: 'pending' | 'started' | 'done';
+  readonly state: 'pending' | 'started' | 'waiting' | 'done';
   readonly isError: boolean;
   readonly startedAt: number | undefined;
   readonly endedAt: number | undefined;

@@ -1,0 +1,107 @@
+/**
+ * Writes who may work a lane and until when (`holder`, `leaseUntil`, `epoch`, `runId`), and nothing else
+ * does. A lane with a run and no live lease is what the sweep looks for. The callers hold the lane's lock.
+ */
+import type { Tx } from '../base/command.ts';
+import { isKeptLane } from '../base/open-rows.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+
+/** Times in ms since the epoch, by the database's clock. */
+export type LaneHold = {
+  readonly laneKey: string;
+  readonly epoch: number;
+  readonly runId: string;
+  readonly holder: string;
+  readonly leaseUntil: number;
+};
+
+export async function holdLane(tx: Tx, hold: LaneHold): Promise<void> {
+  await holdRow.run(tx, hold);
+}
+
+const holdRow = prepared((db, of: Slots<LaneHold>) =>
+  db
+    .updateTable('lanes')
+    .set({ epoch: of.epoch, runId: of.runId, holder: of.holder, leaseUntil: of.leaseUntil })
+    .where('key', '=', of.laneKey),
+);
+
+/** False when the lane isn't the holder's any more. */
+export async function renewLease(tx: Tx, { laneKey, epoch, ...lease }: LaneHold): Promise<boolean> {
+  const { numUpdatedRows } = await tx.db
+    .updateTable('lanes')
+    .set({ leaseUntil: lease.leaseUntil })
+    .where('key', '=', laneKey)
+    .where('epoch', '=', epoch)
+    .where('holder', '=', lease.holder)
+    .where('runId', '=', lease.runId)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Gives up the lease: the lane may be claimed from `leaseUntil` on, its run first. */
+export async function giveUpLease(tx: Tx, laneKey: string, leaseUntil: number): Promise<void> {
+  await tx.db.updateTable('lanes').set({ holder: null, leaseUntil }).where('key', '=', laneKey).execute();
+}
+
+/** Counts the caller's epoch as over: nothing that it writes counts from here on. */
+export async function raiseEpoch(tx: Tx, laneKey: string, epoch: number): Promise<void> {
+  await tx.db.updateTable('lanes').set({ epoch }).where('key', '=', laneKey).execute();
+}
+
+/** Lets go of a lane without a run. Changes nothing when it has one, or is somebody else's. */
+export async function releaseFreeLane(tx: Tx, laneKey: string, holder: string): Promise<void> {
+  await tx.db
+    .updateTable('lanes')
+    .set({ holder: null, leaseUntil: 0 })
+    .where('key', '=', laneKey)
+    .where('holder', '=', holder)
+    .where('runId', 'is', null)
+    .execute();
+}
+
+type LaneExit = { readonly laneKey: string; readonly parts: number };
+
+/** Takes the ended run from the lane. `isKept`: the holder keeps the lane, to go on with what is due. */
+export async function endLaneRun(tx: Tx, exit: LaneExit, isKept: boolean): Promise<void> {
+  await (isKept ? keepLane : leaveLane).run(tx, { ...exit, now: tx.now });
+}
+
+const keepLane = prepared((db, of: Slots<LaneExit & { readonly now: number }>) =>
+  db
+    .updateTable('lanes')
+    .set((eb) => ({ runId: null, lastActivityAt: of.now, nextSeq: eb('nextSeq', '+', of.parts) }))
+    .where('key', '=', of.laneKey),
+);
+
+const leaveLane = prepared((db, of: Slots<LaneExit & { readonly now: number }>) =>
+  db
+    .updateTable('lanes')
+    .set((eb) => ({
+      runId: null,
+      lastActivityAt: of.now,
+      nextSeq: eb('nextSeq', '+', of.parts),
+      holder: null,
+      leaseUntil: 0,
+    }))
+    .where('key', '=', of.laneKey),
+);
+
+/** Ends the leases of dead processes. Repeating it changes nothing. */
+export async function voidLaneLeases(tx: Tx, holders: readonly string[]): Promise<void> {
+  // Two updates, each over an index of its own: lanes with a run, and those kept between two runs.
+  await tx.db
+    .updateTable('lanes')
+    // Ended now: from here on the sweep counts how long an unfinished run has waited.
+    .set({ holder: null, leaseUntil: tx.now })
+    .where('runId', 'is not', null)
+    .where('holder', 'in', holders)
+    .execute();
+  await tx.db
+    .updateTable('lanes')
+    .set({ holder: null, leaseUntil: 0 })
+    .where('runId', 'is', null)
+    .where(isKeptLane())
+    .where('holder', 'in', holders)
+    .execute();
+}

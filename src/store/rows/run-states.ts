@@ -1,0 +1,95 @@
+/** Writes what becomes of a run, and nothing else does: `active ⇄ parked`, then `finished`. */
+import type { Tx } from '../base/command.ts';
+import { insertRow } from '../base/insert-row.ts';
+import { prepared, type Slots } from '../base/prepared.ts';
+
+export type NewRun = {
+  readonly id: string;
+  readonly laneKey: string;
+  readonly sessionId: string;
+  readonly epoch: number;
+  /** JSON of the reply route; null: nothing but its record is wanted. */
+  readonly route: string | null;
+  readonly authority: string;
+};
+
+export async function beginRun(tx: Tx, run: NewRun): Promise<void> {
+  const fresh = { tries: 1, isHandedOver: 0, nextOrdinal: 1, workedMs: 0, startedAt: tx.now } as const;
+  await insertRow(tx, 'runs', { ...run, ...fresh, state: 'active' });
+}
+
+/** Another attempt at the run begins, be it that the run was parked. */
+export async function resumeRun(
+  tx: Tx,
+  { id, tries, epoch }: { readonly id: string; readonly tries: number; readonly epoch: number },
+): Promise<void> {
+  await tx.db
+    .updateTable('runs')
+    .set({ state: 'active', tries, epoch, isHandedOver: 0, parkedAt: null, parkReason: null })
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Marks the unfinished run as handed over on purpose: its next attempt is no failed try. */
+export async function handOverRun(tx: Tx, id: string): Promise<void> {
+  await tx.db
+    .updateTable('runs')
+    .set({ isHandedOver: 1 })
+    .where('id', '=', id)
+    .where('state', '=', 'active')
+    .execute();
+}
+
+export type RunPause = {
+  readonly id: string;
+  /** What it waits for. */
+  readonly parkReason: string;
+  /** How long it has worked in all, ms. */
+  readonly workedMs: number;
+};
+
+/** Stops the run's clock and hands it over. It is parked if it has something to wait for. */
+export async function pauseRun(tx: Tx, { id, ...pause }: RunPause, isParked: boolean): Promise<void> {
+  const state = isParked ? 'parked' : 'active';
+  await tx.db
+    .updateTable('runs')
+    .set({ state, parkedAt: isParked ? tx.now : null, isHandedOver: 1, ...pause })
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Ends the run's waiting, so that the next claim resumes it. False when it isn't parked. */
+export async function unparkRun(tx: Tx, id: string): Promise<boolean> {
+  const { numUpdatedRows } = await tx.db
+    .updateTable('runs')
+    .set({ state: 'active', parkedAt: null })
+    .where('id', '=', id)
+    .where('state', '=', 'parked')
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** `parts`: how many its last step has stored, under the next ordinals. */
+export type RunEnd = {
+  readonly runId: string;
+  readonly endReason: string;
+  readonly detail: string | null;
+  readonly parts: number;
+};
+
+export async function finishRun(tx: Tx, end: RunEnd): Promise<void> {
+  await finish.run(tx, { ...end, now: tx.now });
+}
+
+const finish = prepared((db, of: Slots<RunEnd & { readonly now: number }>) =>
+  db
+    .updateTable('runs')
+    .set((eb) => ({
+      state: 'finished',
+      endReason: of.endReason,
+      detail: of.detail,
+      endedAt: of.now,
+      nextOrdinal: eb('nextOrdinal', '+', of.parts),
+    }))
+    .where('id', '=', of.runId),
+);
