@@ -24,7 +24,7 @@ const replaced: readonly (readonly [RegExp, string])[] = [
 const tops = /^(?:src|channels|plugins|bench|scripts)\//;
 
 /** Folders whose comments still wait for their turn; none may be added. */
-const pending = /^src\/(?:agent|commands|inbound|queue|roles|runs|startup|store)\/|^src\/gateway\.ts/;
+const pending = /^src\/(?:commands|inbound|roles|service|store)\/|^src\/gateway\.ts/;
 
 /** Block comments, and each run of line comments. */
 const comments = /\/\*[\s\S]*?\*\/|^[ \t]*\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*|(?<=\s)\/\/ [^\n]*/gm;

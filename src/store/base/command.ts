@@ -71,9 +71,9 @@ export type StoreSetup = StoreProgram & {
 };
 
 /**
- * A named step. Input and output are plain data: on SQLite they cross to the writer thread. Each runs
- * whole or not at all, never spans a model, tool or network call, and may be repeated after a fault,
- * so its idempotency key stands in its comment.
+ * A named step. Input and output are plain data: on SQLite they cross to the writer thread. Each runs whole or
+ * not at all, never spans a model, tool or network call, and may be repeated after a fault, so its comment
+ * names its idempotency key.
  */
 export type StoreCommand<Input, Output> = {
   readonly name: string;

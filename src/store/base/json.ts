@@ -47,13 +47,13 @@ export const json = {
   strings: (text: string | null) => (text === null ? [] : (parseJson(text) as readonly string[])),
 };
 
-/** Of a row that came from a conversation: everything but an item or a run that is only on record. */
+/** The route of a row that came from a conversation; only `record` items and runs have none. */
 function routeIn(text: string | null): ReplyRoute {
   if (text !== null) return parseJson(text) as ReplyRoute;
   throw new ParleyError('internal', 'What is only on record has no route.');
 }
 
-/** As it stands in a `route` column. */
+/** As stored in a `route` column. */
 export function targetText(target: RunTarget): string | null {
   return target === 'record' ? null : JSON.stringify(target);
 }

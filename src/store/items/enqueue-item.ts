@@ -23,11 +23,11 @@ import { putNewestAhead } from './put-ahead.ts';
 /** A lane by its key alone has to be there; one that is described is made if needed. */
 export type LaneRef = LaneSpec | { readonly key: string };
 
-/** What is put into a lane from inside Parley. */
+/** An item that Parley itself puts into a lane. */
 export type InnerItem = {
   readonly id: string;
   readonly source: Exclude<ItemSource, 'platform'>;
-  /** What is put in under one key is there once, however often it is tried; `<source>:<id>`. */
+  /** Unique: repeats under one key return the same row; `<source>:<id>`. */
   readonly sourceKey: string;
   readonly reach: Reach;
   /** Becomes the id of the run that the item begins. */
@@ -46,9 +46,9 @@ export type EnqueuedItem = {
 };
 
 /**
- * Puts the item into its lane and returns the row that stands there under its source key: a repeat adds
- * nothing. It never gives way to the lane's cap, and is nobody's to stop. Throws `invalid_input` for a
- * lane that is not there. The effects are the caller's to set in motion after the commit.
+ * Puts the item into its lane and returns the row under its source key: a repeat adds nothing. The lane's cap
+ * never drops it, and is nobody's to stop. Throws `invalid_input` for a lane that is not there. The caller
+ * dispatches the effects after the commit.
  */
 export async function enqueueItem(
   tx: Tx,
@@ -73,7 +73,7 @@ export async function enqueueItem(
     dueAt: tx.now,
   };
   await placeItem(tx, lane, placed, effects);
-  // Whoever was first, in another lane of another process even, its row is the one that counts.
+  // The first row counts, even one in another lane or by another process.
   const enqueued = await readEnqueued(tx, item.sourceKey);
   if (!enqueued) throw new ParleyError('internal', `Item ${item.sourceKey} was not stored.`);
   return enqueued;

@@ -14,20 +14,21 @@ type Arriving = {
   readonly lane: Lane;
   readonly item: NewItem;
   readonly accepting: EventStep;
-  /** What is open in the lane, in its order. */
+  /** Open items of the lane, in order. */
   readonly open: readonly OpenItem[];
 };
 
 /**
- * Keeps the lane under its cap. Overflow is never silent: the sender is told, and the outcome of the
- * message that gave way says so.
+ * Keeps the lane under its cap. Overflow is never silent: the sender is told, and the dropped message's outcome
+ * says so.
  */
 export async function makeRoom(
   tx: Tx,
   { lane, item, accepting, open }: Arriving,
 ): Promise<'room' | 'refused'> {
   if (item.kind === 'command') return 'room';
-  // What Parley has put in by itself never gives way, and takes nobody's room. The oldest gives way, also to one that somebody has put ahead of it.
+  // Parley's own items are never dropped and don't count. The oldest is dropped, also in favor of a promoted
+  // one.
   const waiting = open
     .filter((row) => row.kind === 'message' && row.source === 'platform')
     .toSorted((a, b) => a.seq - b.seq);
@@ -61,7 +62,7 @@ export async function makeRoom(
   return 'room';
 }
 
-/** Whoever sent what gives way is told where they sent it from. */
+/** The sender of a dropped message is told in the same chat. */
 async function readSaid(
   tx: Tx,
   id: string,

@@ -38,7 +38,7 @@ export type Answer = Held &
     readonly mayGoOn: boolean;
     /** Claims the reply's first part for a holder that sends at once; absent when another process sends. */
     readonly sender?: DeliveryPolicy | undefined;
-    /** Claims the lane's next run with the end of this one; absent when the holder gives way. */
+    /** Claims the lane's next run with the end of this one; absent when the holder yields. */
     readonly claims?: Omit<ClaimInput, 'laneKey'> | undefined;
   };
 
@@ -164,8 +164,8 @@ export type Ending = Held & {
 };
 
 /**
- * Step 7 for a run that did not end by itself: timeout, abort, error. What it has answered stays
- * answered; the rest of what it took ends with `outcome`. The lane drains all the same.
+ * Step 7 for a run that did not end by itself: timeout, abort, error. What it has answered stays answered; the
+ * rest of what it took ends with `outcome`. The lane still drains.
  */
 export const endRun: StoreCommand<Ending, { readonly next: LaneNext; readonly effects: Effects }> = {
   name: 'endRun',
