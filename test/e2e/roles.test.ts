@@ -34,11 +34,14 @@ function report(what: string, sinceMs: number): void {
   process.stdout.write(`measured: ${what}: ${Math.round(performance.now() - sinceMs)} ms\n`);
 }
 
-/** A gateway and two workers on one folder. */
+/** A gateway and two workers on one folder that is new, all of them started at once. */
 async function startThree(settings: FleetSettings, atEnd: AtEnd) {
   const fleet = await startFleet(settings, atEnd);
-  const gateway = await fleet.start('gateway');
-  const workers = await Promise.all([fleet.start('worker'), fleet.start('worker')]);
+  const [gateway, ...workers] = await Promise.all([
+    fleet.start('gateway'),
+    fleet.start('worker'),
+    fleet.start('worker'),
+  ]);
   return { ...fleet, gateway, workers };
 }
 
@@ -50,7 +53,10 @@ function answerBehind({ model }: Pick<Fleet, 'model'>) {
 }
 
 describe.concurrent('a gateway and workers on one folder', () => {
-  test('answer what a person writes, in order, each by a worker', async ({ expect, onTestFinished }) => {
+  test('all start at once on a new folder, and answer in order, each by a worker', async ({
+    expect,
+    onTestFinished,
+  }) => {
     const { telegram, dataDir, gateway, workers } = await startThree({}, onTestFinished);
     const words = ['one', 'two', 'three', 'four'];
     for (const word of words) {
@@ -204,24 +210,21 @@ describe.concurrent('of a gateway and workers on one folder', () => {
 });
 
 describe.concurrent('a data folder', () => {
-  test('that is new may be entered by several at once', async ({ expect, onTestFinished }) => {
-    const { telegram, dataDir, start } = await startFleet({}, onTestFinished);
-    await Promise.all([start('worker'), start('gateway'), start('worker')]);
-    telegram.userSends({ from: ada, text: 'one' });
-    await untilSaid(telegram, { chat: ada.id, text: 'You said: one' });
-    expect(readStore(dataDir, 'select count(*) as boots from boots')).toEqual([{ boots: 3 }]);
-  });
-
-  test('is refused to a process that wants it alone, naming those who have it', async ({
+  test('is refused to a process that wants it alone, naming those who have it, until they have ended', async ({
     expect,
     onTestFinished,
   }) => {
-    const { start } = await startFleet({}, onTestFinished);
+    const { telegram, dataDir, start } = await startFleet({}, onTestFinished);
     const gateway = await start('gateway');
     const worker = await start('worker');
     const refusal = await start('all').then(() => '', String);
     expect(refusal).toContain('data_folder_locked');
     for (const { pid } of [gateway, worker]) expect(refusal).toContain(String(pid));
+    await Promise.all([gateway.kill(), worker.stop()]);
+    await start('all');
+    telegram.userSends({ from: ada, text: 'one' });
+    await untilSaid(telegram, { chat: ada.id, text: 'You said: one' });
+    expect(readStore(dataDir, 'select role from boots')).toEqual([{ role: 'all' }]);
   });
 
   test('that one process has alone is refused to every other', async ({ expect, onTestFinished }) => {
@@ -231,17 +234,6 @@ describe.concurrent('a data folder', () => {
       const refusal = await start(role).then(() => '', String);
       expect(refusal).toMatch(new RegExp(`in use by process ${pid}\\b`));
     }
-  });
-
-  test('can be had alone again when all who shared it have ended', async ({ expect, onTestFinished }) => {
-    const { telegram, dataDir, start } = await startFleet({}, onTestFinished);
-    const gateway = await start('gateway');
-    const worker = await start('worker');
-    await Promise.all([gateway.kill(), worker.stop()]);
-    await start('all');
-    telegram.userSends({ from: ada, text: 'one' });
-    await untilSaid(telegram, { chat: ada.id, text: 'You said: one' });
-    expect(readStore(dataDir, 'select role from boots')).toEqual([{ role: 'all' }]);
   });
 });
 
