@@ -6,6 +6,34 @@ const settings = 'test/inbound/queue-command.test.ts';
 
 export const itemMutants: readonly Mutant[] = [
   {
+    name: 'newest message beyond what is read',
+    invariant: 'an interruption lets the newest message run next, however many wait',
+    edits: [
+      {
+        in: 'mostRead',
+        find: '2_000',
+        replace: '500',
+      },
+    ],
+    test: { file: items, name: 'lets the newest run next however many wait' },
+  },
+  {
+    name: 'conversation locked before the lanes',
+    invariant: 'lanes are locked before conversations, by every step',
+    edits: [
+      {
+        in: 'settleDelivery',
+        find: 'await lockReached(tx, input);',
+        replace: '',
+      },
+    ],
+    test: {
+      file: 'test/store/lock-order.test.ts',
+      name: 'waits for the lane before it has the conversation',
+    },
+    needsPostgres: true,
+  },
+  {
     name: 'cancel of a message that was taken',
     invariant: 'a message is cancelled only while it waits',
     edits: [

@@ -10,6 +10,7 @@ import { editItem, readAuthor } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
+import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
@@ -254,7 +255,7 @@ describeEachDatabase('a message that is held for its siblings', (open) => {
   );
 });
 
-describeEachDatabase('an interruption', (open) => {
+describeEachDatabase('an interruption', (open, beside) => {
   it('lets the newest run next with what waited for the same place, in the order of arrival', async () => {
     const queue = await aQueue(open(), { mode: 'interrupt' });
     const { say, worker, lane, drain, changed } = queue;
@@ -271,6 +272,21 @@ describeEachDatabase('an interruption', (open) => {
     await queue.abort(run);
     expect(await drain()).toEqual([['c1', 'c2', 'newest'], ['x2'], ['x1']]);
     expect(new Set(await changed())).toEqual(new Set(['interrupt by test:ann']));
+  });
+
+  it('lets the newest run next however many wait', async () => {
+    const store = open();
+    const queue = await aQueue(store, { mode: 'interrupt', cap: 1000 });
+    const { say, worker, lane } = queue;
+    await say('begin');
+    const run = await worker.claimRun(lane.key);
+    await say('x', { sender: 'bob', item: { authority: 'guest' } });
+    await beside.sql(manyLikeIt(lane.key, 600));
+    await say('newest');
+    await queue.abort(run);
+    const next = await worker.claimRun(lane.key);
+    const { parts } = (await store.read(readHistory, { sessionId: next.sessionId })).at(-1) ?? { parts: [] };
+    expect(parts).toEqual([{ type: 'text', data: { text: 'newest' } }]);
   });
 
   it('records nothing and keeps all ranks where nothing else stands ahead', async () => {
@@ -411,3 +427,16 @@ const eventsOf: StoreQuery<{ readonly conversation: string }, readonly string[]>
     return rows.map(({ outcome }) => outcome);
   },
 };
+
+/** Stores so many more guest's messages like the one that waits in the lane. */
+function manyLikeIt(laneKey: string, count: number): string {
+  const same = ['rank', 'kind', 'state', 'account', 'conversationKey', 'senderId', 'authority', 'route']
+    .concat(['content', 'isFetching', 'dueAt', 'createdAt'])
+    .map((column) => `"${column}"`)
+    .join(', ');
+  return `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count})
+    insert into inbox (id, "laneKey", seq, ${same})
+    select id || n, "laneKey", seq + n, ${same} from inbox, numbers
+      where "laneKey" = '${laneKey}' and authority = 'guest';
+    update lanes set "nextSeq" = "nextSeq" + ${count} where key = '${laneKey}'`;
+}

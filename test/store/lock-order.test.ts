@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { aLane, aMessage, aWorker, unique } from './builders.ts';
+import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
+import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { aLane, aMessage, aRoute, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
 describeEachDatabase('a batch for several lanes', (open, beside) => {
@@ -28,4 +30,54 @@ describeEachDatabase('a batch for several lanes', (open, beside) => {
       where query like '%/* ${high} */' and pid <> pg_backend_pid()`);
     await Promise.all([holding, accepting]);
   });
+});
+
+describeEachDatabase('a delivery that has failed', (open, beside) => {
+  const onPostgres = beside.dialect === 'postgres';
+
+  it.runIf(onPostgres).each(['unreachable', 'rejected'] as const)(
+    'waits for the lane before it has the conversation, when it was %s',
+    async (kind) => {
+      const store = open();
+      const worker = aWorker(store);
+      const conversation = unique('c');
+      const lane = aLane(conversation);
+      await worker.accept(aMessage({ conversation, text: 'hi' }));
+      await worker.answer(await worker.claimRun(lane.key), 'hello');
+      await worker.accept(aMessage({ conversation, text: 'and more' }));
+      const conversationKey = conversationKeyOf(aRoute(conversation));
+      const policy = { conversationKey, holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
+      const delivery = await store.write(claimDelivery, policy);
+      if (delivery.kind !== 'part') throw new Error('nothing to deliver');
+      const held = unique('held');
+      // A step of the lane: it has the lane, and wants the conversation once somebody waits for the lane.
+      const step = beside.sql(`do $$ begin
+        perform 1 from lanes where key = '${lane.key}' for update; /* ${held} */
+        while not exists (select 1 from pg_locks where not granted and database =
+            (select oid from pg_database where datname = current_database()))
+          and not exists (select 1 from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock')
+        loop perform pg_sleep(0.01); perform pg_stat_clear_snapshot(); end loop;
+        perform 1 from conversations where key = '${conversationKey}' for update nowait;
+      end $$`);
+      const isHeld = () =>
+        beside.sql(`select 1 from lanes where key = '${lane.key}' for update nowait`).then(
+          () => false,
+          () => true,
+        );
+      await expect.poll(isHeld).toBe(true);
+      const failure = kind === 'unreachable' ? { kind } : { kind: 'rejected' as const };
+      const result = { kind: 'failed', failure, reason: 'blocked' } as const;
+      const { epoch, part } = delivery;
+      const settled = store.write(settleDelivery, {
+        ...policy,
+        epoch,
+        partKey: part.key,
+        result,
+        claimsNext: true,
+      });
+      await step;
+      expect((await settled).kind).toBe('empty');
+    },
+  );
 });

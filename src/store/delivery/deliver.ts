@@ -5,8 +5,9 @@ import type { Outbound } from '#contracts/outbound.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { locking } from '../base/locking.ts';
-import { isOpenPart } from '../base/open-rows.ts';
+import { isOpenItem, isOpenPart } from '../base/open-rows.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
+import { lockLanes } from '../rows/lane-row.ts';
 import { endPart } from './end-part.ts';
 import { dropReceipt, isWorthless } from './receipt-part.ts';
 import { type Settled, settlePart } from './settle-part.ts';
@@ -79,6 +80,7 @@ export type Settling = DeliveryPolicy & {
 export const settleDelivery: StoreCommand<Settling, Delivery> = {
   name: 'settleDelivery',
   run: async (tx, input) => {
+    await lockReached(tx, input);
     const row = await lockedConversation.first(tx, input);
     if (row?.deliveryEpoch !== input.epoch) {
       throw new ParleyError(
@@ -90,6 +92,30 @@ export const settleDelivery: StoreCommand<Settling, Delivery> = {
     return input.claimsNext ? claimHead(tx, input) : leave(tx, input, { kind: 'empty' });
   },
 };
+
+/**
+ * Locks the lanes that the result may reach, before the conversation, as every step of a lane does: the
+ * agent is told of a failure, and what waits of somebody who has blocked the bot ends.
+ */
+async function lockReached(tx: Tx, { conversationKey, partKey, result }: Settling): Promise<void> {
+  if (tx.dialect !== 'postgres' || result.kind === 'sent' || result.kind === 'retry') return;
+  const lanes = await tx.db
+    .selectFrom('outbox')
+    .select('laneKey')
+    .where('key', '=', partKey)
+    .union(
+      tx.db
+        .selectFrom('inbox')
+        .select('laneKey')
+        .where('conversationKey', '=', conversationKey)
+        .where(isOpenItem()),
+    )
+    .execute();
+  await lockLanes(
+    tx,
+    lanes.flatMap(({ laneKey }) => laneKey ?? []),
+  );
+}
 
 const lockedConversation = locking((db, of: Slots<{ conversationKey: string }>) =>
   db

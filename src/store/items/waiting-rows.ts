@@ -37,6 +37,9 @@ export const readHeadDue: StoreQuery<{ readonly laneKey: string }, number | unde
   run: async (tx, { laneKey }) => (await readWaiting(tx, laneKey))[0]?.dueAt,
 };
 
+/** More than the greatest cap that the configuration takes, since corrections and commands don't count. */
+const mostRead = 2_000;
+
 const columns = [
   'id',
   'kind',
@@ -62,7 +65,7 @@ const waitingRows = prepared((db, of: Slots<{ laneKey: string }>) =>
     .where('state', '=', 'waiting')
     .orderBy('rank')
     .orderBy('seq')
-    .limit(500),
+    .limit(mostRead),
 );
 
 function waitingRow(row: Pick<Selectable<InboxTable>, (typeof columns)[number]>): WaitingRow {
