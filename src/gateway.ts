@@ -145,7 +145,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
   });
   closers.add('media', fetcher.stop);
   const { deliverer, post } = wireOutbox(stage, host);
-  const server = front && (await openServer(stage, { host, ...front }));
+  const server = front && (await openServer(stage, { host, gate, ...front }));
   const runs = stage.works
     ? await wireRuns(stage, { host, post, active, wakes, outbox: deliverer })
     : undefined;

@@ -8,6 +8,7 @@ import { postParts } from './store/delivery/post-part.ts';
 import { recordPreview } from './store/delivery/record-preview.ts';
 import { tellOwner } from './store/delivery/tell-owner.ts';
 import { acceptBatch } from './store/intake/accept-batch.ts';
+import { enqueueItems } from './store/intake/enqueue-items.ts';
 import { storeFetched } from './store/intake/fetching.ts';
 import { cancelItem, cancelItems } from './store/items/cancel-item.ts';
 import { editItem } from './store/items/edit-item.ts';
@@ -38,6 +39,7 @@ import type { Notices } from './texts/notices.ts';
 // `never` as input: the list forgets what each takes; Store.write knows it.
 const steps: readonly StoreCommand<never, unknown>[] = [
   acceptBatch,
+  enqueueItems,
   approveOnConsole,
   beginBoot,
   cancelItem,

@@ -14,6 +14,15 @@ export type EntryCommands = {
   readonly parts: ConfiguredParts;
 };
 
+type AgentOptions = {
+  message: string;
+  agent?: string;
+  session?: string;
+  key?: string;
+  wait?: boolean;
+  json?: boolean;
+};
+
 type Finish = (running: Promise<ExitCode>) => Promise<void>;
 
 /** Runs one command of `parley`; resolves with the exit code. Problems are one sentence on stderr. */
@@ -55,6 +64,19 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
     .action(async () => {
       const { runChatCommand } = await import('./chat.ts');
       await finish(runChatCommand(entry.chatSocket));
+    });
+  program
+    .command('agent')
+    .description('send the agent a message from the command line')
+    .requiredOption('--message <text>', 'what to say')
+    .option('--agent <id>', 'the agent (default: your default agent)')
+    .option('--session <key>', 'the session (default: your own conversation with the agent)')
+    .option('--key <name>', 'a name of your own for this message: sent again, it is the same message')
+    .option('--wait', 'wait for the answer and print it')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false, wait = false, ...input }: AgentOptions) => {
+      const { runAgent } = await import('./agent.ts');
+      await finish(runAgent({ ...input, waits: wait, asJson: json }));
     });
   program
     .command('status')

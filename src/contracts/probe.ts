@@ -9,6 +9,7 @@ export interface Probe {
 export type KillPoint =
   | 'received'
   | 'accepted'
+  | 'item-enqueued'
   | 'command-applied'
   | 'fetched'
   | 'woken'

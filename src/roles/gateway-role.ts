@@ -1,7 +1,8 @@
 /** The parts that only a receiving process has (page, owner alerts, channel connections), and a worker's health address. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { peerId } from '#contracts/ids.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import { accountId, agentId, conversationId, peerId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { type AlertReporter, createAlertReporter } from '../channel-host/alert-reporter.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
@@ -9,15 +10,18 @@ import { type ConfiguredAccount, configuredAccounts } from '../channel-host/conf
 import { revealSettings } from '../config/secret.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { type FreeSpace, watchFreeSpace } from '../inbound/free-space.ts';
-import type { Gate } from '../inbound/gate.ts';
+import { type Gate, queueSettingsFor } from '../inbound/gate.ts';
 import { createRedactor } from '../logging/redaction.ts';
 import { accessToken } from '../server/access-token.ts';
 import { removeAddress, writeAddress } from '../server/address-file.ts';
 import { gatewayHealth } from '../server/gateway-health.ts';
 import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
+import { type AgentService, createAgentService } from '../service/agent-service.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
 import { noEffects } from '../store/base/effects.ts';
+import type { LaneSpec } from '../store/base/lane-spec.ts';
+import { newRowId } from '../store/base/row-id.ts';
 import type { StageDeps } from './stage-deps.ts';
 
 /** The disk watch and the owner's alerts. */
@@ -47,7 +51,7 @@ function wireOwner(stage: StageDeps): AlertReporter {
 /** Creates the page's server; it listens once `listen` is called, which also publishes the address. */
 export async function openServer(
   stage: StageDeps,
-  { host, space, owner }: { host: ChannelHost; space: FreeSpace; owner: AlertReporter },
+  { host, gate, space, owner }: GatewayRoleParts & { readonly host: ChannelHost; readonly gate: Gate },
 ): Promise<HttpServer> {
   const { config, redis, closers } = stage;
   const token = await tokenOf(stage);
@@ -66,6 +70,7 @@ export async function openServer(
     allowedHosts: config.allowedHosts,
     trustedProxies: config.trustedProxies,
     notices: owner,
+    agents: openAgentService(stage, gate),
   });
   closers.add('http server', server.close);
   const listen = async () => {
@@ -133,6 +138,29 @@ export async function openChannels(stage: StageDeps, { host, gate, server }: Cha
     await host.run({ id, ...named, load, settings: revealSettings(state.settings), deps });
   };
   await Promise.all(configuredAccounts(stage.channels, config).map(open));
+}
+
+/** Programs reach agents where the page does, with the rights of whoever holds the access token: the owner. */
+function openAgentService(stage: StageDeps, gate: Gate): AgentService {
+  const { config, channels, motion } = stage;
+  const ownerLane = (asked: string | undefined): LaneSpec => {
+    const agent = config.agents.find(({ id }) => id === (asked ?? gate.defaultAgent));
+    const local = channels.find(({ localPeer }) => localPeer !== undefined);
+    if (!agent || local?.localPeer === undefined)
+      throw new ParleyError('invalid_input', `There is no agent ${asked ?? gate.defaultAgent}.`);
+    const { id: channel, localPeer } = local;
+    const route = { channel, account: accountId(localPeer), conversation: conversationId(localPeer) };
+    const agentGate = { ...gate, defaultAgent: agentId(agent.id) };
+    return {
+      key: laneKeyOf(agentGate, route, localPeer),
+      class: 'main',
+      agentId: agent.id,
+      chatKind: 'dm',
+      settings: queueSettingsFor(gate, { channel, conversation: localPeer, kind: 'dm' }),
+      newSessionId: newRowId(),
+    };
+  };
+  return createAgentService({ ...stage, ownerLane, start: motion.start, reserve: motion.reserve });
 }
 
 /** The lane of this machine's user on a local channel (web, terminal). */

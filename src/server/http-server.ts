@@ -13,6 +13,8 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
 import type { Sections } from '#contracts/section.ts';
+import type { AgentService } from '../service/agent-service.ts';
+import { mountAgent } from './agent-routes.ts';
 import { allowedOrigins } from './allowed-origins.ts';
 import { createAttemptLimiter } from './attempt-limiter.ts';
 import { createChannelRoutes } from './channel-routes.ts';
@@ -60,6 +62,8 @@ export type HttpServerDeps = {
   status(): Promise<GatewayStatus>;
   /** The owner's notices; their routes are absent without it. */
   readonly notices?: OwnerNotices;
+  /** Talks to agents for a program; its routes are absent without it. */
+  readonly agents?: AgentService;
   /** The text of `/metrics`; the route is absent without it. */
   metrics?(): Promise<string>;
 };
@@ -168,6 +172,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   app.register(async (scope) => {
     mountStatus(scope, deps);
     if (deps.notices !== undefined) mountNotices(scope, deps.notices);
+    if (deps.agents !== undefined) mountAgent(scope, deps.agents);
     mountSignIn(scope, {
       cookieName,
       codes: parts.codes,

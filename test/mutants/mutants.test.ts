@@ -8,6 +8,7 @@ import { shareOf, turn } from '../support/turn.ts';
 import { accessMutants } from './access-mutants.ts';
 import { accountMutants } from './account-mutants.ts';
 import { discordMutants } from './discord-mutants.ts';
+import { entranceMutants } from './entrance-mutants.ts';
 import { itemMutants } from './item-mutants.ts';
 import { linkMutants } from './link-mutants.ts';
 import { loopMutants } from './loop-mutants.ts';
@@ -30,6 +31,7 @@ const mutants = [
   ...accountMutants,
   ...linkMutants,
   ...itemMutants,
+  ...entranceMutants,
   ...modeMutants,
   ...outcomeMutants,
   ...parkedMutants,

@@ -166,7 +166,7 @@ export function aWorker(store: Store, name = holder) {
         ],
       },
       modelCall: undefined,
-      parts: [
+      parts: over.parts ?? [
         { route: routeFor(run), content: { kind: 'text', text: { text, spans: [] } }, purpose: 'reply' },
       ],
       preview: over.preview,

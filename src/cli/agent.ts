@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { ParleyError } from '#contracts/errors.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { stripText } from '../logging/redaction.ts';
+import { maxMessageChars } from '../server/agent-routes.ts';
+import { changeHeader } from '../server/request-guard.ts';
+import { askRunningGateway, tokenOf } from './ask-gateway.ts';
+import type { ExitCode } from './exit-code.ts';
+
+export type AgentCall = {
+  readonly message: string;
+  readonly agent?: string;
+  readonly session?: string;
+  readonly key?: string;
+  readonly waits: boolean;
+  readonly asJson: boolean;
+};
+
+const refusalSchema = z.object({ error: z.object({ code: z.string(), text: z.string().exactOptional() }) });
+const acceptedSchema = z.object({ runId: z.string(), session: z.string(), acceptedAt: z.number() });
+const resultSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('open') }),
+  z.looseObject({
+    kind: z.literal('ended'),
+    outcome: z.string(),
+    reason: z.string().exactOptional(),
+    mergedInto: z.string().exactOptional(),
+    text: z.string(),
+  }),
+]);
+
+/**
+ * Sends a message through the running gateway. The answer goes on record and to stdout, into no
+ * conversation: the caller reads it here. Without `waits`, the same key with `--wait` fetches it later.
+ * Throws `invalid_input` for what the gateway refuses.
+ */
+export async function runAgent({ waits, asJson, ...input }: AgentCall): Promise<ExitCode> {
+  if (input.message.trim() === '') throw new ParleyError('invalid_input', 'The message is empty.');
+  if (input.message.length > maxMessageChars)
+    throw new ParleyError(
+      'invalid_input',
+      `The message has ${input.message.length} characters; at most ${maxMessageChars} are possible. Put the rest into a file in the agent's workspace.`,
+    );
+  const config = loadConfig();
+  const { url } = await askRunningGateway(config);
+  const headers = {
+    authorization: `Bearer ${await tokenOf(config)}`,
+    'content-type': 'application/json',
+    // Every request that changes something has it: no page of another origin can send it.
+    [changeHeader]: '1',
+  };
+  const body = JSON.stringify(input);
+  const accepted = await ask(acceptedSchema, `${url}/api/agent`, { method: 'POST', headers, body });
+  if (!waits) {
+    print(asJson ? JSON.stringify(accepted) : accepted.runId);
+    return 0;
+  }
+  for (;;) {
+    const query = new URLSearchParams({ runId: accepted.runId, timeoutMs: '30000' });
+    const result = await ask(resultSchema, `${url}/api/agent/wait?${query}`, { headers });
+    if (result.kind === 'open') continue;
+    const { kind: _, ...facts } = result;
+    const isAnswered = result.outcome === 'answered' || result.outcome === 'silent';
+    if (asJson) print(JSON.stringify({ runId: accepted.runId, ...facts }));
+    else if (isAnswered) print(result.text);
+    else process.stderr.write(`${stripText(failureOf(accepted.runId, result))}\n`);
+    return isAnswered ? 0 : 1;
+  }
+}
+
+function failureOf(runId: string, { outcome, reason }: { outcome: string; reason?: string }): string {
+  const why = reason === undefined ? '' : ` (${reason})`;
+  return `The agent gave no answer: ${outcome}${why}. To see what happened, run: parley why ${runId}`;
+}
+
+async function ask<Output>(schema: z.ZodType<Output>, url: string, request: RequestInit): Promise<Output> {
+  const answer = await fetch(url, request);
+  const body: unknown = await answer.json();
+  if (answer.ok) return schema.parse(body);
+  const { code, text = code } = refusalSchema.parse(body).error;
+  throw new ParleyError('invalid_input', text);
+}
+
+function print(text: string): void {
+  process.stdout.write(`${stripText(text)}\n`);
+}

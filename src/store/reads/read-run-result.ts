@@ -1,0 +1,121 @@
+import { type MessagePart, textOf } from '#contracts/message.ts';
+import type { Outcome } from '#contracts/outcome.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import { json } from '../base/json.ts';
+
+/** What became of an item whose run was promised under a reserved id. Times are ms since the epoch. */
+export type RunResult =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'open'; readonly laneKey: string }
+  | {
+      readonly kind: 'ended';
+      readonly laneKey: string;
+      /** The run that took the item in, when that isn't the reserved one. */
+      readonly mergedInto?: string;
+      readonly outcome: Outcome;
+      /** Why it failed, was cancelled or refused. */
+      readonly reason?: string;
+      /** The answer, at most `maxResultChars` of it; empty when the agent said nothing. */
+      readonly text: string;
+      readonly usage: RunUsage;
+      readonly startedAt?: number;
+      readonly endedAt?: number;
+    };
+
+/** Of all model calls of the run; the cost in micro-dollars. */
+export type RunUsage = {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly cost: number;
+};
+
+/** What a result holds at most, UTF-16 units. */
+export const maxResultChars = 100_000;
+
+/** Follows a reserved run id to its item, and from the item to the run that took it. */
+export const readRunResult: StoreQuery<{ readonly runId: string }, RunResult> = {
+  query: 'readRunResult',
+  run: async (tx, { runId }) => {
+    const item = await tx.db
+      .selectFrom('inbox')
+      .select(['laneKey', 'state', 'outcome', 'outcomeReason', 'runId', 'answer'])
+      .where('reservedRunId', '=', runId)
+      .executeTakeFirst();
+    if (!item) return { kind: 'unknown' };
+    const { laneKey } = item;
+    if (item.state !== 'ended' || item.outcome === null) return { kind: 'open', laneKey };
+    const taken = item.runId ?? undefined;
+    const end = taken === undefined ? item : await endOf(tx, taken, item);
+    return {
+      kind: 'ended',
+      laneKey,
+      ...(taken !== undefined && taken !== runId && { mergedInto: taken }),
+      // Written by the store itself, as outcomes.
+      outcome: end.outcome as Outcome,
+      ...(end.outcomeReason !== null && { reason: end.outcomeReason }),
+      text: item.answer === null ? '' : await readAnswer(tx, item.answer),
+      usage: await readUsage(tx, taken ?? ''),
+      ...(taken !== undefined && (await readTimes(tx, taken))),
+    };
+  },
+};
+
+type Ended = {
+  readonly outcome: string | null;
+  readonly outcomeReason: string | null;
+  readonly answer: string | null;
+};
+
+/** What was merged ends as the item does that it was merged into: one answer is for all of them. */
+async function endOf(tx: Tx, runId: string, item: Ended): Promise<Ended> {
+  if (item.outcome !== 'merged') return item;
+  const into = await tx.db
+    .selectFrom('inbox')
+    .select(['outcome', 'outcomeReason', 'answer'])
+    .where('runId', '=', runId)
+    .where('outcome', '<>', 'merged')
+    .orderBy('seq', 'desc')
+    .execute();
+  return into.find(({ answer }) => answer === item.answer) ?? into[0] ?? item;
+}
+
+async function readAnswer(tx: Tx, id: string): Promise<string> {
+  const row = await tx.db.selectFrom('transcript').select('parts').where('id', '=', id).executeTakeFirst();
+  const parts: readonly MessagePart[] = row ? json.parts(row.parts) : [];
+  return textOf(parts).slice(0, maxResultChars).toWellFormed();
+}
+
+async function readUsage(tx: Tx, runId: string): Promise<RunUsage> {
+  const row = await tx.db
+    .selectFrom('modelCalls')
+    .select((eb) => [
+      eb.fn.sum<number>('inputTokens').as('inputTokens'),
+      eb.fn.sum<number>('outputTokens').as('outputTokens'),
+      eb.fn.sum<number>('cacheReadTokens').as('cacheReadTokens'),
+      eb.fn.sum<number>('cacheWriteTokens').as('cacheWriteTokens'),
+      eb.fn.sum<number>('cost').as('cost'),
+    ])
+    .where('runId', '=', runId)
+    .executeTakeFirst();
+  return {
+    inputTokens: Number(row?.inputTokens ?? 0),
+    outputTokens: Number(row?.outputTokens ?? 0),
+    cacheReadTokens: Number(row?.cacheReadTokens ?? 0),
+    cacheWriteTokens: Number(row?.cacheWriteTokens ?? 0),
+    cost: Number(row?.cost ?? 0),
+  };
+}
+
+async function readTimes(tx: Tx, runId: string) {
+  const run = await tx.db
+    .selectFrom('runs')
+    .select(['startedAt', 'endedAt'])
+    .where('id', '=', runId)
+    .executeTakeFirst();
+  return {
+    ...(run && { startedAt: run.startedAt }),
+    ...(run?.endedAt != null && { endedAt: run.endedAt }),
+  };
+}

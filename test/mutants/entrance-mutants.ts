@@ -1,0 +1,42 @@
+/** The way into a lane from inside Parley. */
+import type { Mutant } from './mutants.ts';
+
+const file = 'test/store/enqueue.test.ts';
+
+export const entranceMutants: readonly Mutant[] = [
+  {
+    name: 'a second row for a repeated source key',
+    invariant: 'what is put in under one key is there once',
+    edits: [
+      {
+        in: 'placeItem',
+        find: 'sourceKey: item.sourceKey ?? null,',
+        replace: 'sourceKey: item.sourceKey && id,',
+      },
+      { in: 'enqueueItem', find: 'if (known) return known;', replace: '' },
+      {
+        in: 'enqueueItem',
+        find: 'if (!enqueued)',
+        replace: `if (!enqueued) return { id: item.id, laneKey: lane.key,
+    reservedRunId: item.reservedRunId, text: item.content.text, enqueuedAt: tx.now };
+  if (!enqueued)`,
+      },
+    ],
+    test: { file, name: 'is there once under its source key, whoever puts it in at once' },
+  },
+  {
+    name: 'what is alone is steered in',
+    invariant: 'an item that is alone joins no run',
+    edits: [{ in: 'chooseSteers', find: "row.reach !== 'alone' &&", replace: '' }],
+    test: { file, name: 'takes what is alone by itself, whatever waits beside it' },
+  },
+  {
+    name: 'a run that is only on record posts a part',
+    invariant: 'a record run leaves no parts',
+    edits: [{ in: 'partsOf', find: "if (run.target === 'record') return [];", replace: '' }],
+    test: {
+      file,
+      name: 'begins the run whose id it has reserved, which leaves its answer on record and no part',
+    },
+  },
+];
