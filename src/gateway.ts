@@ -11,10 +11,9 @@ import type { AlertReporter } from './channel-host/alert-reporter.ts';
 import { type ChannelHost, createChannelHost } from './channel-host/channel-host.ts';
 import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { createTimelines } from './channel-host/timeline.ts';
+import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
 import { createIntake } from './inbound/accept.ts';
-import { createCommandDesk } from './inbound/command-desk.ts';
-import { nativeCommands } from './inbound/command-table.ts';
 import { createFetcher, type Fetcher } from './inbound/fetcher.ts';
 import type { FreeSpace } from './inbound/free-space.ts';
 import { createGate, type Gate } from './inbound/gate.ts';
@@ -241,9 +240,9 @@ type IntakeParts = {
 
 /** Steps 1 to 4: intake stores what the channels receive. */
 function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): ChannelHost {
-  const { store, closers, motion, holder, model } = stage;
+  const { closers, motion, holder, model } = stage;
   const agentName = (id: string) => stage.config.agents.find((agent) => agent.id === id)?.name ?? id;
-  const commands = createCommandDesk({ store, gate, modelName: model.name, agentName });
+  const commands = { modelName: model.name, agentName };
   const deps = {
     ...stage,
     gate,
@@ -252,7 +251,7 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
     reserve: motion.reserve,
     hasSpace: () => space?.isEnough() ?? true,
   };
-  const registrar = createCommandRegistrar({ ...stage, commands: nativeCommands });
+  const registrar = createCommandRegistrar({ ...stage, commands: nativeCommands(stage.notices) });
   closers.add('command menus', registrar.stop);
   return createChannelHost({
     ...stage,

@@ -1,4 +1,5 @@
 /** Every step of the store and every chat command. The SQLite writer thread runs them from these lists. */
+import { commandSteps } from './commands/list.ts';
 import { approveOnConsole, revokeOnConsole } from './store/access/operate-access.ts';
 import { dismissNotice, endNotice, raiseNotice } from './store/alerts/note-trouble.ts';
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
@@ -89,7 +90,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
 ];
 
 /** Runs inside the store's transactions. */
-export const storeProgram: StoreProgram = { steps, chatCommands: new Map() };
+export const storeProgram: StoreProgram = { steps, chatCommands: commandSteps };
 
 /** Ready for `openStore`. */
 export function storeSetup(texts: Notices): StoreSetup {

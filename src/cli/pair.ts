@@ -1,9 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
+import { hashPairingCode, readOneTimeCode } from '../commands/one-time-code.ts';
+import { describeAccess, isRef } from '../commands/pair.ts';
 import { hasOwner, loadConfig } from '../config/load-config.ts';
-import { readOneTimeCode } from '../inbound/one-time-code.ts';
-import { describeAccess } from '../inbound/pair-command.ts';
-import { isRef } from '../inbound/pair-request.ts';
-import { hashPairingCode } from '../inbound/pairing.ts';
 import { stripText } from '../logging/redaction.ts';
 import { approveOnConsole, readAccess, revokeOnConsole } from '../store/access/operate-access.ts';
 import { personLabel } from '../store/access/person-label.ts';
@@ -12,8 +10,10 @@ import type { ExitCode } from './exit-code.ts';
 import { withStore } from './with-store.ts';
 
 export async function runPairList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
-  const list = await withStore((store) => store.read(readAccess, { limit: 1000 }));
-  const text = asJson ? JSON.stringify(list, undefined, 2) : describeAccess(list, Date.now());
+  const config = loadConfig();
+  const list = await withStore((store) => store.read(readAccess, { limit: 1000 }), config);
+  const texts = noticesFor(config.language, config.texts);
+  const text = asJson ? JSON.stringify(list, undefined, 2) : describeAccess(list, Date.now(), texts);
   process.stdout.write(`${text.split('\n').map(stripText).join('\n')}\n`);
   return 0;
 }

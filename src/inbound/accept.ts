@@ -6,6 +6,7 @@ import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
+import type { CommandDeps } from '../commands/chat-command.ts';
 import type { Reservation } from '../queue/lane-workers.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { Store } from '../store/base/command.ts';
@@ -15,7 +16,7 @@ import { acceptBatch } from '../store/intake/accept-batch.ts';
 import type { AcceptInput, Proposal } from '../store/intake/proposal.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { readArrivalFacts } from '../store/reads/arrival-facts.ts';
-import type { CommandDesk } from './command-desk.ts';
+import { decideCommand } from './decide-command.ts';
 import type { Gate } from './gate.ts';
 import { markOwnReplies } from './own-messages.ts';
 import { type Arrival, propose } from './propose.ts';
@@ -24,7 +25,7 @@ import { withSaneTimes } from './times.ts';
 export type InboundDeps = {
   readonly store: Store;
   readonly gate: Gate;
-  readonly commands: CommandDesk;
+  readonly commands: Omit<CommandDeps, 'store' | 'policy'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly probe: Probe;
@@ -166,7 +167,9 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
     };
     const proposed = sections.run('decide inbound', () => propose(deps.gate, arrival));
     proposals.push(
-      proposed.kind === 'proposal' ? proposed.proposal : await deps.commands.decide(proposed.command),
+      proposed.kind === 'proposal'
+        ? proposed.proposal
+        : await decideCommand({ ...deps.commands, store: deps.store, policy: deps.gate }, proposed.command),
     );
   }
   const { peers, identities } = people;
@@ -196,8 +199,7 @@ async function store(
   try {
     const accepted = await deps.store.write(acceptBatch, { ...input, ...claims });
     runs = accepted.runs;
-    if (proposals.some(({ decision }) => decision.kind === 'command' || decision.kind === 'link'))
-      deps.probe.reach('command-applied');
+    if (proposals.some(({ decision }) => decision.kind === 'command')) deps.probe.reach('command-applied');
     deps.start(accepted.effects);
     for (const eventKey of accepted.effects.reusedKeys)
       deps.log.warn({ account, eventKey }, 'intake.id-reused');

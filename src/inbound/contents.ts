@@ -7,7 +7,6 @@ import { newDelimiter, renderInbound, renderQuote, wrapUntrusted } from '../repl
 import type { InboxContent } from '../store/base/json.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import type { Decision } from '../store/intake/proposal.ts';
-import type { Author } from '../store/items/edit-item.ts';
 import type { Gate } from './gate.ts';
 
 /** A message with nothing but its text. */
@@ -55,15 +54,6 @@ export function promptOf(
     attachments: [],
     timeZone,
   });
-}
-
-/** Other words for a message, in the name and with the rights of its sender. */
-export function promptOfEdit(
-  { timeZone }: Pick<Gate, 'timeZone'>,
-  { name, authority, sentAt, isGroup }: Author,
-  text: string,
-): string {
-  return renderInbound({ text, sender: { name, authority }, sentAt, isGroup, attachments: [], timeZone });
 }
 
 type Origin = Pick<InboundMessage, 'provenance' | 'forwardedFrom'>;

@@ -1,5 +1,6 @@
 import type { AgentId } from '#contracts/ids.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
+import type { QueueLevel } from '../commands/chat-command.ts';
 import type { Config } from '../config/config.ts';
 import { type IdentityLinks, identityLinksFrom } from '../sessions/identity-links.ts';
 import type { ResetSettings } from '../sessions/reset-policy.ts';
@@ -55,12 +56,6 @@ export type QueuePlace = {
   readonly channel: string;
   readonly conversation: string;
   readonly kind: 'dm' | 'group';
-};
-
-/** One level of the configuration, and what it names. */
-export type QueueLevel = {
-  readonly level: 'conversation' | 'channel' | 'global';
-  readonly names: Partial<QueueSettings>;
 };
 
 /**

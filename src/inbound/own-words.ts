@@ -5,10 +5,11 @@
  */
 import type { InboundEvent } from '#contracts/envelope.ts';
 import { isTyped } from '#contracts/provenance.ts';
-import { type ParsedCommand, parseCommand } from './commands.ts';
+import type { Order } from '../commands/chat-command.ts';
+import { parseCommand, stopOrder } from '../commands/list.ts';
 
 /** The command that an event is; undefined for everything that is none, whatever it reads like. */
-export function readOrder(event: InboundEvent, bot: { readonly name?: string }): ParsedCommand | undefined {
-  if (event.kind === 'stop') return parseCommand('/stop', bot);
+export function readOrder(event: InboundEvent, bot: { readonly name?: string }): Order | undefined {
+  if (event.kind === 'stop') return stopOrder();
   return event.kind === 'message' && isTyped(event) ? parseCommand(event.text, bot) : undefined;
 }

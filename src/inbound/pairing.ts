@@ -1,9 +1,9 @@
 import type { InboundEnvelope } from '#contracts/envelope.ts';
+import { hashPairingCode, newOneTimeCode } from '../commands/one-time-code.ts';
 import { cleanLabel } from '../replies/clean-untrusted.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { Decision } from '../store/intake/proposal.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
-import { hashOneTimeCode, newOneTimeCode } from './one-time-code.ts';
 
 export type PairingSettings = {
   /** How long a code holds. */
@@ -11,9 +11,6 @@ export type PairingSettings = {
   /** Requests that may wait at once, per bot account. */
   readonly maxPending: number;
 };
-
-/** Keeps a pairing code from being of use for anything else. */
-const purpose = 'pair';
 
 /**
  * A stranger is refused and asks to be let in. The code is drawn here and only its hash is kept; whether
@@ -38,9 +35,4 @@ export function pairingRequest(
       maxPending,
     },
   };
-}
-
-/** `code` as `readOneTimeCode` gives it. */
-export function hashPairingCode(code: string): string {
-  return hashOneTimeCode(purpose, code);
 }

@@ -7,6 +7,7 @@ import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import { type Authority, leastTrusted } from '#contracts/outcome.ts';
 import { isTyped } from '#contracts/provenance.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { Asker, CommandCall, Order } from '../commands/chat-command.ts';
 import { type Identities, joinIdentities } from '../sessions/identities.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import { resetBefore, resetPolicyFor } from '../sessions/reset-policy.ts';
@@ -14,7 +15,6 @@ import { agentFor } from '../sessions/routing.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
 import type { Role, Standing } from '../store/access/standing.ts';
 import { conversationKeyOf } from '../store/base/conversation-key.ts';
-import type { InboxContent } from '../store/base/json.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { splitTextName } from '../store/intake/accept-item.ts';
@@ -25,9 +25,8 @@ import type { ChatLinks } from '../store/links/read-links.ts';
 import type { ConversationFacts } from '../store/reads/conversation-facts.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { authorise, authorityOf, isOwnerBy } from './authorise.ts';
-import { commandRight, type ParsedCommand } from './commands.ts';
-import { contentOf, deleteOf, editOf, plain, promptOf, reactionOf } from './contents.ts';
-import { type Gate, queueSettingsFor } from './gate.ts';
+import { contentOf, deleteOf, editOf, promptOf, reactionOf } from './contents.ts';
+import { type Gate, queueLevelsFor, queueSettingsFor } from './gate.ts';
 import { passesMentionGate } from './mention-gate.ts';
 import { readOrder } from './own-words.ts';
 import { pairingRequest } from './pairing.ts';
@@ -54,11 +53,8 @@ export type Proposed =
   | { readonly kind: 'command'; readonly command: CommandArrival };
 
 export type CommandArrival = {
-  readonly parsed: ParsedCommand;
-  readonly right: 'allowed' | 'own';
-  readonly lane: LaneSpec;
-  readonly authority: Authority;
-  readonly arrival: Arrival;
+  readonly order: Order;
+  readonly call: CommandCall;
   /** The event itself; the command's decision takes the place of its own. */
   readonly event: Omit<Proposal, 'decision'>;
 };
@@ -86,13 +82,8 @@ export function propose(gate: Gate, arrival: Arrival): Proposed {
     case 'reaction':
       return asProposal(reactionOf({ gate, envelope, event: envelope.event }));
     case 'stop': {
-      const parsed = readOrder(envelope.event, { name: arrival.botName });
-      const right = parsed && rightOf(parsed, arrival, authority);
-      if (!parsed || !right || right === 'denied') return asProposal({ kind: 'ignore', reason: 'empty' });
-      return {
-        kind: 'command',
-        command: { parsed, right, lane: laneOf(gate, arrival), authority, arrival, event },
-      };
+      const command = readCommand(gate, { arrival, event, authority });
+      return command ? { kind: 'command', command } : asProposal({ kind: 'ignore', reason: 'empty' });
     }
     case 'migrated': {
       const { to } = envelope.event;
@@ -117,7 +108,7 @@ type Messaging = {
 };
 
 function proposeMessage(gate: Gate, { arrival, event, authority, message }: Messaging): Proposed {
-  const { envelope, botName, now } = arrival;
+  const { envelope, now } = arrival;
   const { route } = envelope;
   const asProposal = (decision: Decision): Proposed => ({
     kind: 'proposal',
@@ -134,14 +125,8 @@ function proposeMessage(gate: Gate, { arrival, event, authority, message }: Mess
       ...(rate.isFirst && { notice: { route, text } }),
     });
   }
-  const parsed = readOrder(message, { name: botName });
-  const right = parsed && rightOf(parsed, arrival, authority);
-  if (parsed && right && right !== 'denied') {
-    return {
-      kind: 'command',
-      command: { parsed, right, lane: laneOf(gate, arrival), authority, arrival, event },
-    };
-  }
+  const command = readCommand(gate, { arrival, event, authority });
+  if (command) return { kind: 'command', command };
   if (message.text.trim() === '' && message.attachments.length === 0)
     return asProposal({ kind: 'ignore', reason: 'empty' });
   return asProposal({ kind: 'accept', item: newItem(gate, { arrival, event, authority, message }) });
@@ -164,9 +149,25 @@ function countedAs(
   return [now - at > backlogAfterMs ? `${who}@${route.conversation}` : who, at];
 }
 
-function rightOf(parsed: ParsedCommand, { envelope }: Arrival, authority: Authority) {
+/** The command that the sender has typed and may use; undefined for anything else. */
+function readCommand(
+  gate: Gate,
+  { arrival, event, authority }: Omit<Messaging, 'message'>,
+): CommandArrival | undefined {
+  const { envelope, facts, botName, accountName, now } = arrival;
   const { chat, sender } = envelope;
-  return commandRight(parsed, { chat: chat.kind, authority, isAdmin: sender.isAdmin });
+  const order = readOrder(envelope.event, { name: botName });
+  const asker: Asker = { chat: chat.kind, authority, isAdmin: sender.isAdmin };
+  const right = order?.right(asker) ?? 'denied';
+  if (!order || right === 'denied') return undefined;
+  const place = canonical(envelope, facts);
+  const { channel, conversation } = place.route;
+  const lane = laneOf(gate, arrival);
+  const identities = identitiesOf(gate, arrival);
+  const { conversationKey } = event;
+  const queueLevels = queueLevelsFor(gate, { channel, conversation, kind: chat.kind });
+  const known = { envelope, place, conversationKey, lane, authority, right, identities, queueLevels };
+  return { order, call: { ...known, botName, accountName, now }, event };
 }
 
 function newItem(gate: Gate, { arrival, authority, message }: Messaging): NewItem {
@@ -189,30 +190,6 @@ function newItem(gate: Gate, { arrival, authority, message }: Messaging): NewIte
       refused: fillNotice(notices.queueFull, { waiting: laneOf(gate, arrival).settings.cap }),
     },
   };
-}
-
-/** The command as an item of its lane, in its order: `/new` and `/reset`. */
-export function laneCommand(gate: Gate, command: CommandArrival): Decision {
-  const { arrival, lane, authority } = command;
-  const { envelope } = arrival;
-  const text = envelope.event.kind === 'message' ? envelope.event.text : '';
-  const content: InboxContent = {
-    ...contentOf(envelope, { ...plain, text }),
-    command: { name: 'new', reply: gate.notices.newSession },
-  };
-  const overflow = { summarized: '', dropped: '', refused: '' };
-  const item: NewItem = {
-    id: newRowId(),
-    kind: 'command',
-    lane,
-    route: envelope.route,
-    authority,
-    content,
-    isGated: true,
-    contextLimit: 0,
-    overflow,
-  };
-  return { kind: 'accept', item };
 }
 
 function isCalled(gate: Gate, { envelope, facts }: Arrival, message: InboundMessage): boolean {
@@ -250,7 +227,7 @@ function turnAuthority(gate: Gate, arrival: Arrival, own: Authority): Authority 
   );
 }
 
-export function identitiesOf(gate: Gate, { links }: Pick<Arrival, 'links'>): Identities {
+function identitiesOf(gate: Gate, { links }: Pick<Arrival, 'links'>): Identities {
   return joinIdentities(gate.identityLinks, links);
 }
 
@@ -280,7 +257,7 @@ function laneOf(gate: Gate, arrival: Arrival): LaneSpec {
 }
 
 /** The event under the conversation id that its session and its access are known by. */
-export function canonical(envelope: InboundEnvelope, facts: ConversationFacts | undefined): InboundEnvelope {
+function canonical(envelope: InboundEnvelope, facts: ConversationFacts | undefined): InboundEnvelope {
   if (facts?.canonicalId === undefined) return envelope;
   const conversation = facts.canonicalId as ReplyRoute['conversation'];
   return { ...envelope, route: { ...envelope.route, conversation } };

@@ -28,6 +28,41 @@ const english = {
   queueDroppedOld: 'Too many messages are waiting, so I left out the oldest: “{excerpt}”.',
   queueSummarised: 'Many messages are waiting; I will read the {count} oldest as a summary.',
   overflowSummaryHeading: '{count} older messages, shortened because too many were waiting:',
+  commandTakesNoText: '/{name} takes no text. Send that on its own.',
+  commandAlone: 'Use {command} on its own.',
+  helpMenu: 'Show the commands',
+  statusMenu: 'Show what I’m doing and what’s waiting',
+  stopMenu: 'Stop the current answer and cancel what you sent after it',
+  newMenu: 'Start a new conversation',
+  queueMenu: 'Show or change what’s waiting while I’m working',
+  activationMenu: 'In a group: answer when mentioned, or always',
+  linkMenu: 'Continue this conversation from another account of yours',
+  pairMenu: 'For my owner: who may write to me',
+  whoamiMenu: 'Show your id on this network and your permissions',
+  startMenu: 'Say hello',
+  greeting: 'Hello! I’m {agent}, an AI agent. Just write to me; /help shows the commands.',
+  whoami: 'You are {ref}, here as {authority}.',
+  whoamiAdmin: 'You are {ref}, here as {authority} and as an administrator of this group.',
+  whoamiAgent: 'Agent: {agent}',
+  whoamiSession: 'Session: {session}',
+  statusAgent: 'Agent {agent}, model {model}',
+  statusAccount: 'Account {account} ({bot})',
+  statusWorking: 'Working for {seconds} s; {waiting} waiting.',
+  statusNoSession: 'No conversation yet.',
+  statusSession: 'Session: messages {messages}, tokens in the last call {tokens}, cost {cost}',
+  activationUsage: 'Use /activation mention or /activation always.',
+  activationAlways: 'I now answer every message here.',
+  activationMention: 'I now answer here when I’m mentioned.',
+  queueUnknownMode: '“{word}” isn’t a queue mode. Use one of {modes}, or reset.',
+  queueUnknownSetting: '“{name}” isn’t a queue setting. Use debounce, quiet, cap or drop.',
+  queueRepeated: '“{word}” sets the same thing twice. Keep one of them.',
+  queueBadTime: '{name} needs a time like 500ms, 2s or 1m, not “{value}”.',
+  queueLongTime: '{name} can be at most 10m.',
+  queueBadCap: 'cap needs a whole number from 1 to {max}, not “{value}”.',
+  queueBadDrop: 'drop needs one of {policies}, not “{value}”.',
+  queueCancelUsage: 'Use /queue cancel and a number from /queue list, or /queue cancel all.',
+  queuePromoteUsage: 'Use /queue promote and a number from /queue list.',
+  queueEditUsage: 'Use /queue edit, a number from /queue list, and the new text.',
   queueSettings: 'Queue: {mode} debounce:{debounce}ms quiet:{quiet}ms cap:{cap} drop:{drop}',
   queueReset: 'Back to the settings of the configuration.',
   queueNamedHere: 'Set here with /queue: {names}.',
@@ -42,6 +77,7 @@ const english = {
   itemIsFetching: 'its files are being fetched',
   itemIsHeld: 'waits for the rest of it',
   itemIsCorrection: 'a correction',
+  itemFile: '1 file',
   itemFiles: '{count} files',
   itemsMore: 'and {count} more.',
   itemsHint: '/queue cancel, promote or edit and the number change one of them.',
@@ -57,6 +93,10 @@ const english = {
   itemUnknown: 'There is no #{number} here. /queue list shows what waits.',
   itemKept: '#{number} is a command: it keeps its words and its place, and can only be cancelled.',
   itemBehind: '#{number} stands behind a /new that waits, and stays there. Cancel the /new to change that.',
+  whoStops: 'an admin, or the person who started it,',
+  whoCancels: 'the sender, an admin or my owner',
+  whoPromotes: 'an admin or my owner',
+  whoEdits: 'the sender or my owner',
   stopped: 'Stopped.',
   stoppedWithWaiting: 'Stopped. {count} waiting messages were cancelled.',
   nothingToStop: 'Nothing is running.',
@@ -78,11 +118,22 @@ const english = {
   pairingUnasked:
     'There’s nothing to confirm here. Send /pair approve with the code first, and I’ll tell you whom it lets in.',
   startCodeHint: 'Was that code for linking another account of yours? Then send: /link {code}',
+  pairUsage:
+    'Use /pair list, /pair approve and a code, /pair confirm and a code, or /pair revoke channel:id.',
+  pairCodeUsage: 'Use /pair {verb} and the code of 8 letters and digits that the person was shown.',
+  pairRevokeUsage: 'Use /pair revoke channel:id; /pair list shows the ids.',
+  pairListEmpty: 'No requests, nobody approved.',
+  pairListRequest: 'asks: {who} at {account}, minutes left: {minutes}',
+  pairListPerson: '{role}: {who} at {account}, since {since} by {by}',
   pairingUnknown: 'Nobody waits with that code. It may have expired; then the person gets a new one.',
   pairingLimited: 'That were many codes within a minute. Please wait a minute and try again.',
   pairingRevoked: '{who} may not write to me any more.',
   pairingNobody: '{who} was not let in by a code.',
   pairingStillNamed: '{who} is named in the configuration and is let in by it.',
+  linkUsage: 'Use /link to get a code, /link and a code to use it, /link list, or /link remove channel:id.',
+  linkRemoveUsage: 'Use /link remove channel:id; /link list shows the ids.',
+  linkThisOne: 'this one',
+  linkByConfiguration: 'by the configuration',
   linkCode:
     'Send this from your other account, in a direct message to me, within {minutes} minutes:\n/link {code}\nWhoever sends it goes on in this conversation as you, so show it to nobody.',
   linkCodeGone: '(A code to link accounts was shown here. It is of no use any more.)',
@@ -143,6 +194,8 @@ const english = {
 
 export type NoticeKey = keyof typeof english;
 export type Notices = Readonly<Record<NoticeKey, string>>;
+/** For the `{name}`s in a text. */
+export type NoticeValues = Readonly<Record<string, unknown>>;
 
 const german: Partial<Notices> = {
   internalFailure: 'Entschuldigung, bei mir ist etwas schiefgegangen. Bitte versuche es noch einmal.',
@@ -240,7 +293,7 @@ export function noticesFor(language: string, overrides: Readonly<Record<string, 
 }
 
 /** Fills in `{name}`; a name without a value stays as it is, so that a wrong override is seen. */
-export function fillNotice(text: string, values: Readonly<Record<string, string | number>> = {}): string {
+export function fillNotice(text: string, values: NoticeValues = {}): string {
   return text.replace(/\{(\w+)\}/g, (whole, name: string) =>
     Object.hasOwn(values, name) ? String(values[name]) : whole,
   );

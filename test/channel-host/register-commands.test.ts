@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createCommandRegistrar } from '../../src/channel-host/register-commands.ts';
+import { nativeCommands } from '../../src/commands/list.ts';
 import type { HostedChannel } from '../../src/contracts/channel.ts';
 import type { NativeCommand } from '../../src/contracts/channel-abilities.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
-import { nativeCommands } from '../../src/inbound/command-table.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
@@ -86,8 +87,9 @@ it('tries again later when it fails, not before the time that the network names'
 });
 
 it('names what may follow a command, and nothing where nothing may', () => {
-  const argumentOf = (name: string) => nativeCommands.find((command) => command.name === name)?.argument;
+  const argumentOf = (name: string) =>
+    nativeCommands(noticesFor('en')).find((command) => command.name === name)?.argument;
   expect(argumentOf('activation')).toBe('mention|always');
   expect(argumentOf('stop')).toBe('[all]');
-  expect(nativeCommands.find(({ name }) => name === 'help')).not.toHaveProperty('argument');
+  expect(nativeCommands(noticesFor('en')).find(({ name }) => name === 'help')).not.toHaveProperty('argument');
 });

@@ -36,7 +36,7 @@ it('lists who asks, lets the first one in as the owner and the next as a user, a
   await bot.asks('1', 'ABCD2345');
   await bot.asks('2', 'EFGH2345');
   expect(parley('pair', 'list').stdout).toMatch(
-    /^asks: test:1 “Person 1” at test\/bot\S+, for 60 more minutes$/m,
+    /^asks: test:1 “Person 1” at test\/bot\S+, minutes left: 60$/m,
   );
 
   expect(parley('pair', 'approve', 'abcd-2345').stdout).toBe(

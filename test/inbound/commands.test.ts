@@ -1,50 +1,51 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { commandTable, nativeCommands } from '../../src/inbound/command-table.ts';
-import { type Command, commandRight, parseCommand } from '../../src/inbound/commands.ts';
+
+import type { Asker } from '../../src/commands/chat-command.ts';
+import { chatCommands, nativeCommands, parseCommand } from '../../src/commands/list.ts';
+import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
+
 import { holds } from '../support/holds.ts';
 
 const bot = { name: 'Parley_Bot' };
 
-type Asking = Parameters<typeof commandRight>[1];
-
-const everyAsking: readonly Asking[] = (['dm', 'group'] as const).flatMap((chat) =>
+const everyAsker: readonly Asker[] = (['dm', 'group'] as const).flatMap((chat) =>
   (['owner', 'member', 'guest'] as const).flatMap((authority) =>
     [true, false, undefined].map((isAdmin) => ({ chat, authority, isAdmin })),
   ),
 );
 
-function commandOf(text: string): Command | undefined {
-  const parsed = parseCommand(text, bot);
-  return parsed?.kind === 'command' ? parsed.command : undefined;
+function requestOf(text: string): object | undefined {
+  const order = parseCommand(text, bot);
+  return order && { name: order.command.name, request: order.request };
 }
 
 function problemOf(text: string): string | undefined {
-  const parsed = parseCommand(text, bot);
-  return parsed?.kind === 'malformed' ? parsed.problem : undefined;
+  const { problem, values } = parseCommand(text, bot)?.problem ?? {};
+  return problem && fillNotice(noticesFor('en')[problem], values);
 }
 
 describe('chat commands', () => {
-  it.each<[string, Command]>([
-    ['/stop', { name: 'stop', target: 'run' }],
-    ['/stop all', { name: 'stop', target: 'all' }],
-    ['/STOP All ', { name: 'stop', target: 'all' }],
-    ['/stop it, please!', { name: 'stop', target: 'run' }],
-    [' /new', { name: 'new' }],
-    ['/reset', { name: 'reset' }],
-    ['/status', { name: 'status' }],
-    ['/help', { name: 'help' }],
-    ['/whoami', { name: 'whoami' }],
-    ['/start', { name: 'start' }],
-    ['/start AbC-123', { name: 'start', payload: 'AbC-123' }],
+  it.each<[string, object]>([
+    ['/stop', { name: 'stop', request: { isAll: false } }],
+    ['/stop all', { name: 'stop', request: { isAll: true } }],
+    ['/STOP All ', { name: 'stop', request: { isAll: true } }],
+    ['/stop it, please!', { name: 'stop', request: { isAll: false } }],
+    [' /new', { name: 'new', request: {} }],
+    ['/reset', { name: 'reset', request: {} }],
+    ['/status', { name: 'status', request: {} }],
+    ['/help', { name: 'help', request: {} }],
+    ['/whoami', { name: 'whoami', request: {} }],
+    ['/start', { name: 'start', request: { payload: '' } }],
+    ['/start AbC-123', { name: 'start', request: { payload: 'AbC-123' } }],
     ['/start link_ABCD2345', { name: 'link', request: { kind: 'join', code: 'ABCD2345', isFromLink: true } }],
     ['/link', { name: 'link', request: { kind: 'ask' } }],
     ['/link List', { name: 'link', request: { kind: 'list' } }],
     ['/link abcd-2345', { name: 'link', request: { kind: 'join', code: 'ABCD2345' } }],
     ['/link abcd 2345', { name: 'link', request: { kind: 'join', code: 'ABCD2345' } }],
     ['/link remove net:7', { name: 'link', request: { kind: 'remove', target: 'net:7' } }],
-    ['/activation Always', { name: 'activation', activation: 'always' }],
-    ['/activation mention', { name: 'activation', activation: 'mention' }],
+    ['/activation Always', { name: 'activation', request: { value: 'always' } }],
+    ['/activation mention', { name: 'activation', request: { value: 'mention' } }],
     ['/queue', { name: 'queue', request: { kind: 'show' } }],
     ['/queue reset', { name: 'queue', request: { kind: 'reset' } }],
     ['/queue List', { name: 'queue', request: { kind: 'list' } }],
@@ -76,7 +77,7 @@ describe('chat commands', () => {
     ['/queue debounce:500ms', { name: 'queue', request: { kind: 'set', changes: { debounceMs: 500 } } }],
     ['/queue quiet:1.5s', { name: 'queue', request: { kind: 'set', changes: { quietMs: 1500 } } }],
   ])('reads %j', (text, command) => {
-    expect(commandOf(text)).toEqual(command);
+    expect(requestOf(text)).toEqual(command);
   });
 
   it.each([
@@ -97,61 +98,61 @@ describe('chat commands', () => {
   });
 
   it('is addressed by the bot name in any case, and by no name where the bot has none', () => {
-    expect(commandOf('/stop@parley_bot all')).toEqual({ name: 'stop', target: 'all' });
-    expect(parseCommand('/stop@parley_bot', { name: '@PARLEY_bot' })?.kind).toBe('command');
+    expect(requestOf('/stop@parley_bot all')).toEqual({ name: 'stop', request: { isAll: true } });
+    expect(parseCommand('/stop@parley_bot', { name: '@PARLEY_bot' })).toBeDefined();
     expect(parseCommand('/stop@parley_bot')).toBeUndefined();
-    expect(parseCommand('/stop')?.kind).toBe('command');
+    expect(parseCommand('/stop')).toBeDefined();
   });
 
   it.each([
     [
       '/queue fast',
-      '"fast" is no queue mode; use steer, steer-backlog, followup, collect or interrupt, or reset.',
+      '“fast” isn’t a queue mode. Use one of steer, steer-backlog, followup, collect, interrupt, or reset.',
     ],
-    ['/queue debounce:2', 'debounce wants a time such as 500ms, 2s or 1m, not "2".'],
-    ['/queue quiet:11m', 'quiet can be 10m at most.'],
-    ['/queue cap:0', 'cap wants a whole number from 1 to 1000, not "0".'],
-    ['/queue cap:1e3', 'cap wants a whole number from 1 to 1000, not "1e3".'],
-    ['/queue drop:all', 'drop wants summarize, old or new, not "all".'],
-    ['/queue size:3', '"size" is no queue setting; use debounce, quiet, cap or drop.'],
+    ['/queue debounce:2', 'debounce needs a time like 500ms, 2s or 1m, not “2”.'],
+    ['/queue quiet:11m', 'quiet can be at most 10m.'],
+    ['/queue cap:0', 'cap needs a whole number from 1 to 1000, not “0”.'],
+    ['/queue cap:1e3', 'cap needs a whole number from 1 to 1000, not “1e3”.'],
+    ['/queue drop:all', 'drop needs one of summarize, old, new, not “all”.'],
+    ['/queue size:3', '“size” isn’t a queue setting. Use debounce, quiet, cap or drop.'],
     ['/queue list all', 'Use /queue list on its own.'],
-    ['/queue cancel', 'Use /queue cancel and the number that /queue list shows, or /queue cancel all.'],
-    ['/queue cancel 1 2', 'Use /queue cancel and the number that /queue list shows, or /queue cancel all.'],
-    ['/queue promote all', 'Use /queue promote and the number that /queue list shows.'],
-    ['/queue edit 17', 'Use /queue edit, the number that /queue list shows, and the new words.'],
-    ['/queue edit the words', 'Use /queue edit, the number that /queue list shows, and the new words.'],
-    ['/queue collect steer', '"steer" sets what was set before; keep one of them.'],
-    ['/queue cap:5 cap:6', '"cap:6" sets what was set before; keep one of them.'],
+    ['/queue cancel', 'Use /queue cancel and a number from /queue list, or /queue cancel all.'],
+    ['/queue cancel 1 2', 'Use /queue cancel and a number from /queue list, or /queue cancel all.'],
+    ['/queue promote all', 'Use /queue promote and a number from /queue list.'],
+    ['/queue edit 17', 'Use /queue edit, a number from /queue list, and the new text.'],
+    ['/queue edit the words', 'Use /queue edit, a number from /queue list, and the new text.'],
+    ['/queue collect steer', '“steer” sets the same thing twice. Keep one of them.'],
+    ['/queue cap:5 cap:6', '“cap:6” sets the same thing twice. Keep one of them.'],
     [
       '/queue reset cap:5',
-      '"reset" is no queue mode; use steer, steer-backlog, followup, collect or interrupt, or reset.',
+      '“reset” isn’t a queue mode. Use one of steer, steer-backlog, followup, collect, interrupt, or reset.',
     ],
     ['/pair approve', 'Use /pair approve and the code of 8 letters and digits that the person was shown.'],
     [
       '/pair approve 0IO1',
       'Use /pair approve and the code of 8 letters and digits that the person was shown.',
     ],
-    ['/pair revoke ann', 'Use /pair revoke channel:id; /pair list shows them.'],
+    ['/pair revoke ann', 'Use /pair revoke channel:id; /pair list shows the ids.'],
     ['/pair list all', 'Use /pair list on its own.'],
     [
       '/pair up',
-      'Use /pair list, /pair approve and the code, /pair confirm and the code, or /pair revoke channel:id.',
+      'Use /pair list, /pair approve and a code, /pair confirm and a code, or /pair revoke channel:id.',
     ],
     ['/activation', 'Use /activation mention or /activation always.'],
-    ['/link remove', 'Use /link remove channel:id; /link list shows them.'],
-    ['/link remove net:7 net:8', 'Use /link remove channel:id; /link list shows them.'],
+    ['/link remove', 'Use /link remove channel:id; /link list shows the ids.'],
+    ['/link remove net:7 net:8', 'Use /link remove channel:id; /link list shows the ids.'],
     [
       // An O is no letter of a code.
       '/link ABCD234O',
-      'Use /link to get a code, /link and the code to use it, /link list, or /link remove channel:id.',
+      'Use /link to get a code, /link and a code to use it, /link list, or /link remove channel:id.',
     ],
-    ['/new what is the weather?', '/new takes no text; send that on its own.'],
+    ['/new what is the weather?', '/new takes no text. Send that on its own.'],
   ])('says what is wrong with %j', (text, problem) => {
     expect(problemOf(text)).toBe(problem);
   });
 
   it('never throws, and calls nothing a command that has no known name', () => {
-    const known = new Set<string>(commandTable.map(({ name }) => name));
+    const known = new Set<string>(chatCommands.map(({ name }) => name));
     const anyText = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 60 }),
       fc
@@ -161,7 +162,7 @@ describe('chat commands', () => {
     holds(
       fc.property(anyText, (text) => {
         const parsed = parseCommand(text, bot);
-        if (parsed !== undefined) expect(known.has(parsed.spec.name)).toBe(true);
+        if (parsed !== undefined) expect(known.has(parsed.command.name)).toBe(true);
       }),
       { numRuns: 50_000, interruptAfterTimeLimit: 500 },
     );
@@ -174,7 +175,7 @@ describe('chat commands', () => {
       chat: 'dm' | 'group',
     ) => {
       const parsed = parseCommand(text);
-      return parsed === undefined ? undefined : commandRight(parsed, { chat, ...sender });
+      return parsed?.right({ chat, ...sender });
     };
     const guest = { authority: 'guest' } as const;
     const admin = { authority: 'guest', isAdmin: true } as const;
@@ -210,24 +211,21 @@ describe('chat commands', () => {
     // Of /queue, what is one's own is everybody's: that depends on its words.
     const adminsOnly: readonly string[] = ['new', 'reset', 'queue', 'activation'];
     const ownersDmOnly: readonly string[] = ['pair'];
-    const expected = (name: string, { chat, authority, isAdmin }: Asking) => {
+    const expected = (name: string, { chat, authority, isAdmin }: Asker) => {
       if (ownersDmOnly.includes(name)) return chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied';
       if (chat === 'dm' || authority === 'owner' || isAdmin) return 'allowed';
       if (adminsOnly.includes(name)) return 'denied';
       return name === 'stop' ? 'own' : 'allowed';
     };
-    for (const spec of commandTable) {
-      for (const asking of everyAsking)
-        expect([spec.name, asking, commandRight({ spec }, asking)]).toEqual([
-          spec.name,
-          asking,
-          expected(spec.name, asking),
-        ]);
+    for (const { name, right } of chatCommands) {
+      for (const asker of everyAsker)
+        expect([name, asker, right(asker)]).toEqual([name, asker, expected(name, asker)]);
     }
   });
 
   it('registers every command in a form that networks accept', () => {
-    expect(nativeCommands.map(({ name }) => name).sort()).toEqual([
+    const native = nativeCommands(noticesFor('en'));
+    expect(native.map(({ name }) => name).sort()).toEqual([
       'activation',
       'help',
       'link',
@@ -240,7 +238,7 @@ describe('chat commands', () => {
       'stop',
       'whoami',
     ]);
-    for (const { name, description } of nativeCommands) {
+    for (const { name, description } of native) {
       expect(name).toMatch(/^[a-z]{1,32}$/);
       expect(description.length).toBeGreaterThanOrEqual(3);
       expect(description.length).toBeLessThanOrEqual(100);
@@ -248,7 +246,7 @@ describe('chat commands', () => {
   });
 
   it('puts what changes the session into the lane and lets the rest act at once', () => {
-    const inLane = commandTable.filter(({ scope }) => scope === 'lane').map(({ name }) => name);
+    const inLane = chatCommands.filter(({ order }) => order === 'lane').map(({ name }) => name);
     expect(inLane).toEqual(['new', 'reset']);
   });
 });

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
+import { newOneTimeCode } from '../../src/commands/one-time-code.ts';
 import { textOf } from '../../src/contracts/message.ts';
-import { newOneTimeCode } from '../../src/inbound/one-time-code.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 import { routeFor } from '../store/builders.ts';

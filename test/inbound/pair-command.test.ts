@@ -71,7 +71,7 @@ describe('an owner', () => {
       answer: '',
     });
     expect((await say('owner', '/pair')).answer).toMatch(
-      /^asks: telegram:6 “Name of stranger” at .*, for 60 more minutes$/m,
+      /^asks: telegram:6 “Name of stranger” at .*, minutes left: 60$/m,
     );
 
     expect(await say('owner', `/pair approve ${code.toLowerCase()}`)).toEqual({

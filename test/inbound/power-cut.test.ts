@@ -15,7 +15,6 @@ import {
 } from '../../src/contracts/ids.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { createIntake } from '../../src/inbound/accept.ts';
-import { createCommandDesk } from '../../src/inbound/command-desk.ts';
 import { createGate } from '../../src/inbound/gate.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
@@ -96,7 +95,7 @@ function intakeOver(store: Store | CutStore, dataDir: string, receiving: Receivi
     dataDir,
   );
   const gate = createGate(config, noticesFor('en'));
-  const commands = createCommandDesk({ store, gate, modelName: 'none', agentName: (id) => id });
+  const commands = { modelName: 'none', agentName: (id: string) => id };
   return createIntake(
     {
       store,

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { accountId, channelId, conversationId, eventKey, messageId, peerId } from '#contracts/ids.ts';
+import { hashPairingCode } from '../../src/commands/one-time-code.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { createGate, type Gate } from '../../src/inbound/gate.ts';
-import { hashPairingCode } from '../../src/inbound/pairing.ts';
 import { propose } from '../../src/inbound/propose.ts';
 import type { Decision } from '../../src/store/intake/proposal.ts';
 import { noLinks } from '../../src/store/links/read-links.ts';

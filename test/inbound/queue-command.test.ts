@@ -218,13 +218,13 @@ describeEachDatabase('/queue in a group', (open) => {
     const { town, ann, bob, ask, laneKey } = await aGroup(open());
     const [a = 0, b = 0] = await numbersOf(open(), laneKey);
     expect(await ask(bob, '/queue list')).toContain('“from ann”');
-    expect(await ask(bob, `/queue cancel ${a}`)).toMatch(/^Only whoever sent it, an admin or my owner may/);
+    expect(await ask(bob, `/queue cancel ${a}`)).toMatch(/^Only the sender, an admin or my owner may/);
     expect(await ask(bob, `/queue promote ${b}`)).toBe('Only an admin or my owner may do that.');
     expect(await ask(bob, `/queue edit ${b} better`)).toBe(`#${b} now reads: “better”`);
     expect(await ask(ann, `/queue promote ${b}`, { isAdmin: true })).toBe(`#${b} comes next: “better”`);
     // Others' words have the rights of who wrote them.
     expect(await ask(ann, `/queue edit ${b} mine`, { isAdmin: true })).toBe(
-      'Only whoever sent it, or my owner, may do that.',
+      'Only the sender or my owner may do that.',
     );
     // What a member may not say is plain text, which nobody has called the agent with.
     for (const text of ['/queue', '/queue collect', '/queue reset'])

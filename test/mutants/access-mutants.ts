@@ -138,9 +138,9 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'only an owner, and only in a direct conversation, approves',
     edits: [
       {
-        in: 'commandTable',
-        find: `inDms: 'owner',`,
-        replace: '',
+        in: 'pair',
+        find: "chat === 'dm' && authority === 'owner'",
+        replace: "chat === 'dm'",
       },
     ],
     test: { file: 'test/inbound/pair-command.test.ts', name: 'alone approves' },

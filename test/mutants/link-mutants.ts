@@ -13,8 +13,8 @@ export const linkMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'takeCode',
-        find: "const row = await one.returning(['asked', 'answerKey']).executeTakeFirst();",
-        replace: `const row = await tx.db.selectFrom('linkCodes').select(['asked', 'answerKey'])
+        find: "const row = await one.returning('answerKey').executeTakeFirst();",
+        replace: `const row = await tx.db.selectFrom('linkCodes').select('answerKey')
     .where('expiresAt', '>', tx.now)
     .where('peer' in which ? 'peer' : 'codeHash', '=', 'peer' in which ? which.peer : which.codeHash)
     .executeTakeFirst();`,
@@ -39,7 +39,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'an account that was taken out does not come back to the lane of the others',
     edits: [
       {
-        in: 'remove',
+        in: 'removeAccount',
         find: 'await (lent',
         replace: 'await (false',
       },

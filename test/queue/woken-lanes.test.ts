@@ -10,7 +10,7 @@ import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.t
 import { redisKeys } from '../../src/redis/keys.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { startOwnRedis } from '../e2e/redis-faults.ts';
-import { aCommand, aLane, aMessage, defaults, unique } from '../store/builders.ts';
+import { aCommand, aLane, aMessage, defaults, newCommand, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { type LaneFacts, readLane } from '../store/lane-at-rest.ts';
 import { holds } from '../support/holds.ts';
@@ -93,7 +93,7 @@ async function play({ store, doors, mode, steps }: Playing): Promise<void> {
         const message = aMessage({ conversation, text: '/new', sender: one.who, lane });
         if (message.decision.kind !== 'accept') break;
         const { item } = message.decision;
-        const content = { ...item.content, command: { name: 'new' as const, reply: 'New session.' } };
+        const content = { ...item.content, command: newCommand };
         const command = { ...item, kind: 'command', content } as const;
         await doors[one.at].accept({ ...message, decision: { kind: 'accept', item: command } });
         break;

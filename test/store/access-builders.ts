@@ -1,6 +1,6 @@
+import { hashPairingCode } from '../../src/commands/one-time-code.ts';
 import type { AccountId, ChannelId, ConversationId } from '../../src/contracts/ids.ts';
 import type { ReplyRoute } from '../../src/contracts/route.ts';
-import { hashPairingCode } from '../../src/inbound/pairing.ts';
 import { type Approval, type Approved, approvePairing } from '../../src/store/access/approve-pairing.ts';
 import { approveOnConsole } from '../../src/store/access/operate-access.ts';
 import { type Requested, requestPairing } from '../../src/store/access/request-pairing.ts';

@@ -5,7 +5,8 @@ import type { Store } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
-import type { AcceptOutput, CommandEffect, Proposal } from '../../src/store/intake/proposal.ts';
+import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts';
+import type { StopInput } from '../../src/store/intake/stop.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
 import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/claim-lane.ts';
 import { type Answer, type Answered, commitAnswer } from '../../src/store/lanes/commit-answer.ts';
@@ -87,7 +88,10 @@ export function aMessage({
         lane: lane ?? aLane(conversation),
         route,
         authority: 'owner',
-        content: { text, prompt: text, sender: { id: sender, name: sender }, sentAt: 1, attachments: [] },
+        content: {
+          ...{ text, prompt: text, sender: { id: sender, name: sender }, sentAt: 1, attachments: [] },
+          ...(item?.kind === 'command' && { command: newCommand }),
+        },
         isGated: true,
         contextLimit: 50,
         overflow: { summarized: 'summarized', dropped: 'dropped', refused: 'refused' },
@@ -97,20 +101,29 @@ export function aMessage({
   };
 }
 
-export function aCommand(conversation: string, effect: CommandEffect, sender = 'ann'): Proposal {
+/** `/new` as it waits in its lane. */
+export const newCommand = { name: 'new', input: { input: {} } } as const;
+
+/** A command with the input of its step. */
+export type TestCommand =
+  | { readonly kind: 'status' }
+  | ({ readonly kind: 'stop' } & StopInput)
+  | { readonly kind: 'queue'; readonly change: Partial<QueueSettings> };
+
+export function aCommand(conversation: string, { kind, ...given }: TestCommand, sender = 'ann'): Proposal {
   const route = aRoute(conversation);
+  const lane = aLane(conversation);
+  const inputs = {
+    status: { settings: defaults },
+    stop: given,
+    queue: { kind: 'set', ...given, configured: lane.settings },
+  };
   return {
     eventKey: unique('command'),
     kind: 'message',
     conversationKey: conversationKeyOf(route),
     senderId: sender,
-    decision: {
-      kind: 'command',
-      command: 'test',
-      effect,
-      lane: aLane(conversation),
-      replies: { route, done: 'done', nothing: 'nothing', notPermitted: 'no' },
-    },
+    decision: { kind: 'command', command: kind, input: { input: inputs[kind] }, lane, route },
   };
 }
 

@@ -7,7 +7,7 @@ import type { NewItem } from '../../src/store/items/new-item.ts';
 import { closeBundles } from '../../src/store/lanes/sweep.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { patienceMs } from '../support/patience.ts';
-import { aLane, aMessage, aWorker, defaults, unique } from './builders.ts';
+import { aLane, aMessage, aWorker, defaults, newCommand, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
 const photo = { kind: 'image', name: 'photo.jpg', ref: 'file' } as unknown as AttachmentRef;
@@ -101,7 +101,7 @@ describeEachDatabase('a command behind a text that may go on', (open) => {
     const message = aMessage({ conversation, text: '/new', lane });
     if (message.decision.kind !== 'accept') throw new Error('unreachable');
     const { item } = message.decision;
-    const content = { ...item.content, command: { name: 'new' as const, reply: 'New session.' } };
+    const content = { ...item.content, command: newCommand };
     await worker.accept({
       ...message,
       decision: { kind: 'accept', item: { ...item, kind: 'command', content } },

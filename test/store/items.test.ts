@@ -12,7 +12,17 @@ import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
-import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from './builders.ts';
+import {
+  aCommand,
+  aLane,
+  aMessage,
+  aRoute,
+  aWorker,
+  defaults,
+  framing,
+  newCommand,
+  unique,
+} from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 
@@ -337,9 +347,7 @@ async function aQueue(store: Store, { mode = 'followup', cap = 20, drop = 'summa
     const { decision } = message;
     if (decision.kind !== 'accept') throw new Error('it is a message');
     const content =
-      item?.kind === 'command'
-        ? { ...decision.item.content, command: { name: 'new', reply: 'New.' } as const }
-        : decision.item.content;
+      item?.kind === 'command' ? { ...decision.item.content, command: newCommand } : decision.item.content;
     await worker.accept({
       ...message,
       decision: { kind: 'accept', item: { ...decision.item, content, ...item } },

@@ -2,13 +2,24 @@ import { expect, it } from 'vitest';
 import type { FinishReason } from '../../src/contracts/message.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
-import type { CommandEffect } from '../../src/store/intake/proposal.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn, endToolTurn, markToolStarted } from '../../src/store/lanes/commit-turn.ts';
 import { renewLeases } from '../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, holder, unique } from './builders.ts';
+import {
+  aCommand,
+  aLane,
+  aMessage,
+  aRoute,
+  aWorker,
+  defaults,
+  framing,
+  holder,
+  newCommand,
+  type TestCommand,
+  unique,
+} from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 import { readOutcomes } from './outcomes.ts';
@@ -41,7 +52,7 @@ async function steered(store: Store, sender = 'ann') {
     });
   const outcomes = () =>
     store.read(readOutcomes, { conversationKey: conversationKeyOf(aRoute(conversation)) });
-  const command = async (effect: CommandEffect, who: string) => {
+  const command = async (effect: TestCommand, who: string) => {
     const proposal = aCommand(conversation, effect, who);
     if (proposal.decision.kind !== 'command') throw new Error('a command is a command');
     return worker.accept({ ...proposal, decision: { ...proposal.decision, lane } });
@@ -132,7 +143,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
       const message = say('/new', 'ann');
       if (message.decision.kind !== 'accept') return;
       const { item } = message.decision;
-      const content = { ...item.content, command: { name: 'new' as const, reply: 'New session.' } };
+      const content = { ...item.content, command: newCommand };
       const command = { kind: 'accept', item: { ...item, kind: 'command', content } } as const;
       await worker.accept({ ...message, decision: command });
       await end('reset');

@@ -16,6 +16,7 @@ import {
   defaults,
   framing,
   holder,
+  newCommand,
   routeFor,
   unique,
 } from './builders.ts';
@@ -192,7 +193,7 @@ describeEachDatabase('the lane protocol', (open) => {
     const command = {
       ...item,
       kind: 'command' as const,
-      content: { ...item.content, command: { name: 'new' as const, reply: 'New session.' } },
+      content: { ...item.content, command: newCommand },
     };
     await worker.accept({ ...fresh, decision: { kind: 'accept', item: command } });
     await worker.accept(aMessage({ conversation, text: 'young' }));
@@ -216,7 +217,7 @@ describeEachDatabase('the lane protocol', (open) => {
     const { effects, acceptances } = await worker.accept(
       aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false }),
     );
-    expect(acceptances[0]).toEqual({ kind: 'command', command: 'test' });
+    expect(acceptances[0]).toEqual({ kind: 'command', command: 'stop' });
     expect(effects.cancels).toEqual([{ runId: run.runId, reason: 'stop' }]);
     const idle = await worker.accept(
       aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false }, 'bob'),

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Proposal } from '../../src/store/intake/proposal.ts';
 import { readTimeline } from '../../src/store/reads/read-timeline.ts';
-import { aLane, aMessage, aWorker, defaults, unique } from './builders.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
+import { aLane, aMessage, aWorker, defaults, newCommand, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 
@@ -10,7 +11,7 @@ describeEachDatabase('a new session', (open) => {
     const message = aMessage({ conversation, text: '/new', lane });
     if (message.decision.kind !== 'accept') throw new Error('unreachable');
     const { item } = message.decision;
-    const content = { ...item.content, command: { name: 'new' as const, reply: 'New session.' } };
+    const content = { ...item.content, command: newCommand };
     return { ...message, decision: { kind: 'accept', item: { ...item, kind: 'command', content } } };
   };
 
@@ -48,7 +49,7 @@ describeEachDatabase('a new session', (open) => {
     await worker.accept(aNewSession(conversation));
     await worker.claim(laneKey);
     const items = await open().read(readTimeline, { laneKey, limit: 10 });
-    expect(items.map((item) => item.text)).toEqual(['/new', 'New session.']);
+    expect(items.map((item) => item.text)).toEqual(['/new', noticesFor('en').newSession]);
   });
 
   it('forgets what the group said before the command and keeps what it said after', async () => {

@@ -5,13 +5,24 @@ import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
-import type { CommandEffect } from '../../src/store/intake/proposal.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { renewLeases } from '../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, holder, unique } from './builders.ts';
+import {
+  aCommand,
+  aLane,
+  aMessage,
+  aRoute,
+  aWorker,
+  defaults,
+  framing,
+  holder,
+  newCommand,
+  type TestCommand,
+  unique,
+} from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
 const outcomesOf: StoreQuery<{ readonly laneKey: string }, readonly string[]> = {
@@ -61,7 +72,7 @@ function aScene(store: Store, settings: Partial<QueueSettings> = {}) {
     const authority: Authority = sender === 'ann' ? 'owner' : 'member';
     return worker.accept(aMessage({ conversation, text, sender, lane, item: { authority, ...item } }));
   };
-  const command = (sender: string, effect: CommandEffect) => {
+  const command = (sender: string, effect: TestCommand) => {
     const proposal = aCommand(conversation, effect, sender);
     if (proposal.decision.kind !== 'command') throw new Error('a command is a command');
     return worker.accept({ ...proposal, decision: { ...proposal.decision, lane } });
@@ -72,7 +83,7 @@ function aScene(store: Store, settings: Partial<QueueSettings> = {}) {
     const content = { text: '/new', prompt: '/new', sender: { id: sender, name: sender }, sentAt: 1 };
     return says(sender, '/new', {
       kind: 'command',
-      content: { ...content, attachments: [], command: { name: 'new', reply: 'New session.' } },
+      content: { ...content, attachments: [], command: newCommand },
     });
   };
   const run = () => worker.claimRun(laneKey);

@@ -27,6 +27,7 @@ import {
   defaults,
   framing,
   holder,
+  newCommand,
   unique,
 } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
@@ -412,7 +413,7 @@ function cancelling(by: 'stop' | 'new' | 'interrupt', conversation: string, lane
   const message = aMessage({ conversation, text: by === 'new' ? '/new' : 'no, this', lane });
   if (by === 'interrupt' || message.decision.kind !== 'accept') return message;
   const { item } = message.decision;
-  const content = { ...item.content, command: { name: 'new' as const, reply: 'New session.' } };
+  const content = { ...item.content, command: newCommand };
   return {
     ...message,
     decision: { ...message.decision, item: { ...item, kind: 'command' as const, content } },

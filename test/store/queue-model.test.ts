@@ -17,7 +17,18 @@ import { handOver, renewLeases } from '../../src/store/lanes/leases.ts';
 import { parkRun, settleParkedCall } from '../../src/store/lanes/park-run.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { holds } from '../support/holds.ts';
-import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from './builders.ts';
+import {
+  aCommand,
+  aLane,
+  aMessage,
+  aRoute,
+  aWorker,
+  defaults,
+  framing,
+  newCommand,
+  unique,
+} from './builders.ts';
+
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 import { type Item, QueueModel, type Who } from './queue-model.ts';
@@ -199,7 +210,7 @@ function createPair(
     const message = aMessage({ conversation, text: '/new', sender: from, lane });
     if (message.decision.kind !== 'accept') return;
     const { item } = message.decision;
-    const content = { ...item.content, command: { name: 'new' as const, reply: 'New session.' } };
+    const content = { ...item.content, command: newCommand };
     model.newSession(from);
     await accept({ ...message, decision: { kind: 'accept', item: { ...item, kind: 'command', content } } });
   };

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
-import { aLane, aMessage, aWorker, defaults, unique } from './builders.ts';
+import { aLane, aMessage, aWorker, defaults, newCommand, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
 
@@ -82,7 +82,7 @@ describeEachDatabase('a message', (open) => {
     const { worker, lane, says } = aScene(open(), { debounceMs: long });
     await says('one');
     const sender = { id: 'ann', name: 'ann' };
-    const command = { name: 'new', reply: 'New session.' } as const;
+    const command = newCommand;
     const content = { text: '/new', prompt: '/new', sender, sentAt: 1, attachments: [], command };
     await says('/new', { kind: 'command', content });
     expect((await worker.claim(lane.key)).kind).toBe('run');

@@ -7,7 +7,6 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { noProbe } from '#contracts/probe.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { createIntake } from '../../src/inbound/accept.ts';
-import { createCommandDesk } from '../../src/inbound/command-desk.ts';
 import { createGate } from '../../src/inbound/gate.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
@@ -57,7 +56,7 @@ export async function anAccessFixture(
       {
         store: over,
         gate,
-        commands: createCommandDesk({ store: over, gate, modelName: 'none', agentName: (id) => id }),
+        commands: { modelName: 'none', agentName: (id: string) => id },
         clock: systemClock,
         log: silentLog,
         probe: noProbe,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { newOneTimeCode } from '../../src/inbound/one-time-code.ts';
+import { newOneTimeCode } from '../../src/commands/one-time-code.ts';
 import type { Approved } from '../../src/store/access/approve-pairing.ts';
 import { triesPerMinute } from '../../src/store/access/limit-tries.ts';
 import { revokeAccess } from '../../src/store/access/revoke-access.ts';

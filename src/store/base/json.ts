@@ -28,8 +28,8 @@ export type InboxContent = {
   readonly stored?: readonly StoredAttachment[];
   /** Why this is no plain message: a correction of an earlier one, a reaction, a lane command. */
   readonly note?: { readonly kind: 'correction' | 'reaction'; readonly of: string };
-  /** A command that waits in its lane's order, and what to answer when its turn has come. */
-  readonly command?: { readonly name: 'new'; readonly reply: string };
+  /** A command that waits in its lane's order, with the input of its step. */
+  readonly command?: { readonly name: string; readonly input: unknown };
 };
 
 /** A message that the cap made into one line, until a run has been shown it. */

@@ -103,3 +103,9 @@ const advancePlace = prepared((db, of: Slots<{ conversationKey: string }>) =>
 export async function ensureConversation(tx: Tx, key: string): Promise<void> {
   await insertNewRow(tx, 'conversations', { key, nextPart: 1, deliveryEpoch: 0, deliveryUntil: 0 });
 }
+
+/** Sets when a group is answered: every message, or only those that mention the bot. */
+export async function setActivation(tx: Tx, key: string, activation: 'mention' | 'always'): Promise<void> {
+  await ensureConversation(tx, key);
+  await tx.db.updateTable('conversations').set({ activation }).where('key', '=', key).execute();
+}

@@ -2,16 +2,15 @@ import type { Acceptance } from '#contracts/acceptance.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type PairingRequest, requestPairing } from '../access/request-pairing.ts';
 import { proveStandings } from '../access/standing.ts';
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
 import { insertRow } from '../base/insert-row.ts';
 import { locking } from '../base/locking.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
-import { insertPart } from '../delivery/insert-part.ts';
+import { insertNotice } from '../delivery/insert-notice.ts';
 import { markReachable } from '../delivery/reachability.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
-import { changeLinks } from '../links/change-links.ts';
 import { proveLinks } from '../links/read-links.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { acceptItem } from './accept-item.ts';
@@ -46,7 +45,7 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
     await moveCursorAt(tx, input);
     await proveStandings(tx, input);
     if (input.links) await proveLinks(tx, input.links);
-    const lanes = lanesOf(input);
+    const lanes = lanesOf(tx, input);
     // A single one is locked by the step that needs it.
     if (lanes.length > 1) await lockLanes(tx, lanes);
     const effects = noEffects();
@@ -59,10 +58,11 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   },
 };
 
-function lanesOf({ proposals }: AcceptInput): readonly string[] {
+function lanesOf(tx: StepTx, { proposals }: AcceptInput): readonly string[] {
   const keys = proposals.flatMap(({ decision }) => {
     if (decision.kind === 'accept') return [decision.item.lane.key];
-    return decision.kind === 'command' ? [decision.lane.key] : [];
+    if (decision.kind !== 'command') return [];
+    return tx.chatCommands.get(decision.command)?.locksFirst ? [] : [decision.lane.key];
   });
   return [...new Set(keys)];
 }
@@ -98,7 +98,7 @@ const lockedAccount = locking((db, of: Slots<Lease>) =>
     .where('holder', '=', of.holder),
 );
 
-async function acceptOnce(tx: Tx, accepting: Accepting): Promise<Acceptance> {
+async function acceptOnce(tx: StepTx, accepting: Accepting): Promise<Acceptance> {
   const { input, proposal, effects } = accepting;
   const known = await knownEvent.first(tx, { account: input.account, eventKey: proposal.eventKey });
   if (isOtherEvent(known?.fingerprint, proposal.fingerprint)) effects.reusedKeys.push(proposal.eventKey);
@@ -129,10 +129,10 @@ const knownEvent = prepared((db, of: Slots<{ account: string; eventKey: string }
     .where('eventKey', '=', of.eventKey),
 );
 
-async function carryOut(tx: Tx, accepting: Accepting): Promise<Acceptance> {
+async function carryOut(tx: StepTx, accepting: Accepting): Promise<Acceptance> {
   const { proposal, input, effects } = accepting;
   const { decision } = proposal;
-  if (decision.kind === 'accept' || decision.kind === 'command' || decision.kind === 'link')
+  if (decision.kind === 'accept' || decision.kind === 'command')
     await markReachable(tx, proposal.conversationKey);
   switch (decision.kind) {
     case 'accept':
@@ -143,14 +143,7 @@ async function carryOut(tx: Tx, accepting: Accepting): Promise<Acceptance> {
       if (decision.notice) {
         const { route, text, onceKey } = decision.notice;
         const key = `${input.account}:${onceKey ?? proposal.eventKey}:refused`;
-        effects.deliveries.push(
-          await insertPart(tx, {
-            key,
-            route,
-            content: { kind: 'text', text: { text, spans: [] } },
-            purpose: 'notice',
-          }),
-        );
+        effects.deliveries.push(await insertNotice(tx, { key, route, text }));
       }
       return { kind: 'refused', reason: decision.reason };
     }
@@ -158,9 +151,6 @@ async function carryOut(tx: Tx, accepting: Accepting): Promise<Acceptance> {
       return refuseUnpaired(tx, accepting, decision.request);
     case 'command':
       return applyCommand(tx, accepting, decision);
-    case 'link':
-      await changeLinks(tx, accepting, decision);
-      return { kind: 'command', command: 'link' };
     case 'edit':
       return applyEdit(tx, accepting, decision);
     case 'delete':

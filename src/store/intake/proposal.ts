@@ -1,17 +1,12 @@
 import type { Acceptance, IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
 import type { Provenance } from '#contracts/provenance.ts';
-import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Approval, Showing } from '../access/approve-pairing.ts';
 import type { PairingRequest } from '../access/request-pairing.ts';
 import type { Standing } from '../access/standing.ts';
 import type { Effects } from '../base/effects.ts';
 import type { InboxContent } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
-import type { Actor } from '../items/actor.ts';
-import type { ItemChange } from '../items/item-change.ts';
 import type { NewItem } from '../items/new-item.ts';
-import type { LinkStep } from '../links/link-step.ts';
 import type { SeenLinks } from '../links/read-links.ts';
 import type { Anchor } from './anchors.ts';
 
@@ -43,13 +38,8 @@ export type Decision =
   | {
       readonly kind: 'command';
       readonly command: string;
-      readonly effect: CommandEffect;
-      readonly lane: LaneSpec;
-      readonly replies: CommandReplies;
-    }
-  | {
-      readonly kind: 'link';
-      readonly step: LinkStep;
+      /** Made by the command's `load`, for its step. */
+      readonly input: unknown;
       readonly lane: LaneSpec;
       readonly route: ReplyRoute;
     }
@@ -80,41 +70,6 @@ export type Notice = {
   /** Said once and never again under this key; absent: once per event. */
   readonly onceKey?: string;
 };
-
-export type CommandEffect =
-  | { readonly kind: 'none' }
-  | {
-      readonly kind: 'stop';
-      readonly isPrivileged: boolean;
-      readonly isAll: boolean;
-      /** For a person with linked accounts: all of them, and the lane they wrote in before the link. */
-      readonly linked?: { readonly people: readonly string[]; readonly formerLane: string };
-    }
-  | { readonly kind: 'queue'; readonly change: Partial<QueueSettings> | 'reset' }
-  /** To what waits in the lane. */
-  | { readonly kind: 'item'; readonly actor: Actor; readonly change: ItemChange }
-  | { readonly kind: 'activation'; readonly value: 'mention' | 'always' }
-  | { readonly kind: 'pair-approve'; readonly approval: Approval }
-  | ({ readonly kind: 'pair-show' } & Showing)
-  | { readonly kind: 'pair-revoke'; readonly ref: string };
-
-/** Answers by the effect's result. Absent: no answer. */
-export type CommandReplies = { readonly route: ReplyRoute } & {
-  /** `{name}` stands for what the effect found under that name: `{who}` it concerned, a `{mode}`. */
-  readonly [Found in CommandFinding]?: string;
-};
-
-/** The last five are of a change to what waits. */
-export type CommandFinding =
-  | 'done'
-  | 'nothing'
-  | 'notPermitted'
-  | 'limited'
-  | 'steered'
-  | 'working'
-  | 'ended'
-  | 'kept'
-  | 'behind';
 
 export type AcceptInput = {
   readonly account: string;

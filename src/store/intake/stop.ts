@@ -1,23 +1,29 @@
-import type { Tx } from '../base/command.ts';
+import type { CommandScene, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { isOpenItem } from '../base/open-rows.ts';
 import { forgoKept } from '../items/kept-steers.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
-import type { Accepting } from './accepting.ts';
-import type { CommandEffect } from './proposal.ts';
 
-type Stop = Extract<CommandEffect, { kind: 'stop' }>;
-type Stopping = { readonly accepting: Accepting; readonly effect: Stop };
-type Stopped = 'done' | 'nothing' | 'notPermitted';
+export type StopInput = {
+  /** Whether the sender may stop anybody's run. */
+  readonly isPrivileged: boolean;
+  readonly isAll: boolean;
+  /** For a sender with linked accounts: all of them, and the lane they wrote in before the link. */
+  readonly linked?: { readonly people: readonly string[]; readonly formerLane: string };
+};
+
+type StopScene = Pick<CommandScene, 'account' | 'senderId' | 'effects'>;
+type Stopping = { readonly scene: StopScene; readonly input: StopInput };
+export type StopResult = 'done' | 'nothing' | 'not-permitted';
 
 /**
  * Aborts the active run and cancels the sender's waiting messages (`all`: everybody's), also those that the
  * cap has summarised and those that were steered into the run.
  */
-export async function stop(tx: Tx, lane: Lane, stopping: Stopping): Promise<Stopped> {
-  const { linked } = stopping.effect;
+export async function stop(tx: Tx, lane: Lane, stopping: Stopping): Promise<StopResult> {
+  const { linked } = stopping.input;
   const here = await stopLane(tx, lane, stopping);
   if (linked === undefined || linked.formerLane === lane.key) return here;
   const former = await lockLane(tx, linked.formerLane);
@@ -25,17 +31,16 @@ export async function stop(tx: Tx, lane: Lane, stopping: Stopping): Promise<Stop
   return stoppedThere === 'done' ? 'done' : here;
 }
 
-async function stopLane(tx: Tx, lane: Lane, { accepting, effect }: Stopping): Promise<Stopped> {
-  if (effect.isAll && !effect.isPrivileged) return 'notPermitted';
-  const isTheirs = senderOf(accepting, effect);
+async function stopLane(tx: Tx, lane: Lane, { scene, input }: Stopping): Promise<StopResult> {
+  if (input.isAll && !input.isPrivileged) return 'not-permitted';
+  const isTheirs = senderOf(scene, input);
   const waiting = await cancelWaiting(tx, lane, isTheirs);
   const isCancelled = waiting + (await cancelSummaries(tx, lane, isTheirs)) > 0;
   if (lane.runId === null) return isCancelled ? 'done' : 'nothing';
-  const { senderId } = accepting.proposal;
-  const mayStopRun = effect.isPrivileged || (await startedBy(tx, lane.runId, senderId));
-  if (!mayStopRun) return isCancelled ? 'done' : 'notPermitted';
+  const mayStopRun = input.isPrivileged || (await startedBy(tx, lane.runId, scene.senderId));
+  if (!mayStopRun) return isCancelled ? 'done' : 'not-permitted';
   await forgoKept(tx, lane.runId, isTheirs);
-  await cancelRun(tx, lane, { reason: 'stop', effects: accepting.effects });
+  await cancelRun(tx, lane, { reason: 'stop', effects: scene.effects });
   return 'done';
 }
 
@@ -45,12 +50,9 @@ type Sender = { readonly account: string; readonly senderId: string };
 type IsTheirs = (row: Sender) => boolean;
 
 /** A sender is somebody on one network: in a lane that people of several share, ids alone may be alike. */
-function senderOf({ input, proposal }: Accepting, effect: Stop): IsTheirs {
-  const people = new Set([
-    nameOf({ account: input.account, senderId: proposal.senderId }),
-    ...(effect.linked?.people ?? []),
-  ]);
-  return (row) => effect.isAll || people.has(nameOf(row));
+function senderOf(sender: Sender, { isAll, linked }: StopInput): IsTheirs {
+  const people = new Set([nameOf(sender), ...(linked?.people ?? [])]);
+  return (row) => isAll || people.has(nameOf(row));
 }
 
 async function cancelWaiting(tx: Tx, lane: Lane, isTheirs: IsTheirs): Promise<number> {

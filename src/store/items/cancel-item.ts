@@ -1,8 +1,9 @@
-import type { StoreCommand, Tx } from '../base/command.ts';
+import { fillNotice } from '../../texts/notices.ts';
+import type { StepTx, StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { isOpenItem } from '../base/open-rows.ts';
-import { insertPart } from '../delivery/insert-part.ts';
+import { insertNotice } from '../delivery/insert-notice.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
 import type { Actor } from './actor.ts';
@@ -23,8 +24,6 @@ import { excerptOf } from './item-excerpt.ts';
 
 export type Cancelling = {
   readonly actor: Actor;
-  /** For a sender who does not see it happen; `{excerpt}` stands for the message. */
-  readonly told: string;
 };
 
 type InTransaction = { readonly effects: Effects };
@@ -35,21 +34,21 @@ type InTransaction = { readonly effects: Effects };
  * caller holds the lane's lock.
  */
 export async function cancel(
-  tx: Tx,
+  tx: StepTx,
   lane: Lane,
-  { number, actor, told, effects }: ItemAsked & Cancelling & InTransaction,
+  { number, actor, effects }: ItemAsked & Cancelling & InTransaction,
 ): Promise<Changed> {
   const row = await findItem(tx, lane, number);
   if (!row) return { kind: 'unknown' };
   if (!mayChange(actor, row)) return { kind: 'not-permitted' };
   if ((await endItems(tx, [row.id], ending(actor))) > 0) {
-    await settle(tx, lane, { row, actor, told, effects });
+    await settle(tx, lane, { row, actor, effects });
     return { kind: 'done', excerpt: excerptOf(row) };
   }
   const found = { row: (await findItem(tx, lane, number)) ?? row, lane };
   if (await changeSummary(tx, found, undefined)) {
     await endSummarized(tx, [row.id], ending(actor));
-    await settle(tx, lane, { row, actor, told, effects });
+    await settle(tx, lane, { row, actor, effects });
     return { kind: 'done', excerpt: excerptOf(row) };
   }
   if (isInActiveRun(found)) await takeBack(tx, found, ending(actor).outcomeReason);
@@ -58,9 +57,9 @@ export async function cancel(
 
 /** Everything that waits, or what of it is the actor's own; what the cap has summarised too. Returns how many. */
 export async function cancelAll(
-  tx: Tx,
+  tx: StepTx,
   lane: Lane,
-  { actor, told, effects }: Cancelling & InTransaction,
+  { actor, effects }: Cancelling & InTransaction,
 ): Promise<number> {
   const open = await tx.db
     .selectFrom('inbox')
@@ -71,7 +70,7 @@ export async function cancelAll(
   let count = 0;
   for (const row of open) {
     if (!mayChange(actor, row) || (await endItems(tx, [row.id], ending(actor))) === 0) continue;
-    await settle(tx, lane, { row, actor, told, effects });
+    await settle(tx, lane, { row, actor, effects });
     count++;
   }
   const summaries = json.summaries(lane.overflow);
@@ -83,7 +82,7 @@ export async function cancelAll(
       continue;
     }
     await endSummarized(tx, [row.id], ending(actor));
-    await settle(tx, lane, { row, actor, told, effects });
+    await settle(tx, lane, { row, actor, effects });
     count++;
   }
   const overflow = left.length === 0 ? null : JSON.stringify(left);
@@ -99,21 +98,15 @@ function ending({ ref }: Actor) {
 type Settling = Cancelling & InTransaction & { readonly row: ItemRow };
 
 /** On record; told to a sender who did not ask for it and cannot see it; and what waited behind it may be due. */
-async function settle(tx: Tx, lane: Lane, { row, actor, told, effects }: Settling): Promise<void> {
+async function settle(tx: StepTx, lane: Lane, { row, actor, effects }: Settling): Promise<void> {
   await recordChange(tx, { laneKey: lane.key, inboxId: row.id, kind: 'cancel', by: actor.ref });
   wakeAtRest(tx, lane, effects);
   // Nobody in a conversation waits for what Parley has put in by itself.
   if (row.source !== 'platform') return;
   if (isOwn(actor, row) || row.conversationKey === actor.conversationKey) return;
-  const text = told.replaceAll('{excerpt}', () => excerptOf(row));
-  const content = { kind: 'text', text: { text, spans: [] } } as const;
-  const part = {
-    key: `${row.id}:cancelled`,
-    route: json.route(row.route),
-    content,
-    purpose: 'notice',
-  } as const;
-  effects.deliveries.push(await insertPart(tx, part));
+  const text = fillNotice(tx.texts.itemCancelledTold, { excerpt: excerptOf(row) });
+  const notice = { key: `${row.id}:cancelled`, route: json.route(row.route), text };
+  effects.deliveries.push(await insertNotice(tx, notice));
 }
 
 /** Safe to repeat: a message is cancelled once. */

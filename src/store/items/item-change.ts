@@ -6,7 +6,7 @@
  */
 
 import type { Selectable } from 'kysely';
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { insertRow } from '../base/insert-row.ts';
 import { newRowId } from '../base/row-id.ts';
@@ -54,7 +54,7 @@ export type ItemStep<Asked> = StoreCommand<
 /** The step of its own for what `act` does within one, under the lane's lock. */
 export function itemStep<Asked>(
   name: string,
-  act: (tx: Tx, lane: Lane, asked: Asked & { readonly effects: Effects }) => Promise<Changed>,
+  act: (tx: StepTx, lane: Lane, asked: Asked & { readonly effects: Effects }) => Promise<Changed>,
 ): ItemStep<Asked> {
   return {
     name,

@@ -1,17 +1,16 @@
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
 import { type RunTarget, routeOf } from '#contracts/route.ts';
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json, targetText } from '../base/json.ts';
-import { newRowId } from '../base/row-id.ts';
-import { insertPart } from '../delivery/insert-part.ts';
+import { insertNotice } from '../delivery/insert-notice.ts';
 import { chooseBatch } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { expireCalls } from '../rows/call-states.ts';
-import { endItems, endSummarized } from '../rows/item-states.ts';
+import { endItems } from '../rows/item-states.ts';
 import { giveUpLease, holdLane } from '../rows/lane-leases.ts';
-import { beginSession, type Lane, lockLane, takeSeq } from '../rows/lane-row.ts';
+import { type Lane, lockLane } from '../rows/lane-row.ts';
 import { beginRun, resumeRun } from '../rows/run-states.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
@@ -77,7 +76,7 @@ export const claimLane: StoreCommand<ClaimInput, Claim> = {
     const rows = await readWaiting(tx, lane.key);
     const choice = chooseBatch(rows, lane.mode as QueueMode, tx.now);
     if (choice.kind === 'run') return begin(tx, { lane, input, rows: choice.rows });
-    if (choice.kind === 'command') return carryOutCommand(tx, { lane, row: choice.row });
+    if (choice.kind === 'command') return runCommand(tx, { lane, row: choice.row });
     if (lane.holder !== null) await giveUpLease(tx, lane.key, 0);
     return choice.kind === 'later'
       ? { kind: 'armed', class: lane.class, delayMs: choice.dueAt - tx.now }
@@ -158,39 +157,28 @@ async function resume(
   };
 }
 
-async function carryOutCommand(tx: Tx, { lane, row }: { lane: Lane; row: WaitingRow }): Promise<Claim> {
+/** A command in its lane's order: its effect, its answer and its end are one transaction. */
+async function runCommand(tx: StepTx, { lane, row }: { lane: Lane; row: WaitingRow }): Promise<Claim> {
   const effects = noEffects();
-  const { command } = row.content;
-  await beginSession(tx, lane, newRowId());
-  // A new session must not begin with what the old one overheard.
-  await tx.db
-    .deleteFrom('groupContext')
-    .where('laneKey', '=', lane.key)
-    .where('shownInRun', 'is', null)
-    .where('seq', '<', row.seq)
-    .execute();
-  await dropSummaries(tx, lane, row.seq);
-  await endItems(tx, [row.id], { outcome: 'answered', outcomeReason: 'command' });
+  const { senderId, conversationKey, content } = row;
   const route = routeOf(row.target);
-  if (command && route) {
-    const content = { kind: 'text', text: { text: command.reply, spans: [] } } as const;
-    const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
-    const key = `${row.id}:answer`;
-    effects.deliveries.push(await insertPart(tx, { key, route, content, purpose: 'notice', timeline }));
+  const laneKey = lane.key;
+  const partKey = (name: string) => `${row.id}:${name}`;
+  const step = tx.chatCommands.get(content.command?.name ?? '');
+  if (!step || !route) {
+    // Stored by a version that had the command.
+    await endItems(tx, [row.id], { outcome: 'failed', outcomeReason: 'unknown-command' });
+    return { kind: 'again', effects };
+  }
+  const account = `${route.channel}/${route.account}`;
+  const scene = { account, senderId, conversationKey, route, laneKey, partKey, effects, number: row.seq };
+  const { text } = await step.run(tx, { ...scene, lane: async () => lane }, content.command?.input);
+  await endItems(tx, [row.id], { outcome: 'answered', outcomeReason: 'command' });
+  if (text !== undefined) {
+    const notice = { key: partKey('answer'), route, text, laneKey };
+    effects.deliveries.push(await insertNotice(tx, notice));
   }
   return { kind: 'again', effects };
-}
-
-/** What the cap summarised before the command ends with the old session; what came after it waits on. */
-async function dropSummaries(tx: Tx, lane: Lane, before: number): Promise<void> {
-  const summaries = json.summaries(lane.overflow);
-  const dropped = summaries.filter((summary) => summary.seq < before);
-  if (dropped.length === 0) return;
-  const kept = summaries.filter((summary) => summary.seq > before);
-  const overflow = kept.length === 0 ? null : JSON.stringify(kept);
-  await tx.db.updateTable('lanes').set({ overflow }).where('key', '=', lane.key).execute();
-  const ids = dropped.map((summary) => summary.inboxId);
-  await endSummarized(tx, ids, { outcome: 'cancelled', outcomeReason: 'reset' });
 }
 
 async function hold(

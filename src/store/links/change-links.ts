@@ -8,101 +8,119 @@
  */
 import type { ReplyRoute } from '#contracts/route.ts';
 import { personLabel } from '../access/person-label.ts';
-import type { Tx } from '../base/command.ts';
-import type { EventStep } from '../base/event-step.ts';
-import type { LaneSpec } from '../base/lane-spec.ts';
-import { insertPart } from '../delivery/insert-part.ts';
-import { ensureLane, lockLane, takeSeq } from '../rows/lane-row.ts';
+import type { CommandScene, StepTx, Tx } from '../base/command.ts';
+import { lockLane } from '../rows/lane-row.ts';
 import { countGuess, lockLinks, mayGuess } from './guess-limit.ts';
-import type { Asked, AskForCode, JoinByCode, LinkStep, RemoveAccount, VoidCode } from './link-step.ts';
-import { crossesTrustLine } from './trust-line.ts';
+import { crossesTrustLine, type Rights } from './trust-line.ts';
 
-export type Linking = {
-  readonly step: LinkStep;
-  readonly lane: LaneSpec;
-  readonly route: ReplyRoute;
+/** A code to issue. Accounts are named `<channel>:<peer>`. */
+export type NewCode = {
+  readonly peer: string;
+  /** The account's own name for itself, cleaned. */
+  readonly name: string;
+  /** Where the configuration has put the account. */
+  readonly identity: string | undefined;
+  /** The name of the identity, should one begin. */
+  readonly newIdentity: string;
+  /** Leads that identity's session key to the lane of the conversation so far. */
+  readonly alias: { readonly key: string; readonly laneKey: string } | undefined;
+  readonly codeHash: string;
+  readonly ttlMs: number;
 };
 
-/** Safe to repeat as every event is: by its key in the ledger. */
-export async function changeLinks(tx: Tx, accepting: EventStep, linking: Linking): Promise<void> {
+export type RedeemInput = {
+  readonly peer: string;
+  /**
+   * `typed` links at once accounts of equal rights. Otherwise, and if `unsure`, the code is only offered;
+   * `confirmed`, from the same account in the same conversation, then links.
+   */
+  readonly stage: 'typed' | 'unsure' | 'confirmed';
+  readonly codeHash: string;
+  readonly identity: string | undefined;
+  readonly rights: Rights;
+};
+
+export type RedeemResult =
+  | { readonly kind: 'limited' | 'wrong' | 'self' }
+  /** `other`: the account that asked for the code, for people. */
+  | { readonly kind: 'already' | 'elsewhere' | 'unsure'; readonly other: string }
+  | {
+      readonly kind: 'linked';
+      readonly other: string;
+      /** The accounts have different rights. */
+      readonly isUneven: boolean;
+      /** Where the code was asked for; the lane is locked. */
+      readonly asker: { readonly route: ReplyRoute; readonly laneKey: string };
+    };
+
+export type RemoveInput = {
+  readonly own: string;
+  readonly target: string;
+  readonly identity: string | undefined;
+  /** The identity in which the account is alone, should it need one. */
+  readonly newIdentity: string;
+};
+
+export type RemoveResult =
+  | { readonly kind: 'not-linked' }
+  /** `route`: where the account was linked. */
+  | { readonly kind: 'removed'; readonly route: ReplyRoute };
+
+/** Stored with a code until it is used. */
+type Asked = Omit<NewCode, 'codeHash' | 'ttlMs'> & { readonly route: ReplyRoute; readonly laneKey: string };
+
+/** Locks all changes of links, and redacts expired codes. Every other step here comes after it. */
+export async function beginLinkStep(tx: StepTx): Promise<void> {
   await lockLinks(tx);
-  await blankExpired(tx);
-  const answer = (text: string) =>
-    say(tx, accepting, { name: 'answer', text, ...linking, laneKey: linking.lane.key });
-  const { step } = linking;
-  switch (step.kind) {
-    case 'ask':
-      await ensureLane(tx, linking.lane);
-      await ask(tx, accepting, { step, linking });
-      return answer(step.texts.asked);
-    case 'join':
-      return join(tx, accepting, { step, linking, answer });
-    case 'remove':
-      return remove(tx, accepting, { step, linking, answer });
-    case 'void':
-      await ensureLane(tx, linking.lane);
-      await voidCode(tx, step);
-      return answer(step.text);
-    default:
-      return step satisfies never;
-  }
+  const expired = await tx.db
+    .deleteFrom('linkCodes')
+    .where('expiresAt', '<=', tx.now)
+    .returning('answerKey')
+    .execute();
+  for (const { answerKey } of expired) await blank(tx, answerKey);
 }
 
-async function ask(
-  tx: Tx,
-  { input, proposal }: EventStep,
-  { step, linking }: { step: AskForCode; linking: Linking },
-): Promise<void> {
-  const { peer, name, identity, newIdentity, alias, codeHash, ttlMs, texts } = step;
+/** Stores a code in place of the account's earlier one. The scene's answer shows the code. */
+export async function issueCode(tx: StepTx, scene: CommandScene, newCode: NewCode): Promise<void> {
+  const { codeHash, ttlMs, ...account } = newCode;
+  const { peer } = account;
   await takeCode(tx, { peer });
-  const asked: Asked = {
-    ...{ peer, name, newIdentity, route: linking.route, laneKey: linking.lane.key, used: texts.used },
-    ...(identity !== undefined && { identity }),
-    ...(alias && { alias }),
-  };
-  const answerKey = keyOf({ input, proposal }, 'answer');
-  const expiresAt = tx.now + ttlMs;
+  const asked: Asked = { ...account, route: scene.route, laneKey: scene.laneKey };
+  const [answerKey, expiresAt] = [scene.partKey('answer'), tx.now + ttlMs];
   await tx.db
     .insertInto('linkCodes')
     .values({ peer, codeHash, asked: JSON.stringify(asked), answerKey, expiresAt })
     .execute();
 }
 
-type Answering<Step> = {
-  readonly step: Step;
-  readonly linking: Linking;
-  answer(text: string): Promise<void>;
-};
-
-async function join(
-  tx: Tx,
-  accepting: EventStep,
-  { step, linking, answer }: Answering<JoinByCode>,
-): Promise<void> {
-  const { proposal } = accepting;
-  const { peer, texts } = step;
+/** Links the account with the one that asked for the code, or says what is in the way. Locks both lanes. */
+export async function redeemCode(tx: StepTx, scene: CommandScene, input: RedeemInput): Promise<RedeemResult> {
+  const { peer } = input;
   const isTried = await mayGuess(tx, peer);
-  const asked = isTried ? await findCode(tx, step, proposal.conversationKey) : undefined;
-  await lockBoth(tx, { lane: linking.lane, otherKey: asked?.laneKey });
+  const asked = isTried ? await findCode(tx, input, scene.conversationKey) : undefined;
+  await lockBoth(tx, scene, asked?.laneKey);
   if (isTried) await countGuess(tx, { peer, isWrong: asked === undefined });
-  if (!isTried) return answer(texts.tooMany);
-  if (!asked) return answer(texts.wrong);
+  if (!isTried) return { kind: 'limited' };
+  if (!asked) return { kind: 'wrong' };
   const other = personLabel({ ref: asked.peer, name: asked.name });
-  const named = (text: string) => text.replaceAll('{other}', () => other);
-  const mine = step.identity ?? (await identityOf(tx, peer));
+  const mine = input.identity ?? (await identityOf(tx, peer));
   const theirs = asked.identity ?? (await identityOf(tx, asked.peer));
-  const hindrance = hindranceOf({ step, asked, mine, theirs });
+  const hindrance = hindranceOf({ peer, asked, mine, theirs });
   const identities = [mine, theirs].filter((one) => one !== undefined);
-  const isUneven = await crossesTrustLine(tx, { peers: [peer, asked.peer], identities, rights: step.rights });
-  const isSure = step.stage === 'confirmed' || (step.stage === 'typed' && !isUneven);
+  const isUneven = await crossesTrustLine(tx, {
+    peers: [peer, asked.peer],
+    identities,
+    rights: input.rights,
+  });
+  const isSure = input.stage === 'confirmed' || (input.stage === 'typed' && !isUneven);
   if (hindrance === undefined && !isSure) {
-    await offerCode(tx, step, proposal.conversationKey);
-    return answer(named(texts.confirm));
+    await offerCode(tx, input, scene.conversationKey);
+    return { kind: 'unsure', other };
   }
-  await takeCode(tx, { codeHash: step.codeHash });
-  if (hindrance !== undefined) return answer(named(hindrance));
+  await takeCode(tx, { codeHash: input.codeHash });
+  if (hindrance !== undefined) return { kind: hindrance, other };
   const identity = theirs ?? mine ?? asked.newIdentity;
-  if (step.identity === undefined) await enter(tx, { peer, identity, route: linking.route });
+  if (input.identity === undefined) await enter(tx, { peer, identity, route: scene.route });
   if (asked.identity === undefined) await enter(tx, { peer: asked.peer, identity, route: asked.route });
   if (theirs === undefined && mine === undefined && asked.alias) {
     await tx.db
@@ -110,76 +128,68 @@ async function join(
       .values({ ...asked.alias, identity, peer: asked.peer })
       .execute();
   }
-  const lowered = isUneven ? `\n${texts.lowered}` : '';
-  const told = { name: 'told', route: asked.route, laneKey: asked.laneKey };
-  await say(tx, accepting, { ...told, text: texts.told + lowered });
-  return answer(named(texts.linked) + lowered);
+  const { route, laneKey } = asked;
+  return { kind: 'linked', other, isUneven, asker: { route, laneKey } };
 }
 
 type Meeting = {
-  readonly step: JoinByCode;
+  readonly peer: string;
   readonly asked: Asked;
   readonly mine: string | undefined;
   readonly theirs: string | undefined;
 };
 
 /** Why the two cannot be linked, with or without a second step. */
-function hindranceOf({ step, asked, mine, theirs }: Meeting): string | undefined {
-  const { peer, texts } = step;
-  if (asked.peer === peer) return texts.self;
+function hindranceOf({ peer, asked, mine, theirs }: Meeting) {
+  if (asked.peer === peer) return 'self';
   if (mine === undefined || theirs === undefined) return undefined;
-  return mine === theirs ? texts.already : texts.elsewhere;
+  return mine === theirs ? 'already' : 'elsewhere';
 }
 
 /**
  * An account must not return to a lane that the others continue to use: it would read their messages. It starts
  * again in its own identity. Any other account finds its own conversation as it was before the link.
  */
-async function remove(
-  tx: Tx,
-  accepting: EventStep,
-  { step, linking, answer }: Answering<RemoveAccount>,
-): Promise<void> {
-  const { peer, target, texts } = step;
-  await ensureLane(tx, linking.lane);
-  const mine = step.identity ?? (await identityOf(tx, peer));
+export async function removeAccount(
+  tx: StepTx,
+  { own, target, identity, newIdentity }: RemoveInput,
+): Promise<RemoveResult> {
+  const mine = identity ?? (await identityOf(tx, own));
   const link = await tx.db.selectFrom('links').selectAll().where('peer', '=', target).executeTakeFirst();
-  if (!link || link.identity !== mine) return answer(texts.notLinked);
+  if (!link || link.identity !== mine) return { kind: 'not-linked' };
   const lent = await tx.db
     .selectFrom('laneAliases')
     .select('key')
     .where('peer', '=', target)
     .executeTakeFirst();
   await (lent
-    ? tx.db.updateTable('links').set({ identity: step.newIdentity }).where('peer', '=', target).execute()
+    ? tx.db.updateTable('links').set({ identity: newIdentity }).where('peer', '=', target).execute()
     : tx.db.deleteFrom('links').where('peer', '=', target).execute());
   await takeCode(tx, { peer: target });
-  if (target !== peer) {
-    const route = JSON.parse(link.route) as ReplyRoute;
-    await say(tx, accepting, { name: 'told', route, text: texts.told });
-  }
-  return answer(texts.removed);
+  return { kind: 'removed', route: JSON.parse(link.route) as ReplyRoute };
 }
 
-async function voidCode(tx: Tx, { codeHash }: VoidCode): Promise<void> {
+/** Ends a code that others have seen; without a hash it does nothing. */
+export async function voidCode(tx: StepTx, codeHash: string | undefined): Promise<void> {
   if (codeHash !== undefined) await takeCode(tx, { codeHash });
 }
 
-/** In key order, as everybody locks several lanes. */
+/** In key order, as every step locks several lanes. */
 async function lockBoth(
   tx: Tx,
-  { lane, otherKey }: { lane: LaneSpec; otherKey: string | undefined },
+  { laneKey, lane }: CommandScene,
+  otherKey: string | undefined,
 ): Promise<void> {
-  if (otherKey !== undefined && otherKey < lane.key) await lockLane(tx, otherKey);
-  await ensureLane(tx, lane);
-  if (otherKey !== undefined && otherKey > lane.key) await lockLane(tx, otherKey);
+  if (otherKey !== undefined && otherKey < laneKey) await lockLane(tx, otherKey);
+  await lane();
+  if (otherKey !== undefined && otherKey > laneKey) await lockLane(tx, otherKey);
 }
 
 /**
  * Who asked with this code. One that was offered to somebody is good for nobody else; one that is confirmed
  * must have been offered to this account, in this conversation. The caller holds the lock of all links.
  */
-async function findCode(tx: Tx, step: JoinByCode, place: string): Promise<Asked | undefined> {
+async function findCode(tx: Tx, step: RedeemInput, place: string): Promise<Asked | undefined> {
   const row = await tx.db
     .selectFrom('linkCodes')
     .select(['asked', 'offeredTo', 'offeredIn'])
@@ -193,7 +203,7 @@ async function findCode(tx: Tx, step: JoinByCode, place: string): Promise<Asked 
   return isGood ? (JSON.parse(row.asked) as Asked) : undefined;
 }
 
-async function offerCode(tx: Tx, { codeHash, peer }: JoinByCode, place: string): Promise<void> {
+async function offerCode(tx: Tx, { codeHash, peer }: RedeemInput, place: string): Promise<void> {
   await tx.db
     .updateTable('linkCodes')
     .set({ offeredTo: peer, offeredIn: place })
@@ -203,32 +213,19 @@ async function offerCode(tx: Tx, { codeHash, peer }: JoinByCode, place: string):
 
 /** Uses up the code of this hash, or the one that this account has asked for. */
 async function takeCode(
-  tx: Tx,
+  tx: StepTx,
   which: { readonly codeHash: string } | { readonly peer: string },
-): Promise<Asked | undefined> {
+): Promise<void> {
   const query = tx.db.deleteFrom('linkCodes').where('expiresAt', '>', tx.now);
   const one =
     'peer' in which ? query.where('peer', '=', which.peer) : query.where('codeHash', '=', which.codeHash);
-  const row = await one.returning(['asked', 'answerKey']).executeTakeFirst();
-  if (!row) return undefined;
-  const asked = JSON.parse(row.asked) as Asked;
-  await blank(tx, { answerKey: row.answerKey, text: asked.used });
-  return asked;
-}
-
-async function blankExpired(tx: Tx): Promise<void> {
-  const expired = await tx.db
-    .deleteFrom('linkCodes')
-    .where('expiresAt', '<=', tx.now)
-    .returning(['asked', 'answerKey'])
-    .execute();
-  for (const { asked, answerKey } of expired)
-    await blank(tx, { answerKey, text: (JSON.parse(asked) as Asked).used });
+  const row = await one.returning('answerKey').executeTakeFirst();
+  if (row) await blank(tx, row.answerKey);
 }
 
 /** The text that showed the code; one that is still to be sent says at once that the code is void. */
-async function blank(tx: Tx, { answerKey, text }: { answerKey: string; text: string }): Promise<void> {
-  const content = JSON.stringify({ kind: 'text', text: { text, spans: [] } });
+async function blank(tx: StepTx, answerKey: string): Promise<void> {
+  const content = JSON.stringify({ kind: 'text', text: { text: tx.texts.linkCodeGone, spans: [] } });
   await tx.db.updateTable('outbox').set({ content }).where('key', '=', answerKey).execute();
 }
 
@@ -247,29 +244,4 @@ async function enter(tx: Tx, { peer, identity, route }: Entry): Promise<void> {
     .values({ peer, identity, route: JSON.stringify(place), linkedAt: tx.now })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-}
-
-type Saying = {
-  readonly name: string;
-  readonly route: ReplyRoute;
-  readonly text: string;
-  /** The timeline that holds it; its lane is locked. */
-  readonly laneKey?: string;
-};
-
-async function say(tx: Tx, accepting: EventStep, { name, route, text, laneKey }: Saying): Promise<void> {
-  const timeline = laneKey === undefined ? undefined : { laneKey, seq: await takeSeq(tx, laneKey) };
-  const content = { kind: 'text', text: { text, spans: [] } } as const;
-  const part = {
-    key: keyOf(accepting, name),
-    route,
-    content,
-    purpose: 'notice',
-    ...(timeline && { timeline }),
-  } as const;
-  accepting.effects.deliveries.push(await insertPart(tx, part));
-}
-
-function keyOf({ input, proposal }: Pick<EventStep, 'input' | 'proposal'>, name: string): string {
-  return `${input.account}:${proposal.eventKey}:${name}`;
 }

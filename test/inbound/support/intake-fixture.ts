@@ -21,7 +21,6 @@ import { noProbe } from '#contracts/probe.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { createIntake } from '../../../src/inbound/accept.ts';
-import { createCommandDesk } from '../../../src/inbound/command-desk.ts';
 import { createGate } from '../../../src/inbound/gate.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import { json } from '../../../src/store/base/json.ts';
@@ -93,7 +92,7 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
     access,
   } as Config;
   const gate = createGate(config, noticesFor('en'));
-  const commands = createCommandDesk({ store, gate, modelName: 'none', agentName: (id) => id });
+  const commands = { modelName: 'none', agentName: (id: string) => id };
   const deps = {
     store,
     gate,

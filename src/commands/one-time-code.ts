@@ -15,7 +15,17 @@ export function readOneTimeCode(typed: string): string | undefined {
   return isCode ? code : undefined;
 }
 
-/** What is stored in place of the code. `purpose` keeps a code from being used for anything else. */
-export function hashOneTimeCode(purpose: string, code: string): string {
+/** `purpose` keeps a code from being used for anything else. */
+function hashOneTimeCode(purpose: string, code: string): string {
   return createHash('sha256').update(`${purpose}:${code}`).digest('hex');
+}
+
+/** What is stored of a pairing code; it links no accounts. `code` as `readOneTimeCode` gives it. */
+export function hashPairingCode(code: string): string {
+  return hashOneTimeCode('pair', code);
+}
+
+/** What is stored of a link code; it approves nobody. `code` as `readOneTimeCode` gives it. */
+export function hashLinkCode(code: string): string {
+  return hashOneTimeCode('link', code);
 }

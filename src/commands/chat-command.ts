@@ -1,0 +1,189 @@
+/** The form of a chat command. Each is one file of this folder; docs/new-command.md says how to add one. */
+import type { InboundEnvelope } from '#contracts/envelope.ts';
+import type { Authority } from '#contracts/outcome.ts';
+import type { QueueSettings } from '#contracts/queue-settings.ts';
+import type { Identities } from '../sessions/identities.ts';
+import type { IdentityLinks } from '../sessions/identity-links.ts';
+import type { DmScope } from '../sessions/session-key-of.ts';
+import type { CommandScene, CommandStep, StepTx, Store } from '../store/base/command.ts';
+import type { LaneSpec } from '../store/base/lane-spec.ts';
+import { fillNotice, type NoticeKey, type Notices, type NoticeValues } from '../texts/notices.ts';
+
+/** Who sends a command, and where. */
+export type Asker = {
+  readonly chat: 'dm' | 'group';
+  readonly authority: Authority;
+  /** Administrator of the group, as the network says. */
+  readonly isAdmin?: boolean | undefined;
+};
+
+/** `own`: only on what is the sender's own, which `apply` finds out. */
+export type Right = 'allowed' | 'own' | 'denied';
+
+/** Words that the command can't take: the person is told this, and nothing else happens. */
+export type Problem = { readonly problem: NoticeKey; readonly values?: NoticeValues };
+
+/** A command with the event it came in, for `load`. */
+export type CommandCall = {
+  readonly envelope: InboundEnvelope;
+  /** The envelope under the conversation id that session and configuration know. */
+  readonly place: InboundEnvelope;
+  readonly conversationKey: string;
+  readonly lane: LaneSpec;
+  readonly authority: Authority;
+  readonly right: Right;
+  /** Who is linked with the sender, in the configuration or in chat. */
+  readonly identities: Identities;
+  /** The bot's name on its network. */
+  readonly botName: string;
+  /** The bot account's name in the configuration. */
+  readonly accountName?: string | undefined;
+  /** The configuration's queue settings for this conversation: the first level that names one holds. */
+  readonly queueLevels: readonly QueueLevel[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+};
+
+/** One level of the configuration, and what it names. */
+export type QueueLevel = {
+  readonly level: 'conversation' | 'channel' | 'global';
+  readonly names: Partial<QueueSettings>;
+};
+
+/** The operator's settings that commands read. */
+export type CommandPolicy = {
+  readonly access: {
+    readonly owners: ReadonlySet<string>;
+    readonly allowFrom: ReadonlySet<string>;
+    readonly dmPolicy: string;
+  };
+  readonly dmScope: DmScope;
+  readonly identityLinks: IdentityLinks;
+  readonly timeZone: string;
+};
+
+export type CommandDeps = {
+  readonly store: Pick<Store, 'read'>;
+  readonly policy: CommandPolicy;
+  /** The model in use, as people should see it. */
+  readonly modelName: string;
+  /** What an agent calls itself. */
+  agentName(id: string): string;
+};
+
+/** A command as its file writes it. `Input` and `Facts` are plain data. */
+export type CommandDefinition<Request, Input, Facts> = {
+  readonly name: string;
+  /** What may follow the name; absent when nothing may. */
+  readonly usage?: string;
+  /** One line for /help and the network's own command menu (3 to 100 characters). */
+  readonly menu: NoticeKey;
+  /** `lane`: runs in its lane's order, when what was sent before it has been answered. Otherwise at once. */
+  readonly order?: 'lane';
+  /** Everybody may do some of it, so /help shows it to all. */
+  readonly isForAll?: true;
+  readonly locksFirst?: true;
+  /** Reads what follows the name; gives the order of another command if the words mean that one. Pure. */
+  parse(words: string): Request | Problem | Order;
+  /** `request` is absent where the words don't matter or can't be read. Pure. */
+  right(asker: Asker, request?: Request): Right;
+  /** Looks up what the transaction needs; may read the store, changes nothing. */
+  load(deps: CommandDeps, call: CommandCall, request: Request): Input | Promise<Input>;
+  /** The effect, in the transaction that accepts the event (`lane`: that claims the lane). */
+  apply(tx: StepTx, scene: CommandScene, input: Input): Promise<Facts>;
+  /** The answer. Pure. */
+  say(facts: Facts, texts: Notices): string;
+  /** Whether the sender turned out not to be allowed to do it. */
+  isRefused?(facts: Facts): boolean;
+};
+
+/** A command of any kind, for the list and for the transaction. */
+export interface ChatCommand extends CommandStep {
+  readonly usage: string;
+  readonly menu: NoticeKey;
+  readonly order: 'now' | 'lane';
+  readonly isForAll: boolean;
+  /** What a sender may do with it, whatever its words. */
+  right(asker: Asker): Right;
+  read(words: string): Order;
+}
+
+/** A command with its words, ready to be looked up. */
+export type Order = {
+  readonly command: ChatCommand;
+  readonly request?: unknown;
+  readonly problem?: Problem;
+  right(asker: Asker): Right;
+  /** Gives the input of the command's step. */
+  load(deps: CommandDeps, call: CommandCall): Promise<unknown>;
+};
+
+type Loaded<Input> = { readonly problem: Problem } | { readonly input: Input };
+
+/** Hides what a command's request, input and facts are, so that commands fit into one list. */
+export function chatCommand<Request extends object, Input, Facts>(
+  definition: CommandDefinition<Request, Input, Facts>,
+): ChatCommand & { orderOf(request: Request): Order } {
+  const { name, usage = '', menu, order = 'now', isForAll = false, locksFirst } = definition;
+  const orderOf = (request: Request): Order => ({
+    command,
+    request,
+    right: (asker) => definition.right(asker, request),
+    load: async (deps, call): Promise<Loaded<Input>> => ({
+      input: await definition.load(deps, call, request),
+    }),
+  });
+  const command: ChatCommand = {
+    ...{ name, usage, menu, order, isForAll, ...(locksFirst && { locksFirst }) },
+    right: (asker) => definition.right(asker),
+    read: (words) => {
+      const read = definition.parse(words);
+      if (isOrder(read)) return read;
+      if (!isProblem(read)) return orderOf(read);
+      const load = async (): Promise<Loaded<Input>> => ({ problem: read });
+      return { command, problem: read, right: (asker) => definition.right(asker), load };
+    },
+    run: async (tx, scene, input) => {
+      // This command's own `load` made it, on the other side of the thread.
+      const loaded = input as Loaded<Input>;
+      if ('problem' in loaded)
+        return { text: fillNotice(tx.texts[loaded.problem.problem], loaded.problem.values) };
+      const facts = await definition.apply(tx, scene, loaded.input);
+      return { text: definition.say(facts, tx.texts), isRefused: definition.isRefused?.(facts) ?? false };
+    },
+  };
+  return Object.assign(command, { orderOf });
+}
+
+function isProblem(read: object): read is Problem {
+  return 'problem' in read;
+}
+
+function isOrder(read: object): read is Order {
+  return 'command' in read;
+}
+
+/** For a command whose request is all that its step needs. */
+export function asRequested<Request>(_deps: CommandDeps, _call: CommandCall, request: Request): Request {
+  return request;
+}
+
+/** For a command that changes nothing: what was looked up is what it says. */
+export async function asLoaded<Input>(_tx: StepTx, _scene: CommandScene, input: Input): Promise<Input> {
+  return input;
+}
+
+/** For a command that takes no words. */
+export function noWords(name: string): (words: string) => Record<never, never> | Problem {
+  return (words) => (words === '' ? {} : { problem: 'commandTakesNoText', values: { name } });
+}
+
+/** In groups for owners and administrators; a direct conversation is one's own. */
+export function adminsInGroups({ chat, authority, isAdmin }: Asker): Right {
+  return chat === 'dm' || authority === 'owner' || isAdmin === true ? 'allowed' : 'denied';
+}
+
+/** For a command that everybody may use who may write at all. */
+export function anyone(): Right {
+  return 'allowed';
+}

@@ -1,0 +1,27 @@
+import type { NoticeKey } from '../texts/notices.ts';
+import { type Asker, anyone, asLoaded, type ChatCommand, chatCommand, noWords } from './chat-command.ts';
+
+type Line = { readonly name: string; readonly usage: string; readonly menu: NoticeKey };
+
+/** `/help`, over the other commands of the list. */
+export function helpOf(others: readonly ChatCommand[]): ChatCommand {
+  const help: ChatCommand = chatCommand<object, readonly Line[], readonly Line[]>({
+    name: 'help',
+    menu: 'helpMenu',
+    parse: noWords('help'),
+    right: anyone,
+    load: (_, { envelope, authority }): readonly Line[] => {
+      const { chat, sender } = envelope;
+      const asker: Asker = { chat: chat.kind, authority, isAdmin: sender.isAdmin };
+      return [help, ...others]
+        .filter(({ isForAll, right }) => isForAll || right(asker) !== 'denied')
+        .map(({ name, usage, menu }) => ({ name, usage, menu }));
+    },
+    apply: asLoaded,
+    say: (lines, texts) =>
+      lines
+        .map(({ name, usage, menu }) => `/${name}${usage === '' ? '' : ` ${usage}`}: ${texts[menu]}`)
+        .join('\n'),
+  });
+  return help;
+}

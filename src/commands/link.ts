@@ -1,0 +1,258 @@
+/** Makes several accounts one person, after a code has proved both sides. */
+import { agentId } from '#contracts/ids.ts';
+import { cleanLabel } from '../replies/clean-untrusted.ts';
+import type { LinkedAccount } from '../sessions/identities.ts';
+import { platformRef } from '../sessions/platform-ref.ts';
+import { sessionKeyOf } from '../sessions/session-key-of.ts';
+import { personLabel } from '../store/access/person-label.ts';
+import type { CommandScene, StepTx } from '../store/base/command.ts';
+import { insertNotice } from '../store/delivery/insert-notice.ts';
+import {
+  beginLinkStep,
+  issueCode,
+  type NewCode,
+  type RedeemInput,
+  redeemCode,
+  removeAccount,
+  voidCode,
+} from '../store/links/change-links.ts';
+import type { Rights } from '../store/links/trust-line.ts';
+import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
+import {
+  anyone,
+  type CommandCall,
+  type CommandDeps,
+  type CommandPolicy,
+  chatCommand,
+  type Problem,
+} from './chat-command.ts';
+import { hashLinkCode, newOneTimeCode, readOneTimeCode } from './one-time-code.ts';
+import { isRef } from './pair.ts';
+
+type LinkRequest =
+  | { readonly kind: 'ask' }
+  | { readonly kind: 'list' }
+  /** `isFromLink`: the code came with a link that anybody may have made. */
+  | { readonly kind: 'join'; readonly code: string; readonly isFromLink?: true }
+  | { readonly kind: 'confirm'; readonly code: string }
+  /** `channel:peer`. */
+  | { readonly kind: 'remove'; readonly target: string };
+
+const codeMinutes = 10;
+
+export const link = chatCommand({
+  name: 'link',
+  usage: '[code|confirm code|list|remove channel:id]',
+  menu: 'linkMenu',
+  locksFirst: true,
+  parse,
+  right: anyone,
+  load,
+  apply,
+  say,
+});
+
+function parse(words: string): LinkRequest | Problem {
+  if (words === '') return { kind: 'ask' };
+  const [word = '', target, ...more] = words.split(/\s+/);
+  if (word.toLowerCase() === 'list' && target === undefined) return { kind: 'list' };
+  if (word.toLowerCase() === 'remove') {
+    const isAccount = target !== undefined && more.length === 0 && isRef(target);
+    return isAccount ? { kind: 'remove', target } : { problem: 'linkRemoveUsage' };
+  }
+  const isConfirming = word.toLowerCase() === 'confirm';
+  const code = readOneTimeCode(isConfirming ? words.slice(word.length) : words);
+  return code === undefined ? { problem: 'linkUsage' } : { kind: isConfirming ? 'confirm' : 'join', code };
+}
+
+type LinkInput =
+  | { readonly kind: 'ask'; readonly code: string; readonly newCode: NewCode }
+  | { readonly kind: 'join'; readonly code: string; readonly name: string; readonly redeeming: RedeemInput }
+  | {
+      readonly kind: 'remove';
+      readonly own: string;
+      readonly target: string;
+      readonly identity: string | undefined;
+      readonly newIdentity: string;
+    }
+  /** A code that a group has seen proves nothing any more. */
+  | { readonly kind: 'void'; readonly codeHash: string | undefined }
+  | { readonly kind: 'list'; readonly own: string; readonly accounts: readonly LinkedAccount[] }
+  | { readonly kind: 'not-removable'; readonly other: string; readonly isConfigured: boolean };
+
+function load({ policy }: CommandDeps, call: CommandCall, request: LinkRequest): LinkInput {
+  const { route, chat, sender } = call.envelope;
+  if (chat.kind === 'group')
+    return { kind: 'void', codeHash: 'code' in request ? hashLinkCode(request.code) : undefined };
+  const own = platformRef(route.channel, sender.id);
+  // Where the configuration has put the account, the store has nothing to say.
+  const identity = policy.identityLinks.get(own);
+  const name = cleanLabel(sender.name);
+  switch (request.kind) {
+    case 'ask': {
+      const [code, newIdentity] = [newOneTimeCode(), nameIdentity()];
+      const alias = aliasFor(policy, call, newIdentity);
+      const ttlMs = codeMinutes * 60_000;
+      const newCode = { peer: own, name, identity, newIdentity, alias, codeHash: hashLinkCode(code), ttlMs };
+      return { kind: 'ask', code, newCode };
+    }
+    case 'list':
+      return { kind: 'list', own, accounts: accountsOf(call, own) };
+    case 'remove': {
+      const { target } = request;
+      const accounts = accountsOf(call, own);
+      const found = accounts.find(({ ref }) => ref === target);
+      const isConfigured = found?.source === 'configuration';
+      if (found === undefined || accounts.length < 2 || isConfigured)
+        return {
+          kind: 'not-removable',
+          other: target,
+          isConfigured: isConfigured && accounts.length >= 2,
+        };
+      return { kind: 'remove', own, target, identity, newIdentity: nameIdentity() };
+    }
+    default: {
+      const { code } = request;
+      const stage =
+        request.kind === 'confirm' ? 'confirmed' : request.isFromLink === true ? 'unsure' : 'typed';
+      const codeHash = hashLinkCode(code);
+      const redeeming = { peer: own, stage, codeHash, identity, rights: rightsOf(policy) } as const;
+      return { kind: 'join', code, name, redeeming };
+    }
+  }
+}
+
+/** Configured names hold no dot, so nobody can join an identity that the owner has named. */
+function nameIdentity(): string {
+  return `link.${crypto.randomUUID()}`;
+}
+
+function accountsOf({ identities }: CommandCall, own: string): readonly LinkedAccount[] {
+  const identity = identities.get(own);
+  return identity === undefined ? [] : identities.accountsOf(identity);
+}
+
+/** Leads the session key that the account would have when linked to the lane of its conversation so far. */
+function aliasFor(
+  { dmScope }: CommandPolicy,
+  { envelope, identities, lane }: CommandCall,
+  identity: string,
+): NewCode['alias'] {
+  const { route, chat, sender } = envelope;
+  if (identities.get(platformRef(route.channel, sender.id)) !== undefined) return undefined;
+  const { thread: _, ...place } = route;
+  const agent = agentId(lane.agentId);
+  const keyWith = (identityLinks: { get(ref: string): string | undefined }) =>
+    sessionKeyOf({ route: place, chat, sender }, { agent, dmScope, identityLinks });
+  const [key, laneKey] = [keyWith({ get: () => identity }), keyWith(identities)];
+  return key === laneKey ? undefined : { key, laneKey };
+}
+
+/** As `authorityOf` sees it, for the store, which knows who is linked and approved at the moment of the link. */
+function rightsOf({ access: { owners, allowFrom, dmPolicy } }: CommandPolicy): Rights {
+  const named = [
+    ...[...allowFrom].map((ref) => [ref, 'member'] as const),
+    ...[...owners].map((ref) => [ref, 'owner'] as const),
+  ];
+  return { named: Object.fromEntries(named), approved: dmPolicy === 'pairing' ? 'member' : 'guest' };
+}
+
+async function apply(tx: StepTx, scene: CommandScene, input: LinkInput) {
+  if (input.kind === 'list' || input.kind === 'not-removable') return input;
+  await beginLinkStep(tx);
+  switch (input.kind) {
+    case 'ask':
+      await scene.lane();
+      await issueCode(tx, scene, input.newCode);
+      return input;
+    case 'void':
+      await scene.lane();
+      await voidCode(tx, input.codeHash);
+      return input;
+    case 'remove': {
+      await scene.lane();
+      const { own, target } = input;
+      const removed = await removeAccount(tx, input);
+      if (removed.kind === 'removed' && target !== own)
+        await tell(tx, scene, { ...removed, text: fillNotice(tx.texts.linkCutOff, { other: own }) });
+      return { ...input, kind: removed.kind };
+    }
+    default: {
+      const redeemed = await redeemCode(tx, scene, input.redeeming);
+      if (redeemed.kind === 'linked') {
+        const { peer } = input.redeeming;
+        const other = personLabel({ ref: peer, name: input.name });
+        const told = fillNotice(tx.texts.linkTold, { other, ref: peer });
+        await tell(tx, scene, { ...redeemed.asker, text: withLowered(told, redeemed, tx.texts) });
+      }
+      return { kind: 'join', code: input.code, stage: input.redeeming.stage, redeemed } as const;
+    }
+  }
+}
+
+type Telling = Omit<Parameters<typeof insertNotice>[1], 'key'>;
+
+/** Into the other account's conversation. */
+async function tell(tx: StepTx, { effects, partKey }: CommandScene, telling: Telling): Promise<void> {
+  effects.deliveries.push(await insertNotice(tx, { ...telling, key: partKey('told') }));
+}
+
+function withLowered(text: string, { isUneven }: { readonly isUneven: boolean }, texts: Notices): string {
+  return isUneven ? `${text}\n${texts.linkLowered}` : text;
+}
+
+type LinkFacts = Awaited<ReturnType<typeof apply>>;
+
+function say(facts: LinkFacts, texts: Notices): string {
+  switch (facts.kind) {
+    case 'ask':
+      return fillNotice(texts.linkCode, { code: facts.code, minutes: codeMinutes });
+    case 'void':
+      return texts.linkOnlyDirect;
+    case 'list':
+      return describeAccounts(facts, texts);
+    case 'not-removable':
+      return fillNotice(facts.isConfigured ? texts.linkConfigured : texts.linkNotLinked, facts);
+    case 'removed':
+      return facts.target === facts.own
+        ? texts.linkLeft
+        : fillNotice(texts.linkRemoved, { other: facts.target });
+    case 'not-linked':
+      return fillNotice(texts.linkNotLinked, { other: facts.target });
+    default:
+      return sayRedeemed(facts, texts);
+  }
+}
+
+const redeemTexts = {
+  limited: 'linkTooMany',
+  self: 'linkSelf',
+  already: 'linkAlready',
+  elsewhere: 'linkElsewhere',
+  unsure: 'linkConfirm',
+  linked: 'linkDone',
+} as const satisfies Record<string, NoticeKey>;
+
+function sayRedeemed(
+  { code, stage, redeemed }: Extract<LinkFacts, { readonly kind: 'join' }>,
+  texts: Notices,
+): string {
+  if (redeemed.kind === 'wrong') return stage === 'confirmed' ? texts.linkUnasked : texts.linkWrong;
+  const text = fillNotice(texts[redeemTexts[redeemed.kind]], { code, ...redeemed });
+  return redeemed.kind === 'linked' ? withLowered(text, redeemed, texts) : text;
+}
+
+function describeAccounts(
+  { own, accounts }: Extract<LinkFacts, { readonly kind: 'list' }>,
+  texts: Notices,
+): string {
+  if (accounts.length < 2) return texts.linkNone;
+  const lines = accounts.map(({ ref, source }) => {
+    const marks = [
+      ...(ref === own ? [texts.linkThisOne] : []),
+      ...(source === 'configuration' ? [texts.linkByConfiguration] : []),
+    ];
+    return marks.length === 0 ? ref : `${ref} (${marks.join(', ')})`;
+  });
+  return [texts.linkList, ...lines].join('\n');
+}

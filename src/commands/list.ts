@@ -1,0 +1,64 @@
+/** Every chat command, in the order of /help. */
+import type { NativeCommand } from '#contracts/channel-abilities.ts';
+import type { Notices } from '../texts/notices.ts';
+import { activation } from './activation.ts';
+import type { ChatCommand, Order } from './chat-command.ts';
+import { helpOf } from './help.ts';
+import { link } from './link.ts';
+import { fresh } from './new.ts';
+import { pair } from './pair.ts';
+import { queue } from './queue.ts';
+import { reset } from './reset.ts';
+import { start } from './start.ts';
+import { status } from './status.ts';
+import { stop } from './stop.ts';
+import { whoami } from './whoami.ts';
+
+const others: readonly ChatCommand[] = [
+  status,
+  stop,
+  fresh,
+  reset,
+  queue,
+  activation,
+  link,
+  pair,
+  whoami,
+  start,
+];
+
+export const chatCommands: readonly ChatCommand[] = [helpOf(others), ...others];
+
+/** The commands' steps by name, for the store. */
+export const commandSteps: ReadonlyMap<string, ChatCommand> = new Map(
+  chatCommands.map((command) => [command.name, command]),
+);
+
+/** The list in the form that networks register. */
+export function nativeCommands(texts: Notices): readonly NativeCommand[] {
+  return chatCommands.map(({ name, usage, menu }) => ({
+    name,
+    description: texts[menu],
+    ...(usage !== '' && { argument: usage }),
+  }));
+}
+
+/**
+ * The command that a text is, or undefined for plain text: no slash, an unknown name, or one that is
+ * addressed to another bot (`/stop@other_bot`).
+ */
+export function parseCommand(text: string, bot: { readonly name?: string } = {}): Order | undefined {
+  const [, name = '', addressee, words = ''] =
+    /^\/([a-z]{1,32})(?:@([a-z0-9_.-]{1,64}))?(?:\s([\s\S]*))?$/i.exec(text.trim()) ?? [];
+  if (addressee !== undefined && !isSameName(addressee, bot.name)) return undefined;
+  return commandSteps.get(name.toLowerCase())?.read(words.trim());
+}
+
+/** The order of a stop button. */
+export function stopOrder(): Order {
+  return stop.read('');
+}
+
+function isSameName(addressee: string, botName: string | undefined): boolean {
+  return addressee.toLowerCase() === botName?.replace(/^@/, '').toLowerCase();
+}

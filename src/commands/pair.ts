@@ -1,0 +1,149 @@
+/** For owners, in a direct conversation with them: who may write to the agent. */
+import { timeText } from '../logging/time-text.ts';
+import { platformRef } from '../sessions/platform-ref.ts';
+import { approvePairing, showRequest } from '../store/access/approve-pairing.ts';
+import {
+  type AccessList,
+  type ApprovedPerson,
+  type PendingRequest,
+  readAccess,
+} from '../store/access/operate-access.ts';
+import { personLabel } from '../store/access/person-label.ts';
+import { revokeAccess } from '../store/access/revoke-access.ts';
+import type { CommandScene, StepTx } from '../store/base/command.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
+import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
+import { hashPairingCode, readOneTimeCode } from './one-time-code.ts';
+
+type PairRequest =
+  | { readonly kind: 'list' }
+  /** Names whom the code would let in; `confirm` lets them in. */
+  | { readonly kind: 'approve' | 'confirm'; readonly code: string }
+  /** `channel:peer`. */
+  | { readonly kind: 'revoke'; readonly ref: string };
+
+/** How many of each `/pair list` shows. */
+const shown = 20;
+
+export const pair = chatCommand({
+  name: 'pair',
+  usage: '[list|approve code|confirm code|revoke channel:id]',
+  menu: 'pairMenu',
+  parse,
+  right: ({ chat, authority }) => (chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied'),
+  load,
+  apply,
+  say,
+});
+
+function parse(words: string): PairRequest | Problem {
+  const [, word = '', rest = ''] = /^(\S*)\s*([\s\S]*)$/.exec(words) ?? [];
+  const verb = word.toLowerCase();
+  switch (verb) {
+    case '':
+    case 'list':
+      return rest === '' ? { kind: 'list' } : { problem: 'commandAlone', values: { command: '/pair list' } };
+    case 'approve':
+    case 'confirm': {
+      const code = readOneTimeCode(rest);
+      return code === undefined ? { problem: 'pairCodeUsage', values: { verb } } : { kind: verb, code };
+    }
+    case 'revoke':
+      return isRef(rest) ? { kind: 'revoke', ref: rest } : { problem: 'pairRevokeUsage' };
+    default:
+      return { problem: 'pairUsage' };
+  }
+}
+
+/** Whether a text has the form `channel:peer`. */
+export function isRef(text: string): boolean {
+  return /^[a-z][a-z0-9-]*:\S+$/.test(text);
+}
+
+type PairInput =
+  | { readonly kind: 'list'; readonly list: AccessList; readonly now: number }
+  | { readonly kind: 'approve' | 'confirm'; readonly code: string; readonly by: string }
+  | { readonly kind: 'revoke'; readonly ref: string; readonly isNamed: boolean };
+
+async function load(
+  { store, policy }: CommandDeps,
+  { envelope, now }: CommandCall,
+  request: PairRequest,
+): Promise<PairInput> {
+  switch (request.kind) {
+    case 'list':
+      return { kind: 'list', list: await store.read(readAccess, { limit: shown }), now };
+    case 'revoke': {
+      const { owners, allowFrom } = policy.access;
+      return { ...request, isNamed: owners.has(request.ref) || allowFrom.has(request.ref) };
+    }
+    default:
+      return { ...request, by: platformRef(envelope.route.channel, envelope.sender.id) };
+  }
+}
+
+async function apply(tx: StepTx, { conversationKey, effects }: CommandScene, input: PairInput) {
+  switch (input.kind) {
+    case 'list':
+      return input;
+    case 'approve': {
+      const { by, code } = input;
+      const offer = { to: by, in: conversationKey };
+      return { ...input, result: await showRequest(tx, { codeHash: hashPairingCode(code), offer }) };
+    }
+    case 'confirm': {
+      const result = await approvePairing(tx, {
+        codeHash: hashPairingCode(input.code),
+        by: input.by,
+        role: 'user',
+        text: tx.texts.pairingApproved,
+        offeredIn: conversationKey,
+      });
+      if (result.kind === 'approved') effects.deliveries.push(result.conversationKey);
+      return { ...input, result };
+    }
+    default: {
+      const { people, requests, cancels, wakes } = await revokeAccess(tx, input);
+      effects.cancels.push(...cancels);
+      effects.wakes.push(...wakes);
+      return { ...input, isRevoked: people + requests > 0 };
+    }
+  }
+}
+
+function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
+  if (facts.kind === 'list') return describeAccess(facts.list, facts.now, texts);
+  if (facts.kind === 'revoke') {
+    const who = facts.ref;
+    const revoked = fillNotice(facts.isRevoked ? texts.pairingRevoked : texts.pairingNobody, { who });
+    return facts.isNamed ? `${revoked} ${fillNotice(texts.pairingStillNamed, { who })}` : revoked;
+  }
+  const { result } = facts;
+  switch (result.kind) {
+    case 'asks':
+      return fillNotice(texts.pairingConfirm, { who: personLabel(result), code: facts.code });
+    case 'approved':
+      return fillNotice(texts.pairingDone, { who: personLabel(result) });
+    case 'limited':
+      return texts.pairingLimited;
+    default:
+      return facts.kind === 'approve' ? texts.pairingUnknown : texts.pairingUnasked;
+  }
+}
+
+/** Pending requests and approved people, one line each. `now`: milliseconds since the epoch. */
+export function describeAccess({ requests, people }: AccessList, now: number, texts: Notices): string {
+  const requestLine = (request: PendingRequest) =>
+    fillNotice(texts.pairListRequest, {
+      who: personLabel(request),
+      account: request.account,
+      minutes: Math.max(1, Math.ceil((request.expiresAt - now) / 60_000)),
+    });
+  const personLine = ({ account, role, approvedAt, approvedBy, ...person }: ApprovedPerson) =>
+    fillNotice(texts.pairListPerson, {
+      ...{ role, account, who: personLabel(person), by: approvedBy },
+      since: timeText(approvedAt).slice(0, 10),
+    });
+  const lines = [...requests.map(requestLine), ...people.map(personLine)];
+  return lines.length === 0 ? texts.pairListEmpty : lines.join('\n');
+}

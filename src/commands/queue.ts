@@ -1,0 +1,255 @@
+/** The settings of the lane with where each comes from, what waits in it, and changes of both. */
+import type { QueueSettings } from '#contracts/queue-settings.ts';
+import { cleanLabel } from '../replies/clean-untrusted.ts';
+import { stripControls } from '../replies/control-characters.ts';
+import { renderInbound } from '../replies/untrusted.ts';
+import { platformRef } from '../sessions/platform-ref.ts';
+import type { CommandScene, StepTx } from '../store/base/command.ts';
+import { newRowId } from '../store/base/row-id.ts';
+import type { Actor } from '../store/items/actor.ts';
+import { cancel, cancelAll } from '../store/items/cancel-item.ts';
+import { edit, type Rewording, readAuthor } from '../store/items/edit-item.ts';
+import type { Changed } from '../store/items/item-change.ts';
+import { promote } from '../store/items/promote-item.ts';
+import { readLaneStatus } from '../store/reads/read-sessions.ts';
+import { readWaitingItems, type WaitingItem } from '../store/reads/read-waiting-items.ts';
+import { changeSettings } from '../store/rows/lane-settings.ts';
+import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
+import { adminsInGroups, type CommandCall, type CommandDeps, chatCommand } from './chat-command.ts';
+import { linkedAccounts } from './linked-accounts.ts';
+import { isItemRequest, parseQueueRequest, type QueueRequest } from './queue-request.ts';
+
+/** How many of the waiting messages `/queue list` shows. */
+const shown = 20;
+
+export const queue = chatCommand({
+  name: 'queue',
+  usage: '[list|cancel n|promote n|edit n text|reset|steer|collect|… debounce:2s quiet:1s cap:25 drop:old]',
+  menu: 'queueMenu',
+  isForAll: true,
+  parse: parseQueueRequest,
+  right: (asker, request) => {
+    const right = adminsInGroups(asker);
+    return right === 'denied' && request && isItemRequest(request) ? 'own' : right;
+  },
+  load,
+  apply,
+  say,
+  isRefused: (facts) => facts.kind === 'changed' && facts.changed.kind === 'not-permitted',
+});
+
+type Source = { readonly level: 'session' | 'conversation' | 'channel' | 'global'; readonly names: string };
+
+type QueueInput =
+  | {
+      readonly kind: 'show';
+      readonly settings: QueueSettings;
+      readonly sources: readonly Source[];
+      readonly channel: string;
+      readonly count: number;
+    }
+  | { readonly kind: 'list'; readonly count: number; readonly items: readonly ListedItem[] }
+  | {
+      readonly kind: 'set';
+      readonly change: Partial<QueueSettings> | 'reset';
+      readonly configured: QueueSettings;
+    }
+  | { readonly kind: 'cancel-all'; readonly actor: Actor }
+  | { readonly kind: 'cancel' | 'promote'; readonly number: number; readonly actor: Actor }
+  /** `words` is absent when no message has that number. */
+  | { readonly kind: 'edit'; readonly number: number; readonly actor: Actor; readonly words?: Rewording };
+
+async function load(deps: CommandDeps, call: CommandCall, request: QueueRequest): Promise<QueueInput> {
+  switch (request.kind) {
+    case 'show':
+      return loadLane(deps, call);
+    case 'list':
+      return loadItems(deps, call);
+    case 'reset':
+      return { kind: 'set', change: 'reset', configured: call.lane.settings };
+    case 'set':
+      return { kind: 'set', change: request.changes, configured: call.lane.settings };
+    case 'edit': {
+      const { number, text } = request;
+      const author = await deps.store.read(readAuthor, { laneKey: call.lane.key, number });
+      const { timeZone } = deps.policy;
+      // In the name and with the rights of the person who sent the message.
+      const prompt = author && renderInbound({ text, sender: author, ...author, attachments: [], timeZone });
+      const words = prompt === undefined ? {} : { words: { text, prompt, newId: newRowId() } };
+      return { kind: 'edit', number, actor: actorOf(deps, call), ...words };
+    }
+    default:
+      return { ...request, actor: actorOf(deps, call) };
+  }
+}
+
+/** A command has the rights of the account that it came from; messages are a person's, from any account. */
+function actorOf({ policy }: CommandDeps, call: CommandCall): Actor {
+  const { chat, route, sender } = call.envelope;
+  const ref = platformRef(route.channel, sender.id);
+  const isGroup = chat.kind === 'group';
+  const isOwner = call.authority === 'owner';
+  return {
+    ref,
+    people: [ref, ...(linkedAccounts(policy, call)?.people ?? [])],
+    ...(!isOwner && { mayRewordOwnOnly: true }),
+    mayChangeAny: isOwner || (isGroup && sender.isAdmin === true),
+    mayPromoteOwn: !isGroup,
+    conversationKey: call.conversationKey,
+  };
+}
+
+const names = { mode: 'mode', debounceMs: 'debounce', quietMs: 'quiet', cap: 'cap', drop: 'drop' } as const;
+const settingNames = Object.keys(names) as readonly (keyof QueueSettings)[];
+
+async function loadLane({ store }: CommandDeps, { lane, place, queueLevels }: CommandCall) {
+  const status = await store.read(readLaneStatus, { laneKey: lane.key });
+  const session = { level: 'session', names: status?.overrides ?? {} } as const;
+  const levels = [session, ...queueLevels];
+  const sources = levels.flatMap(({ level, names: named }, index): readonly Source[] => {
+    const isFirst = (name: keyof QueueSettings) =>
+      name in named && !levels.slice(0, index).some((before) => name in before.names);
+    const own = settingNames.filter(isFirst).map((name) => names[name]);
+    return own.length === 0 ? [] : [{ level, names: own.join(', ') }];
+  });
+  const settings = { ...lane.settings, ...session.names };
+  const { channel } = place.route;
+  return { kind: 'show', settings, sources, channel, count: status?.waiting ?? 0 } as const;
+}
+
+type ListedItem = Omit<WaitingItem, 'excerpt'> & { readonly excerpt: string | undefined };
+
+/** In a group everybody has read it; in a direct lane that people share, nobody reads another's words. */
+async function loadItems(deps: CommandDeps, call: CommandCall) {
+  const items = await deps.store.read(readWaitingItems, { laneKey: call.lane.key });
+  const actor = actorOf(deps, call);
+  const isShown = ({ sender }: WaitingItem) =>
+    call.envelope.chat.kind === 'group' || actor.mayChangeAny || actor.people.includes(sender);
+  const listed = items
+    .slice(0, shown)
+    .map((item): ListedItem => ({ ...item, excerpt: isShown(item) ? item.excerpt : undefined }));
+  return { kind: 'list', count: items.length, items: listed } as const;
+}
+
+async function apply(tx: StepTx, scene: CommandScene, input: QueueInput) {
+  if (input.kind === 'show' || input.kind === 'list') return input;
+  const lane = await scene.lane();
+  if (input.kind === 'set') return { ...input, settings: await changeSettings(tx, lane, input) };
+  const { effects } = scene;
+  if (input.kind === 'cancel-all')
+    return {
+      kind: 'cancelled-all',
+      count: await cancelAll(tx, lane, { actor: input.actor, effects }),
+    } as const;
+  const { kind: verb, number, actor } = input;
+  const asked = { number, actor, effects };
+  const changed = async (): Promise<Changed> => {
+    if (input.kind !== 'edit') return (verb === 'cancel' ? cancel : promote)(tx, lane, asked);
+    return input.words ? edit(tx, lane, { ...asked, ...input.words }) : { kind: 'unknown' };
+  };
+  return { kind: 'changed', verb, number, changed: await changed() } as const;
+}
+
+function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
+  switch (facts.kind) {
+    case 'show':
+      return [
+        queueLine(facts.settings, texts),
+        facts.sources
+          .map((source) => fillNotice(texts[sourceTexts[source.level]], { ...facts, ...source }))
+          .join(' '),
+        facts.count === 0 ? texts.itemsNone : fillNotice(texts.itemsWaiting, facts),
+      ].join('\n');
+    case 'list':
+      return sayItems(facts, texts);
+    case 'set': {
+      const line = queueLine(facts.settings, texts);
+      return facts.change === 'reset' ? `${texts.queueReset} ${line}` : line;
+    }
+    case 'cancelled-all':
+      return facts.count === 0 ? texts.itemsNone : fillNotice(texts.itemsCancelled, facts);
+    case 'changed':
+      return sayChanged(facts, texts);
+    default:
+      return facts satisfies never;
+  }
+}
+
+const sourceTexts = {
+  session: 'queueNamedHere',
+  conversation: 'queueOfConversation',
+  channel: 'queueOfChannel',
+  global: 'queueOfAll',
+} as const;
+
+/** The settings on one line, as `/status` shows them too. */
+export function queueLine(settings: QueueSettings, texts: Notices): string {
+  const { mode, debounceMs: debounce, quietMs: quiet, cap, drop } = settings;
+  return fillNotice(texts.queueSettings, { mode, debounce, quiet, cap, drop });
+}
+
+type Verb = 'cancel' | 'promote' | 'edit';
+type ChangedFacts = { readonly verb: Verb; readonly number: number; readonly changed: Changed };
+
+const doneTexts = { cancel: 'itemCancelled', promote: 'itemPromoted', edit: 'itemEdited' } as const;
+const whoMay = { cancel: 'whoCancels', promote: 'whoPromotes', edit: 'whoEdits' } as const;
+
+function sayChanged({ verb, number, changed }: ChangedFacts, texts: Notices): string {
+  if (changed.kind === 'not-permitted') return fillNotice(texts.notPermitted, { who: texts[whoMay[verb]] });
+  return fillNotice(texts[changedText(verb, changed)], { ...changed, number });
+}
+
+function changedText(verb: Verb, { kind }: Changed): NoticeKey {
+  switch (kind) {
+    case 'done':
+      return doneTexts[verb];
+    case 'steered':
+      return 'itemCorrected';
+    case 'working':
+      return verb === 'cancel' ? 'itemWorking' : 'itemTaken';
+    case 'ended':
+      return 'itemEnded';
+    case 'kept':
+      return 'itemKept';
+    case 'behind':
+      return 'itemBehind';
+    default:
+      return 'itemUnknown';
+  }
+}
+
+type ListFacts = { readonly count: number; readonly items: readonly ListedItem[] };
+
+function sayItems({ count, items }: ListFacts, texts: Notices): string {
+  if (count === 0) return texts.itemsNone;
+  const more = count - items.length;
+  return [
+    fillNotice(texts.itemsHeading, { count }),
+    ...items.map((item) => itemLine(item, texts)),
+    ...(more > 0 ? [fillNotice(texts.itemsMore, { count: more })] : []),
+    texts.itemsHint,
+  ].join('\n');
+}
+
+function itemLine(item: ListedItem, texts: Notices): string {
+  const marks = [
+    ...(item.isAhead ? [texts.itemIsAhead] : []),
+    ...(item.state === 'fetching' ? [texts.itemIsFetching] : []),
+    ...(item.state === 'held' ? [texts.itemIsHeld] : []),
+    ...(item.kind === 'correction' ? [texts.itemIsCorrection] : []),
+    ...(item.files > 0 && item.state !== 'fetching'
+      ? [fillNotice(item.files === 1 ? texts.itemFile : texts.itemFiles, { count: item.files })]
+      : []),
+  ];
+  const { number } = item;
+  const sender = cleanLabel(item.senderName) || item.sender;
+  const text = item.excerpt === undefined ? '“…”' : `“${stripControls(item.excerpt)}”`;
+  const line = fillNotice(texts.itemLine, { number, sender, age: ageOf(item.ageMs), text });
+  return marks.length === 0 ? line : `${line} (${marks.join(', ')})`;
+}
+
+function ageOf(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}

@@ -1,0 +1,3 @@
+import { newSession } from './new.ts';
+
+export const reset = newSession('reset');

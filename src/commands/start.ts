@@ -1,0 +1,39 @@
+/** Somebody opens the chat or a deep link. They have typed nothing, so a link's code does nothing by itself. */
+
+import { showRequest } from '../store/access/approve-pairing.ts';
+import { personLabel } from '../store/access/person-label.ts';
+import { fillNotice } from '../texts/notices.ts';
+import { anyone, chatCommand } from './chat-command.ts';
+import { link } from './link.ts';
+import { hashPairingCode, readOneTimeCode } from './one-time-code.ts';
+
+const linkPrefix = 'link_';
+
+export const start = chatCommand({
+  name: 'start',
+  usage: '[code]',
+  menu: 'startMenu',
+  parse: (payload) => {
+    const code = payload.startsWith(linkPrefix)
+      ? readOneTimeCode(payload.slice(linkPrefix.length))
+      : undefined;
+    return code === undefined ? { payload } : link.orderOf({ kind: 'join', code, isFromLink: true });
+  },
+  right: anyone,
+  load: ({ agentName }, { envelope, authority, lane }, { payload }) => ({
+    agent: agentName(lane.agentId),
+    code: envelope.chat.kind === 'dm' ? readOneTimeCode(payload) : undefined,
+    isOwner: authority === 'owner',
+  }),
+  apply: async (tx, _, { agent, code, isOwner }) => {
+    const shown = code && isOwner ? await showRequest(tx, { codeHash: hashPairingCode(code) }) : undefined;
+    return { agent, code, shown };
+  },
+  say: ({ agent, code, shown }, texts) => {
+    const greeting = fillNotice(texts.greeting, { agent });
+    if (code === undefined) return greeting;
+    if (shown?.kind === 'limited') return texts.pairingLimited;
+    if (shown?.kind === 'asks') return fillNotice(texts.pairingAsked, { who: personLabel(shown), code });
+    return `${greeting}\n${fillNotice(texts.startCodeHint, { code })}`;
+  },
+});

@@ -1,0 +1,40 @@
+import { connectionName } from '#contracts/connection-name.ts';
+import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
+import { fillNotice } from '../texts/notices.ts';
+import { anyone, asLoaded, chatCommand, noWords } from './chat-command.ts';
+import { queueLine } from './queue.ts';
+
+export const status = chatCommand({
+  name: 'status',
+  menu: 'statusMenu',
+  parse: noWords('status'),
+  right: anyone,
+  load: async ({ store, modelName }, { lane, envelope, accountName, botName, now }) => {
+    const work = await store.read(readLaneStatus, { laneKey: lane.key });
+    const [session] = await store.read(readSessions, { keys: [lane.key], limit: 1 });
+    return {
+      agent: lane.agentId,
+      model: modelName,
+      account: connectionName(envelope.route.channel, accountName),
+      bot: botName,
+      work: work?.isRunning
+        ? { seconds: Math.round((now - (work.runStartedAt ?? now)) / 1000), waiting: work.waiting }
+        : undefined,
+      session: session && {
+        messages: session.messageCount,
+        tokens: session.promptTokens + session.completionTokens,
+        cost: `$${(session.cost / 1e6).toFixed(4)}`,
+      },
+      settings: { ...lane.settings, ...work?.overrides },
+    };
+  },
+  apply: asLoaded,
+  say: ({ work, session, settings, ...values }, texts) =>
+    [
+      fillNotice(texts.statusAgent, values),
+      fillNotice(texts.statusAccount, values),
+      work ? fillNotice(texts.statusWorking, work) : texts.nothingToStop,
+      session ? fillNotice(texts.statusSession, session) : texts.statusNoSession,
+      queueLine(settings, texts),
+    ].join('\n'),
+});

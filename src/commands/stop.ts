@@ -1,0 +1,28 @@
+import { type StopInput, type StopResult, stop as stopWork } from '../store/intake/stop.ts';
+import { fillNotice } from '../texts/notices.ts';
+import { adminsInGroups, chatCommand } from './chat-command.ts';
+import { linkedAccounts } from './linked-accounts.ts';
+
+export const stop = chatCommand<{ readonly isAll: boolean }, StopInput, StopResult>({
+  name: 'stop',
+  usage: '[all]',
+  menu: 'stopMenu',
+  // "/stop it!" comes from a person who wants it stopped, so other words don't get in the way.
+  parse: (words) => ({ isAll: words.toLowerCase() === 'all' }),
+  right: (asker, request) => {
+    const right = adminsInGroups(asker);
+    return right === 'allowed' || request?.isAll ? right : 'own';
+  },
+  load: ({ policy }, call, { isAll }): StopInput => {
+    const linked = linkedAccounts(policy, call);
+    return { isPrivileged: call.right === 'allowed', isAll, ...(linked && { linked }) };
+  },
+  apply: async (tx, scene, input) => stopWork(tx, await scene.lane(), { scene, input }),
+  say: (stopped, texts) => {
+    if (stopped === 'done') return texts.stopped;
+    return stopped === 'nothing'
+      ? texts.nothingToStop
+      : fillNotice(texts.notPermitted, { who: texts.whoStops });
+  },
+  isRefused: (stopped) => stopped === 'not-permitted',
+});

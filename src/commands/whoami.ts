@@ -1,0 +1,25 @@
+import { platformRef } from '../sessions/platform-ref.ts';
+import { fillNotice } from '../texts/notices.ts';
+import { anyone, asLoaded, chatCommand, noWords } from './chat-command.ts';
+
+export const whoami = chatCommand({
+  name: 'whoami',
+  menu: 'whoamiMenu',
+  parse: noWords('whoami'),
+  right: anyone,
+  load: (_, { envelope, authority, lane }) => ({
+    ref: platformRef(envelope.route.channel, envelope.sender.id),
+    authority,
+    isGroupAdmin: envelope.chat.kind === 'group' && envelope.sender.isAdmin === true,
+    agent: lane.agentId,
+    // The key leads to everything that was said under it.
+    session: authority === 'owner' ? lane.key : undefined,
+  }),
+  apply: asLoaded,
+  say: ({ isGroupAdmin, session, ...values }, texts) =>
+    [
+      fillNotice(isGroupAdmin ? texts.whoamiAdmin : texts.whoami, values),
+      fillNotice(texts.whoamiAgent, values),
+      ...(session === undefined ? [] : [fillNotice(texts.whoamiSession, { session })]),
+    ].join('\n'),
+});

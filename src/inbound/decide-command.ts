@@ -1,0 +1,42 @@
+import type { CommandDeps } from '../commands/chat-command.ts';
+import { newRowId } from '../store/base/row-id.ts';
+import type { Decision, Proposal } from '../store/intake/proposal.ts';
+import type { NewItem } from '../store/items/new-item.ts';
+import { contentOf, plain } from './contents.ts';
+import type { CommandArrival } from './propose.ts';
+
+/** Looks up what a command needs: it acts with the commit, or waits as an item in its lane's order. */
+export async function decideCommand(deps: CommandDeps, arrival: CommandArrival): Promise<Proposal> {
+  const { order, call, event } = arrival;
+  const input = await order.load(deps, call);
+  const isItem = order.command.order === 'lane' && order.problem === undefined;
+  const decision: Decision = isItem
+    ? { kind: 'accept', item: itemOf(arrival, input) }
+    : {
+        kind: 'command',
+        command: order.command.name,
+        input,
+        lane: call.lane,
+        route: call.envelope.route,
+      };
+  return { ...event, decision };
+}
+
+function itemOf({ order, call }: CommandArrival, input: unknown): NewItem {
+  const { envelope, lane, authority } = call;
+  const text = envelope.event.kind === 'message' ? envelope.event.text : '';
+  return {
+    id: newRowId(),
+    kind: 'command',
+    lane,
+    route: envelope.route,
+    authority,
+    content: {
+      ...contentOf(envelope, { ...plain, text }),
+      command: { name: order.command.name, input },
+    },
+    isGated: true,
+    contextLimit: 0,
+    overflow: { summarized: '', dropped: '', refused: '' },
+  };
+}

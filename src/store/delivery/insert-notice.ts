@@ -1,0 +1,19 @@
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { Tx } from '../base/command.ts';
+import { takeSeq } from '../rows/lane-row.ts';
+import { insertPart } from './insert-part.ts';
+
+export type NewNotice = {
+  readonly key: string;
+  readonly route: ReplyRoute;
+  readonly text: string;
+  /** Shows the notice in this lane's timeline. The caller has locked the lane. */
+  readonly laneKey?: string;
+};
+
+/** Queues a text of Parley's own; returns its conversation's key. Safe to repeat: a key is sent once. */
+export async function insertNotice(tx: Tx, { key, route, text, laneKey }: NewNotice): Promise<string> {
+  const timeline = laneKey === undefined ? {} : { timeline: { laneKey, seq: await takeSeq(tx, laneKey) } };
+  const content = { kind: 'text', text: { text, spans: [] } } as const;
+  return insertPart(tx, { key, route, content, purpose: 'notice', ...timeline });
+}
