@@ -27,7 +27,6 @@ const english = {
     'I already have {waiting} messages waiting, so I did not take this one. Please send it again later.',
   queueDroppedOld: 'Too many messages are waiting, so I left out the oldest: “{excerpt}”.',
   queueSummarised: 'Many messages are waiting; I will read the {count} oldest as a summary.',
-  overflowSummaryHeading: '{count} older messages, shortened because too many were waiting:',
   commandTakesNoText: '/{name} takes no text. Send that on its own.',
   commandAlone: 'Use {command} on its own.',
   helpMenu: 'Show the commands',
@@ -98,13 +97,9 @@ const english = {
   whoPromotes: 'an admin or my owner',
   whoEdits: 'the sender or my owner',
   stopped: 'Stopped.',
-  stoppedWithWaiting: 'Stopped. {count} waiting messages were cancelled.',
   nothingToStop: 'Nothing is running.',
   stopOffer: 'You deleted the message I am working on. Send /stop if I should stop.',
   newSession: 'New conversation. I have put the earlier one aside.',
-  attachmentMissing: 'I could not fetch the attachment “{name}”: {reason}.',
-  attachmentTooLarge: 'The attachment “{name}” is larger than {limitMb} MB, so I did not take it.',
-  messageUnreadable: 'I could not read that message.',
   dmNotAllowed:
     'Sorry, I do not take direct messages from people I do not know. My owner can let you in by your id: {id}',
   groupNotAllowed:
@@ -164,9 +159,6 @@ const english = {
   linkConfigured: 'The configuration links {other}; my owner can change that under identityLinks.',
   notPermitted: 'Only {who} may do that.',
   rateLimited: 'That is too many messages at once. Please wait {seconds} seconds.',
-  budgetSpent: 'The budget for {period} is spent, so I cannot answer until it is renewed.',
-  approvalAsked: 'May I run this? {summary}\n/approve {id} or /deny {id}',
-  approvalExpired: 'Nobody approved “{summary}” in time, so I did not do it.',
   deliveryUnknown: 'I cannot tell whether my last message arrived.',
   ownerChannelDown:
     '{subject} is down: {reason}. What people write there meanwhile waits, as far as the network keeps it.',
@@ -224,7 +216,6 @@ const german: Partial<Notices> = {
   stopped: 'Angehalten.',
   nothingToStop: 'Es läuft nichts.',
   newSession: 'Neues Gespräch. Das bisherige ist abgelegt.',
-  attachmentMissing: 'Ich konnte den Anhang „{name}“ nicht laden: {reason}.',
   dmNotAllowed:
     'Entschuldigung, ich nehme keine Direktnachrichten von Unbekannten an. Mein Besitzer kann dich mit deiner Kennung zulassen: {id}',
   pairingCode:
