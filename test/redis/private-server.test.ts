@@ -201,31 +201,22 @@ describe('the private Redis server', () => {
 });
 
 describe('another process on the same folder', () => {
-  const script = `
-    const { startPrivateServer } = await import(process.argv[1] + '/src/redis/private-server.ts');
-    const { systemClock } = await import(process.argv[1] + '/src/contracts/clock.ts');
-    const silent = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
-    const server = await startPrivateServer({ dataDir: process.argv[2], log: silent, clock: systemClock });
-    console.log(server.pid());
-    setInterval(() => {}, 1000);
-  `;
-
   async function spawnOther(): Promise<{ child: ChildProcess; redisPid: number }> {
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script, process.cwd(), folder], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const program = join(import.meta.dirname, 'server-owner.ts');
+    const child = spawn(process.execPath, [program, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
     cleanups.push(() => child.kill('SIGKILL'));
     const [line] = await once(child.stdout ?? child, 'data');
     return { child, redisPid: Number(String(line)) };
   }
 
   it('shares the server of the first, and leaves it alone when it stops', async () => {
-    const { redisPid } = await spawnOther();
+    const { child, redisPid } = await spawnOther();
     const server = await start();
     expect(server.pid()).toBeUndefined();
     expect((await askServer(server.socketPath, patienceMs)).pid).toBe(redisPid);
     await server.stop();
     expect((await askServer(server.socketPath, patienceMs)).pid).toBe(redisPid);
+    expect(child.exitCode).toBeNull();
   });
 
   it('takes over when the first is killed, at the same path and for the same clients', async () => {
