@@ -1,11 +1,14 @@
 // Fits a tool's result to the transcript: bounded, clean, and always there.
 
 import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
+import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart, ToolCallData } from '#contracts/message.ts';
+import type { ToolState } from '#contracts/timeline.ts';
 import { fitBytes } from './clean-text.ts';
 import { type FitImage, fitImage } from './fit-image.ts';
 import type { ToolResult } from './loop-config.ts';
+import { resultText } from './result-text.ts';
 
 /** Longest result text, in bytes of UTF-8, its note about the cut included. */
 export const maxResultBytes = 32 * 1024;
@@ -18,6 +21,14 @@ const metadataShape: ShapeLimits = { depth: 16, values: 10_000 };
 
 export function errorResult(text: string): ToolResult {
   return { output: { text: fitBytes(text, maxResultBytes) }, isError: true };
+}
+
+/** The state that a call is shown in after this event. A call withheld because of a steer hasn't failed. */
+export function endStateOf(
+  event: Extract<AgentEvent, { type: 'tool_execution_end' }>,
+): Exclude<ToolState, 'started'> {
+  if (!event.isError) return 'done';
+  return event.result.text === resultText.skipped ? 'skipped' : 'failed';
 }
 
 /** Cuts what is too long, replaces what databases refuse, and says what was left out. Never throws. */

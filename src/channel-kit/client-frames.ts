@@ -86,7 +86,7 @@ export const timelineEvent = z.discriminatedUnion('kind', [
     kind: z.literal('tool'),
     runId: z.string(),
     name: z.string(),
-    state: z.enum(['started', 'done', 'failed']),
+    state: z.enum(['started', 'done', 'failed', 'skipped']),
   }),
   z.object({ kind: z.literal('run'), runId: z.string(), state: z.enum(['started', 'steered', 'ended']) }),
   z.object({ kind: z.literal('parked'), runId: z.string(), reason: z.string() }),

@@ -61,8 +61,11 @@ export type TimelineEvent =
       readonly kind: 'tool';
       readonly runId: string;
       readonly name: string;
-      readonly state: 'started' | 'done' | 'failed';
+      readonly state: ToolState;
     }
   | { readonly kind: 'run'; readonly runId: string; readonly state: 'started' | 'steered' | 'ended' }
   /** The run waits for something outside, an approval say; it goes on with `started`. */
   | { readonly kind: 'parked'; readonly runId: string; readonly reason: string };
+
+/** `skipped`: it never started, since a new message changed the course of its run. */
+export type ToolState = 'started' | 'done' | 'failed' | 'skipped';

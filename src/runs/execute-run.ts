@@ -9,7 +9,7 @@ import { leastTrusted } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
-import type { TimelineEvent } from '#contracts/timeline.ts';
+import type { TimelineEvent, ToolState } from '#contracts/timeline.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
 import { isCounted } from '../agent/call-pairs.ts';
 import { createConverter } from '../agent/convert.ts';
@@ -151,7 +151,7 @@ type Stopping = {
   reason(): StopReason | undefined;
   /** Cut here to go on elsewhere: what that broke off is not this process's to settle. */
   isLeaving(): boolean;
-  toolIs(callId: string, state: 'started' | 'done' | 'failed'): void;
+  toolIs(callId: string, state: ToolState): void;
   close(): void;
 };
 

@@ -15,7 +15,7 @@ import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Mark } from '../agent/mend-history.ts';
-import { resultMessage } from '../agent/tool-result.ts';
+import { endStateOf, resultMessage } from '../agent/tool-result.ts';
 import { confirmedSends, type SendReceipt } from '../replies/dedupe.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
@@ -72,7 +72,7 @@ export type RecorderDeps = {
   isLeaving(): boolean;
   /** A boundary found the cancel flag set. */
   onCancel(reason: string): void;
-  onTool(call: Pick<ToolCallData, 'id' | 'name'>, state: 'started' | 'done' | 'failed'): void;
+  onTool(call: Pick<ToolCallData, 'id' | 'name'>, state: 'started' | ReturnType<typeof endStateOf>): void;
   onSteered(): void;
 };
 
@@ -230,7 +230,8 @@ export class RunRecorder {
     probe.reach('tool-started');
   }
 
-  async #toolEnd({ callId, name, result, isError }: EventOf<'tool_execution_end'>): Promise<void> {
+  async #toolEnd(event: EventOf<'tool_execution_end'>): Promise<void> {
+    const { callId, name, result, isError } = event;
     const { clock, store, probe, onTool, isLeaving } = this.#deps;
     const turn = this.#toolTurn;
     const call = turn?.calls.get(callId);
@@ -239,7 +240,8 @@ export class RunRecorder {
     if (isError && isLeaving()) return onTool(call, 'failed');
     const receipt = isError ? undefined : sendReceiptOf(name, result.metadata);
     if (receipt) this.#receipts = [...this.#receipts, receipt];
-    if (isError) this.#toolFailure = { tool: name };
+    const state = endStateOf(event);
+    if (state === 'failed') this.#toolFailure = { tool: name };
     const stamp = { id: transcriptId(''), time: clock.now() };
     const { parts } = resultMessage(call, { output: result, isError }, stamp);
     await store.write(storeToolResults, {
@@ -247,7 +249,7 @@ export class RunRecorder {
       messageId: turn.messageId,
       results: [{ callId, isError, parts }],
     });
-    onTool(call, isError ? 'failed' : 'done');
+    onTool(call, state);
     probe.reach('tool-finished');
   }
 

@@ -1,7 +1,7 @@
 /** Where a run takes in what was sent meanwhile: every boundary, with the real store under it. */
 import { describe, expect, it } from 'vitest';
 import type { ModelRequest } from '../../src/contracts/model.ts';
-import { executeRun } from '../../src/runs/execute-run.ts';
+import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
@@ -69,13 +69,17 @@ describe('a run takes in what was sent', () => {
     );
     const model = scriptedModel(...playing.turns(sending));
     const active = someActiveRuns(store, 'boot-1');
-    const deps = runDeps(store, { active, model, tools });
+    const ends: string[] = [];
+    const publish: RunDeps['publish'] = (_laneKey, event) => {
+      if (event.kind === 'tool' && event.state !== 'started') ends.push(`${event.name} ${event.state}`);
+    };
+    const deps = { ...runDeps(store, { active, model, tools }), publish };
     const { delivery = 'one-at-a-time', steerTail = 'skip' } = playing;
     const settings = { ...deps.settings, steerDelivery: delivery, steerTail };
     const options = { signal: new AbortController().signal, mayGoOn: () => false, claims: () => undefined };
     const left = await executeRun({ ...deps, settings }, run, options);
     await active.close();
-    return { ran, shown: newIn(model.requests), left };
+    return { ran, shown: newIn(model.requests), left, ends };
   }
 
   const threeCalls = callsTools({ id: '1', name: 'a' }, { id: '2', name: 'b' }, { id: '3', name: 'c' });
@@ -97,9 +101,10 @@ describe('a run takes in what was sent', () => {
   });
 
   it('between the tools of a sequential batch, whose rest is skipped', async () => {
-    const { ran, shown } = await play({ during: onA, turns: () => [threeCalls, says('ok')] });
+    const { ran, shown, ends } = await play({ during: onA, turns: () => [threeCalls, says('ok')] });
     expect(ran).toEqual(['a']);
     expect(shown).toEqual([['begin'], ['x']]);
+    expect(ends).toEqual(['a done', 'b skipped', 'c skipped']);
   });
 
   it('between the tools of a sequential batch, whose rest runs where that is set', async () => {

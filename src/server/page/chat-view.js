@@ -117,10 +117,11 @@ function Activity({ conversation, working }) {
   </section>`;
 }
 
-const toolMarks = { started: '…', done: '✓', failed: '✕' };
+const toolMarks = { started: '…', done: '✓', failed: '✕', skipped: '↷' };
 
 function ToolLine({ tool }) {
-  return html`<div class="tool ${tool.state}"><span class="mark">${toolMarks[tool.state]}</span>${tool.name}</div>`;
+  return html`<div class="tool ${tool.state}"><span class="mark">${toolMarks[tool.state]}</span>
+    ${tool.name}${tool.state === 'skipped' && ' (skipped)'}</div>`;
 }
 
 function Composer({ draft, editing, working, actions }) {
