@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
@@ -14,7 +15,7 @@ import { checkSignal } from './checks.ts';
 import type { SignalConfig } from './config.ts';
 import { type Answer, faultOf, refused } from './failures.ts';
 import { ChannelHealth } from './health.ts';
-import { findAci, findNumber } from './identity.ts';
+import { type AciSearch, confirmAci, findAci, findNumber } from './identity.ts';
 import { botOf, recipientOf } from './ids.ts';
 import { linkDevice } from './login.ts';
 import { attachmentPath, bodyWithFile, fetchMedia, fileProblem } from './media.ts';
@@ -22,6 +23,8 @@ import { type Call, readSent, toCall } from './outbound.ts';
 import { type Connection, Receiver } from './receiver.ts';
 import { RecentMessages } from './recent.ts';
 
+/** How long until the server is asked again for an ACI that it hasn't confirmed. */
+const confirmEveryMs = 60_000;
 /** The typing sign lasts 15 s. */
 const typingRefreshMs = 10_000;
 
@@ -34,6 +37,8 @@ export class SignalAdapter implements ChannelAdapter {
   readonly #health = new ChannelHealth();
   readonly #receiver: Receiver;
   #connection: Connection | undefined;
+  #stopping = new AbortController();
+  #confirming: Promise<void> | undefined;
 
   constructor(config: SignalConfig, deps: ChannelDeps) {
     this.#config = config;
@@ -77,7 +82,7 @@ export class SignalAdapter implements ChannelAdapter {
           number: this.#config.number,
           hasSecret: this.#config.webhookSecret !== undefined,
           seen: () => this.#receiver.lastSeen.read(),
-          aciOf: (number) => findAci(this.#api, { ...this.#config, number }, signal),
+          ownAci: (number) => findAci(this.#searchFor(number), signal),
         },
         signal,
       ),
@@ -86,7 +91,8 @@ export class SignalAdapter implements ChannelAdapter {
   async identify(signal: AbortSignal): Promise<BotAccount> {
     const { mode, version } = await this.#api.about(signal);
     const number = await findNumber(this.#api, this.#config, signal);
-    const aci = await findAci(this.#api, { ...this.#config, number }, signal);
+    const { aci, doubt } = await findAci(this.#searchFor(number), signal);
+    this.#health.set('identity', doubt);
     const bot = botOf({ aci, number, name: this.#config.name });
     this.#connection = { bot, mode };
     const { hasWebhook } = this.#receiver;
@@ -97,9 +103,13 @@ export class SignalAdapter implements ChannelAdapter {
   async start(intake: Intake): Promise<void> {
     await this.stop();
     await this.#receiver.start(intake, this.#connected());
+    if (this.#health.has('identity')) this.#confirming = this.#confirmIdentity(intake);
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#confirming;
+    this.#stopping = new AbortController();
     await this.#receiver.stop();
   }
 
@@ -121,6 +131,26 @@ export class SignalAdapter implements ChannelAdapter {
         'signal.send-failed',
       );
     return result;
+  }
+
+  #searchFor(number: string): AciSearch {
+    const path = join(this.#deps.dataDir, 'identity.json');
+    return { api: this.#api, number, configured: this.#config.aci, path };
+  }
+
+  /** Asks until the server confirms the ACI. Another one than was used needs a new start: it names the account. */
+  async #confirmIdentity(intake: Intake): Promise<void> {
+    const { signal } = this.#stopping;
+    const { aci: used, number } = this.#connected().bot;
+    for (;;) {
+      await this.#deps.clock.wait(confirmEveryMs, signal);
+      if (signal.aborted) return;
+      const aci = await confirmAci(this.#searchFor(number), signal).catch(() => undefined);
+      if (aci === undefined) continue;
+      if (aci === used) return this.#health.set('identity', undefined);
+      const detail = `Signal knows ${number} under another identity now`;
+      return intake.trouble({ kind: 'unreachable', detail, isOver: true });
+    }
   }
 
   #perform(call: Call, signal: AbortSignal): Promise<Answer> {

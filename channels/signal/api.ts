@@ -42,6 +42,7 @@ const groupSchema = z.object({
   member: z.boolean().nullish(),
 });
 const contactSchema = z.object({
+  number: z.string().nullish(),
   uuid: z.string().nullish(),
   profile_name: z.string().nullish(),
   profile: z.object({ given_name: z.string().nullish() }).nullish(),

@@ -1,6 +1,7 @@
 import type { ChannelCheck } from '#contracts/channel-abilities.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { ListedContact, Mode, SignalApi } from './api.ts';
+import type { OwnAci } from './identity.ts';
 import { readAci } from './ids.ts';
 import type { Seen } from './last-seen.ts';
 
@@ -11,7 +12,7 @@ export type CheckDeps = {
   /** Calls that the webhook has seen, in this process or an earlier one. */
   seen(): Promise<Seen>;
   /** The account's ACI; throws when it cannot be found out. */
-  aciOf(number: string): Promise<string>;
+  ownAci(number: string): Promise<OwnAci>;
 };
 
 /** doctor's checks of Signal. Later checks are left out where an earlier failure makes them meaningless. */
@@ -21,7 +22,7 @@ export async function checkSignal(deps: CheckDeps, signal: AbortSignal): Promise
   const account = await findAccount(deps, signal);
   const checks = [reached.check, ...(await receivingChecks(deps, reached.mode)), account.check];
   if (account.number === undefined) return checks;
-  return [...checks, await profileCheck(deps, account.number, signal)];
+  return [...checks, ...(await profileChecks(deps, account.number, signal))];
 }
 
 async function reach(
@@ -102,14 +103,29 @@ async function findAccount(
 }
 
 /** Signal refuses to let an account without a profile name write into groups. */
-async function profileCheck(
-  { api, aciOf }: CheckDeps,
+async function profileChecks(
+  deps: CheckDeps,
   number: string,
+  signal: AbortSignal,
+): Promise<readonly ChannelCheck[]> {
+  try {
+    const { aci, doubt } = await deps.ownAci(number);
+    const profile = await profileCheck(deps.api, { aci, number }, signal);
+    if (doubt === undefined) return [profile];
+    const fix = 'nothing, if it passes; else set channels.signal.aci to the account’s ACI';
+    return [{ name: 'identity', result: 'warning', detail: doubt, fix }, profile];
+  } catch (error) {
+    return [{ name: 'profile', result: 'warning', detail: messageOf(error) }];
+  }
+}
+
+async function profileCheck(
+  api: CheckDeps['api'],
+  { aci, number }: { readonly aci: string; readonly number: string },
   signal: AbortSignal,
 ): Promise<ChannelCheck> {
   const name = 'profile';
   try {
-    const aci = await aciOf(number);
     const own = (await api.contacts(number, signal)).find(({ uuid }) => readAci(uuid) === aci);
     if (own === undefined)
       return { name, result: 'warning', detail: 'the server does not tell the profile of its own account' };

@@ -1,7 +1,7 @@
 import type { ChannelTrouble } from '#contracts/channel.ts';
 
-/** Problems that can coexist; the first in this order is reported. */
-const sources = ['captcha', 'connection', 'store'] as const;
+/** Problems that can coexist; the first in this order is reported. With `identity` alone the channel still works. */
+const sources = ['captcha', 'connection', 'store', 'identity'] as const;
 type Source = (typeof sources)[number];
 
 /** Several things may be wrong; the channel is well again when none is. */
@@ -23,10 +23,16 @@ export class ChannelHealth {
     this.#say();
   }
 
+  has(source: Source): boolean {
+    return this.#problems.has(source);
+  }
+
   #say(): void {
-    const [detail] = sources.flatMap((source) => this.#problems.get(source) ?? []);
+    const source = sources.find((one) => this.#problems.has(one));
+    const detail = source && this.#problems.get(source);
     if (detail === this.#told) return;
     this.#told = detail;
-    this.#tell?.(detail === undefined ? undefined : { kind: 'unreachable', detail });
+    if (detail === undefined) this.#tell?.(undefined);
+    else this.#tell?.({ kind: 'unreachable', detail, ...(source === 'identity' && { isDegraded: true }) });
   }
 }

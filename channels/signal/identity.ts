@@ -1,13 +1,26 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { SignalApi } from './api.ts';
 import { readAci } from './ids.ts';
 
-type Wanted = { readonly number?: string | undefined; readonly aci?: string | undefined };
+/** The account's own ACI. `doubt`: why the server's list of identities didn't give it; absent when it did. */
+export type OwnAci = { readonly aci: string; readonly doubt?: string };
+
+export type AciSearch = {
+  readonly api: Pick<SignalApi, 'identities' | 'contacts'>;
+  readonly number: string;
+  /** From the configuration; it needs no server. */
+  readonly configured: string | undefined;
+  /** Where an ACI that the server has told is kept for a start at which it doesn't. */
+  readonly path: string;
+};
 
 /** The account to use: the configured one, or the only one there is. Throws `channel_unauthorised`. */
 export async function findNumber(
   api: Pick<SignalApi, 'accounts'>,
-  { number }: Wanted,
+  { number }: { readonly number?: string | undefined },
   signal: AbortSignal,
 ): Promise<string> {
   const accounts = await api.accounts(signal);
@@ -22,23 +35,80 @@ export async function findNumber(
 }
 
 /**
- * The account's own ACI. No call tells it outright; but signal-cli keeps its own key among those it
- * trusts, under its own number. Throws `channel_unavailable`.
+ * Finds the account's own ACI: configured, listed among the identities, listed among the contacts, or kept
+ * from an earlier start. Throws `channel_unavailable` when none of them has it.
  */
-export async function findAci(
-  api: Pick<SignalApi, 'identities'>,
-  { aci, number }: Wanted & { readonly number: string },
-  signal: AbortSignal,
-): Promise<string> {
-  const configured = readAci(aci);
-  if (configured !== undefined) return configured;
-  for (const identity of await api.identities(number, signal)) {
-    const found = identity.number === number ? readAci(identity.uuid) : undefined;
-    if (found !== undefined) return found;
+export async function findAci(search: AciSearch, signal: AbortSignal): Promise<OwnAci> {
+  try {
+    return { aci: await confirmAci(search, signal) };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const aci = (await contactAci(search, signal)) ?? (await keptAci(search));
+    if (aci === undefined) throw error;
+    return { aci, doubt: `own identity not confirmed: ${messageOf(error)}` };
+  }
+}
+
+/**
+ * Asks for the account's own ACI and keeps it. No call tells it outright; but signal-cli keeps its own key
+ * among those it trusts, under its own number. Throws `channel_unavailable`.
+ */
+export async function confirmAci(search: AciSearch, signal: AbortSignal): Promise<string> {
+  const { api, number, configured, path } = search;
+  const given = readAci(configured);
+  if (given !== undefined) return given;
+  const aci = ownAci(await api.identities(number, signal), number);
+  if (aci !== undefined) {
+    await keep(path, { number, aci });
+    return aci;
   }
   throw new ParleyError(
     'channel_unavailable',
     'signal-cli-rest-api does not tell the ACI of its account; set channels.signal.aci to it',
     { retry: { kind: 'later' } },
   );
+}
+
+/** With `all_recipients` the contacts hold the account itself. */
+async function contactAci({ api, number }: AciSearch, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    return ownAci(await api.contacts(number, signal), number);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+type Listed = { readonly number?: string | null | undefined; readonly uuid?: string | null | undefined };
+
+function ownAci(listed: readonly Listed[], own: string): string | undefined {
+  for (const { number, uuid } of listed) {
+    const found = number === own ? readAci(uuid) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const keptSchema = z.object({ number: z.string(), aci: z.string() });
+
+async function keptAci({ path, number }: AciSearch): Promise<string | undefined> {
+  try {
+    const kept = keptSchema.parse(parseJson(await readFile(path, 'utf8')));
+    return kept.number === number ? readAci(kept.aci) : undefined;
+  } catch {
+    return undefined; // A first start, or a file that is none of ours.
+  }
+}
+
+async function keep(path: string, known: z.output<typeof keptSchema>): Promise<void> {
+  try {
+    await writeFile(`${path}.new`, JSON.stringify(known), { mode: 0o600 });
+    await rename(`${path}.new`, path);
+  } catch {
+    // A full disk costs only what a later start could have used.
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

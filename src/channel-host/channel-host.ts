@@ -29,7 +29,8 @@ import { createRetries, RefusedByNetwork, type Retries } from './retries.ts';
 export type ChannelState =
   | { readonly kind: 'off'; readonly reason: string }
   | { readonly kind: 'starting' }
-  | { readonly kind: 'on'; readonly account: string }
+  /** `reason`: what is missing while it works all the same; absent when it is well. */
+  | { readonly kind: 'on'; readonly account: string; readonly reason?: string }
   | { readonly kind: 'standby'; readonly reason: string }
   | TroubledState;
 
@@ -102,6 +103,9 @@ const leastLookMs = 250;
 const identifyLimitMs = 2 * 60_000;
 const startLimitMs = 2 * 60_000;
 const stopLimitMs = 60_000;
+/** Why a channel that is on is degraded; undefined in every other state. */
+const degradation = (state: ChannelState) => (state.kind === 'on' ? state.reason : undefined);
+
 /** After a refusal, a channel that says nothing for as long counts as well again. */
 const probationMs = 90_000;
 
@@ -119,7 +123,7 @@ export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
     const state: ChannelState = said.kind === 'trouble' ? { ...said, since } : said;
     states.set(line, state);
     deps.onState(line, state);
-    if (before?.kind === state.kind) return;
+    if (before?.kind === state.kind && degradation(before) === degradation(state)) return;
     deps.log[logLevels[state.kind]]({ channel: line, ...state }, 'channel.state-changed');
   };
 
@@ -290,14 +294,16 @@ async function intakeOf(supervised: Supervised, hosted: HostedChannel, tenure: T
   let latest: ChannelTrouble | undefined = retries.refusal();
   let isOnProbation = latest !== undefined;
   const show = () => {
-    if (latest) setState({ kind: 'trouble', problem: latest.kind, reason: latest.detail });
-    else setState({ kind: 'on', account: hosted.account.name });
+    const { name } = hosted.account;
+    if (latest && !latest.isDegraded)
+      setState({ kind: 'trouble', problem: latest.kind, reason: latest.detail });
+    else setState({ kind: 'on', account: name, ...(latest && { reason: latest.detail }) });
   };
   const trouble = (problem: ChannelTrouble | undefined) => {
     if (ended.signal.aborted) return;
     latest = problem;
     isOnProbation = false;
-    if (!problem) retries.proven();
+    if (!problem || problem.isDegraded) retries.proven();
     show();
     if (problem?.isOver || problem?.kind === 'unauthorised') ended.abort(new RefusedByNetwork(problem));
   };

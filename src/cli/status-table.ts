@@ -52,6 +52,7 @@ function describe(state: {
   readonly account?: string;
   readonly reason?: string;
 }): string {
-  const detail = state.account ?? state.reason;
+  const degraded = state.reason && `, degraded: ${state.reason}`;
+  const detail = state.account === undefined ? state.reason : `${state.account}${degraded ?? ''}`;
   return detail === undefined ? state.kind : `${state.kind} (${detail})`;
 }

@@ -150,6 +150,8 @@ export type ChannelTrouble = {
     /** The network wants a person to prove that they are one (a captcha). The detail says what to do. */
     | 'challenge';
   readonly detail: string;
+  /** The channel works all the same, with something missing: it stays on, and the detail is shown beside it. */
+  readonly isDegraded?: true;
   /** The adapter has given up: it wants to be started again, slowly. `unauthorised` always does. */
   readonly isOver?: boolean;
 };

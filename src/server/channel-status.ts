@@ -11,7 +11,7 @@ export function channelStatus({
 }): ChannelStatus {
   switch (state.kind) {
     case 'on':
-      return { id, state: 'on', detail: state.account };
+      return { id, state: 'on', detail: shownAccount(state) };
     case 'off':
       return { id, state: 'off', detail: state.reason };
     case 'starting':
@@ -25,4 +25,9 @@ export function channelStatus({
     default:
       return state satisfies never;
   }
+}
+
+/** The account's name, with what is missing while the channel works all the same. */
+function shownAccount({ account, reason }: Extract<ChannelState, { kind: 'on' }>): string {
+  return reason === undefined ? account : `${account} (degraded: ${reason})`;
 }

@@ -67,7 +67,9 @@ function clean(text: string, redact: GatewayHealthDeps['redact']): string {
 }
 
 function cleanState(state: ChannelState, redact: GatewayHealthDeps['redact']): ChannelState {
-  return 'reason' in state ? { ...state, reason: clean(state.reason, redact) } : state;
+  return 'reason' in state && state.reason !== undefined
+    ? { ...state, reason: clean(state.reason, redact) }
+    : state;
 }
 
 const redisWords = "Redis isn't responding. Messages are still answered, some later.";

@@ -33,7 +33,7 @@ export type Readiness = {
   readonly components?: readonly Component[];
 };
 
-/** Shown without a sign-in: a name, and of what is down why, since when and when it is tried again, in UTC. */
+/** Shown without a sign-in: a name; why it is down or degraded; since when, and when it is tried again, in UTC. */
 export type Component = {
   readonly name: string;
   readonly state: 'ok' | 'down';

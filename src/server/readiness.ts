@@ -22,10 +22,12 @@ export function readinessOf({ needed, problems }: Needs, channels: readonly Name
   return { missing, components };
 }
 
-/** How `/readyz` answers: what is down, and with `verbose` in the query what is well too. */
+/** The answer of `/readyz`: components that are down or degraded, and with `verbose` in the query all of them. */
 export function readyAnswer({ missing, components = [] }: Readiness, url: string) {
   const isVerbose = new URLSearchParams(url.split('?')[1]).has('verbose');
-  const shown = components.filter(({ state }) => isVerbose || state === 'down');
+  const shown = components.filter(
+    ({ state, reason }) => isVerbose || state === 'down' || reason !== undefined,
+  );
   const listed = shown.length === 0 ? {} : { components: shown };
   return missing.length === 0
     ? { code: 200, body: { status: 'ready', ...listed } }
@@ -42,6 +44,7 @@ function channelComponent(name: string, state: ChannelState): readonly Component
     case 'off':
       return [];
     case 'on':
+      return [{ name, state: 'ok', ...(state.reason !== undefined && { reason: state.reason }) }];
     case 'standby':
       return [{ name, state: 'ok' }];
     case 'starting':

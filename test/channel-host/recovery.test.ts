@@ -9,6 +9,8 @@ import { accountId, channelId } from '#contracts/ids.ts';
 import { type ChannelState, createChannelHost } from '../../src/channel-host/channel-host.ts';
 import { createRetries } from '../../src/channel-host/retries.ts';
 import { noLiveEvents } from '../../src/queue/live-events.ts';
+import { channelStatus } from '../../src/server/channel-status.ts';
+import { readinessOf, readyAnswer } from '../../src/server/readiness.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -92,6 +94,26 @@ async function aHostedNetwork() {
 
 const fails = (code: ErrorCode) => () => Promise.reject(new ParleyError(code, code));
 const refused: ChannelTrouble = { kind: 'unauthorised', detail: '401' };
+
+describe('a channel that is degraded', () => {
+  it('stays on, says what is missing, and is well again when it says so', async () => {
+    const network = await aHostedNetwork();
+    await network.begin();
+    network
+      .intake()
+      .trouble({ kind: 'unreachable', detail: 'its identity is unconfirmed', isDegraded: true });
+    const state = { kind: 'on', account: '@bot', reason: 'its identity is unconfirmed' } as const;
+    expect(network.state()).toEqual(state);
+    expect(channelStatus({ id: 'net', state }).detail).toBe('@bot (degraded: its identity is unconfirmed)');
+    const readiness = readinessOf({ needed: [], problems: [] }, [{ id: 'net', state }]);
+    expect(readyAnswer(readiness, '/readyz')).toEqual({
+      code: 200,
+      body: { status: 'ready', components: [{ name: 'net', state: 'ok', reason: state.reason }] },
+    });
+    network.intake().trouble(undefined);
+    expect(network.state()).toEqual({ kind: 'on', account: '@bot' });
+  });
+});
 
 describe('a channel that is refused', () => {
   it('is asked for its account again after 1, 5, 15 and 15 minutes, and says when', async () => {

@@ -18,6 +18,15 @@ export const signalMutants: readonly Mutant[] = [
     test: { file: receiving, name: 'says that a message is lost when neither store nor disk can take it' },
   },
   {
+    name: 'Signal off while its identities cannot be read',
+    invariant: 'a call that only confirms who we are never stops the channel',
+    edits: [{ in: 'findAci', find: 'if (aci === undefined) throw error;', replace: 'throw error;' }],
+    test: {
+      file: 'test/channels/signal/identity.test.ts',
+      name: 'runs degraded while /v1/identities fails, from the first start on, and heals when it answers',
+    },
+  },
+  {
     name: 'newer messages pass those in the spool',
     invariant: 'what was kept while the store was away comes before what is newer',
     edits: [

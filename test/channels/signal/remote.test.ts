@@ -57,7 +57,7 @@ describe.each(['socket', 'polling'] as const)('receiving by %s', (way) => {
   });
 });
 
-it.each(['/v1/about', '/v1/accounts', '/v1/identities'])(
+it.each(['/v1/about', '/v1/accounts'])(
   'a refusal of %s is a fault to try again after, and the next try succeeds',
   async (path) => {
     const { server, adapter } = await aChannel('socket');

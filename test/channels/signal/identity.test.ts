@@ -1,0 +1,70 @@
+/** Only the account's own ACI comes from `/v1/identities`: without that call Signal works on, and says so. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { RecordingIntake } from '../recording-intake.ts';
+import { aSignalStage, type SignalStage } from './signal-setup.ts';
+
+const forever = new AbortController().signal;
+const identities = { path: '/v1/identities', times: 1_000_000 };
+const contacts = { path: '/v1/contacts', times: 1_000_000 };
+const refused = { kind: 'refuse', status: 500, error: 'not now' } as const;
+let stage: SignalStage;
+let server: SignalStage['server'];
+
+beforeEach(async () => {
+  stage = await aSignalStage('socket');
+  ({ server } = stage);
+});
+afterEach(() => stage.close());
+
+it('runs degraded while /v1/identities fails, from the first start on, and heals when it answers', async () => {
+  server.fault(refused, identities);
+  const adapter = stage.newAdapter();
+  expect((await adapter.identify(forever)).id).toBe(server.account.uuid);
+  const intake = new RecordingIntake();
+  await adapter.start(intake);
+  await intake.waitFor(() => intake.troubles.at(-1)?.isDegraded);
+  expect(intake.troubles.at(-1)?.detail).toContain('not now');
+  server.people.writes({ from: stage.ada, text: 'still arrives' });
+  await intake.waitFor(() => intake.texts.includes('still arrives'));
+  server.clearFaults();
+  await intake.waitFor(() => intake.troubles.at(-1) === undefined);
+  await adapter.stop();
+});
+
+it('runs under the identity of an earlier start when the contacts fail too', async () => {
+  await stage.newAdapter().identify(forever);
+  server.fault(refused, identities);
+  server.fault(refused, contacts);
+  expect((await stage.newAdapter().identify(forever)).id).toBe(server.account.uuid);
+});
+
+it('is tried again later when no source knows the identity', async () => {
+  server.fault(refused, identities);
+  server.fault(refused, contacts);
+  await expect(stage.newAdapter().identify(forever)).rejects.toMatchObject({
+    code: 'channel_unavailable',
+    retry: { kind: 'later' },
+  });
+});
+
+it('asks to be started again when the number belongs to another identity by then', async () => {
+  server.fault(refused, identities);
+  const adapter = stage.newAdapter();
+  await adapter.identify(forever);
+  const intake = new RecordingIntake();
+  await adapter.start(intake);
+  Object.assign(server.account, { uuid: 'a9999999-9999-4999-8999-999999999999' });
+  server.clearFaults();
+  await intake.waitFor(() => intake.troubles.some((one) => one?.isOver));
+  await adapter.stop();
+});
+
+it('is said to be degraded by the checks', async () => {
+  server.fault(refused, identities);
+  const checks = await stage.newAdapter().checks.check(forever);
+  expect(checks.find(({ name }) => name === 'identity')).toMatchObject({
+    result: 'warning',
+    detail: expect.stringContaining('/v1/identities'),
+  });
+  expect(checks.find(({ name }) => name === 'profile')?.result).toBe('ok');
+});
