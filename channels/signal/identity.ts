@@ -96,7 +96,7 @@ async function keptAci({ path, number }: AciSearch): Promise<string | undefined>
     const kept = keptSchema.parse(parseJson(await readFile(path, 'utf8')));
     return kept.number === number ? readAci(kept.aci) : undefined;
   } catch {
-    return undefined; // A first start, or a file that is none of ours.
+    return undefined; // A first start, or another program's file.
   }
 }
 

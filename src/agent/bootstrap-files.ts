@@ -15,6 +15,7 @@ export const bootstrapNames = [
 
 export type BootstrapFile = { readonly name: (typeof bootstrapNames)[number]; readonly text: string };
 
+/** The files of a workspace that belong in every system prompt. */
 export interface BootstrapFiles {
   /** The files that exist and say something. A file is read again only when its time or size has changed. */
   read(): Promise<readonly BootstrapFile[]>;

@@ -49,6 +49,7 @@ export type AgentLoopConfig = {
   readonly permit?: (call: ToolCallData, tool: Tool) => Promise<'allowed' | 'denied'>;
 };
 
+/** Limits of one run; times in ms. */
 export type LoopLimits = {
   readonly runTimeoutMs: number;
   /** Longest silence of a model stream. */

@@ -9,6 +9,7 @@ import type { AgentMessage, Unsendable } from '#contracts/message.ts';
 import type { LlmMessage, ModelFailure } from '#contracts/model.ts';
 import { sourcesOf } from './convert.ts';
 
+/** A message of the history, and what of it no request may hold any more. */
 export type Mark = { readonly id: TranscriptId; readonly unsendable: Unsendable };
 
 /** Nothing when all that could be left out is left out already. `sent` was made of `messages`. */

@@ -35,6 +35,7 @@ export type PromptInput = {
 
 export type PromptSender = { readonly name: string; readonly id: string; readonly authority: Authority };
 
+/** Builds the system prompt: stable blocks first, so that the provider can cache them. */
 export function buildSystemPrompt(input: PromptInput): readonly SystemBlock[] {
   const stable = [
     base,

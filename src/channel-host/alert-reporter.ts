@@ -32,6 +32,7 @@ export interface AlertReporter extends Pick<OwnerAlerts, 'shown' | 'dismiss'> {
   stop(): Promise<void>;
 }
 
+/** Creates the reporter; alerts of stuck lanes from an earlier process end with it. */
 export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
   const usable = new Set<string>();
   const known = new Set<string>(deps.localChannels);

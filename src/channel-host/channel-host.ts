@@ -26,10 +26,11 @@ import { type ChannelRegistry, createChannelRegistry, type FindChannel } from '.
 import { inTime } from './in-time.ts';
 import { createRetries, RefusedByNetwork, type Retries } from './retries.ts';
 
+/** The state of one connection. */
 export type ChannelState =
   | { readonly kind: 'off'; readonly reason: string }
   | { readonly kind: 'starting' }
-  /** `reason`: what is missing while it works all the same; absent when it is well. */
+  /** `reason`: why it is degraded; absent when it is well. */
   | { readonly kind: 'on'; readonly account: string; readonly reason?: string }
   | { readonly kind: 'standby'; readonly reason: string }
   | TroubledState;
@@ -85,6 +86,7 @@ export type ConfiguredChannel = {
   readonly deps: Omit<ChannelDeps, 'log' | 'clock' | 'fetch' | 'sections'>;
 };
 
+/** Runs every configured connection, each independent of the others. */
 export interface ChannelHost extends FindChannel {
   /** Begins to run one account of a channel; resolves when its first attempt has ended, well or not. */
   run(channel: ConfiguredChannel): Promise<void>;
@@ -111,6 +113,7 @@ const probationMs = 90_000;
 
 const logLevels = { off: 'info', starting: 'debug', on: 'info', standby: 'info', trouble: 'warn' } as const;
 
+/** Creates a host without connections; `run` adds them. */
 export function createChannelHost(deps: ChannelHostDeps): ChannelHost {
   const states = new Map<string, ChannelState>();
   const registry = createChannelRegistry(deps);

@@ -25,6 +25,7 @@ export type TimelinesDeps = {
   readonly live: Pick<LiveEvents, 'publish'>;
 };
 
+/** Creates the timelines of this process; events from other processes arrive through `live`. */
 export function createTimelines({ store, log, live }: TimelinesDeps): Timelines {
   const listeners = new Map<string, Set<Listener>>();
   const hear = (laneKey: string, event: TimelineEvent) => {

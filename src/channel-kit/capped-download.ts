@@ -2,6 +2,7 @@ import type { AttachmentRef } from '#contracts/attachment.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { remoteSize } from './remote-number.ts';
 
+/** The attachment to download and its limit. */
 export type Wanted = {
   readonly ref: AttachmentRef;
   readonly maxBytes: number;
@@ -48,10 +49,12 @@ export async function* cappedDownload(
   }
 }
 
+/** The fault of a file above the limit. */
 export function tooLarge(maxBytes: number): ParleyError {
   return new ParleyError('media_too_large', `the file is larger than ${maxBytes} bytes`);
 }
 
+/** The fault of a file that could not be fetched; it may be tried again. `why` must hold no address. */
 export function unavailable(why: string, cause?: unknown): ParleyError {
   return new ParleyError('media_unavailable', `the file could not be fetched: ${why}`, {
     cause,

@@ -38,6 +38,7 @@ export const clientFrameSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('delete'), id, message: id }),
 ]);
 
+/** A frame from a client. */
 export type ClientFrame = z.infer<typeof clientFrameSchema>;
 export type HelloFrame = Extract<ClientFrame, { type: 'hello' }>;
 /** The frames that reach the intake. */
@@ -62,6 +63,7 @@ const span = z.union([
     language: z.string().exactOptional(),
   }),
 ]);
+/** Schema of a text's formatting. */
 export const spans = z.array(span).readonly();
 
 const timelineItem = z.object({
@@ -79,6 +81,7 @@ const timelineItem = z.object({
   state: z.string(),
 }) satisfies z.ZodType<TimelineItem>;
 
+/** Schema of a timeline event, also between processes. */
 export const timelineEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('changed') }),
   z.object({ kind: z.literal('preview'), runId: z.string(), text: z.string() }),
@@ -102,6 +105,7 @@ const timelineStanding = z.object({
     .exactOptional(),
 }) satisfies z.ZodType<TimelineStanding>;
 
+/** Schema of the gateway's frames, for clients. */
 export const serverFrameSchema = z.discriminatedUnion('type', [
   /** The gateway has stored what became of frame `id`: it need not be sent again. */
   z.object({ type: z.literal('ack'), id: z.string(), state: z.string(), reason: z.string().exactOptional() }),
@@ -126,6 +130,7 @@ export const serverFrameSchema = z.discriminatedUnion('type', [
   }),
 ]);
 
+/** A frame to a client. */
 export type ServerFrame = z.infer<typeof serverFrameSchema>;
 export type ProblemFrame = Extract<ServerFrame, { type: 'problem' }>;
 

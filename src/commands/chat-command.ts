@@ -62,6 +62,7 @@ export type CommandPolicy = {
   readonly timeZone: string;
 };
 
+/** The parts that a chat command may use. */
 export type CommandDeps = {
   readonly store: Pick<Store, 'read'>;
   readonly policy: CommandPolicy;

@@ -4,6 +4,7 @@ import { createHash, randomInt } from 'node:crypto';
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const length = 8;
 
+/** A new random code for pairing or linking. */
 export function newOneTimeCode(): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 }

@@ -38,6 +38,7 @@ export type Config = DeepReadonly<
   };
 };
 
+/** The model to use and its credentials. */
 export type ModelSettings = {
   readonly provider: 'anthropic' | 'demo';
   readonly id: string;
@@ -51,6 +52,7 @@ export type ModelSettings = {
   readonly prices?: ModelPrices;
 };
 
+/** One agent, validated, with its paths resolved. */
 export type AgentSettings = {
   readonly id: AgentId;
   readonly name: string;

@@ -12,6 +12,7 @@ export type Acceptance =
   /** An edit, delete or reaction that changed or annotated a known message. */
   | { readonly kind: 'noted'; readonly effect: string };
 
+/** Why intake ignored an event that needs no answer; stored in its ledger entry. */
 export type IgnoreReason =
   | 'own-message'
   | 'bot-message'
@@ -24,6 +25,7 @@ export type IgnoreReason =
   | 'membership'
   | 'migrated';
 
+/** Why intake refused an event; stored in its ledger entry. */
 export type RefusalReason =
   | 'dm-disabled'
   | 'dm-not-allowed'

@@ -55,6 +55,7 @@ export type AgentEvent =
       readonly detail?: string;
     };
 
+/** Why the agent loop ended. */
 export type EndReason =
   | 'natural'
   | 'timeout'

@@ -37,4 +37,5 @@ export type Capabilities = {
   readonly whileAway: string;
 };
 
+/** How a network shows an answer while it is being written. */
 export type PreviewStyle = 'draft' | 'edit' | 'none';

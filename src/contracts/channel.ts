@@ -28,6 +28,7 @@ export interface ChannelDefinition<Config = unknown> {
   create(config: Config, deps: ChannelDeps): ChannelAdapter;
 }
 
+/** The parts that the host gives to an adapter. */
 export type ChannelDeps = {
   readonly log: Log;
   readonly clock: Clock;
@@ -93,6 +94,7 @@ export type HostedChannel = {
   readonly account: BotAccount;
 };
 
+/** Our login on a channel; `name` is for display only. */
 export type BotAccount = { readonly id: AccountId; readonly name: string };
 
 /** The intake as an adapter sees it. Bound to one account and its lease. */
@@ -120,6 +122,7 @@ export interface Intake {
   gap(gap: ChannelGap): void;
 }
 
+/** A stretch of time whose messages may be lost for good. */
 export type ChannelGap = {
   /** The whole account when absent. */
   readonly conversation?: ConversationId;
@@ -128,6 +131,7 @@ export type ChannelGap = {
   readonly reason: string;
 };
 
+/** Events that are accepted together with the cursor after them. */
 export type InboundBatch = {
   readonly events: readonly InboundEnvelope[];
   /** Events whose mapping threw; stored raw as `refused(unreadable)`, so that the cursor can pass. */
@@ -142,6 +146,7 @@ export type InboundBatch = {
   readonly anchors?: ReadonlyMap<ConversationId, string>;
 };
 
+/** A problem with receiving, as an adapter reports it. */
 export type ChannelTrouble = {
   readonly kind:
     | 'unreachable'
@@ -150,7 +155,7 @@ export type ChannelTrouble = {
     /** The network wants a person to prove that they are one (a captcha). The detail says what to do. */
     | 'challenge';
   readonly detail: string;
-  /** The channel works all the same, with something missing: it stays on, and the detail is shown beside it. */
+  /** The channel works with something missing: it stays on, and the detail is shown beside it. */
   readonly isDegraded?: true;
   /** The adapter has given up: it wants to be started again, slowly. `unauthorised` always does. */
   readonly isOver?: boolean;

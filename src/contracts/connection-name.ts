@@ -8,6 +8,7 @@ export function connectionName(channel: ChannelId, accountName: string | undefin
   return accountName === undefined ? channel : `${channel}.${accountName}`;
 }
 
+/** The channel of a connection's name: `telegram` for `telegram.work`. */
 export function channelOfConnection(line: string): string {
   return line.split('.', 1)[0] ?? line;
 }

@@ -20,6 +20,7 @@ export type InboundEnvelope = {
   readonly event: InboundEvent;
 };
 
+/** The conversation an event happened in. */
 export type Chat = {
   readonly kind: 'dm' | 'group';
   readonly title?: string;
@@ -27,6 +28,7 @@ export type Chat = {
   readonly parent?: ConversationId;
 };
 
+/** The author of an event. */
 export type Sender = {
   /** The immutable platform id. The only thing access is decided by. */
   readonly id: PeerId;
@@ -39,6 +41,7 @@ export type Sender = {
   readonly isAdmin?: boolean;
 };
 
+/** The report of one platform event. */
 export type InboundEvent =
   | InboundMessage
   | InboundEdit
@@ -59,6 +62,7 @@ export type InboundEvent =
   /** An event Parley does not know. Recorded and refused: unknown is denied. */
   | { readonly kind: 'unsupported'; readonly name: string };
 
+/** A new message. */
 export type InboundMessage = {
   readonly kind: 'message';
   readonly messageId: MessageId;

@@ -36,6 +36,7 @@ export class ParleyError extends Error {
   }
 }
 
+/** Whether the error is a fault with this code. */
 export function hasCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof ParleyError && error.code === code;
 }

@@ -7,6 +7,7 @@ export type FormattedText = {
   readonly spans: readonly Span[];
 };
 
+/** One formatted range of a text, in UTF-16 code units. */
 export type Span =
   | { readonly kind: PlainSpanKind; readonly start: number; readonly length: number }
   | { readonly kind: 'link'; readonly start: number; readonly length: number; readonly url: string }
@@ -17,8 +18,10 @@ export type Span =
       readonly language?: string;
     };
 
+/** Kinds of formatting that need no further data. */
 export type PlainSpanKind = 'bold' | 'italic' | 'underline' | 'strikethrough' | 'spoiler' | 'code' | 'quote';
 
+/** Text without formatting. */
 export function plainText(text: string): FormattedText {
   return { text, spans: [] };
 }

@@ -3,6 +3,7 @@
  * conversation id belongs. Only the constructors below (and the session-key codec) make them.
  */
 declare const brand: unique symbol;
+/** A string that is only assignable to its own kind of id. */
 export type Brand<Name extends string> = string & { readonly [brand]: Name };
 
 /** A network, for example `telegram`. Scope: global. */
@@ -35,16 +36,29 @@ export type InboxId = Brand<'InboxId'>;
 /** One part of a reply: run, ordinal and target. The idempotency key of its delivery. */
 export type PartKey = Brand<'PartKey'>;
 
+/** Brands a network's name. */
 export const channelId = (value: string) => value as ChannelId;
+/** Brands a bot account's id as its platform gave it. */
 export const accountId = (value: string) => value as AccountId;
+/** Brands a chat's id as its platform gave it. */
 export const conversationId = (value: string) => value as ConversationId;
+/** Brands a thread's id as its platform gave it. */
 export const threadId = (value: string) => value as ThreadId;
+/** Brands a person's immutable id as its platform gave it. */
 export const peerId = (value: string) => value as PeerId;
+/** Brands a message's id as its platform gave it. */
 export const messageId = (value: string) => value as MessageId;
+/** Brands an event key that a channel made. */
 export const eventKey = (value: string) => value as EventKey;
+/** Brands an agent's id from the configuration. */
 export const agentId = (value: string) => value as AgentId;
+/** Brands a session's id. */
 export const sessionId = (value: string) => value as SessionId;
+/** Brands a run's id. */
 export const runId = (value: string) => value as RunId;
+/** Brands the id of a transcript row. */
 export const transcriptId = (value: string) => value as TranscriptId;
+/** Brands the id of an inbox item. */
 export const inboxId = (value: string) => value as InboxId;
+/** Brands the key of an outbox part. */
 export const partKey = (value: string) => value as PartKey;

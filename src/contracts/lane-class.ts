@@ -13,6 +13,7 @@ export const laneClasses = [
   'background',
 ] as const;
 
+/** The name of a lane class; each class has its own slots and queue. */
 export type LaneClass = (typeof laneClasses)[number];
 
 /** Whether a stored or received text names a class. */

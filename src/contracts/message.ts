@@ -35,6 +35,7 @@ export type MessagePart =
   | { readonly type: 'binary'; readonly data: { readonly path: string; readonly mime_type: string } }
   | { readonly type: 'image_url'; readonly data: { readonly url: string; readonly detail?: string } };
 
+/** A tool call as the model wrote it. */
 export type ToolCallData = {
   readonly id: string;
   readonly name: string;
@@ -60,6 +61,7 @@ export const unknownOutcome = 'interrupted by a restart, outcome unknown';
 /** The result of a call whose answer from outside has not come before its wait expired. */
 export const waitExpired = 'expired: no answer came in time';
 
+/** Why an assistant message ended. */
 export type FinishReason =
   | 'end_turn'
   | 'tool_use'
@@ -75,10 +77,12 @@ export function textOf(parts: readonly MessagePart[]): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.data.text] : [])).join('');
 }
 
+/** The tool calls of a message, in order. */
 export function toolCallsOf(parts: readonly MessagePart[]): readonly ToolCallData[] {
   return parts.flatMap((part) => (part.type === 'tool_call' ? [part.data] : []));
 }
 
+/** The reason of the last finish part; undefined while the message is being written. */
 export function finishReasonOf(parts: readonly MessagePart[]): FinishReason | undefined {
   return parts.findLast((part) => part.type === 'finish')?.data.reason;
 }

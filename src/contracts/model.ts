@@ -11,6 +11,7 @@ export interface LlmProvider {
   model(): ModelInfo;
 }
 
+/** Limits and abilities of a model; sizes in tokens. */
 export type ModelInfo = {
   readonly id: string;
   readonly contextWindow: number;
@@ -21,6 +22,7 @@ export type ModelInfo = {
   readonly prices: ModelPrices;
 };
 
+/** Prices of a model, micro-dollars per million tokens. */
 export type ModelPrices = TokenPrices & {
   /** Some models price the whole call higher once its prompt (cache included) is longer than this. */
   readonly longPrompt?: { readonly aboveTokens: number; readonly prices: TokenPrices };
@@ -34,6 +36,7 @@ export type TokenPrices = {
   readonly cacheRead: number;
 };
 
+/** One request to a model. */
 export type ModelRequest = {
   /** Stable text first, so that the provider can cache it; volatile facts last. */
   readonly system: readonly SystemBlock[];
@@ -45,6 +48,7 @@ export type ModelRequest = {
   readonly thinkingTokens?: number;
 };
 
+/** A piece of the system prompt; stable pieces can be cached by the provider. */
 export type SystemBlock = { readonly text: string; readonly isStable: boolean };
 
 /** The provider's shape: roles alternate, every tool use is answered in the next user message. */
@@ -52,6 +56,7 @@ export type LlmMessage =
   | { readonly role: 'user'; readonly content: readonly UserBlock[] }
   | { readonly role: 'assistant'; readonly content: readonly AssistantBlock[] };
 
+/** One block of a user message in a request. */
 export type UserBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly mimeType: string; readonly base64: string }
@@ -62,11 +67,13 @@ export type UserBlock =
       readonly isError: boolean;
     };
 
+/** One block of an assistant message in a request. */
 export type AssistantBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: unknown };
 
+/** A tool as a request describes it. */
 export type ToolSpec = {
   readonly name: string;
   readonly description: string;
@@ -74,6 +81,7 @@ export type ToolSpec = {
   readonly inputSchema: Record<string, unknown>;
 };
 
+/** One event of a streamed answer. */
 export type ModelEvent =
   | { readonly type: 'content_start' }
   | { readonly type: 'content_delta'; readonly text: string }
@@ -103,6 +111,7 @@ export type ModelEvent =
     }
   | { readonly type: 'error'; readonly failure: ModelFailure };
 
+/** Tokens that one call used, as the provider counted them. */
 export type Usage = {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -110,6 +119,7 @@ export type Usage = {
   readonly cacheWriteTokens: number;
 };
 
+/** Why a model gave no answer. */
 export type ModelFailure = {
   readonly kind:
     | 'aborted'
@@ -133,6 +143,7 @@ export type ModelFailure = {
   readonly isLocal?: true;
 };
 
+/** A whole answer; `model` is the id of the model that gave it. */
 export type ModelAnswer = {
   readonly text: string;
   readonly usage: Usage;

@@ -10,6 +10,7 @@ export type Outbound = {
   readonly content: OutboundContent;
 };
 
+/** The platform action of an outbox part. */
 export type OutboundContent =
   /** At most `capabilities.text.maxLength` long. */
   | { readonly kind: 'text'; readonly text: FormattedText }
@@ -25,6 +26,7 @@ export type OutboundContent =
       readonly caption?: FormattedText;
     };
 
+/** The result of one platform call. */
 export type SendResult =
   /** The platform confirmed it; `receipts` are the ids of the resulting messages (may be empty). */
   | { readonly kind: 'sent'; readonly receipts: readonly MessageId[] }
@@ -42,6 +44,7 @@ export type SendResult =
   /** Certainly not delivered, and repeating it would not help. */
   | { readonly kind: 'failed'; readonly failure: SendFailure; readonly reason: string };
 
+/** Why a platform refused a part for good. */
 export type SendFailure =
   /** The platform could not read the markup: core repeats it as plain text. */
   | { readonly kind: 'markup' }

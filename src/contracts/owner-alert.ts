@@ -41,6 +41,7 @@ export function isLasting(kind: AlertKind): boolean {
   }
 }
 
+/** A condition the owner must know. */
 export type Alert = {
   readonly kind: AlertKind;
   readonly subject: string;

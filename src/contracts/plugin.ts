@@ -10,6 +10,7 @@ export interface PluginDefinition<Config = unknown> {
   setup(api: PluginApi, config: Config): Disposer;
 }
 
+/** Releases what a plugin opened; called once, when Parley stops. */
 export type Disposer = () => void | Promise<void>;
 
 /** The plugin API. It grows with the plugins that need it. */

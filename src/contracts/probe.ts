@@ -31,4 +31,5 @@ export type KillPoint =
   | 'marked'
   | 'handing-over';
 
+/** The probe of production: it does nothing. */
 export const noProbe: Probe = { reach: () => undefined };

@@ -8,6 +8,7 @@
  */
 export type QueueMode = 'steer' | 'steer-backlog' | 'followup' | 'collect' | 'interrupt';
 
+/** Every queue mode, for schemas and `/queue`. */
 export const queueModes: readonly QueueMode[] = [
   'steer',
   'steer-backlog',
@@ -21,6 +22,7 @@ export function isSteering(mode: QueueMode): boolean {
   return mode === 'steer' || mode === 'steer-backlog';
 }
 
+/** How a lane treats messages that arrive while it is busy. */
 export type QueueSettings = {
   readonly mode: QueueMode;
   /** Debounce before a first run, ms. */
@@ -35,4 +37,5 @@ export type QueueSettings = {
 /** Messages dropped when the cap is reached. */
 export type DropPolicy = 'summarize' | 'old' | 'new';
 
+/** Every overflow policy, for schemas and `/queue`. */
 export const dropPolicies: readonly DropPolicy[] = ['summarize', 'old', 'new'];

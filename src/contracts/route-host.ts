@@ -8,6 +8,7 @@ export interface RouteHost {
   webhook(path: string, handle: (request: WebhookRequest) => Promise<WebhookAnswer>): void;
 }
 
+/** A client's WebSocket, as a channel sees it. */
 export interface ClientSocket {
   send(text: string): void;
   close(code: number, reason: string): void;
@@ -15,10 +16,12 @@ export interface ClientSocket {
   onClose(listener: () => void): void;
 }
 
+/** One webhook call; `params` is the part of the path after the webhook's own. */
 export type WebhookRequest = {
   readonly params: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Uint8Array;
 };
 
+/** The HTTP answer to a webhook call. */
 export type WebhookAnswer = { readonly status: number; readonly body?: string };

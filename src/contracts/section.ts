@@ -4,4 +4,5 @@ export interface Sections {
   run<T>(name: string, work: () => T): T;
 }
 
+/** Runs the work without timing it. */
 export const noSections: Sections = { run: (_name, work) => work() };

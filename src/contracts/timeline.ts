@@ -23,6 +23,7 @@ export interface TimelineReader {
   watch(route: ReplyRoute, onEvent: (event: TimelineEvent) => void, signal: AbortSignal): void;
 }
 
+/** The current activity of a session. */
 export type TimelineStanding = {
   /** Absent when nothing is worked on. */
   readonly run?: {
@@ -34,6 +35,7 @@ export type TimelineStanding = {
   };
 };
 
+/** One message of a session. */
 export type TimelineItem = {
   /** Grows with time; a client asks for what came after the last one it has. */
   readonly position: number;
@@ -52,6 +54,7 @@ export type TimelineItem = {
   readonly state: string;
 };
 
+/** A change in a session that its open clients see at once. */
 export type TimelineEvent =
   /** Something was stored: read again from your position. */
   | { readonly kind: 'changed' }

@@ -52,6 +52,7 @@ export type ToolRun = {
   readonly epoch: number;
 };
 
+/** The result of a tool call. */
 export type ToolOutput = {
   /** Text for the model; over 32 KB it is cut with a note. */
   readonly text: string;

@@ -27,6 +27,7 @@ export type FetcherDeps = {
   start(effects: Effects): void;
 };
 
+/** Downloads the attachments of accepted messages in the background. */
 export interface Fetcher {
   /** Fetches what came with an accepted message. Never waits, never throws; twice at once is once. */
   fetch(inboxId: string): void;

@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 
+/** Watches the free space of the data folder's disk. */
 export interface FreeSpace {
   /** False while the folder's disk is too full to take anything in. */
   isEnough(): boolean;

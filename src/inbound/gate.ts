@@ -32,6 +32,7 @@ export type Gate = {
   readonly rateLimit: RateLimit;
 };
 
+/** Compiles the inbound rules of the configuration. */
 export function createGate(config: Config, notices: Notices): Gate {
   return {
     access: accessPolicyFrom(config),

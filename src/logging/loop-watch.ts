@@ -6,6 +6,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Log } from '#contracts/log.ts';
 import type { Sections } from '#contracts/section.ts';
 
+/** Watches how long pieces of work hold the event loop. */
 export interface LoopWatch extends Sections {
   /** From here on holds count; the loading of the start is not one. Nothing once it was stopped. */
   start(): void;

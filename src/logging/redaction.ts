@@ -11,6 +11,7 @@ export interface Redactor {
 
 const shortestSecret = 6;
 
+/** Creates a redactor that removes the given secrets, also URL-encoded and in JSON, from texts. */
 export function createRedactor(values: Iterable<string> = []): Redactor {
   const forms = new Set<string>();
   let pattern: RegExp | undefined;

@@ -4,6 +4,7 @@ import type { ModelSettings } from '../config/config.ts';
 import { createProviderWaits, type WaitingCalls } from './provider-waits.ts';
 import { createModel } from './registry.ts';
 
+/** The model that answers, with retries and its waiting calls. */
 export type ConfiguredModel = {
   readonly provider: LlmProvider;
   /** As people should see it. */

@@ -23,6 +23,7 @@ export type ProviderWait = {
   readonly canBeWoken: boolean;
 };
 
+/** Calls that wait because their provider asked for a pause. */
 export type WaitingCalls = {
   readonly count: number;
   /** Since when the longest wait goes on, ms since the epoch; undefined when nobody waits. */

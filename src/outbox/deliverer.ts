@@ -50,6 +50,7 @@ export type SettledPart = {
   readonly ageMs: number;
 };
 
+/** Delivers stored parts, conversation by conversation. */
 export interface Deliverer {
   /**
    * Delivers what waits in the conversation. Never waits, never throws; a second call while one works is

@@ -30,6 +30,7 @@ export type OwnerAlertsDeps = {
   deliver(conversationKey: string): void;
 };
 
+/** Tells the owner of alerts, each once, and lists the open ones. */
 export interface OwnerAlerts {
   /** Notes a trouble; a state that is reported again is the same. Never throws: what the store does not take is tried again. */
   raise(trouble: Alert): void;
@@ -51,6 +52,7 @@ const atOnce = 50;
 
 type Step = (store: Store) => Promise<void>;
 
+/** Creates the alerts; they are stored at once and sent in the background until `stop`. */
 export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
   const { store, clock, log } = deps;
   const stopping = new AbortController();

@@ -19,6 +19,7 @@ export interface ToolSender {
 const patienceMs = 30_000;
 const order: readonly PartState['state'][] = ['sent', 'pending', 'sending', 'unknown', 'failed'];
 
+/** Creates the sender of messages that tools send. */
 export function createToolSender(deps: {
   readonly store: Store;
   readonly clock: Clock;

@@ -10,6 +10,7 @@ import type { SettleCall, Tool, ToolFactory, ToolRun } from '#contracts/tool.ts'
 /** A plugin and its section of the configuration, not yet checked. */
 export type PluginEntry = { readonly definition: PluginDefinition; readonly config: unknown };
 
+/** The result of loading a plugin. */
 export type PluginReport =
   | { readonly kind: 'loaded'; readonly plugin: string; readonly tools: readonly string[] }
   /** `problem` is a sentence for the owner; it holds no secret. */
@@ -26,6 +27,7 @@ export interface PluginHost {
 
 export type PluginHostDeps = { readonly log: Log; readonly settle: SettleCall };
 
+/** Creates a host without plugins; `load` adds them. */
 export function createPluginHost({ log, settle }: PluginHostDeps): PluginHost {
   // A Map keeps the order of registration, which is the order of the tools.
   const tools = new Map<string, Registration>();

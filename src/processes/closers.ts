@@ -7,6 +7,7 @@ export interface Closers {
   close(): Promise<void>;
 }
 
+/** Creates an empty list of closing steps. */
 export function createClosers(log: Log): Closers {
   const steps: { readonly name: string; close(): Promise<void> }[] = [];
   return {

@@ -1,5 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
 
+/** A file held by this process; the system releases it when the process dies. */
 export interface FileLock {
   release(): void;
 }

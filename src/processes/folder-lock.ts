@@ -5,6 +5,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { isBusy } from './file-lock.ts';
 import { liveProcesses } from './process-files.ts';
 
+/** The data folder, held by this process. */
 export interface FolderLock {
   /** Names the folder for ever; processes that had it before are found by it. */
   readonly folderId: string;

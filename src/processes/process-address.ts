@@ -6,8 +6,10 @@ import { liveProcesses } from './process-files.ts';
 
 const schema = z.object({ url: z.url({ protocol: /^http$/ }), role: z.enum(['all', 'gateway', 'worker']) });
 
+/** Where a live process answers, and what it does. */
 export type ProcessAddress = z.infer<typeof schema> & { readonly pid: number };
 
+/** Writes this process's address for the command line. Rejects when the disk refuses it. */
 export async function writeProcessAddress(
   path: string,
   { url, role }: Omit<ProcessAddress, 'pid'>,

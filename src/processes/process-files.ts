@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
 import { tryLockFile } from './file-lock.ts';
 
+/** The files of the processes that use one data folder. */
 export interface ProcessFiles {
   /** `<process id>-<random>`: this process among all that ever used the folder. */
   readonly name: string;

@@ -34,6 +34,7 @@ export type Reservation = {
   begin(runs: readonly ClaimedRun[]): void;
 };
 
+/** Claims due lanes, at most as many at once as there are slots. */
 export interface LaneWorkers {
   /** Undefined when no slot of the class is free: the lanes are then woken through Redis. */
   reserve(name: string, most: number): Reservation | undefined;

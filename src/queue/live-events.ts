@@ -13,6 +13,7 @@ import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { RedisConnections } from '../redis/connection.ts';
 import type { RedisKeys } from '../redis/keys.ts';
 
+/** A hint from one process to the others; losing one costs time only. */
 export type LiveEvent =
   /** The run has a cancel flag: its holder reads it now. */
   | { readonly kind: 'cancel'; readonly runId: string }
@@ -29,6 +30,7 @@ export type LiveEvent =
       readonly text: FormattedText;
     };
 
+/** Carries hints between the processes of one database. */
 export interface LiveEvents {
   /** Tells every other process. Never waits and never throws. */
   publish(event: LiveEvent): void;
@@ -74,6 +76,7 @@ export type LiveEventsDeps = {
   readonly log: Log;
 };
 
+/** Opens the channel between processes, over Redis. */
 export function createLiveEvents({ redis, keys, holder, log }: LiveEventsDeps): LiveEvents {
   /** Events of one event-loop turn are sent as one message, each once. */
   const waiting = new Set<string>();

@@ -32,6 +32,7 @@ export interface Receipts {
   look(): Promise<void>;
 }
 
+/** Creates the teller of waiting notices; it looks when the sweep asks it to. */
 export function createReceipts(deps: ReceiptsDeps): Receipts {
   const { store, settings, start } = deps;
   const isOff = [settings.kind, ...Object.values(settings.channels)].every((kind) => kind === 'off');

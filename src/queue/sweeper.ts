@@ -24,6 +24,7 @@ export type SweeperDeps = {
   onAlarmOver(laneKey: string): void;
 };
 
+/** Scans the store for due work once a second. */
 export interface Sweeper {
   /** Looks now and not at its next time. */
   look(): void;

@@ -13,6 +13,7 @@ export interface Wakes {
   close(): Promise<void>;
 }
 
+/** Creates the sender of wakes: jobs in Redis that name a due lane. */
 export function createWakes(deps: {
   readonly redis: RedisConnections;
   readonly keys: RedisKeys;

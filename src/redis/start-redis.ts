@@ -8,6 +8,7 @@ import { openRedis, type RedisConnections, type RedisTarget } from './connection
 import { type RedisKeys, redisKeys } from './keys.ts';
 import { startPrivateServer } from './private-server.ts';
 
+/** An open Redis: private to this folder, or the configured one. */
 export type RunningRedis = {
   readonly connections: RedisConnections;
   readonly keys: RedisKeys;

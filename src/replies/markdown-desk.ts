@@ -12,6 +12,7 @@ import type { Log } from '#contracts/log.ts';
 import { LONGEST_PARSED } from './markdown.ts';
 import type { DeskReport, DeskRequest } from './markdown-messages.ts';
 
+/** Parses Markdown on a thread of its own, so that long texts don't hold the event loop. */
 export interface MarkdownDesk {
   format(markdown: string): Promise<FormattedText>;
   /** How many texts were parsed here, and how many were given up. */
@@ -42,6 +43,7 @@ type Job = {
 };
 type GivenUp = 'too-long' | 'too-many' | 'too-late' | 'parser-too-slow' | 'thread-lost' | 'closed';
 
+/** Creates the desk; its thread starts with the first long text. */
 export function createMarkdownDesk(deps: {
   readonly log: Log;
   readonly limits?: Partial<DeskLimits>;

@@ -10,6 +10,7 @@ import { createGrowingMarkdown } from './growing-markdown.ts';
 import type { SilenceContext } from './silence-grammar.ts';
 import { visibleWhileStreaming } from './stream-guard.ts';
 
+/** The visible text of an answer that is still being written. */
 export interface PreviewText {
   push(delta: string): void;
   /** The text so far accompanied a tool call and isn't an answer: it shrinks to a progress line. */
@@ -26,6 +27,7 @@ const ELLIPSIS = '…';
 /** Beyond this length (UTF-16 units) a text is looked at again when a 32nd part has come to it: linear in all. */
 const LOOKED_AT_ALWAYS = 2_048;
 
+/** Creates the preview of one answer. */
 export function createPreviewText(options: {
   readonly context: SilenceContext;
   readonly capabilities: Pick<Capabilities, 'text'>;

@@ -18,6 +18,7 @@ import { sanitizeOutbound } from './sanitize.ts';
 import { judgeSilence } from './silence.ts';
 import type { SilenceContext } from './silence-grammar.ts';
 
+/** An answer before it is shaped for its channel. */
 export type ReplyInput = {
   /** The final assistant text, as the model wrote it. */
   readonly text: string;
@@ -53,6 +54,7 @@ export type ReplyPart = {
   readonly isNotice?: true;
 };
 
+/** The decision about an answer: nothing, or parts to send. */
 export type ReplyPlan =
   /** The agent chose to send nothing. Never replaced by anything. */
   | { readonly kind: 'silent' }

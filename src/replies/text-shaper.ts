@@ -10,6 +10,7 @@ import { chunkFormatted, chunksOf } from './chunk.ts';
 import { formatMarkdown, isQuickToParse } from './markdown.ts';
 import type { MarkdownDesk } from './markdown-desk.ts';
 
+/** Formats Markdown and splits it into parts a network accepts. */
 export interface TextShaper {
   /** The text in pieces that the network takes. Never throws or rejects; no word is lost. */
   shape(
@@ -21,6 +22,7 @@ export interface TextShaper {
 /** For so long others wait, ms. */
 const sliceMs = 5;
 
+/** Creates the shaper; a text that cannot be parsed in time stays plain. */
 export function createTextShaper(deps: {
   readonly desk: Pick<MarkdownDesk, 'format'>;
   readonly sections: Sections;

@@ -32,6 +32,7 @@ export type ActiveRunsDeps = {
   readonly renewMs: number;
 };
 
+/** Creates an empty list of this process's runs; it renews their leases. */
 export function createActiveRuns(deps: ActiveRunsDeps): ActiveRuns {
   const { store, holder, clock, log, leaseMs, renewMs } = deps;
   const runs = new Map<string, ActiveRun>();

@@ -19,6 +19,7 @@ export type PromptScene = {
 
 type Agent = { readonly settings: AgentSettings; readonly files: BootstrapFiles };
 
+/** Creates the configured agents. Throws for a time zone that doesn't exist. */
 export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent' | 'timeZone'>): Agents {
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const agents = new Map<string, Agent>();

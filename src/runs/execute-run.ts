@@ -37,6 +37,7 @@ import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './re
 import type { RunSettings } from './run-settings.ts';
 import { storedReceiptOf } from './send-receipt.ts';
 
+/** The parts that executing a run needs. */
 export type RunDeps = {
   readonly store: Store;
   readonly clock: Clock;

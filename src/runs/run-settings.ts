@@ -16,6 +16,7 @@ export type RunSettings = {
   readonly handOverMs: number;
 };
 
+/** The settings of a run from the configuration. */
 export function runSettingsFrom({
   run,
   replies,

@@ -11,6 +11,7 @@ const fileName = 'page-address.json';
 
 const addressSchema = z.object({ url: z.url({ protocol: /^http$/ }), pid: z.int().positive() });
 
+/** Writes the page's address for the command line. Rejects when the disk refuses it. */
 export async function writeAddress(dataDir: string, url: string): Promise<void> {
   const text = JSON.stringify({ url, pid: process.pid });
   await writeFile(join(dataDir, fileName), `${text}\n`, { mode: 0o600 });

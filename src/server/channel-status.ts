@@ -27,7 +27,7 @@ export function channelStatus({
   }
 }
 
-/** The account's name, with what is missing while the channel works all the same. */
+/** The account's name, with the reason when the channel is degraded. */
 function shownAccount({ account, reason }: Extract<ChannelState, { kind: 'on' }>): string {
   return reason === undefined ? account : `${account} (degraded: ${reason})`;
 }

@@ -13,6 +13,7 @@ export type GatewayStatus = {
   readonly problems?: readonly StatusProblem[];
 };
 
+/** Something the gateway lacks, with a sentence for its owner. */
 export type StatusProblem = { readonly id: string; readonly text: string };
 
 export type ChannelStatus = {

@@ -41,6 +41,7 @@ const limits = { ...connectionLimits, perSource: 64, inTotal: 64 };
 /** Only this machine asks, and only for figures. */
 const noLockouts: Lockouts = { find: async () => undefined, record: async () => undefined };
 
+/** Creates the server of a worker's `/healthz`, `/readyz` and `/metrics`; it doesn't listen yet. */
 export function createHealthServer(deps: HealthServerDeps): HealthServer {
   const answer = createAnswers(deps);
   const server = createServer(serverOptionsOf(limits), (request, response) => {

@@ -68,6 +68,7 @@ export type HttpServerDeps = {
   metrics?(): Promise<string>;
 };
 
+/** The page's server, with the channels' routes. */
 export interface HttpServer {
   /** `line`: see `channelLine`. */
   routesFor(line: string): RouteHost;
@@ -83,6 +84,7 @@ const bodyLimitBytes = 64 * 1024;
 /** 128 bits as hexadecimal digits take 32 characters, as base64 22. */
 const minTokenLength = 22;
 
+/** Creates the server; it doesn't listen yet. Throws `config_invalid` for a weak token. */
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
   checkToken(deps.token);
   const clock = deps.clock ?? systemClock;

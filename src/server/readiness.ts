@@ -13,6 +13,7 @@ export type Needs = { readonly needed: readonly string[]; readonly problems: rea
 
 export type NamedState = { readonly id: string; readonly state: ChannelState };
 
+/** Combines components and channels into one readiness. */
 export function readinessOf({ needed, problems }: Needs, channels: readonly NamedState[]): Readiness {
   const components = [
     ...needed.map((name) => componentOf(name, problems)),

@@ -45,6 +45,7 @@ export type AcceptedMessage = {
   readonly acceptedAt: number;
 };
 
+/** Messages to an agent from inside Parley, without a channel. */
 export interface AgentService {
   /** Resolves after the commit. Throws `invalid_input` for an unknown session, and for a key of another message. */
   send(input: AgentMessageInput): Promise<AcceptedMessage>;
@@ -55,6 +56,7 @@ export interface AgentService {
 /** Between two looks at the store: it alone knows that a run has ended, in whichever process. */
 const lookMs = 100;
 
+/** Creates the service on this process's store and lanes. */
 export function createAgentService(deps: AgentServiceDeps): AgentService {
   return {
     send: async ({ message, session, agent, key = newRowId() }) => {

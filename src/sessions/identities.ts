@@ -7,6 +7,7 @@ import type { ChatLinks } from '../store/links/read-links.ts';
 import type { IdentityLinks } from './identity-links.ts';
 import { formatSessionKey, parseSessionKey } from './session-key.ts';
 
+/** Which accounts belong to one person. */
 export type Identities = {
   /** The identity of an account (`platformRef`); undefined when it is nobody's but its own. */
   get(ref: string): string | undefined;
@@ -16,8 +17,10 @@ export type Identities = {
   laneOf(key: SessionKey): string;
 };
 
+/** An account of an identity, and where the link was made. */
 export type LinkedAccount = { readonly ref: string; readonly source: 'configuration' | 'chat' };
 
+/** Adds the links that people made by `/link` to the configured ones, which win. */
 export function joinIdentities(configured: IdentityLinks, links: ChatLinks): Identities {
   if (links.accounts.length === 0 && links.lanes.length === 0) return configuredOnly(configured);
   const inChat = new Map(

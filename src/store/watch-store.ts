@@ -1,6 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { Store } from './base/command.ts';
 
+/** Why the database refused the last write. */
 export type StoreTrouble = {
   /** One sentence with what to do. */
   readonly reason: string;
@@ -8,6 +9,7 @@ export type StoreTrouble = {
   readonly since: number;
 };
 
+/** A store that remembers whether its last write succeeded. */
 export type WatchedStore = Store & {
   /** Why the last write was refused by the database or its disk; undefined when it succeeded. */
   trouble(): StoreTrouble | undefined;

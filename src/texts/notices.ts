@@ -184,7 +184,9 @@ const english = {
   ownerRepeated: '{text} ({count} times)',
 } as const;
 
+/** The key of a notice. */
 export type NoticeKey = keyof typeof english;
+/** Every text of Parley in chat, by key. */
 export type Notices = Readonly<Record<NoticeKey, string>>;
 /** For the `{name}`s in a text. */
 export type NoticeValues = Readonly<Record<string, unknown>>;

@@ -17,8 +17,10 @@ function brokenTree(): SourceTree {
   folders.push(root);
   const files: Record<string, string> = {
     'tsconfig.json': '{ "compilerOptions": { "allowImportingTsExtensions": true, "noEmit": true } }',
-    'src/contracts/noun.ts': "import type { Up } from '../config/up.ts';\nexport type Noun = Up;\n",
-    'src/config/up.ts': "export type Up = import('../contracts/noun.ts').Noun;\n",
+    'src/contracts/noun.ts':
+      "import type { Up } from '../config/up.ts';\nexport type Noun = Up;\n/** Says so. */\nexport type Told = Up;\nexport type Alone = Up;\n",
+    'src/config/up.ts':
+      "import type { Noun, Told } from '../contracts/noun.ts';\nexport type Up = Noun | Told;\n",
     'src/store/row.ts': "import '../server/page.ts';\nimport '../redis/down.ts';\nimport './gone.ts';\n",
     'src/store/rows/low.ts': "import '../intake/high.ts';\nimport '../../replies/shape.ts';\n",
     'src/store/intake/high.ts': "import '../rows/low.ts';\nimport '../helpers/thing.ts';\n",
@@ -129,6 +131,11 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
     "no channel's name is written in src",
     rules.channelNamesStayOut,
     [/page\.ts names the channel "teleport"/, /page\.ts names the channel "teleport:"/],
+  ],
+  [
+    'what other folders import has a doc comment',
+    rules.sharedExportsAreDocumented,
+    [/contracts\/noun\.ts:2 exports Noun to other folders/],
   ],
   [
     'no file is longer than 400 lines, no test longer than 600',

@@ -15,6 +15,7 @@ export type Module = {
   readonly text: string;
   readonly lineCount: number;
   readonly imports: readonly Import[];
+  readonly exports: readonly Export[];
   readonly functions: readonly FunctionSize[];
   /** Text of string literals and template pieces. */
   readonly strings: readonly string[];
@@ -29,7 +30,12 @@ export type Import = {
   readonly specifier: string;
   /** The imported file of this project, relative to the root; undefined for packages and node: modules. */
   readonly target: string | undefined;
+  /** The names it imports, as the other file exports them; none for a whole module or an `import()`. */
+  readonly names: readonly string[];
 };
+
+/** A declaration that a module exports. `isDocumented`: a doc comment stands right before it. */
+export type Export = { readonly name: string; readonly line: number; readonly isDocumented: boolean };
 
 export type FunctionSize = { readonly name: string; readonly line: number; readonly lineCount: number };
 
@@ -56,18 +62,20 @@ export function readSourceTree(root: string): SourceTree {
 
 type Findings = {
   readonly imports: Import[];
+  readonly exports: Export[];
   readonly functions: FunctionSize[];
   readonly strings: string[];
   readonly oddities: string[];
 };
 
 function readModule(root: string, path: string, file: SourceFile): Module {
-  const findings: Findings = { imports: [], functions: [], strings: [], oddities: [] };
+  const findings: Findings = { imports: [], exports: [], functions: [], strings: [], oddities: [] };
   const lineAt = createLineFinder(file.text);
   const visit = (node: Node): void => {
-    readImport(node, (specifier) => {
-      findings.imports.push({ specifier, target: resolveImport(root, path, specifier) });
+    readImport(node, (specifier, names) => {
+      findings.imports.push({ specifier, target: resolveImport(root, path, specifier), names });
     });
+    readExport(node, lineAt, findings);
     readFunction(node, lineAt, findings);
     if (is.isStringLiteral(node) || is.isNoSubstitutionTemplateLiteral(node))
       findings.strings.push(node.text);
@@ -87,18 +95,52 @@ function readModule(root: string, path: string, file: SourceFile): Module {
   return { path, text: file.text, lineCount, clockAssertions, tableUpdates, ...findings };
 }
 
-function readImport(node: Node, onImport: (specifier: string) => void): void {
+function readImport(node: Node, onImport: (specifier: string, names: readonly string[]) => void): void {
   if (is.isImportDeclaration(node) || is.isExportDeclaration(node)) {
     const specifier = node.moduleSpecifier;
-    if (specifier !== undefined && is.isStringLiteral(specifier)) onImport(specifier.text);
+    if (specifier !== undefined && is.isStringLiteral(specifier)) onImport(specifier.text, namesIn(node));
   } else if (is.isImportTypeNode(node)) {
     const { argument } = node;
     if (is.isLiteralTypeNode(argument) && is.isStringLiteral(argument.literal))
-      onImport(argument.literal.text);
+      onImport(argument.literal.text, []);
   } else if (is.isCallExpression(node) && node.expression.kind === SyntaxKind.ImportKeyword) {
     const [argument] = node.arguments;
-    if (argument !== undefined && is.isStringLiteral(argument)) onImport(argument.text);
+    if (argument !== undefined && is.isStringLiteral(argument)) onImport(argument.text, []);
   }
+}
+
+/** The names in the braces of an import or a re-export. */
+function namesIn(node: Node): readonly string[] {
+  const names: string[] = [];
+  const visit = (inner: Node): void => {
+    if (is.isImportSpecifier(inner) || is.isExportSpecifier(inner))
+      names.push((inner.propertyName ?? inner.name).text);
+    else inner.forEachChild(visit);
+  };
+  visit(node);
+  return names;
+}
+
+function readExport(node: Node, lineAt: (offset: number) => number, findings: Findings): void {
+  if (node.parent?.kind !== SyntaxKind.SourceFile || !/^export\s/.test(node.getText())) return;
+  const text = node.getSourceFile().text.slice(node.pos, node.end);
+  const before = text.slice(0, text.length - node.getText().length);
+  const isDocumented = /\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n?$/.test(before);
+  const line = lineAt(node.end - node.getText().length);
+  for (const name of declaredNames(node)) findings.exports.push({ name, line, isDocumented });
+}
+
+function declaredNames(node: Node): readonly string[] {
+  if (is.isVariableStatement(node))
+    return node.declarationList.declarations.flatMap(({ name }) =>
+      is.isIdentifier(name) ? [name.text] : [],
+    );
+  const isNamed =
+    is.isFunctionDeclaration(node) ||
+    is.isTypeAliasDeclaration(node) ||
+    is.isInterfaceDeclaration(node) ||
+    is.isClassDeclaration(node);
+  return isNamed && node.name !== undefined ? [node.name.text] : [];
 }
 
 /** The file of this project that an import names; undefined for packages and `node:` modules. */

@@ -3,6 +3,7 @@ import type { ChannelCheck } from '#contracts/channel-abilities.ts';
 /** One thing that `doctor` has looked at. `fix` says what a person does about it. */
 export type DoctorCheck = ChannelCheck;
 
+/** A check that found nothing wrong. */
 export const ok = (name: string, detail: string): DoctorCheck => ({ name, result: 'ok', detail });
 
 export const warning = (name: string, detail: string, fix: string): DoctorCheck => ({
@@ -12,6 +13,7 @@ export const warning = (name: string, detail: string, fix: string): DoctorCheck 
   fix,
 });
 
+/** A check that found a fault, and its fix. */
 export const failed = (name: string, detail: string, fix: string): DoctorCheck => ({
   name,
   result: 'failed',

@@ -36,6 +36,7 @@ export async function checkRedis({ redisUrl }: Config): Promise<DoctorCheck> {
   );
 }
 
+/** Checks the database without changing it. */
 export async function checkStore({ databaseUrl, dataDir }: Config): Promise<DoctorCheck> {
   const name = 'store';
   const report = await inspectStore(

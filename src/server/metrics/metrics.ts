@@ -1,5 +1,6 @@
 import type { DeliveredPart, MetricsDeps, Registry } from './registry.ts';
 
+/** The figures of this process. */
 export interface Metrics {
   /** The text of `/metrics`, in the format of Prometheus. Never rejects for a store that is away. */
   metrics(): Promise<string>;

@@ -6,6 +6,7 @@ import { takeTry } from './limit-tries.ts';
 import { blankNotice } from './request-pairing.ts';
 import { lockAccount, type Role } from './standing.ts';
 
+/** An approval of a pairing request. */
 export type Approval = {
   readonly codeHash: string;
   /** Who approves: `console`, or `channel:peer`. */
@@ -67,6 +68,7 @@ export async function approvePairing(tx: Tx, approval: Approval): Promise<Approv
   return { kind: 'approved', ref, name, role, conversationKey };
 }
 
+/** A pairing request as it was shown to an approver. */
 export type Showing = {
   readonly codeHash: string;
   /** Who may confirm the approval then, and where; the last one who was shown the request. */

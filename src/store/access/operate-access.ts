@@ -15,11 +15,13 @@ export const revokeOnConsole: StoreCommand<{ readonly ref: string }, Revoked> = 
   run: revokeAccess,
 };
 
+/** Everyone who asks for access or was approved. */
 export type AccessList = {
   readonly requests: readonly PendingRequest[];
   readonly people: readonly ApprovedPerson[];
 };
 
+/** A pairing request that nobody has decided yet. */
 export type PendingRequest = {
   readonly ref: string;
   /** Their chosen name: proves nothing. */
@@ -30,6 +32,7 @@ export type PendingRequest = {
   readonly expiresAt: number;
 };
 
+/** A person who has access by pairing. */
 export type ApprovedPerson = {
   readonly ref: string;
   readonly name: string;

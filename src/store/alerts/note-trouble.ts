@@ -49,6 +49,7 @@ async function reopen(tx: Tx, { kind, subject, details }: Reopened): Promise<boo
   return row !== undefined;
 }
 
+/** Names the alerts that are over. */
 export type TroubleEnd = {
   readonly kind: AlertKind;
   /** Absent: all of the kind. */
@@ -93,6 +94,7 @@ export const raiseNotice: StoreCommand<Alert, boolean> = {
   run: noteTrouble,
 };
 
+/** Closes the alerts that are over; the owner hears of it unless it is silent. */
 export const endNotice: StoreCommand<TroubleEnd, void> = {
   name: 'endNotice',
   run: endTrouble,

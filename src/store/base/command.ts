@@ -88,6 +88,10 @@ export type StoreQuery<Input, Output> = {
   readonly run: (tx: Tx, input: Input) => Promise<Output>;
 };
 
+/**
+ * The database: writes are steps in one transaction each, reads are queries. Both reject with
+ * `store_unavailable` or `store_full`.
+ */
 export interface Store {
   /** Runs the step in a transaction; resolves after its commit. */
   write<Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output>;

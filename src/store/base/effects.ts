@@ -15,6 +15,7 @@ export type Effects = {
   readonly reusedKeys: string[];
 };
 
+/** Effects of a commit that makes nothing due. */
 export function noEffects(): Effects {
   return {
     wakes: [],

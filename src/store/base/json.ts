@@ -35,6 +35,7 @@ export type InboxContent = {
 /** A message that the cap made into one line, until a run has been shown it. */
 export type Summary = { readonly inboxId: string; readonly seq: number; readonly line: string };
 
+/** Reads the columns that hold JSON. Throws for text that isn't valid JSON. */
 export const json = {
   route: (text: string | null) => routeIn(text),
   target: (text: string | null): RunTarget => (text === null ? 'record' : routeIn(text)),

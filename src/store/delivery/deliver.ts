@@ -12,6 +12,7 @@ import { endPart } from './end-part.ts';
 import { dropReceipt, isWorthless } from './receipt-part.ts';
 import { type Settled, settlePart } from './settle-part.ts';
 
+/** How a channel's parts are delivered; times in ms. */
 export type DeliveryPolicy = {
   readonly holder: string;
   readonly leaseMs: number;
@@ -23,6 +24,7 @@ export type DeliveryPolicy = {
   readonly resendUnknown: boolean;
 };
 
+/** What a claimed conversation has to do next. */
 export type Delivery =
   | {
       readonly kind: 'part';
@@ -65,6 +67,7 @@ export const claimDelivery: StoreCommand<DeliveryClaim, Delivery> = {
   },
 };
 
+/** The result of a delivery attempt. */
 export type Settling = DeliveryPolicy & {
   readonly conversationKey: string;
   readonly epoch: number;

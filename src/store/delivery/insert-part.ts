@@ -5,6 +5,7 @@ import { conversationKeyOf } from '../base/conversation-key.ts';
 import { insertNewRow, insertRow } from '../base/insert-row.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 
+/** A part to insert. */
 export type NewPart = {
   readonly key: string;
   readonly route: ReplyRoute;
@@ -100,6 +101,7 @@ const advancePlace = prepared((db, of: Slots<{ conversationKey: string }>) =>
     .returning(['nextPart', 'movedTo', 'unreachableAt']),
 );
 
+/** Inserts the conversation's row unless it exists. */
 export async function ensureConversation(tx: Tx, key: string): Promise<void> {
   await insertNewRow(tx, 'conversations', { key, nextPart: 1, deliveryEpoch: 0, deliveryUntil: 0 });
 }

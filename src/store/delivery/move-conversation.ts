@@ -12,6 +12,7 @@ export type Move = {
   readonly to: string;
 };
 
+/** Moves everything pending of a conversation to its new id. */
 export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Move): Promise<void> {
   await ensureConversation(tx, fromKey);
   await ensureConversation(tx, toKey);

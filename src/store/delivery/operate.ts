@@ -5,6 +5,7 @@ import { json } from '../base/json.ts';
 import { endAskedWait } from './asked-wait.ts';
 import { reviseOutcome } from './reply-outcome.ts';
 
+/** A part that is unknown or failed, for `parley outbox list`. */
 export type UndeliveredPart = {
   readonly key: string;
   readonly conversation: string;
@@ -45,6 +46,7 @@ function excerptOf(stored: string): string {
 
 const noWait = { waitAskedSince: null, waitAskedUntil: null };
 
+/** The result of an operator's action on a part. */
 export type Operated = 'done' | 'not-found' | 'not-possible';
 
 /** The operator sends an unknown or failed part once more, knowing that it may arrive twice. */

@@ -9,6 +9,7 @@ import { type Lane, lockLane, lockLaneAt, takeSeq } from '../rows/lane-row.ts';
 import type { Held } from '../rows/run-fence.ts';
 import { insertPart } from './insert-part.ts';
 
+/** A message that a tool sends, as its step gets it. */
 export type Posting = Held & {
   /** Made of run and call: a repeated call re-attaches to the part it made before. */
   readonly key: string;
@@ -18,6 +19,7 @@ export type Posting = Held & {
   readonly contents: readonly OutboundContent[];
 };
 
+/** The stored parts of a tool send. */
 export type Posted = {
   readonly keys: readonly string[];
   readonly route: ReplyRoute;
@@ -106,12 +108,14 @@ async function noteSpoken(tx: Tx, lane: Lane, { contents, key }: Posting): Promi
   });
 }
 
+/** The state of a part, or the worst of several. */
 export type PartState = {
   readonly state: 'pending' | 'sending' | 'sent' | 'unknown' | 'failed';
   readonly problem: string | undefined;
   readonly receipts: readonly string[];
 };
 
+/** Reads the states of parts by their keys; unknown keys are left out. */
 export const readParts: StoreQuery<{ readonly keys: readonly string[] }, readonly PartState[]> = {
   query: 'readParts',
   run: async (tx, { keys }) => {

@@ -2,6 +2,7 @@ import type { Tx } from '../base/command.ts';
 
 const suffix = ':receipt';
 
+/** The part key of an item's waiting notice. */
 export function receiptKeyOf(inboxId: string): string {
   return `${inboxId}${suffix}`;
 }

@@ -14,6 +14,7 @@ import { moveConversation, movedTo } from './move-conversation.ts';
 import { markUnreachable } from './reachability.ts';
 import { dropReceipt, isReceipt } from './receipt-part.ts';
 
+/** The result of a send, once retries are counted. */
 export type Settled =
   | Exclude<SendResult, { readonly kind: 'retry' }>
   | Retry

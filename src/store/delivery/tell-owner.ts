@@ -6,6 +6,7 @@ import { json } from '../base/json.ts';
 import { lockRows } from '../base/locking.ts';
 import { insertPart } from './insert-part.ts';
 
+/** An alert as it is stored. */
 export type StoredNotice = {
   readonly id: string;
   readonly kind: AlertKind;

@@ -117,6 +117,7 @@ function hasOpen(open: readonly OpenItem[], { name }: Bundle, now: number): bool
   return open.some((row) => row.bundle === name && row.dueAt > now);
 }
 
+/** The bundle that the pieces of one sender's split text share. */
 export function splitTextName(senderId: string): string {
   return `text:${senderId}`;
 }

@@ -11,6 +11,7 @@ export type PendingFetch = {
   readonly attachments: readonly AttachmentRef[];
 };
 
+/** Reads the attachments of an item that are still to be fetched; undefined when none are. */
 export const readPendingFetch: StoreQuery<{ readonly inboxId: string }, PendingFetch | undefined> = {
   query: 'readPendingFetch',
   run: async (tx, { inboxId }) => {

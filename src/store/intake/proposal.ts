@@ -29,6 +29,7 @@ export type Proposal = {
   readonly decision: Decision;
 };
 
+/** What intake decided about one event. */
 export type Decision =
   | { readonly kind: 'accept'; readonly item: NewItem }
   | { readonly kind: 'ignore'; readonly reason: IgnoreReason }
@@ -71,6 +72,7 @@ export type Notice = {
   readonly onceKey?: string;
 };
 
+/** One batch of events, with what intake decided about each. */
 export type AcceptInput = {
   readonly account: string;
   readonly epoch: number;

@@ -83,6 +83,7 @@ export type Author = {
   readonly isGroup: boolean;
 };
 
+/** Reads who wrote a waiting item; undefined when there is none of that number. */
 export const readAuthor: StoreQuery<
   { readonly laneKey: string; readonly number: number },
   Author | undefined

@@ -3,6 +3,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { InboxContent } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 
+/** An item to insert. */
 export type NewItem = {
   readonly id: string;
   readonly kind: 'message' | 'command';

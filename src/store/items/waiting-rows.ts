@@ -6,6 +6,7 @@ import { prepared, type Slots } from '../base/prepared.ts';
 import type { InboxTable } from '../base/tables.ts';
 import type { Waiting } from './choose-batch.ts';
 
+/** A waiting item, with the columns that choosing a batch needs. */
 export type WaitingRow = Waiting & {
   readonly seq: number;
   readonly senderId: string;

@@ -5,6 +5,7 @@ import { insertNewRow } from '../base/insert-row.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { appendMessage, type Charge } from '../rows/append-transcript.ts';
 
+/** An assistant message as it is stored; later images replace earlier ones. */
 export type AssistantImage = {
   readonly id: string;
   readonly sessionId: string;
@@ -12,6 +13,7 @@ export type AssistantImage = {
   readonly model: string | undefined;
 };
 
+/** A finished model call; `cost` in micro-dollars. */
 export type ModelCall = {
   readonly id: string;
   readonly model: string;

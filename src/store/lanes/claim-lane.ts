@@ -16,6 +16,7 @@ import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
 import { type Framing, takeRows } from './take-rows.ts';
 
+/** The lane to claim and the limits of the claim; times in ms. */
 export type ClaimInput = {
   readonly laneKey: string;
   readonly holder: string;
@@ -28,6 +29,7 @@ export type ClaimInput = {
   readonly gaveUpText: string;
 };
 
+/** A run that this holder may execute until its lease expires. */
 export type ClaimedRun = {
   readonly runId: string;
   readonly laneKey: string;
@@ -47,6 +49,7 @@ export type ClaimedRun = {
   readonly now: number;
 };
 
+/** The result of claiming a lane. */
 export type Claim =
   | { readonly kind: 'run'; readonly run: ClaimedRun }
   /** Something was done in the lane's order without a run: look again. */

@@ -19,12 +19,14 @@ import { closeRun, type LaneNext } from './close-run.ts';
 import { asSteers, type Boundary, chooseFor, readSteered, type SteeredRun, type Steering } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
+/** A part of a reply, before its key is made. */
 export type ReplyPart = {
   readonly route: ReplyRoute;
   readonly content: OutboundContent;
   readonly purpose: 'reply' | 'notice';
 };
 
+/** The final message of a run, with the parts to send. */
 export type Answer = Held &
   Steering & {
     readonly message: AssistantImage;

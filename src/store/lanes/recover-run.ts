@@ -51,6 +51,7 @@ export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> 
   }
 }
 
+/** The result of a tool that another attempt of the run has stored. */
 export type EarlierSend = { readonly tool: string; readonly parts: readonly MessagePart[] };
 
 /**
@@ -80,6 +81,7 @@ export const readToolResults: StoreQuery<{ readonly runId: string }, readonly Ea
   },
 };
 
+/** The preview message of a run that exists on the platform. */
 export type LivePreview = { readonly key: string; readonly messageId: string };
 
 /** The run's preview message on the platform, so that a resumed run edits it. */

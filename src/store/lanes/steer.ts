@@ -11,8 +11,10 @@ import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
 import type { Held } from '../rows/run-fence.ts';
 import { type Framing, takeRows } from './take-rows.ts';
 
+/** How steers are framed and delivered. */
 export type Steering = { readonly framing: Framing; readonly delivery: SteerDelivery };
 
+/** What a run takes in between two turns. */
 export type Boundary = {
   /** Messages the run takes here; already in the transcript. */
   readonly steers: readonly AgentMessage[];

@@ -7,6 +7,7 @@ import { dropHeld } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 
+/** What one scan found due. */
 export type Sweep = {
   /** The database's clock, ms since the epoch. */
   readonly now: number;

@@ -34,6 +34,7 @@ const lockedAccount = locking((db, of: Slots<{ account: string }>) =>
   db.selectFrom('accounts').selectAll().where('key', '=', of.account),
 );
 
+/** Releases the account's lease if this holder has it. */
 export const releaseAccount: StoreCommand<{ readonly account: string; readonly holder: string }, void> = {
   name: 'releaseAccount',
   run: async (tx, { account, holder }) => {

@@ -6,6 +6,7 @@ import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/open-rows.ts';
 import { voidLaneLeases } from '../rows/lane-leases.ts';
 
+/** What a process does: everything, receiving or working. */
 export type Role = 'all' | 'gateway' | 'worker';
 
 /** Which calls to platforms a process that ended had begun, and which ended is not on record. */

@@ -1,5 +1,6 @@
 import type { StoreQuery } from '../base/command.ts';
 
+/** A message on its platform. */
 export type MessagePlace = { readonly conversationKey: string; readonly messageId: string };
 
 /** Which of these messages the bot sent itself, as far as their receipts tell; in the order of the question. */

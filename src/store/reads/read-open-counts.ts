@@ -36,6 +36,7 @@ export type OpenCounts = {
   readonly now: number;
 };
 
+/** Counts everything that is still open, for `/metrics`. */
 export const readOpenCounts: StoreQuery<Record<never, never>, OpenCounts> = {
   query: 'readOpenCounts',
   run: async (tx) => {

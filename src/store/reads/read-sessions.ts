@@ -3,6 +3,7 @@ import type { StoreQuery } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { isOpenItem } from '../base/open-rows.ts';
 
+/** A session as lists show it. */
 export type SessionSummary = {
   readonly id: string;
   readonly key: string;
@@ -17,6 +18,7 @@ export type SessionSummary = {
   readonly updatedAt: number;
 };
 
+/** Reads the latest sessions, or those of the given keys. */
 export const readSessions: StoreQuery<
   { readonly keys?: readonly string[]; readonly limit: number },
   readonly SessionSummary[]
@@ -40,6 +42,7 @@ export const readSessions: StoreQuery<
   },
 };
 
+/** The state of a lane, for `/status` and `/queue`. */
 export type LaneStatus = {
   readonly key: string;
   readonly sessionId: string;
@@ -55,6 +58,7 @@ export type LaneStatus = {
   readonly waiting: number;
 };
 
+/** Reads a lane's state; undefined before its first message. */
 export const readLaneStatus: StoreQuery<{ readonly laneKey: string }, LaneStatus | undefined> = {
   query: 'readLaneStatus',
   run: async (tx, { laneKey }) => {

@@ -4,6 +4,7 @@ import { oneLine } from '../base/one-line.ts';
 import { isOpenItem } from '../base/open-rows.ts';
 import { senderRef } from '../items/item-change.ts';
 
+/** A waiting item as `/queue` lists it. */
 export type WaitingItem = {
   /** By which it is cancelled, promoted or edited: it stays, whatever happens to the order. */
   readonly number: number;

@@ -6,6 +6,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/open-rows.ts';
 
+/** The tables that are counted. */
 export type Tallied = 'messages' | 'runs' | 'parts';
 
 export type SliceRequest = {
@@ -15,6 +16,7 @@ export type SliceRequest = {
   readonly size: number;
 };
 
+/** Counts of one slice of a table. */
 export type Slice = {
   /**
    * How many rows are where. Messages: `held`, `waiting`, `taken`, `provisional` (answered, and parts of the
@@ -28,6 +30,7 @@ export type Slice = {
   readonly next: number | undefined;
 };
 
+/** Counts one slice of a table, so that no read is long. */
 export const tallyRows: StoreQuery<SliceRequest, Slice> = {
   query: 'tallyRows',
   run: async (tx, { of, after, size }) => {

@@ -76,6 +76,7 @@ export async function expireCalls(tx: Tx, runId: string): Promise<void> {
   }
 }
 
+/** The result of a tool call, as it is stored. */
 export type StoredResult = {
   readonly callId: string;
   readonly isError: boolean;

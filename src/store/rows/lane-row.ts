@@ -8,6 +8,7 @@ import { prepared, type Slots } from '../base/prepared.ts';
 import type { LanesTable } from '../base/tables.ts';
 import { followConfiguration } from './lane-settings.ts';
 
+/** A row of the lanes. */
 export type Lane = Selectable<LanesTable>;
 
 /** Every lane step begins here: the row lock is what makes the steps of one lane one after the other. */

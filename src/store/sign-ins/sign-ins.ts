@@ -5,6 +5,7 @@
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { insertNewRow } from '../base/insert-row.ts';
 
+/** A browser that is signed in. */
 export type SignIn = {
   readonly id: string;
   /** The browser's name, as printable text. */

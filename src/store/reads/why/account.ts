@@ -13,6 +13,7 @@ export type Account = {
   readonly parts: readonly PartFacts[];
 };
 
+/** What `why` was asked about. */
 export type Asked =
   | { readonly kind: 'message'; readonly conversationKey: string; readonly messageId: string }
   | { readonly kind: 'event'; readonly account: string; readonly eventKey: string }
@@ -32,6 +33,7 @@ export type EventFacts = {
   readonly at: number;
 };
 
+/** An item, as `why` shows it. */
 export type ItemFacts = {
   readonly id: string;
   readonly laneKey: string;
@@ -67,6 +69,7 @@ export type ItemFacts = {
   readonly excerpt?: string;
 };
 
+/** A run, as `why` shows it. */
 export type RunFacts = {
   readonly id: string;
   readonly laneKey: string;
@@ -90,6 +93,7 @@ export type RunFacts = {
   readonly transcript: readonly { readonly id: string; readonly role: string; readonly at: number }[];
 };
 
+/** A tool call, as `why` shows it. */
 export type ToolCallFacts = {
   readonly callId: string;
   readonly messageId: string;
@@ -100,6 +104,7 @@ export type ToolCallFacts = {
   readonly endedAt: number | undefined;
 };
 
+/** A model call, as `why` shows it. */
 export type ModelCallFacts = {
   readonly model: string;
   readonly inputTokens: number;
@@ -112,6 +117,7 @@ export type ModelCallFacts = {
   readonly at: number;
 };
 
+/** A part, as `why` shows it. */
 export type PartFacts = {
   readonly key: string;
   readonly conversationKey: string;
