@@ -8,6 +8,7 @@ import * as access from './migrations/0003-access.ts';
 import * as links from './migrations/0004-links.ts';
 import * as ownerNotices from './migrations/0005-owner-notices.ts';
 import * as queue from './migrations/0006-queue.ts';
+import * as children from './migrations/0007-children.ts';
 
 const migrations: Record<string, Migration> = {
   '0001-initial': initial,
@@ -16,6 +17,7 @@ const migrations: Record<string, Migration> = {
   '0004-links': links,
   '0005-owner-notices': ownerNotices,
   '0006-queue': queue,
+  '0007-children': children,
 };
 
 /** The steps of the schema, in their order. */

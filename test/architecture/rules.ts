@@ -27,7 +27,7 @@ const aliased = new Set(['contracts', 'channel-kit']);
 const innerOrders: Readonly<Record<string, readonly string[]>> = {
   store: [
     ['base'],
-    ['rows', 'alerts', 'delivery', 'waits', 'items', 'lanes'],
+    ['rows', 'alerts', 'delivery', 'waits', 'items', 'children', 'lanes'],
     ['processes', 'sign-ins', 'access', 'links', 'intake', 'reads'],
     ['migrations', 'migrate.ts', 'store-report.ts', 'watch-store.ts'],
     ['sqlite', 'postgres', 'readable-store.ts', 'open-store.ts', 'inspect-store.ts'],
@@ -92,6 +92,7 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
     writer: 'src/store/rows/lane-leases.ts',
   },
   runs: { columns: ['state', 'parkedAt', 'endReason', 'endedAt'], writer: 'src/store/rows/run-states.ts' },
+  children: { columns: ['state', 'status', 'told', 'endedAt'], writer: 'src/store/children/child-rows.ts' },
   toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/call-states.ts' },
 };
 

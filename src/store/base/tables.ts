@@ -1,6 +1,8 @@
 import type { Generated } from 'kysely';
 import type { ItemSource, Reach } from '#contracts/inbox-item.ts';
 import type { AlertKind } from '#contracts/owner-alert.ts';
+import type { ChildrenTable, LaneClassesTable, TreesTable } from './child-tables.ts';
+import type { LockoutsTable, SignInsTable } from './sign-in-tables.ts';
 
 /** The one schema of both databases. Times are ms since the epoch by the database's clock, booleans 0 or 1, JSON is text. */
 export type Tables = {
@@ -30,6 +32,9 @@ export type Tables = {
   itemChanges: ItemChangesTable;
   signIns: SignInsTable;
   lockouts: LockoutsTable;
+  children: ChildrenTable;
+  trees: TreesTable;
+  laneClasses: LaneClassesTable;
 };
 
 /** A process that has opened the store. */
@@ -171,6 +176,10 @@ export type SessionsTable = {
   /** Micro-dollars. */
   cost: number;
   settings: string | null;
+  /** JSON of `ChildRole`, of the sessions above it, root first, and of `ForkPoint`: of children only. */
+  role: string | null;
+  ancestors: string | null;
+  forkedFrom: string | null;
   createdAt: number;
   updatedAt: number;
   endedAt: number | null;
@@ -213,6 +222,8 @@ export type RunsTable = {
   parkReason: string | null;
   /** How long it had worked when it was parked last: what counts against its time limit, ms. */
   workedMs: number;
+  /** Budget that its children count against: its own id, or its child's or its announcement's tree. */
+  treeId: string;
   startedAt: number;
   endedAt: number | null;
 };
@@ -382,19 +393,3 @@ export type ItemChangesTable = {
   by: string;
   at: number;
 };
-
-/** A signed-in browser. Its times are those of the server that signed it in. */
-export type SignInsTable = {
-  id: string;
-  /** Hash of the cookie, keyed with the access token. The cookie itself is not stored. */
-  secretHash: string;
-  /** Names the access token that it was made under. */
-  issuer: string;
-  browser: string;
-  createdAt: number;
-  lastSeenAt: number;
-  expiresAt: number;
-};
-
-/** An address that has sent too many wrong secrets. */
-export type LockoutsTable = { source: string; until: number };

@@ -103,6 +103,7 @@ async function begin(
     epoch,
     route: targetText(last.target),
     authority: last.authority,
+    treeId: runId,
   });
   await hold(tx, { lane, input, epoch, runId });
   await takeRows(tx, { lane, runId, framing: input.framing, rows, merges: true });

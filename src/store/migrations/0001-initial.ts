@@ -187,6 +187,9 @@ async function createSessions(db: Kysely<unknown>): Promise<void> {
     .addColumn('summaryMessageId', 'text')
     .addColumn('cost', 'bigint', fromZero)
     .addColumn('settings', 'text')
+    .addColumn('role', 'text')
+    .addColumn('ancestors', 'text')
+    .addColumn('forkedFrom', 'text')
     .addColumn('createdAt', 'bigint', required)
     .addColumn('updatedAt', 'bigint', required)
     .addColumn('endedAt', 'bigint')
@@ -233,6 +236,7 @@ async function createRuns(db: Kysely<unknown>): Promise<void> {
     .addColumn('nextOrdinal', 'integer', fromOne)
     .addColumn('endReason', 'text')
     .addColumn('detail', 'text')
+    .addColumn('treeId', 'text', required)
     .addColumn('startedAt', 'bigint', required)
     .addColumn('endedAt', 'bigint')
     .execute();

@@ -11,6 +11,8 @@ export type NewRun = {
   /** JSON of the reply route; null: nothing but its record is wanted. */
   readonly route: string | null;
   readonly authority: string;
+  /** The tree that the run's children belong to. */
+  readonly treeId: string;
 };
 
 export async function beginRun(tx: Tx, run: NewRun): Promise<void> {

@@ -1,0 +1,100 @@
+/** Sub-agents: a run hands a task to a child, which works in a session and a lane of its own. */
+import type { LaneClass } from './lane-class.ts';
+
+/** Rights and shape of a child's runs, stored when it is spawned: a later configuration doesn't change them. */
+export type ChildRole = {
+  /** 1 for the child of a conversation, 2 for its child. */
+  readonly depth: number;
+  /** Name of the tool profile, `task` for example. */
+  readonly profile: string;
+  /** Tools that it never gets, whatever its agent or profile allows. */
+  readonly deniedTools: readonly string[];
+  /** Alias of the model that it was spawned with; absent: its agent's own. */
+  readonly model?: string;
+};
+
+/** Where a forked child's history begins: its parent's transcript before `position`. Nothing is copied. */
+export type ForkPoint = {
+  readonly sessionId: string;
+  /** The parent's summary at that time, if it had one. */
+  readonly summaryMessageId: string | null;
+  /** Position of the message that spawned it: only what stands before it counts. */
+  readonly position: number;
+};
+
+/** `wait`: the parent's call stays open for the result. `announce`: the result comes as an item of its own. */
+export type ChildMode = 'wait' | 'announce';
+
+/** `queued` until its lane is claimed first; `done` once its record is written. */
+export type ChildState = 'queued' | 'running' | 'done';
+
+/** How a child ended, by its run and never by its own words. `lost`: nothing was left that could work on it. */
+export type ChildStatus = 'completed' | 'failed' | 'timed-out' | 'stopped' | 'lost';
+
+/** Who has the result: the parent's call, an item in a lane, or nobody, since nobody waits for it any more. */
+export type ChildTold = 'tool' | 'lane' | 'none';
+
+/** All that its runs' model calls have used. */
+export type ChildUsage = {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** Micro-dollars. */
+  readonly cost: number;
+};
+
+/** Limits of a spawn, all of them checked in its transaction. */
+export type SpawnLimits = {
+  /** How deep children may be, 1 to 5. */
+  readonly depth: number;
+  /** Live children of one parent session. */
+  readonly children: number;
+  /** Live nodes of one tree. */
+  readonly nodes: number;
+  /** Children that one tree has in all its life. */
+  readonly lifetime: number;
+  /** How long a tree may spawn and work, ms; counted from its first child. */
+  readonly treeMs: number;
+};
+
+/** Limit that refused a spawn; the model reads it and can do something else. */
+export type SpawnRefusal =
+  | 'too_deep'
+  | 'agent_not_allowed'
+  | 'too_many_children'
+  | 'tree_full'
+  | 'tree_exhausted'
+  | 'tree_out_of_time';
+
+/** A child as its row says; times in ms since the epoch, by the database's clock. */
+export type ChildRecord = {
+  /** Also the id of its session. */
+  readonly id: string;
+  readonly treeId: string;
+  readonly parentSessionId: string;
+  readonly parentLaneKey: string;
+  readonly parentRunId: string;
+  readonly parentCallId: string;
+  readonly sessionId: string;
+  readonly laneKey: string;
+  readonly laneClass: LaneClass;
+  readonly agentId: string;
+  readonly depth: number;
+  readonly label: string | undefined;
+  readonly task: string;
+  readonly mode: ChildMode;
+  readonly state: ChildState;
+  /** Undefined until it is done, as `result`, `told` and `endedAt` are. */
+  readonly status: ChildStatus | undefined;
+  /** Last visible text, else the last tool result; at most 100 KB. */
+  readonly result: string | undefined;
+  readonly told: ChildTold | undefined;
+  readonly usage: ChildUsage;
+  /** By then it has to have stopped; undefined while nobody asked it to. */
+  readonly stopAt: number | undefined;
+  readonly deadlineAt: number;
+  readonly createdAt: number;
+  /** When its lane was claimed first. */
+  readonly startedAt: number | undefined;
+  readonly endedAt: number | undefined;
+  readonly archivedAt: number | undefined;
+};

@@ -1,0 +1,15 @@
+/** A signed-in browser. Its times are those of the server that signed it in. */
+export type SignInsTable = {
+  id: string;
+  /** Hash of the cookie, keyed with the access token. The cookie itself is not stored. */
+  secretHash: string;
+  /** Names the access token that it was made under. */
+  issuer: string;
+  browser: string;
+  createdAt: number;
+  lastSeenAt: number;
+  expiresAt: number;
+};
+
+/** An address that has sent too many wrong secrets. */
+export type LockoutsTable = { source: string; until: number };
