@@ -5,6 +5,7 @@ import { ParleyError } from '../../src/contracts/errors.ts';
 import { createMetrics, type Metrics } from '../../src/server/metrics/metrics.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
+import { aChildRow } from '../store/child-rows.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { freeLoop } from '../support/free-loop.ts';
 
@@ -103,6 +104,44 @@ describeEachDatabase('the metrics', (open, { sql }) => {
       const name = `parley_lanes{state="${state}"}`;
       expect((after.get(name) ?? 0) - (before.get(name) ?? 0), state).toBe(1);
     }
+  });
+
+  it('count sub-agents by state, depth, class and end', async () => {
+    const { claim } = await say();
+    const parent = await claim();
+    const child = aChildRow(parent);
+    const kinds = [{ state: 'queued' }, { state: 'done', status: 'failed' }] as const;
+    const rows = [child, aChildRow(child), ...kinds.map((kind) => aChildRow(parent, kind))];
+    const before = await read(aMetrics());
+    for (const { insert } of rows) await sql(insert);
+    const after = await read(aMetrics());
+    const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
+    expect(grown('parley_children{state="running",depth="1",class="sub-1"}')).toBe(1);
+    expect(grown('parley_children{state="queued",depth="1",class="sub-1"}')).toBe(1);
+    expect(grown('parley_children{state="running",depth="2",class="sub-2"}')).toBe(1);
+    expect(grown('parley_children_ended{status="failed",depth="1"}')).toBe(1);
+    await sql(`delete from "children" where "treeId" = '${child.treeId}'`);
+  });
+
+  it('count a live sub-agent as an orphan once its top-level run and lane are gone', async () => {
+    const orphans = async () => (await read(aMetrics())).get('parley_children_orphaned');
+    const { claim, worker } = await say();
+    const parent = await claim();
+    const child = aChildRow(parent);
+    await sql(child.insert);
+    expect(await orphans()).toBe(0);
+    await worker.answer(parent, 'hello');
+    // It will tell the lane, which is there.
+    expect(await orphans()).toBe(0);
+    await sql(`update "lanes" set "sessionId" = 'another' where "key" = '${parent.laneKey}'`);
+    expect(await orphans()).toBe(1);
+    // It is being stopped, and has some seconds for it.
+    await sql(`update "children" set "stopAt" = ${Date.now() + 10_000} where "id" = '${child.id}'`);
+    expect(await orphans()).toBe(0);
+    await sql(`update "children" set "stopAt" = ${Date.now() - 10_000} where "id" = '${child.id}'`);
+    expect(await orphans()).toBe(1);
+    await sql(`update "children" set "state" = 'done', "endedAt" = 1 where "id" = '${child.id}'`);
+    expect(await orphans()).toBe(0);
   });
 
   it('show a message that nothing will ever move as lost, and every message in one place', async () => {

@@ -8,6 +8,7 @@ import type { WaitingCalls } from '../../models/provider-waits.ts';
 import type { MarkdownDesk } from '../../replies/markdown-desk.ts';
 import type { Store } from '../../store/base/command.ts';
 import { type OpenCounts, readOpenCounts } from '../../store/reads/read-open-counts.ts';
+import { createChildGauges } from './child-gauges.ts';
 import { createTallies, type Tally } from './tally.ts';
 
 export type MetricsDeps = {
@@ -42,6 +43,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
   const registry = new PromRegistry();
   collectDefaultMetrics({ register: registry });
   const show = { ...messageGauges(registry), ...queueGauges(registry), ...upGauges(registry) };
+  const childGauges = createChildGauges(registry);
   const loop = loopGauges(registry);
   const deliveries = new Histogram({
     name: 'parley_delivery_seconds',
@@ -68,6 +70,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
     messages: await tallies.count('messages'),
     runs: await tallies.count('runs'),
     parts: await tallies.count('parts'),
+    children: await tallies.count('children'),
   });
   return {
     text: async () => {
@@ -76,6 +79,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
       show.storeUp.set(counted === undefined ? 0 : 1);
       showMessages(show, counted);
       showQueue(show, counted);
+      childGauges.show(counted && { ended: counted.children, ...counted.open });
       showModelWaits(show, deps);
       showLoop(loop, deps);
       return registry.metrics();
@@ -93,6 +97,7 @@ type Counted = {
   readonly messages: Tally;
   readonly runs: Tally;
   readonly parts: Tally;
+  readonly children: Tally;
 };
 
 async function unlessAway(counting: Promise<Counted>): Promise<Counted | undefined> {

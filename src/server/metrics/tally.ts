@@ -72,6 +72,7 @@ const moving: ReadonlySet<string> = new Set([
   'provisional',
   'lost',
   'active',
+  'live',
   'pending',
   'sending',
 ]);

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem, isOpenPart } from '../base/open-rows.ts';
+import { countLiveChildren, countOrphans, type LiveChildren } from './count-children.ts';
 
 /** Counts of open work. The cost depends on the open rows, not on the history. */
 export type OpenCounts = {
@@ -32,6 +33,9 @@ export type OpenCounts = {
     /** Others that were stored more than five minutes ago. */
     readonly late: number;
   };
+  readonly children: readonly LiveChildren[];
+  /** Live children that nobody would hear of. */
+  readonly orphans: number;
   /** By the database's clock, or this process's for SQLite. */
   readonly now: number;
 };
@@ -49,6 +53,8 @@ export const readOpenCounts: StoreQuery<Record<never, never>, OpenCounts> = {
       oldestWaitingSince: since,
       lanes: { ...withRun, armed, due },
       parts: { ...parts, ...(await countLongWaits(tx)) },
+      children: await countLiveChildren(tx),
+      orphans: await countOrphans(tx),
       now: tx.now,
     };
   },

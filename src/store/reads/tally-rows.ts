@@ -7,7 +7,7 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/open-rows.ts';
 
 /** The tables that are counted. */
-export type Tallied = 'messages' | 'runs' | 'parts';
+export type Tallied = 'messages' | 'runs' | 'parts' | 'children';
 
 export type SliceRequest = {
   readonly of: Tallied;
@@ -21,7 +21,7 @@ export type Slice = {
   /**
    * How many rows are where. Messages: `held`, `waiting`, `taken`, `provisional` (answered, and parts of the
    * answer are still to be delivered), `ended:<outcome>` or `lost`; runs: their
-   * end reason, or `active`; parts: their state.
+   * end reason, or `active`; parts: their state; children: `live`, or status and depth as `completed:1`.
    */
   readonly places: Readonly<Record<string, number>>;
   /** When the newest of its rows was made, ms since the epoch. */
@@ -90,9 +90,15 @@ const parts: Statement = (slice) => sql<Counted>`
   select "of"."state" as "place", count(*) as "count", max("of"."createdAt") as "newest"
     from "outbox" as "of" where "of"."purpose" <> 'preview' ${slice} group by 1`;
 
-const statements: Readonly<Record<Tallied, Statement>> = { messages, runs, parts };
+const children: Statement = (slice) => sql<Counted>`
+  select case when "of"."endedAt" is null then 'live'
+      else coalesce("of"."status", 'unknown') || ':' || cast("of"."depth" as text) end as "place",
+      count(*) as "count", max("of"."createdAt") as "newest"
+    from "children" as "of" where true ${slice} group by 1`;
 
-const tables = { messages: 'ledger', runs: 'runs', parts: 'outbox' } as const;
+const statements: Readonly<Record<Tallied, Statement>> = { messages, runs, parts, children };
+
+const tables = { messages: 'ledger', runs: 'runs', parts: 'outbox', children: 'children' } as const;
 
 async function lastRow(tx: Tx, of: Tallied): Promise<number> {
   const { rows } = await sql<{ last: number | null }>`
