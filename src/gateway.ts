@@ -25,7 +25,7 @@ import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.t
 import { createClosers } from './processes/closers.ts';
 import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createLiveEvents, type LiveEvents, noLiveEvents } from './queue/live-events.ts';
-import { createMotion } from './queue/motion.ts';
+import { createMotion } from './queue/effect-dispatcher.ts';
 import { createReceipts, type Receipts } from './queue/receipts.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
@@ -140,7 +140,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     mediaDir: join(config.dataDir, 'media'),
     maxBytes: config.media.maxMb * 1e6,
     channelFor: host.holding,
-    start: motion.start,
+    start: motion.dispatch,
   });
   closers.add('media', fetcher.stop);
   const { deliverer, post } = wireOutbox(stage, host);
@@ -247,7 +247,7 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
     ...stage,
     gate,
     commands,
-    start: motion.start,
+    start: motion.dispatch,
     reserve: motion.reserve,
     hasSpace: () => space?.isEnough() ?? true,
   };
@@ -270,7 +270,7 @@ function wireOutbox(
 ): { readonly deliverer: Deliverer; readonly post: ToolSender } {
   const { config, closers, meters, timelines } = stage;
   const deliver = (conversationKey: string) =>
-    stage.motion.start({ ...noEffects(), deliveries: [conversationKey] });
+    stage.motion.dispatch({ ...noEffects(), deliveries: [conversationKey] });
   const post = createToolSender({ ...stage, deliver });
   const deliverer = createDeliverer({
     ...stage,
@@ -293,7 +293,7 @@ function wireWaitingNotices({ config, store, notices, motion }: StageDeps, host:
     settings: config.queue.receipts,
     line: notices.queueWaiting,
     capabilitiesFor: (route) => host.find(route)?.definition.capabilities,
-    start: motion.start,
+    start: motion.dispatch,
   });
 }
 
@@ -311,7 +311,7 @@ async function wireRuns(
   { host, post, active, wakes, outbox }: RunParts,
 ): Promise<{ readonly plugins: readonly PluginReport[]; readonly workers: LaneWorkers }> {
   const { config, log, closers, redis, motion, timelines, clock } = stage;
-  const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.start }) });
+  const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.dispatch }) });
   closers.add('plugins', plugins.close);
   const capabilitiesFor = ({ route }: { readonly route?: ReplyRoute }) =>
     route && host.find(route)?.definition.capabilities;
@@ -329,7 +329,7 @@ async function wireRuns(
     systemFor: (run, scene) => agents.promptFor(run, { ...scene, now: clock.now() }),
     toolsFor: plugins.toolsFor,
     channelFor: host.find,
-    start: motion.start,
+    start: motion.dispatch,
     publish: timelines.publish,
   };
   const driver = createLaneDriver({
@@ -339,7 +339,7 @@ async function wireRuns(
     maxTries: config.run.maxTries,
     maxRuns: config.lanes.maxRunsPerTurn,
     maxHoldMs: config.lanes.maxHoldMs,
-    start: motion.start,
+    start: motion.dispatch,
     execute: (run, options) => executeRun(runDeps, run, options),
   });
   const workers = startLaneWorkers({

@@ -42,7 +42,7 @@ function wireOwner(stage: StageDeps): AlertReporter {
     ...stage,
     owners: config.owners,
     localChannels: channels.flatMap(({ id, localPeer }) => (localPeer === undefined ? [] : [id])),
-    deliver: (conversationKey) => motion.start({ ...noEffects(), deliveries: [conversationKey] }),
+    deliver: (conversationKey) => motion.dispatch({ ...noEffects(), deliveries: [conversationKey] }),
   });
   closers.add('owner notices', owner.stop);
   return owner;
@@ -160,7 +160,7 @@ function openAgentService(stage: StageDeps, gate: Gate): AgentService {
       newSessionId: newRowId(),
     };
   };
-  return createAgentService({ ...stage, ownerLane, start: motion.start, reserve: motion.reserve });
+  return createAgentService({ ...stage, ownerLane, start: motion.dispatch, reserve: motion.reserve });
 }
 
 /** The lane of this machine's user on a local channel (web, terminal). */

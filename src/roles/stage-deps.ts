@@ -10,7 +10,7 @@ import type { ConfiguredModel } from '../models/configured-model.ts';
 import type { PluginEntry } from '../plugin-host/plugin-host.ts';
 import type { Closers } from '../processes/closers.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
-import type { Motion } from '../queue/motion.ts';
+import type { EffectDispatcher } from '../queue/effect-dispatcher.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Metrics } from '../server/metrics/metrics.ts';
 import type { Notices } from '../texts/notices.ts';
@@ -50,7 +50,7 @@ export type StageDeps = GatewayOptions &
     /** Whether it works lanes. */
     readonly works: boolean;
     readonly notices: Notices;
-    readonly motion: Motion;
+    readonly motion: EffectDispatcher;
     readonly timelines: Timelines;
     readonly meters: Metrics;
     readonly model: ConfiguredModel;

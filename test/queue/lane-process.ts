@@ -2,7 +2,7 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { ModelRequest } from '../../src/contracts/model.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { type LaneWorkers, startLaneWorkers } from '../../src/queue/lane-workers.ts';
-import { createMotion } from '../../src/queue/motion.ts';
+import { createMotion } from '../../src/queue/effect-dispatcher.ts';
 import { createWakes } from '../../src/queue/wakes.ts';
 import { openRedis } from '../../src/redis/connection.ts';
 import type { RedisKeys } from '../../src/redis/keys.ts';
@@ -82,11 +82,11 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
     const some = runDeps(store, { active, model, tools: [] });
     // A run that is steered on and on takes its time on a loaded machine, and no end of it is to cut it short.
     const limits = { ...some.settings.limits, runTimeoutMs: 3_600_000, turns: 10_000 };
-    const deps = { ...some, settings: { ...some.settings, limits }, start: motion.start };
+    const deps = { ...some, settings: { ...some.settings, limits }, start: motion.dispatch };
     const driver = createLaneDriver({
       ...{ store, holder, clock: systemClock, log: silentLog, probe: noProbe, wakes },
       ...{ notices: noticesFor('en'), leaseMs, maxTries: 3, maxRuns: 5, maxHoldMs: 60_000 },
-      start: motion.start,
+      start: motion.dispatch,
       execute: (run, how) => executeRun(deps, run, how),
     });
     return startLaneWorkers({ redis, keys, log: silentLog, concurrency: { main: slots }, driver });
@@ -104,7 +104,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
           ...claims,
         });
         runs = accepted.runs;
-        motion.start(accepted.effects);
+        motion.dispatch(accepted.effects);
         if (accepted.effects.arrivals.length > 0) return 'joined';
         if (runs.length > 0) return 'begun';
         return accepted.effects.wakes.length > 0 ? 'woken' : 'other';

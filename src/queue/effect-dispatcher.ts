@@ -2,16 +2,16 @@ import type { Effects } from '../store/base/effects.ts';
 import type { Reservation } from './lane-workers.ts';
 
 /** Dispatches the effects of a commit: wakes, deliveries, cancels. The sweep finds all of them too. */
-export interface Motion {
+export interface EffectDispatcher {
   /** Never waits, never throws. */
-  start(effects: Effects): void;
+  dispatch(effects: Effects): void;
   /** Slots of this process for lanes of the class that the next commit may make due, at most `most`. */
   reserve(laneClass: string, most: number): Reservation | undefined;
   /** Names the stages that are moved; called once, when all of them exist. */
-  connect(movers: Movers): void;
+  connect(movers: EffectHandlers): void;
 }
 
-export type Movers = {
+export type EffectHandlers = {
   cancel(runId: string, reason: string): void;
   wake(wake: Effects['wakes'][number]): void;
   deliver(conversationKey: string): void;
@@ -23,14 +23,14 @@ export type Movers = {
 };
 
 /** The stages feed each other in a circle; this is the one place where the circle closes. */
-export function createMotion(): Motion {
-  let movers: Movers | undefined;
+export function createMotion(): EffectDispatcher {
+  let movers: EffectHandlers | undefined;
   return {
     connect: (all) => {
       movers = all;
     },
     reserve: (laneClass, most) => movers?.reserve(laneClass, most),
-    start: (effects) => {
+    dispatch: (effects) => {
       if (!movers) return;
       for (const { runId, reason } of effects.cancels) movers.cancel(runId, reason);
       for (const wake of effects.wakes) movers.wake(wake);
