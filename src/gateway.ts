@@ -219,7 +219,7 @@ function wireEffects({ motion, live, timelines, log, meters }: StageDeps, target
       case 'cancel':
         return active.look(event.runId);
       case 'freed':
-        return sweeper.look();
+        return sweeper.sweepNow();
       case 'deliver':
         return void deliverer.deliver(event.conversationKey);
       case 'timeline':

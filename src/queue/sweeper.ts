@@ -27,7 +27,7 @@ export type SweeperDeps = {
 /** Scans the store for due work once a second. */
 export interface Sweeper {
   /** Looks now and not at its next time. */
-  look(): void;
+  sweepNow(): void;
   stop(): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
       try {
         await deps.bury();
         const sweep = await deps.store.read(readSweep, { after });
-        setInMotion(deps, sweep);
+        dispatchDue(deps, sweep);
         await raiseAlarms(deps, sweep, watch);
         after = sweep.next;
         // Items that waited while no process ran are about to be taken.
@@ -78,7 +78,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   };
   const running = loop();
   return {
-    look: () => asked.abort(),
+    sweepNow: () => asked.abort(),
     stop: () => {
       stopping.abort();
       return running;
@@ -97,7 +97,7 @@ type Watch = {
   readonly alarmed: Set<string>;
 };
 
-function setInMotion(deps: SweeperDeps, sweep: Sweep): void {
+function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
   const { store, wakes, log, contextLimit } = deps;
   for (const lane of sweep.lanes) {
     const isLate = lane.isAbandoned || sweep.now - lane.waitingSince > wakeMs;
@@ -127,7 +127,7 @@ async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promi
     seen.set(laneKey, { since, waitingSince });
     const waitedMs = now - since;
     if (waitedMs <= alarmAfterMs || alarmed.has(laneKey) || alarmed.size >= maxAlarms) continue;
-    if (await isBehindLater(deps, sweep, lane)) continue;
+    if (await isBlockedByHead(deps, sweep, lane)) continue;
     alarmed.add(laneKey);
     log.error({ laneKey, waitedMs }, 'lane.stuck');
     onAlarm(laneKey, waitedMs);
@@ -137,7 +137,7 @@ async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promi
 }
 
 /** A due message still waits for the attachments of the one before it, until this time. */
-async function isBehindLater(
+async function isBlockedByHead(
   { store }: SweeperDeps,
   { now }: Sweep,
   { laneKey, isAbandoned }: Sweep['lanes'][number],
