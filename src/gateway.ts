@@ -26,7 +26,7 @@ import { createClosers } from './processes/closers.ts';
 import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createLiveEvents, type LiveEvents, noLiveEvents } from './queue/live-events.ts';
 import { createMotion } from './queue/effect-dispatcher.ts';
-import { createReceipts, type Receipts } from './queue/receipts.ts';
+import { createWaitingNotices, type WaitingNotices } from './queue/waiting-notices.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
 import { createMarkdownDesk } from './replies/markdown-desk.ts';
@@ -287,8 +287,8 @@ function wireOutbox(
 }
 
 /** Tells senders whose message is queued for longer than a moment. */
-function wireWaitingNotices({ config, store, notices, motion }: StageDeps, host: ChannelHost): Receipts {
-  return createReceipts({
+function wireWaitingNotices({ config, store, notices, motion }: StageDeps, host: ChannelHost): WaitingNotices {
+  return createWaitingNotices({
     store,
     settings: config.queue.receipts,
     line: notices.queueWaiting,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Capabilities } from '../../src/contracts/capabilities.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
-import { createReceipts, type ReceiptSettings } from '../../src/queue/receipts.ts';
+import { createWaitingNotices, type ReceiptSettings } from '../../src/queue/waiting-notices.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { noEffects } from '../../src/store/base/effects.ts';
 import { readUntold, tellWaiting, type Untold } from '../../src/store/items/receipts.ts';
@@ -29,7 +29,7 @@ async function told({ settings: changed, channel = {}, item }: Case): Promise<Ou
   } as unknown as Store;
   const capabilitiesFor = () => ({ ...aChannel, ...channel });
   const options = { store, settings: { ...settings, ...changed }, line: 'Got it.', start: () => undefined };
-  await createReceipts({ ...options, capabilitiesFor }).look();
+  await createWaitingNotices({ ...options, capabilitiesFor }).look();
   return said;
 }
 

@@ -28,12 +28,12 @@ export type ReceiptsDeps = {
 };
 
 /** Tells people that their messages wait. Throws what the store throws; the next look repeats it. */
-export interface Receipts {
+export interface WaitingNotices {
   look(): Promise<void>;
 }
 
 /** Creates the teller of waiting notices; it looks when the sweep asks it to. */
-export function createReceipts(deps: ReceiptsDeps): Receipts {
+export function createWaitingNotices(deps: ReceiptsDeps): WaitingNotices {
   const { store, settings, start } = deps;
   const isOff = [settings.kind, ...Object.values(settings.channels)].every((kind) => kind === 'off');
   let looking: Promise<void> | undefined;
