@@ -14,7 +14,7 @@ import { storeFetched } from './store/intake/fetching.ts';
 import { cancelItem, cancelItems } from './store/items/cancel-item.ts';
 import { editItem } from './store/items/edit-item.ts';
 import { promoteItem } from './store/items/promote-item.ts';
-import { tellWaiting } from './store/items/receipts.ts';
+import { storeWaitingNotices } from './store/items/waiting-notices.ts';
 import { claimLane } from './store/lanes/claim-lane.ts';
 import { commitAnswer, endRun } from './store/lanes/commit-answer.ts';
 import {
@@ -85,7 +85,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   storeToolResults,
   takeSteers,
   tellOwner,
-  tellWaiting,
+  storeWaitingNotices,
   touchSignIn,
 ];
 

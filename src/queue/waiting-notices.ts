@@ -4,7 +4,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import { readUntold, tellWaiting, type Untold } from '../store/items/receipts.ts';
+import { readUnnotified, storeWaitingNotices, type UnnotifiedItem } from '../store/items/waiting-notices.ts';
 
 export type ReceiptKind = 'reaction' | 'line' | 'off';
 
@@ -38,10 +38,10 @@ export function createWaitingNotices(deps: ReceiptsDeps): WaitingNotices {
   const isOff = [settings.kind, ...Object.values(settings.channels)].every((kind) => kind === 'off');
   let looking: Promise<void> | undefined;
   const look = async () => {
-    const untold = await store.read(readUntold, { afterMs: settings.afterMs });
+    const untold = await store.read(readUnnotified, { afterMs: settings.afterMs });
     if (untold.length === 0) return;
     const receipts = untold.map((item) => ({ ...item, content: receiptFor(deps, item) }));
-    start(await store.write(tellWaiting, { receipts }));
+    start(await store.write(storeWaitingNotices, { receipts }));
   };
   return {
     look: async () => {
@@ -57,7 +57,7 @@ export function createWaitingNotices(deps: ReceiptsDeps): WaitingNotices {
 /** A page or a terminal shows by itself what waits there; in a group a line would disturb everybody. */
 function receiptFor(
   { settings, line, capabilitiesFor }: ReceiptsDeps,
-  { route, chatKind, messageId }: Untold,
+  { route, chatKind, messageId }: UnnotifiedItem,
 ): OutboundContent | undefined {
   const capabilities = capabilitiesFor(route);
   const own = Object.hasOwn(settings.channels, route.channel) ? settings.channels[route.channel] : undefined;

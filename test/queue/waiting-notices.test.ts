@@ -4,7 +4,7 @@ import type { OutboundContent } from '../../src/contracts/outbound.ts';
 import { createWaitingNotices, type ReceiptSettings } from '../../src/queue/waiting-notices.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { noEffects } from '../../src/store/base/effects.ts';
-import { readUntold, tellWaiting, type Untold } from '../../src/store/items/receipts.ts';
+import { readUnnotified, storeWaitingNotices, type UnnotifiedItem } from '../../src/store/items/waiting-notices.ts';
 import { aRoute } from '../store/builders.ts';
 
 const settings: ReceiptSettings = { kind: 'reaction', afterMs: 2000, emoji: '👀', channels: {} };
@@ -13,7 +13,7 @@ const aChannel = { canReact: true, isSessionBound: false } as Capabilities;
 type Case = {
   readonly settings?: Partial<ReceiptSettings>;
   readonly channel?: Partial<Capabilities> | undefined;
-  readonly item?: Partial<Untold>;
+  readonly item?: Partial<UnnotifiedItem>;
 };
 
 /** What the sender of one waiting message is told. */
@@ -21,9 +21,9 @@ async function told({ settings: changed, channel = {}, item }: Case): Promise<Ou
   const untold = { inboxId: 'i', laneKey: 'l', chatKind: 'dm', route: aRoute('c'), messageId: 'm', ...item };
   let said: OutboundContent | undefined;
   const store = {
-    read: async (query: unknown) => (query === readUntold ? [untold] : []),
+    read: async (query: unknown) => (query === readUnnotified ? [untold] : []),
     write: async (command: unknown, { receipts }: { receipts: readonly { content?: OutboundContent }[] }) => {
-      if (command === tellWaiting) said = receipts[0]?.content;
+      if (command === storeWaitingNotices) said = receipts[0]?.content;
       return noEffects();
     },
   } as unknown as Store;

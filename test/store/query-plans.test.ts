@@ -7,7 +7,7 @@ import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.
 import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
 import { editItem } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
-import { readUntold } from '../../src/store/items/receipts.ts';
+import { readUnnotified } from '../../src/store/items/waiting-notices.ts';
 import { recoverRun } from '../../src/store/lanes/recover-run.ts';
 import { readNews } from '../../src/store/lanes/steer.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
@@ -48,7 +48,7 @@ afterAll(() => sqlite.close());
 it('reads what is open without reading what is over', async () => {
   await sayAndAnswer('anna');
   await store.read(readSweep, {});
-  await store.read(readUntold, { afterMs: 2_000 });
+  await store.read(readUnnotified, { afterMs: 2_000 });
   expect(asked.size).toBeGreaterThan(30);
 
   const plans = [...asked].flatMap((sql) =>

@@ -9,7 +9,7 @@ import type { Proposal } from '../../src/store/intake/proposal.ts';
 import { cancelItem } from '../../src/store/items/cancel-item.ts';
 import { editItem } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
-import { readUntold, tellWaiting } from '../../src/store/items/receipts.ts';
+import { readUnnotified, storeWaitingNotices } from '../../src/store/items/waiting-notices.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn, markToolStarted } from '../../src/store/lanes/commit-turn.ts';
@@ -310,14 +310,14 @@ function createPair(
   const tellAll = async () => {
     const expected = model.waiting().filter((item) => item.kind === 'message' && !informed.has(item));
     for (const item of expected) informed.add(item);
-    const untold = (await store.read(readUntold, { afterMs: -60_000 })).filter(
+    const untold = (await store.read(readUnnotified, { afterMs: -60_000 })).filter(
       ({ laneKey }) => laneKey === lane.key,
     );
     const receipts = untold.map((item) => {
       const messageId = item.messageId as MessageId | undefined;
       return { ...item, content: messageId && ({ kind: 'reaction', messageId, emoji: '👀' } as const) };
     });
-    const { deliveries } = await store.write(tellWaiting, { receipts });
+    const { deliveries } = await store.write(storeWaitingNotices, { receipts });
     expect(deliveries).toHaveLength(expected.length);
   };
 

@@ -4,7 +4,7 @@ import type { OutboundContent } from '../../src/contracts/outbound.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { claimDelivery, type Delivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
-import { readUntold, tellWaiting } from '../../src/store/items/receipts.ts';
+import { readUnnotified, storeWaitingNotices } from '../../src/store/items/waiting-notices.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import {
   aCommand,
@@ -33,12 +33,12 @@ async function aBusyLane(store: Store) {
   const run = await worker.claimRun(lane.key);
   /** Everybody whose message has waited at all. */
   const look = async () => {
-    const untold = await store.read(readUntold, { afterMs: -1 });
+    const untold = await store.read(readUnnotified, { afterMs: -1 });
     return untold.filter(({ laneKey }) => laneKey === lane.key);
   };
   const tell = async (content: OutboundContent | undefined = reaction) => {
     const receipts = (await look()).map((item) => ({ ...item, content }));
-    return (await store.write(tellWaiting, { receipts })).deliveries;
+    return (await store.write(storeWaitingNotices, { receipts })).deliveries;
   };
   const conversationKey = conversationKeyOf(aRoute(conversation));
   const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
@@ -80,7 +80,7 @@ describeEachDatabase('a receipt', (open) => {
     const seen = await look();
     expect(seen).toHaveLength(1);
     const receipts = seen.map((item) => ({ ...item, content: reaction }));
-    await Promise.all([1, 2, 3].map(() => open().write(tellWaiting, { receipts })));
+    await Promise.all([1, 2, 3].map(() => open().write(storeWaitingNotices, { receipts })));
     expect(await tell()).toEqual([]);
     expect(await parts()).toEqual(['reaction pending']);
   });
@@ -88,7 +88,7 @@ describeEachDatabase('a receipt', (open) => {
   it('is looked for only once the message has waited for long enough', async () => {
     const { say, lane } = await aBusyLane(open());
     await say('second');
-    const late = await open().read(readUntold, { afterMs: 60_000 });
+    const late = await open().read(readUnnotified, { afterMs: 60_000 });
     expect(late.filter(({ laneKey }) => laneKey === lane.key)).toEqual([]);
   });
 
@@ -98,7 +98,7 @@ describeEachDatabase('a receipt', (open) => {
     const seen = (await look()).map((item) => ({ ...item, content: reaction }));
     await worker.accept(aCommand(conversation, { kind: 'queue', change: { mode: 'steer' } }));
     await open().write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
-    await open().write(tellWaiting, { receipts: seen });
+    await open().write(storeWaitingNotices, { receipts: seen });
     await say('cancelled');
     await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false }));
     const bundle = { name: 'album', windowMs: 60_000 };

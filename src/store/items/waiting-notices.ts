@@ -14,7 +14,7 @@ import { receiptKeyOf } from '../delivery/receipt-part.ts';
 import { lockLane } from '../rows/lane-row.ts';
 
 /** A message whose sender has heard nothing yet. */
-export type Untold = {
+export type UnnotifiedItem = {
   readonly inboxId: string;
   readonly laneKey: string;
   readonly chatKind: 'dm' | 'group';
@@ -26,8 +26,8 @@ export type Untold = {
 const page = 200;
 
 /** Messages that have waited for longer than `afterMs` without a word, the oldest first. */
-export const readUntold: StoreQuery<{ readonly afterMs: number }, readonly Untold[]> = {
-  query: 'readUntold',
+export const readUnnotified: StoreQuery<{ readonly afterMs: number }, readonly UnnotifiedItem[]> = {
+  query: 'readUnnotified',
   usesClock: true,
   run: async (tx, { afterMs }) => {
     const rows = await untold.all(tx, { before: tx.now - afterMs });
@@ -52,7 +52,7 @@ const untold = prepared((db, of: Slots<{ before: number }>) =>
     .limit(page),
 );
 
-export type Receipt = {
+export type WaitingNotice = {
   readonly inboxId: string;
   readonly laneKey: string;
   /** Undefined where nothing is said. */
@@ -64,8 +64,8 @@ export type Receipt = {
  * been sent a line about one message gets no line about the next while the first one waits. Safe to repeat:
  * each message gets one notice.
  */
-export const tellWaiting: StoreCommand<{ readonly receipts: readonly Receipt[] }, Effects> = {
-  name: 'tellWaiting',
+export const storeWaitingNotices: StoreCommand<{ readonly receipts: readonly WaitingNotice[] }, Effects> = {
+  name: 'storeWaitingNotices',
   run: async (tx, { receipts }) => {
     const effects = noEffects();
     // Several lanes are locked in key order.
@@ -80,7 +80,7 @@ export const tellWaiting: StoreCommand<{ readonly receipts: readonly Receipt[] }
   },
 };
 
-async function tell(tx: Tx, { inboxId, content }: Receipt, effects: Effects): Promise<void> {
+async function tell(tx: Tx, { inboxId, content }: WaitingNotice, effects: Effects): Promise<void> {
   const row = await tx.db
     .selectFrom('inbox')
     .select(['id', 'laneKey', 'route', 'bundle', 'account', 'senderId'])
