@@ -86,7 +86,7 @@ export const modeMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'claimHead',
-        find: 'if (await isWorthless(tx, part.key)) {',
+        find: 'if (await isObsolete(tx, part.key)) {',
         replace: 'if (part.key === "") {',
       },
     ],
@@ -99,7 +99,7 @@ export const modeMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'settlePart',
-        find: "if (result.kind !== 'sent' && isReceipt(partKey)) return dropReceipt(tx, partKey);",
+        find: "if (result.kind !== 'sent' && isWaitingNotice(partKey)) return dropReceipt(tx, partKey);",
         replace: '',
       },
     ],

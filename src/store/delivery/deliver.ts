@@ -9,7 +9,7 @@ import { isOpenItem, isOpenPart } from '../base/open-rows.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { endPart } from './end-part.ts';
-import { dropReceipt, isWorthless } from './receipt-part.ts';
+import { dropReceipt, isObsolete } from './waiting-notice-part.ts';
 import { type Settled, settlePart } from './settle-part.ts';
 
 /** How a channel's parts are delivered; times in ms. */
@@ -133,7 +133,7 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
   while (true) {
     const part = await headPart.first(tx, head);
     if (!part) return leave(tx, head, { kind: 'empty' });
-    if (await isWorthless(tx, part.key)) {
+    if (await isObsolete(tx, part.key)) {
       await dropReceipt(tx, part.key);
       continue;
     }

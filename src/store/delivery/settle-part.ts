@@ -12,7 +12,7 @@ import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts
 import { endPart, failAnswer, keepReceipts, repeatPart, uncountTry } from './end-part.ts';
 import { moveConversation, movedTo } from './move-conversation.ts';
 import { markUnreachable } from './reachability.ts';
-import { dropReceipt, isReceipt } from './receipt-part.ts';
+import { dropReceipt, isWaitingNotice } from './waiting-notice-part.ts';
 
 /** The result of a send, once retries are counted. */
 export type Settled =
@@ -34,7 +34,7 @@ export type PartEnd = Ambiguous & {
 
 export async function settlePart(tx: Tx, settling: PartEnd): Promise<void> {
   const { conversationKey, partKey, result, mayStandSince } = settling;
-  if (result.kind !== 'sent' && isReceipt(partKey)) return dropReceipt(tx, partKey);
+  if (result.kind !== 'sent' && isWaitingNotice(partKey)) return dropReceipt(tx, partKey);
   switch (result.kind) {
     case 'sent':
       await endPart(tx, { key: partKey, state: 'sent', receipts: result.receipts });

@@ -10,7 +10,7 @@ import { json } from '../base/json.ts';
 import { isOpenItem, isUntoldItem } from '../base/open-rows.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { receiptKeyOf } from '../delivery/receipt-part.ts';
+import { receiptKeyOf } from '../delivery/waiting-notice-part.ts';
 import { lockLane } from '../rows/lane-row.ts';
 
 /** A message whose sender has heard nothing yet. */

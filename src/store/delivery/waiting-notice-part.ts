@@ -8,13 +8,13 @@ export function receiptKeyOf(inboxId: string): string {
 }
 
 /** Whether the part tells somebody that their message waits. It never holds up what is behind it. */
-export function isReceipt(partKey: string): boolean {
+export function isWaitingNotice(partKey: string): boolean {
   return partKey.endsWith(suffix);
 }
 
 /** A receipt is worth sending for as long as its message waits. */
-export async function isWorthless(tx: Tx, partKey: string): Promise<boolean> {
-  if (!isReceipt(partKey)) return false;
+export async function isObsolete(tx: Tx, partKey: string): Promise<boolean> {
+  if (!isWaitingNotice(partKey)) return false;
   const row = await tx.db
     .selectFrom('inbox')
     .select('state')
