@@ -35,7 +35,7 @@ import { createBlindView, createLiveView, type LiveView } from './live-view.ts';
 import { park } from './park.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import type { RunSettings } from './run-settings.ts';
-import { storedReceiptOf } from './send-receipt.ts';
+import { storedReceiptOf } from './tool-send.ts';
 
 /** The parts that executing a run needs. */
 export type RunDeps = {

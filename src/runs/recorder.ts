@@ -43,7 +43,7 @@ import type { StopReason } from './active-runs.ts';
 import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
 import type { LiveView } from './live-view.ts';
 import { type AnswerScene, planAnswer, planEnd } from './plan-answer.ts';
-import { sendReceiptOf } from './send-receipt.ts';
+import { parseToolSend } from './tool-send.ts';
 import { storedResult } from './stored-result.ts';
 
 export type RecorderDeps = {
@@ -238,7 +238,7 @@ export class RunRecorder {
     if (!turn || !call) return;
     // Left open, the process that resumes the run settles it, knowing whether it had started.
     if (isError && isLeaving()) return onTool(call, 'failed');
-    const receipt = isError ? undefined : sendReceiptOf(name, result.metadata);
+    const receipt = isError ? undefined : parseToolSend(name, result.metadata);
     if (receipt) this.#receipts = [...this.#receipts, receipt];
     const state = endStateOf(event);
     if (state === 'failed') this.#toolFailure = { tool: name };

@@ -18,7 +18,7 @@ const sentSchema = z.object({
 });
 
 /** The receipt of a sending tool's result; undefined for every other tool. */
-export function sendReceiptOf(
+export function parseToolSend(
   tool: string,
   metadata: Record<string, unknown> | undefined,
 ): SendReceipt | undefined {
@@ -35,5 +35,5 @@ export function storedReceiptOf({ tool, parts }: EarlierSend): SendReceipt | und
   const metadata = parts.find((part) => part.type === 'tool_result')?.data.metadata;
   if (metadata === undefined) return undefined;
   // The result was written by us: its metadata is the JSON of an object.
-  return sendReceiptOf(tool, parseJson(metadata) as Record<string, unknown>);
+  return parseToolSend(tool, parseJson(metadata) as Record<string, unknown>);
 }
