@@ -16,7 +16,7 @@ import type { Config } from './config/config.ts';
 import { createIntake } from './inbound/accept.ts';
 import { createFetcher, type Fetcher } from './inbound/fetcher.ts';
 import type { FreeSpace } from './inbound/free-space.ts';
-import { createGate, type Gate } from './inbound/gate.ts';
+import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
 import { type ConfiguredModel, configuredModel } from './models/configured-model.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
@@ -132,7 +132,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
   const active = createActiveRuns({ ...stage, ...config.lanes });
   closers.add('leases', active.close);
 
-  const gate = createGate(config, stage.notices);
+  const gate = createInboundPolicy(config, stage.notices);
   const front = stage.receives ? wireGatewayRole(stage) : undefined;
   const host = wireIntake(stage, { gate, space: front?.space, owner: front?.owner });
   const fetcher = createFetcher({
@@ -233,7 +233,7 @@ function wireEffects({ motion, live, timelines, log, meters }: StageDeps, target
 }
 
 type IntakeParts = {
-  readonly gate: Gate;
+  readonly gate: InboundPolicy;
   readonly space: FreeSpace | undefined;
   readonly owner: AlertReporter | undefined;
 };

@@ -17,14 +17,14 @@ import type { AcceptInput, Proposal } from '../store/intake/proposal.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { readArrivalFacts } from '../store/reads/arrival-facts.ts';
 import { decideCommand } from './decide-command.ts';
-import type { Gate } from './gate.ts';
+import type { InboundPolicy } from './inbound-policy.ts';
 import { markOwnReplies } from './own-messages.ts';
 import { type Arrival, propose } from './propose.ts';
 import { withSaneTimes } from './times.ts';
 
 export type InboundDeps = {
   readonly store: Store;
-  readonly gate: Gate;
+  readonly gate: InboundPolicy;
   readonly commands: Omit<CommandDeps, 'store' | 'policy'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -177,7 +177,7 @@ async function proposeAll(deps: InboundDeps, { events: told, receiving }: Slice)
 }
 
 /** Whose events a batch holds. Where a message goes is decided by the links of those who write directly. */
-function peopleOf({ identityLinks }: Gate, events: readonly InboundEnvelope[]) {
+function peopleOf({ identityLinks }: InboundPolicy, events: readonly InboundEnvelope[]) {
   const direct = events.filter(({ chat }) => chat.kind === 'dm');
   const peers = [...new Set(direct.map(({ route, sender }) => platformRef(route.channel, sender.id)))];
   const identities = peers.flatMap((peer) => identityLinks.get(peer) ?? []);

@@ -7,7 +7,7 @@ import { newDelimiter, renderInbound, renderQuote, wrapUntrusted } from '../repl
 import type { InboxContent } from '../store/base/json.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import type { Decision } from '../store/intake/proposal.ts';
-import type { Gate } from './gate.ts';
+import type { InboundPolicy } from './inbound-policy.ts';
 
 /** A message with nothing but its text. */
 export const plain: InboundMessage = {
@@ -41,7 +41,7 @@ type Prompting = {
 };
 
 export function promptOf(
-  { timeZone }: Pick<Gate, 'timeZone'>,
+  { timeZone }: Pick<InboundPolicy, 'timeZone'>,
   { envelope, authority, message }: Prompting,
 ): string {
   return renderInbound({
@@ -82,7 +82,7 @@ function describeData({ provenance, forwardedFrom = '' }: Origin): string {
 }
 
 type Changing<Kind> = {
-  readonly gate: Pick<Gate, 'timeZone' | 'notices' | 'groups'>;
+  readonly gate: Pick<InboundPolicy, 'timeZone' | 'notices' | 'groups'>;
   readonly envelope: InboundEnvelope;
   readonly authority: Authority;
   readonly event: Extract<InboundEnvelope['event'], { kind: Kind }>;

@@ -26,7 +26,7 @@ import type { ConversationFacts } from '../store/reads/conversation-facts.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { authorise, authorityOf, isOwnerBy } from './authorise.ts';
 import { contentOf, deleteOf, editOf, promptOf, reactionOf } from './contents.ts';
-import { type Gate, queueLevelsFor, queueSettingsFor } from './gate.ts';
+import { type InboundPolicy, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
 import { passesMentionGate } from './mention-gate.ts';
 import { readOrder } from './own-words.ts';
 import { pairingRequest } from './pairing.ts';
@@ -59,7 +59,7 @@ export type CommandArrival = {
   readonly event: Omit<Proposal, 'decision'>;
 };
 
-export function propose(gate: Gate, arrival: Arrival): Proposed {
+export function propose(gate: InboundPolicy, arrival: Arrival): Proposed {
   const { envelope, facts, standing } = arrival;
   const event = eventOf(arrival);
   const asProposal = (decision: Decision): Proposed => ({
@@ -107,7 +107,7 @@ type Messaging = {
   readonly message: InboundMessage;
 };
 
-function proposeMessage(gate: Gate, { arrival, event, authority, message }: Messaging): Proposed {
+function proposeMessage(gate: InboundPolicy, { arrival, event, authority, message }: Messaging): Proposed {
   const { envelope, now } = arrival;
   const { route } = envelope;
   const asProposal = (decision: Decision): Proposed => ({
@@ -151,7 +151,7 @@ function countedAs(
 
 /** The command that the sender has typed and may use; undefined for anything else. */
 function readCommand(
-  gate: Gate,
+  gate: InboundPolicy,
   { arrival, event, authority }: Omit<Messaging, 'message'>,
 ): CommandArrival | undefined {
   const { envelope, facts, botName, accountName, now } = arrival;
@@ -170,7 +170,7 @@ function readCommand(
   return { order, call: { ...known, botName, accountName, now }, event };
 }
 
-function newItem(gate: Gate, { arrival, authority, message }: Messaging): NewItem {
+function newItem(gate: InboundPolicy, { arrival, authority, message }: Messaging): NewItem {
   const { envelope } = arrival;
   const { notices } = gate;
   const bundle = bundleOf(envelope, message, gate.joinMs);
@@ -192,7 +192,7 @@ function newItem(gate: Gate, { arrival, authority, message }: Messaging): NewIte
   };
 }
 
-function isCalled(gate: Gate, { envelope, facts }: Arrival, message: InboundMessage): boolean {
+function isCalled(gate: InboundPolicy, { envelope, facts }: Arrival, message: InboundMessage): boolean {
   const { route } = canonical(envelope, facts);
   const ref = platformRef(route.channel, route.conversation);
   const ofGroup = Object.hasOwn(gate.groupSettings, ref)
@@ -215,7 +215,7 @@ function bundleOf(envelope: InboundEnvelope, message: InboundMessage, windowMs: 
  * a turn has the rights of the least trusted of them. (A command has those of the account it came from,
  * and what the configuration links is the owner's word.)
  */
-function turnAuthority(gate: Gate, arrival: Arrival, own: Authority): Authority {
+function turnAuthority(gate: InboundPolicy, arrival: Arrival, own: Authority): Authority {
   const { chat, route, sender } = arrival.envelope;
   const identities = identitiesOf(gate, arrival);
   const identity = chat.kind === 'dm' ? identities.get(platformRef(route.channel, sender.id)) : undefined;
@@ -227,11 +227,11 @@ function turnAuthority(gate: Gate, arrival: Arrival, own: Authority): Authority 
   );
 }
 
-function identitiesOf(gate: Gate, { links }: Pick<Arrival, 'links'>): Identities {
+function identitiesOf(gate: InboundPolicy, { links }: Pick<Arrival, 'links'>): Identities {
   return joinIdentities(gate.identityLinks, links);
 }
 
-function laneOf(gate: Gate, arrival: Arrival): LaneSpec {
+function laneOf(gate: InboundPolicy, arrival: Arrival): LaneSpec {
   const { envelope, facts, now } = arrival;
   const place = canonical(envelope, facts);
   const identities = identitiesOf(gate, arrival);
@@ -264,7 +264,7 @@ function canonical(envelope: InboundEnvelope, facts: ConversationFacts | undefin
 }
 
 function refusal(
-  gate: Gate,
+  gate: InboundPolicy,
   { envelope, standing }: Arrival,
   reason: Extract<Decision, { kind: 'refuse' }>['reason'],
 ): Decision {

@@ -10,7 +10,7 @@ import { type ConfiguredAccount, configuredAccounts } from '../channel-host/conf
 import { revealSettings } from '../config/secret.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { type FreeSpace, watchFreeSpace } from '../inbound/free-space.ts';
-import { type Gate, queueSettingsFor } from '../inbound/gate.ts';
+import { type InboundPolicy, queueSettingsFor } from '../inbound/inbound-policy.ts';
 import { createRedactor } from '../logging/redaction.ts';
 import { accessToken } from '../server/access-token.ts';
 import { removeAddress, writeAddress } from '../server/address-file.ts';
@@ -51,7 +51,7 @@ function wireOwner(stage: StageDeps): AlertReporter {
 /** Creates the page's server; it listens once `listen` is called, which also publishes the address. */
 export async function openServer(
   stage: StageDeps,
-  { host, gate, space, owner }: GatewayRoleParts & { readonly host: ChannelHost; readonly gate: Gate },
+  { host, gate, space, owner }: GatewayRoleParts & { readonly host: ChannelHost; readonly gate: InboundPolicy },
 ): Promise<HttpServer> {
   const { config, redis, closers } = stage;
   const token = await tokenOf(stage);
@@ -117,7 +117,7 @@ function redactorOf({ config }: StageDeps): (text: string) => string {
 
 type ChannelParts = {
   readonly host: ChannelHost;
-  readonly gate: Gate;
+  readonly gate: InboundPolicy;
   readonly server: HttpServer | undefined;
 };
 
@@ -141,7 +141,7 @@ export async function openChannels(stage: StageDeps, { host, gate, server }: Cha
 }
 
 /** Programs reach agents where the page does, with the rights of whoever holds the access token: the owner. */
-function openAgentService(stage: StageDeps, gate: Gate): AgentService {
+function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
   const { config, channels, motion } = stage;
   const ownerLane = (asked: string | undefined): LaneSpec => {
     const agent = config.agents.find(({ id }) => id === (asked ?? gate.defaultAgent));
@@ -164,7 +164,7 @@ function openAgentService(stage: StageDeps, gate: Gate): AgentService {
 }
 
 /** The lane of this machine's user on a local channel (web, terminal). */
-export function laneKeyOf(gate: Gate, route: ReplyRoute, peer: string): string {
+export function laneKeyOf(gate: InboundPolicy, route: ReplyRoute, peer: string): string {
   const event = { route, chat: { kind: 'dm' }, sender: { id: peerId(peer) } } as const;
   const { defaultAgent: agent, dmScope, identityLinks } = gate;
   return sessionKeyOf(event, { agent, dmScope, identityLinks });

@@ -8,7 +8,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
 import { createTimelines } from '../channel-host/timeline.ts';
 import { revealSettings } from '../config/secret.ts';
-import { createGate } from '../inbound/gate.ts';
+import { createInboundPolicy } from '../inbound/inbound-policy.ts';
 import { createLoopWatch } from '../logging/loop-watch.ts';
 import { configuredModel } from '../models/configured-model.ts';
 import { createClosers } from '../processes/closers.ts';
@@ -137,7 +137,7 @@ async function openPages(
   { server, store, away, addCloser }: PageParts,
 ): Promise<void> {
   const { config, log, clock } = options;
-  const gate = createGate(config, noticesFor(config.language, config.texts));
+  const gate = createInboundPolicy(config, noticesFor(config.language, config.texts));
   const timelines = createTimelines({ store, log, live: noLiveEvents });
   const refusing: Intake = {
     cursor: undefined,

@@ -15,7 +15,7 @@ import {
 } from '../../src/contracts/ids.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { createIntake } from '../../src/inbound/accept.ts';
-import { createGate } from '../../src/inbound/gate.ts';
+import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
@@ -94,7 +94,7 @@ function intakeOver(store: Store | CutStore, dataDir: string, receiving: Receivi
     { values: { PARLEY_DATA_DIR: dataDir, PARLEY_DM_POLICY: 'open' }, unknown: [] },
     dataDir,
   );
-  const gate = createGate(config, noticesFor('en'));
+  const gate = createInboundPolicy(config, noticesFor('en'));
   const commands = { modelName: 'none', agentName: (id: string) => id };
   return createIntake(
     {

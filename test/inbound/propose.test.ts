@@ -3,14 +3,14 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { accountId, channelId, conversationId, eventKey, messageId, peerId } from '#contracts/ids.ts';
 import { hashPairingCode } from '../../src/commands/one-time-code.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { createGate, type Gate } from '../../src/inbound/gate.ts';
+import { createInboundPolicy, type InboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import { propose } from '../../src/inbound/propose.ts';
 import type { Decision } from '../../src/store/intake/proposal.ts';
 import { noLinks } from '../../src/store/links/read-links.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 
 const gateOf = (values: Readonly<Record<string, string>>) =>
-  createGate(
+  createInboundPolicy(
     loadConfig({ values: { PARLEY_OWNERS: 'net:1', ...values }, unknown: [] }, '/nowhere'),
     noticesFor('en'),
   );
@@ -19,7 +19,7 @@ const allowlist = gateOf({ PARLEY_DM_POLICY: 'allowlist' });
 type Said = { readonly sender: string; readonly kind: 'dm' | 'group'; readonly isMention: boolean };
 
 /** What the door decides about a message of somebody whom no approval has let in. */
-function decide(said: Said, gate: Gate): Decision {
+function decide(said: Said, gate: InboundPolicy): Decision {
   const envelope: InboundEnvelope = {
     eventKey: eventKey('message:1'),
     sentAt: 0,

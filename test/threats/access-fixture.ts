@@ -7,7 +7,7 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { noProbe } from '#contracts/probe.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { createIntake } from '../../src/inbound/accept.ts';
-import { createGate } from '../../src/inbound/gate.ts';
+import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
@@ -45,7 +45,7 @@ export async function anAccessFixture(
   const configPath = join(dataDir, `${bot}.json`);
   await writeFile(configPath, JSON.stringify({ ...settingsOf(policies, network), ...config }));
   const values = { PARLEY_DATA_DIR: dataDir, PARLEY_CONFIG: configPath };
-  const gate = createGate(loadConfig({ values, unknown: [] }, dataDir), noticesFor('en'));
+  const gate = createInboundPolicy(loadConfig({ values, unknown: [] }, dataDir), noticesFor('en'));
   const lease = await store.write(claimAccount, { account, holder, leaseMs: 600_000 });
   if (lease.kind !== 'held') throw new Error('the account is busy');
   const file = join(dataDir, 'parley.db');

@@ -21,7 +21,7 @@ import { noProbe } from '#contracts/probe.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { createIntake } from '../../../src/inbound/accept.ts';
-import { createGate } from '../../../src/inbound/gate.ts';
+import { createInboundPolicy } from '../../../src/inbound/inbound-policy.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import { json } from '../../../src/store/base/json.ts';
 import { claimAccount } from '../../../src/store/processes/accounts.ts';
@@ -91,7 +91,7 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
     ...settings.config,
     access,
   } as Config;
-  const gate = createGate(config, noticesFor('en'));
+  const gate = createInboundPolicy(config, noticesFor('en'));
   const commands = { modelName: 'none', agentName: (id: string) => id };
   const deps = {
     store,

@@ -13,7 +13,7 @@ import type { PairingSettings } from './pairing.ts';
 import { createRateLimit, type RateLimit } from './rate-limit.ts';
 
 /** Rules that intake decides by; compiled once from the configuration. */
-export type Gate = {
+export type InboundPolicy = {
   readonly access: AccessPolicy;
   readonly pairing: PairingSettings;
   readonly bindings: readonly AgentBinding[];
@@ -33,7 +33,7 @@ export type Gate = {
 };
 
 /** Compiles the inbound rules of the configuration. */
-export function createGate(config: Config, notices: Notices): Gate {
+export function createInboundPolicy(config: Config, notices: Notices): InboundPolicy {
   return {
     access: accessPolicyFrom(config),
     pairing: config.access.pairing,
@@ -63,7 +63,7 @@ export type QueuePlace = {
  * Each setting is that of the first level that names it: conversation, channel, kind of chat. What `/queue`
  * named for the session comes before all of them, in the store.
  */
-export function queueLevelsFor({ queue }: Pick<Gate, 'queue'>, place: QueuePlace): readonly QueueLevel[] {
+export function queueLevelsFor({ queue }: Pick<InboundPolicy, 'queue'>, place: QueuePlace): readonly QueueLevel[] {
   const ref = `${place.channel}:${place.conversation}`;
   return [
     { level: 'conversation', names: ownOf(queue.conversations, ref) },
@@ -72,7 +72,7 @@ export function queueLevelsFor({ queue }: Pick<Gate, 'queue'>, place: QueuePlace
   ];
 }
 
-export function queueSettingsFor(gate: Pick<Gate, 'queue'>, place: QueuePlace): QueueSettings {
+export function queueSettingsFor(gate: Pick<InboundPolicy, 'queue'>, place: QueuePlace): QueueSettings {
   const [conversation, channel] = queueLevelsFor(gate, place);
   return { ...gate.queue[place.kind], ...channel?.names, ...conversation?.names };
 }
