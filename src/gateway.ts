@@ -13,7 +13,7 @@ import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { createTimelines } from './channel-host/timeline.ts';
 import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
-import { createIntake } from './inbound/accept.ts';
+import { createIntake } from './inbound/intake.ts';
 import { createFetcher, type Fetcher } from './inbound/fetcher.ts';
 import type { FreeSpace } from './inbound/free-space.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';

@@ -6,7 +6,7 @@ import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { noProbe } from '#contracts/probe.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { createIntake } from '../../src/inbound/accept.ts';
+import { createIntake } from '../../src/inbound/intake.ts';
 import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';

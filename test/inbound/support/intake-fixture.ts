@@ -20,7 +20,7 @@ import type { Log } from '#contracts/log.ts';
 import { noProbe } from '#contracts/probe.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
-import { createIntake } from '../../../src/inbound/accept.ts';
+import { createIntake } from '../../../src/inbound/intake.ts';
 import { createInboundPolicy } from '../../../src/inbound/inbound-policy.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import { json } from '../../../src/store/base/json.ts';

@@ -39,7 +39,7 @@ export type InboundDeps = {
 };
 
 /** The account that receives, and the lease that proves its right to. */
-export type Receiving = {
+export type IntakeAccount = {
   readonly account: string;
   readonly epoch: number;
   readonly holder: string;
@@ -58,7 +58,7 @@ const maxRaw = 65_536;
  * Steps 1 to 4, from platform event to stored row. Resolves after the commit; a rejection means that
  * nothing of what is not yet acknowledged may be acknowledged.
  */
-export function createIntake(deps: InboundDeps, receiving: Receiving): Pick<Intake, 'accept'> {
+export function createIntake(deps: InboundDeps, receiving: IntakeAccount): Pick<Intake, 'accept'> {
   return {
     accept: async (batch) => {
       deps.probe.reach('received');
@@ -101,7 +101,7 @@ function sliceAtChanges(events: readonly InboundEnvelope[]): readonly (readonly 
 }
 
 type Slice = {
-  readonly receiving: Receiving;
+  readonly receiving: IntakeAccount;
   readonly events: readonly InboundEnvelope[];
   readonly unreadable: readonly Proposal[];
   /** The platform's cursor once the whole batch is stored; empty for all slices but the last. */
@@ -214,13 +214,13 @@ async function acceptOneByOne(deps: InboundDeps, slice: Slice): Promise<readonly
   const acceptances: Acceptance[] = [];
   for (const envelope of slice.events) {
     const one: Slice = { ...slice, events: [envelope], unreadable: [], progress: {} };
-    acceptances.push(...(await acceptStubborn(deps, one, envelope)));
+    acceptances.push(...(await acceptWithRetry(deps, one, envelope)));
   }
   acceptances.push(...(await store(deps, slice, { proposals: slice.unreadable, links: undefined })));
   return acceptances;
 }
 
-async function acceptStubborn(
+async function acceptWithRetry(
   deps: InboundDeps,
   one: Slice,
   envelope: InboundEnvelope,
@@ -239,7 +239,7 @@ async function acceptStubborn(
 }
 
 function unreadableProposal(
-  { account }: Receiving,
+  { account }: IntakeAccount,
   { eventKey, raw }: Pick<NonNullable<InboundBatch['unreadable']>[number], 'eventKey' | 'raw'>,
 ): Proposal {
   return {
