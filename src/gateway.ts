@@ -14,7 +14,7 @@ import { createTimelines } from './channel-host/timeline.ts';
 import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
 import { createIntake } from './inbound/intake.ts';
-import { createFetcher, type Fetcher } from './inbound/fetcher.ts';
+import { createFetcher, type Fetcher } from './inbound/attachment-fetcher.ts';
 import type { FreeSpace } from './inbound/free-space.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';

@@ -61,7 +61,7 @@ async function fetchAll(deps: FetcherDeps, inboxId: string, signal: AbortSignal)
   // The channel is not connected here yet: the sweep asks again.
   if (!pending || !media) return;
   const stored: StoredAttachment[] = [];
-  for (const ref of pending.attachments) stored.push(await fetchStubborn(deps, { media, ref, signal }));
+  for (const ref of pending.attachments) stored.push(await fetchWithRetry(deps, { media, ref, signal }));
   if (signal.aborted) return;
   deps.start(await deps.store.write(storeFetched, { inboxId, stored }));
   deps.probe.reach('fetched');
@@ -79,7 +79,7 @@ async function release(deps: FetcherDeps, { media, ref, signal }: Fetching): Pro
     .catch((error: unknown) => deps.log.warn({ error }, 'media.not-released'));
 }
 
-async function fetchStubborn(deps: FetcherDeps, fetching: Fetching): Promise<StoredAttachment> {
+async function fetchWithRetry(deps: FetcherDeps, fetching: Fetching): Promise<StoredAttachment> {
   const { ref, signal } = fetching;
   const name = ref.name ?? ref.kind;
   for (let attempt = 1; ; attempt++) {
