@@ -2,7 +2,7 @@ import type { CommandDeps } from '../commands/chat-command.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import type { Decision, Proposal } from '../store/intake/proposal.ts';
 import type { NewItem } from '../store/items/new-item.ts';
-import { contentOf, plain } from './contents.ts';
+import { contentOf, emptyMessage } from './stored-content.ts';
 import type { CommandArrival } from './propose.ts';
 
 /** Looks up what a command needs: it acts with the commit, or waits as an item in its lane's order. */
@@ -32,7 +32,7 @@ function itemOf({ order, call }: CommandArrival, input: unknown): NewItem {
     route: envelope.route,
     authority,
     content: {
-      ...contentOf(envelope, { ...plain, text }),
+      ...contentOf(envelope, { ...emptyMessage, text }),
       command: { name: order.command.name, input },
     },
     isGated: true,

@@ -25,7 +25,7 @@ import type { ChatLinks } from '../store/links/read-links.ts';
 import type { ConversationFacts } from '../store/reads/conversation-facts.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { authorise, authorityOf, isOwnerBy } from './authorise.ts';
-import { contentOf, deleteOf, editOf, promptOf, reactionOf } from './contents.ts';
+import { contentOf, decideDelete, decideEdit, promptOf, reactionOf } from './stored-content.ts';
 import { type InboundPolicy, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
 import { passesMentionGate } from './mention-gate.ts';
 import { readOrder } from './own-words.ts';
@@ -76,9 +76,9 @@ export function propose(gate: InboundPolicy, arrival: Arrival): Proposed {
     case 'message':
       return proposeMessage(gate, { arrival, event, authority, message: envelope.event });
     case 'edit':
-      return asProposal(editOf({ gate, envelope, authority, event: envelope.event }));
+      return asProposal(decideEdit({ gate, envelope, authority, event: envelope.event }));
     case 'delete':
-      return asProposal(deleteOf({ gate, envelope, event: envelope.event }));
+      return asProposal(decideDelete({ gate, envelope, event: envelope.event }));
     case 'reaction':
       return asProposal(reactionOf({ gate, envelope, event: envelope.event }));
     case 'stop': {

@@ -10,7 +10,7 @@ import type { Decision } from '../store/intake/proposal.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
 
 /** A message with nothing but its text. */
-export const plain: InboundMessage = {
+export const emptyMessage: InboundMessage = {
   kind: 'message',
   messageId: '' as InboundMessage['messageId'],
   text: '',
@@ -88,11 +88,11 @@ type Changing<Kind> = {
   readonly event: Extract<InboundEnvelope['event'], { kind: Kind }>;
 };
 
-export function editOf({ gate, envelope, authority, event }: Changing<'edit'>): Decision {
+export function decideEdit({ gate, envelope, authority, event }: Changing<'edit'>): Decision {
   const { text, provenance } = event;
   const name = nameOf(envelope);
   const promptFor = (origin: Origin) =>
-    promptOf(gate, { envelope, authority, message: { ...plain, text, ...origin } });
+    promptOf(gate, { envelope, authority, message: { ...emptyMessage, text, ...origin } });
   return {
     kind: 'edit',
     text,
@@ -104,7 +104,7 @@ export function editOf({ gate, envelope, authority, event }: Changing<'edit'>): 
 }
 
 /** Some networks say that a message is gone, and not who took it away. */
-export function deleteOf({ gate, envelope, event }: Omit<Changing<'delete'>, 'authority'>): Decision {
+export function decideDelete({ gate, envelope, event }: Omit<Changing<'delete'>, 'authority'>): Decision {
   return {
     kind: 'delete',
     ...(event.isVouched && { isVouched: true }),
@@ -121,7 +121,7 @@ export function reactionOf({ gate, envelope, event }: Omit<Changing<'reaction'>,
   const verb = isRemoved ? 'took back the reaction' : 'reacted with';
   const prompt = `${nameOf(envelope)} ${verb} ${cleanLabel(emoji) || 'something'} to {message}.`;
   const note = { kind: 'reaction', of: messageId } as const;
-  const content = { ...contentOf(envelope, { ...plain, text: emoji }), prompt, note };
+  const content = { ...contentOf(envelope, { ...emptyMessage, text: emoji }), prompt, note };
   return { kind: 'reaction', content, limit: Math.max(leastReactions, gate.groups.contextLimit) };
 }
 
