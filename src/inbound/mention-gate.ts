@@ -27,9 +27,9 @@ export function passesMentionGate(
   message: Pick<InboundMessage, 'text' | 'mentionsBot' | 'repliesToBot' | 'provenance'>,
   { requireMention, patterns, activation }: MentionGate,
 ): boolean {
-  const isGated = activation === undefined ? requireMention : activation === 'mention';
+  const needsMention = activation === undefined ? requireMention : activation === 'mention';
   // To whom a message replies is the sender's choice; whom its words name is not, when they are another's.
-  if (!isGated || message.repliesToBot) return true;
+  if (!needsMention || message.repliesToBot) return true;
   if (!isTyped(message)) return false;
   if (message.mentionsBot) return true;
   const text = message.text.slice(0, searchedLength);
