@@ -1,7 +1,7 @@
 /** Every step of the store and every chat command. The SQLite writer thread runs them from these lists. */
 import { commandSteps } from './commands/list.ts';
 import { approveOnConsole, revokeOnConsole } from './store/access/operate-access.ts';
-import { dismissNotice, endNotice, raiseNotice } from './store/alerts/note-trouble.ts';
+import { dismissNotice, resolveAlert, raiseAlert } from './store/alerts/note-alert.ts';
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
 import { claimDelivery, settleDelivery } from './store/delivery/deliver.ts';
 import { dropPart, retryPart } from './store/delivery/operate.ts';
@@ -55,7 +55,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   dropPart,
   editItem,
   endBoots,
-  endNotice,
+  resolveAlert,
   endRun,
   endSignIns,
   endToolTurn,
@@ -68,7 +68,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   parkRun,
   postParts,
   promoteItem,
-  raiseNotice,
+  raiseAlert,
   recordPreview,
   recoverRun,
   releaseAccount,

@@ -7,7 +7,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { type Alert, isLasting, type ShownAlert } from '#contracts/owner-alert.ts';
 import { troubleEndText, troubleText } from '../replies/owner-texts.ts';
-import { dismissNotice, endNotice, raiseNotice, type TroubleEnd } from '../store/alerts/note-trouble.ts';
+import { dismissNotice, resolveAlert, raiseAlert, type TroubleEnd } from '../store/alerts/note-alert.ts';
 import { readOwnerRoute } from '../store/alerts/owner-route.ts';
 import type { Store } from '../store/base/command.ts';
 import {
@@ -88,9 +88,9 @@ export function createOwnerAlerts(deps: OwnerAlertsDeps): OwnerAlerts {
   return {
     raise: (trouble) =>
       ask(async (to) => {
-        if (await to.write(raiseNotice, trouble)) log.warn(trouble, 'owner.notified');
+        if (await to.write(raiseAlert, trouble)) log.warn(trouble, 'owner.notified');
       }),
-    end: (trouble) => ask((to) => to.write(endNotice, trouble)),
+    end: (trouble) => ask((to) => to.write(resolveAlert, trouble)),
     shown: async () => {
       const open = await store.read(readOpenNotices, { limit: atOnce });
       return open.map((notice) => {

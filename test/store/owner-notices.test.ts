@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Alert } from '#contracts/owner-alert.ts';
-import { dismissNotice, endNotice, raiseNotice } from '../../src/store/alerts/note-trouble.ts';
+import { dismissNotice, resolveAlert, raiseAlert } from '../../src/store/alerts/note-alert.ts';
 import { type OwnerSearch, readOwnerRoute } from '../../src/store/alerts/owner-route.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { dropPart } from '../../src/store/delivery/operate.ts';
@@ -21,7 +21,7 @@ describeEachDatabase('notices to the owner', (open) => {
     (await open().read(readOpenNotices, { limit: 1000 })).filter((one) => one.subject === subject);
   const pendingOf = async (subject: string) =>
     (await open().read(readPendingNotices, { limit: 1000 })).filter((one) => one.subject === subject);
-  const raise = (trouble: Alert) => open().write(raiseNotice, trouble);
+  const raise = (trouble: Alert) => open().write(raiseAlert, trouble);
   const tell = (id: string, over: Partial<Telling> = {}) =>
     open().write(tellOwner, { id, step: 'raised', text: 'it is down', route: aRoute('owner'), ...over });
   const down = (subject = unique('channel')) => ({ kind: 'channel-down', subject }) as const;
@@ -74,7 +74,7 @@ describeEachDatabase('notices to the owner', (open) => {
     await raise(trouble);
     const { id } = await onlyPending(trouble.subject);
     await tell(id);
-    await open().write(endNotice, trouble);
+    await open().write(resolveAlert, trouble);
     expect(await openOf(trouble.subject)).toEqual([]);
     expect((await onlyPending(trouble.subject)).endedAt).toBeGreaterThan(0);
     const end = { step: 'ended', text: 'it is back', route: aRoute('elsewhere') } as const;
@@ -88,7 +88,7 @@ describeEachDatabase('notices to the owner', (open) => {
     await raise(trouble);
     const { id } = await onlyPending(trouble.subject);
     await tell(id);
-    await open().write(endNotice, trouble);
+    await open().write(resolveAlert, trouble);
     expect(await raise(trouble)).toBe(false);
     expect(await openOf(trouble.subject)).toMatchObject([{ id, count: 2 }]);
     expect(await pendingOf(trouble.subject)).toEqual([]);
@@ -98,7 +98,7 @@ describeEachDatabase('notices to the owner', (open) => {
   it('say nothing of the end of what nobody was told', async () => {
     const trouble = down();
     await raise(trouble);
-    await open().write(endNotice, trouble);
+    await open().write(resolveAlert, trouble);
     expect(await pendingOf(trouble.subject)).toEqual([]);
   });
 
@@ -119,7 +119,7 @@ describeEachDatabase('notices to the owner', (open) => {
     expect(await open().write(dismissNotice, { id })).toBe('done');
     expect(await raise(trouble)).toBe(false);
     expect(await openOf(trouble.subject)).toEqual([]);
-    await open().write(endNotice, trouble);
+    await open().write(resolveAlert, trouble);
     expect(await pendingOf(trouble.subject)).toEqual([]);
     expect(await raise(trouble)).toBe(true);
     expect(await open().write(dismissNotice, { id: 'nobody' })).toBe('not-found');

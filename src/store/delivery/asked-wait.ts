@@ -6,7 +6,7 @@
  */
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import { minuteText } from '../../logging/time-text.ts';
-import { endTrouble, noteTrouble, ownerPartPrefix } from '../alerts/note-trouble.ts';
+import { closeAlert, openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/open-rows.ts';
 
@@ -25,7 +25,7 @@ export async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): P
   // An alert's own delivery raises no alert.
   if (!isLong || partKey.startsWith(ownerPartPrefix)) return;
   const values = { since: minuteText(Number(since)), until: minuteText(until) };
-  await noteTrouble(tx, { kind: 'delivery-waits', subject: conversationKey, values });
+  await openAlert(tx, { kind: 'delivery-waits', subject: conversationKey, values });
 }
 
 /** The part has ended, or goes elsewhere: the owner is told once nothing else there has to wait. */
@@ -38,5 +38,5 @@ export async function endAskedWait(tx: Tx, conversationKey: string, isSilent = f
     .where('waitAskedSince', 'is not', null)
     .limit(1)
     .executeTakeFirst();
-  if (!other) await endTrouble(tx, { kind: 'delivery-waits', subject: conversationKey, isSilent });
+  if (!other) await closeAlert(tx, { kind: 'delivery-waits', subject: conversationKey, isSilent });
 }

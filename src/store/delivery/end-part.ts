@@ -1,6 +1,6 @@
 /** How a part ends, or waits to be repeated, and what follows from that for the rest of its answer. */
 
-import { noteTrouble, ownerPartPrefix } from '../alerts/note-trouble.ts';
+import { openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
 import { insertNewRow } from '../base/insert-row.ts';
 import { type InboxContent, json } from '../base/json.ts';
@@ -70,7 +70,7 @@ export async function endPart(tx: Tx, { key, state, problem, receipts }: End): P
   if (row.laneKey) await tellAgent(tx, { laneKey: row.laneKey, state, problem });
   // A notice to the owner that may not have arrived is no reason for another one.
   if (state === 'unknown' && !key.startsWith(ownerPartPrefix))
-    await noteTrouble(tx, { kind: 'delivery-unknown', subject: row.conversationKey });
+    await openAlert(tx, { kind: 'delivery-unknown', subject: row.conversationKey });
 }
 
 type Ending = {

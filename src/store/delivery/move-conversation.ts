@@ -1,4 +1,4 @@
-import { noteTrouble } from '../alerts/note-trouble.ts';
+import { openAlert } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { isOpenPart } from '../base/open-rows.ts';
@@ -20,7 +20,7 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
   // Two ids that name each other would send what waits there in a circle.
   if (fromKey === toKey || next?.movedTo === from) return;
   if (old?.movedTo !== to) {
-    await noteTrouble(tx, { kind: 'conversation-moved', subject: fromKey, values: { to } });
+    await openAlert(tx, { kind: 'conversation-moved', subject: fromKey, values: { to } });
     await tx.db.updateTable('conversations').set({ movedTo: to }).where('key', '=', fromKey).execute();
     const inherited = { canonicalId: old?.canonicalId ?? from, activation: old?.activation ?? null };
     await tx.db.updateTable('conversations').set(inherited).where('key', '=', toKey).execute();

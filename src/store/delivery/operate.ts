@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { endTrouble } from '../alerts/note-trouble.ts';
+import { closeAlert } from '../alerts/note-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { endAskedWait } from './asked-wait.ts';
@@ -108,5 +108,5 @@ async function endNoticeIfSettled(tx: Tx, conversationKey: string): Promise<void
     .where('purpose', '<>', 'preview')
     .limit(1)
     .executeTakeFirst();
-  if (!unknown) await endTrouble(tx, { kind: 'delivery-unknown', subject: conversationKey });
+  if (!unknown) await closeAlert(tx, { kind: 'delivery-unknown', subject: conversationKey });
 }

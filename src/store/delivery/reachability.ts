@@ -1,4 +1,4 @@
-import { endTrouble, noteTrouble } from '../alerts/note-trouble.ts';
+import { closeAlert, openAlert } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem, isOpenPart } from '../base/open-rows.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
@@ -11,7 +11,7 @@ import { amendOutcome } from './reply-outcome.ts';
 export async function markUnreachable(tx: Tx, key: string): Promise<void> {
   await lockLanesOf(tx, key);
   await tx.db.updateTable('conversations').set({ unreachableAt: tx.now }).where('key', '=', key).execute();
-  await noteTrouble(tx, { kind: 'conversation-unreachable', subject: key });
+  await openAlert(tx, { kind: 'conversation-unreachable', subject: key });
   const open = await tx.db
     .selectFrom('inbox')
     .select('id')
@@ -50,7 +50,7 @@ async function lockLanesOf(tx: Tx, key: string): Promise<void> {
 /** Who writes can be written to, whatever an earlier failure said. */
 export async function markReachable(tx: Tx, key: string): Promise<void> {
   const changed = await clearUnreachable.run(tx, { key });
-  if (changed > 0) await endTrouble(tx, { kind: 'conversation-unreachable', subject: key });
+  if (changed > 0) await closeAlert(tx, { kind: 'conversation-unreachable', subject: key });
 }
 
 const clearUnreachable = prepared((db, of: Slots<{ key: string }>) =>

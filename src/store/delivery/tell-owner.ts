@@ -1,6 +1,6 @@
 import type { AlertKind } from '#contracts/owner-alert.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { isPending, ownerPartPrefix } from '../alerts/note-trouble.ts';
+import { isPending, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { lockRows } from '../base/locking.ts';

@@ -10,7 +10,7 @@ import type { StoreCommand, Tx } from '../base/command.ts';
  * Opens a notice, or counts the trouble on the one that is open. A problem that returns before its end was
  * reported continues under the same notice. True when a notice was opened.
  */
-export async function noteTrouble(tx: Tx, { kind, subject, values = {} }: Alert): Promise<boolean> {
+export async function openAlert(tx: Tx, { kind, subject, values = {} }: Alert): Promise<boolean> {
   const details = JSON.stringify(values);
   const isState = isLasting(kind);
   if (isState && (await reopen(tx, { kind, subject, details }))) return false;
@@ -59,7 +59,7 @@ export type TroubleEnd = {
 };
 
 /** Ends the notice, if one is open. The owner is notified of the end of a reported state. */
-export async function endTrouble(tx: Tx, { kind, subject, isSilent = false }: TroubleEnd): Promise<void> {
+export async function closeAlert(tx: Tx, { kind, subject, isSilent = false }: TroubleEnd): Promise<void> {
   const isTold = isLasting(kind) && !isSilent;
   await tx.db
     .updateTable('ownerNotices')
@@ -89,15 +89,15 @@ export function isPending() {
 }
 
 /** Safe to repeat: a trouble has one open notice. True when it was opened by this. */
-export const raiseNotice: StoreCommand<Alert, boolean> = {
-  name: 'raiseNotice',
-  run: noteTrouble,
+export const raiseAlert: StoreCommand<Alert, boolean> = {
+  name: 'raiseAlert',
+  run: openAlert,
 };
 
 /** Closes the alerts that are over; the owner hears of it unless it is silent. */
-export const endNotice: StoreCommand<TroubleEnd, void> = {
-  name: 'endNotice',
-  run: endTrouble,
+export const resolveAlert: StoreCommand<TroubleEnd, void> = {
+  name: 'resolveAlert',
+  run: closeAlert,
 };
 
 /** The owner has read it. A state stays noted until it ends, so that it is not told anew meanwhile. */
@@ -111,7 +111,7 @@ export const dismissNotice: StoreCommand<{ readonly id: string }, 'done' | 'not-
       .returning(['kind', 'subject', 'endedAt'])
       .executeTakeFirst();
     if (row === undefined) return 'not-found';
-    if (row.endedAt === null && !isLasting(row.kind)) await endTrouble(tx, row);
+    if (row.endedAt === null && !isLasting(row.kind)) await closeAlert(tx, row);
     return 'done';
   },
 };
