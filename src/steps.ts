@@ -7,7 +7,7 @@ import { claimDelivery, settleDelivery } from './store/delivery/deliver.ts';
 import { dropPart, retryPart } from './store/delivery/operate.ts';
 import { postParts } from './store/delivery/post-part.ts';
 import { recordPreview } from './store/delivery/record-preview.ts';
-import { tellOwner } from './store/delivery/tell-owner.ts';
+import { queueAlertMessage } from './store/delivery/queue-alert-message.ts';
 import { acceptBatch } from './store/intake/accept-batch.ts';
 import { enqueueItems } from './store/intake/enqueue-items.ts';
 import { storeFetched } from './store/intake/fetching.ts';
@@ -84,7 +84,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   storeFetched,
   storeToolResults,
   takeSteers,
-  tellOwner,
+  queueAlertMessage,
   storeWaitingNotices,
   touchSignIn,
 ];

@@ -14,8 +14,8 @@ import {
   readOpenNotices,
   readPendingNotices,
   type StoredNotice,
-  tellOwner,
-} from '../store/delivery/tell-owner.ts';
+  queueAlertMessage,
+} from '../store/delivery/queue-alert-message.ts';
 import type { Notices } from '../texts/notices.ts';
 
 export type OwnerAlertsDeps = {
@@ -124,13 +124,13 @@ async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> 
   const { id, endedAt } = notice;
   if (endedAt !== undefined) {
     const text = troubleEndText(notices, notice);
-    const told = await store.write(tellOwner, { id, step: 'ended', ...(text !== undefined && { text }) });
+    const told = await store.write(queueAlertMessage, { id, step: 'ended', ...(text !== undefined && { text }) });
     if (told !== undefined) deliver(told);
     return;
   }
   const route = await store.read(readOwnerRoute, { owners, ...unusable(deps, notice) });
   const text = troubleText(notices, notice);
-  const told = await store.write(tellOwner, { id, step: 'raised', text, ...(route && { route }) });
+  const told = await store.write(queueAlertMessage, { id, step: 'raised', text, ...(route && { route }) });
   if (told !== undefined) deliver(told);
 }
 

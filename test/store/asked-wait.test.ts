@@ -5,7 +5,7 @@ import { createMetrics } from '../../src/server/metrics/metrics.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { dropPart } from '../../src/store/delivery/operate.ts';
 import type { Settled } from '../../src/store/delivery/settle-part.ts';
-import { readOpenNotices } from '../../src/store/delivery/tell-owner.ts';
+import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { freeLoop } from '../support/free-loop.ts';
 import { aLane, aMessage, aWorker, holder, unique } from './builders.ts';

@@ -9,8 +9,8 @@ import {
   readOpenNotices,
   readPendingNotices,
   type Telling,
-  tellOwner,
-} from '../../src/store/delivery/tell-owner.ts';
+  queueAlertMessage,
+} from '../../src/store/delivery/queue-alert-message.ts';
 import { aLane, aMessage, aRoute, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -23,7 +23,7 @@ describeEachDatabase('notices to the owner', (open) => {
     (await open().read(readPendingNotices, { limit: 1000 })).filter((one) => one.subject === subject);
   const raise = (trouble: Alert) => open().write(raiseAlert, trouble);
   const tell = (id: string, over: Partial<Telling> = {}) =>
-    open().write(tellOwner, { id, step: 'raised', text: 'it is down', route: aRoute('owner'), ...over });
+    open().write(queueAlertMessage, { id, step: 'raised', text: 'it is down', route: aRoute('owner'), ...over });
   const down = (subject = unique('channel')) => ({ kind: 'channel-down', subject }) as const;
 
   const onlyPending = async (subject: string) => {
@@ -106,7 +106,7 @@ describeEachDatabase('notices to the owner', (open) => {
     const trouble = down();
     await raise(trouble);
     const { id } = await onlyPending(trouble.subject);
-    expect(await open().write(tellOwner, { id, step: 'raised', text: 'it is down' })).toBeUndefined();
+    expect(await open().write(queueAlertMessage, { id, step: 'raised', text: 'it is down' })).toBeUndefined();
     expect(await pendingOf(trouble.subject)).toEqual([]);
     expect(await openOf(trouble.subject)).toHaveLength(1);
   });

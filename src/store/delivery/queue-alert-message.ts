@@ -78,8 +78,8 @@ export type Telling = {
  * Puts the message to the owner into the outbox and marks the notice told, in one transaction. Safe to
  * repeat: each step is told once. Returns the conversation to deliver in, if there is one.
  */
-export const tellOwner: StoreCommand<Telling, string | undefined> = {
-  name: 'tellOwner',
+export const queueAlertMessage: StoreCommand<Telling, string | undefined> = {
+  name: 'queueAlertMessage',
   run: async (tx, { id, step, text, route }) => {
     const [row] = await lockRows(tx, tx.db.selectFrom('ownerNotices').selectAll().where('id', '=', id));
     const isThisStep = row?.isPending === 1 && (row.endedAt === null) === (step === 'raised');
