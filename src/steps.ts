@@ -5,7 +5,7 @@ import { dismissNotice, resolveAlert, raiseAlert } from './store/alerts/note-ale
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
 import { claimDelivery, settleDelivery } from './store/delivery/deliver.ts';
 import { dropPart, retryPart } from './store/delivery/operate.ts';
-import { postParts } from './store/delivery/post-part.ts';
+import { storeToolParts } from './store/delivery/post-part.ts';
 import { recordPreview } from './store/delivery/record-preview.ts';
 import { queueAlertMessage } from './store/delivery/queue-alert-message.ts';
 import { acceptBatch } from './store/intake/accept-batch.ts';
@@ -66,7 +66,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   markUnsendable,
   openSignIn,
   parkRun,
-  postParts,
+  storeToolParts,
   promoteItem,
   raiseAlert,
   recordPreview,

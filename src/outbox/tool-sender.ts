@@ -4,8 +4,8 @@ import {
   type PartState,
   type Posted,
   type Posting,
-  postParts,
-  readParts,
+  storeToolParts,
+  readPartStates,
 } from '../store/delivery/post-part.ts';
 
 /** Sends from a tool and waits for what becomes of it. */
@@ -33,12 +33,12 @@ export function createToolSender(deps: {
       waiting = Promise.withResolvers<void>();
     },
     send: async (posting, signal) => {
-      const posted = await store.write(postParts, posting);
+      const posted = await store.write(storeToolParts, posting);
       deps.deliver(posted.conversationKey);
       const until = clock.now() + patienceMs;
       while (true) {
         const change = waiting.promise;
-        const worst = worstOf(await store.read(readParts, { keys: posted.keys }));
+        const worst = worstOf(await store.read(readPartStates, { keys: posted.keys }));
         const isOpen = worst.state === 'pending' || worst.state === 'sending';
         if (!isOpen || signal.aborted || clock.now() >= until) return { ...posted, ...worst };
         // Other processes end parts without notifying this one: check once a second.

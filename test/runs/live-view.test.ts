@@ -7,7 +7,7 @@ import type { OutboundContent, SendResult } from '../../src/contracts/outbound.t
 import { noProbe } from '../../src/contracts/probe.ts';
 import { noSections } from '../../src/contracts/section.ts';
 import { createLiveView, type LiveViewOptions } from '../../src/runs/live-view.ts';
-import { readParts } from '../../src/store/delivery/post-part.ts';
+import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { aRoute } from '../store/builders.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { openOwnStore } from './own-store.ts';
@@ -85,7 +85,7 @@ describe('what a person sees while a run works', () => {
     await vi.waitFor(() => expect(network.shown().at(-1)).toEqual(['edit', 'Good morning']));
     const standing = await view.settle();
     expect(standing).toMatchObject({ messageId: '1' });
-    const [part] = await open().read(readParts, { keys: [standing?.key ?? ''] });
+    const [part] = await open().read(readPartStates, { keys: [standing?.key ?? ''] });
     expect(part).toMatchObject({ state: 'sent', receipts: ['1'] });
     await view.end();
   });
@@ -135,7 +135,7 @@ describe('what a person sees while a run works', () => {
     await vi.waitFor(() => expect(clockReads).toBeGreaterThan(readsSoFar));
     await view.end();
     expect(network.sent).toHaveLength(1);
-    const [part] = await open().read(readParts, { keys: [`${runId}:preview:0`] });
+    const [part] = await open().read(readPartStates, { keys: [`${runId}:preview:0`] });
     expect(part?.state).toBe(answer.kind);
   });
 

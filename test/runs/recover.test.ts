@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FinishReason, MessagePart } from '../../src/contracts/message.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
-import { postParts } from '../../src/store/delivery/post-part.ts';
+import { storeToolParts } from '../../src/store/delivery/post-part.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn } from '../../src/store/lanes/commit-turn.ts';
 import { aTool } from '../agent/support/builders.ts';
@@ -86,7 +86,7 @@ describe('a run that a crash left unfinished', () => {
     await worker.claimRun(aLane(there).key, 1);
     await lapse();
     const speaking = await worker.claimRun(aLane(here).key);
-    await store().write(postParts, {
+    await store().write(storeToolParts, {
       ...held(speaking),
       key: `${speaking.runId}:tool:1`,
       route: aRoute(here),

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
-import { readParts } from '../../src/store/delivery/post-part.ts';
+import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { beginBoot, endBoots, readBoots } from '../../src/store/processes/boots.ts';
 import { aLane, aMessage, aWorker, unique } from './builders.ts';
@@ -68,7 +68,7 @@ describeEachDatabase('a process that has died beside others', (open) => {
     expect((await open().write(claimDelivery, claim)).kind).toBe('busy');
     await end(dead, begun);
     expect((await open().write(claimDelivery, claim)).kind).toBe(kind);
-    const [part] = await open().read(readParts, { keys: [`${run.runId}:1`] });
+    const [part] = await open().read(readPartStates, { keys: [`${run.runId}:1`] });
     expect(part?.state).toBe(state);
   });
 });

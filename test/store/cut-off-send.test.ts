@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Found } from '../../src/contracts/channel-abilities.ts';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import { claimDelivery, type Delivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
-import { readParts } from '../../src/store/delivery/post-part.ts';
+import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import type { Settled } from '../../src/store/delivery/settle-part.ts';
 import { beginBoot } from '../../src/store/processes/boots.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from './builders.ts';
@@ -70,7 +70,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
         await open().write(beginBoot, { id: holder, folder });
       },
       states: async () =>
-        (await open().read(readParts, { keys: texts.map((_, index) => `${run.runId}:${index + 1}`) })).map(
+        (await open().read(readPartStates, { keys: texts.map((_, index) => `${run.runId}:${index + 1}`) })).map(
           ({ state, receipts }) => [state, ...receipts].join(' '),
         ),
     };

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
-import { readParts } from '../../src/store/delivery/post-part.ts';
+import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { beginBoot } from '../../src/store/processes/boots.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
@@ -33,7 +33,7 @@ describeEachDatabase('a part whose holder died while sending', (open) => {
     };
     await claim(unique('boot'));
     const second = await claim(unique('boot'));
-    const [part] = await open().read(readParts, { keys: [`${run.runId}:1`] });
+    const [part] = await open().read(readPartStates, { keys: [`${run.runId}:1`] });
     return { second: second.kind, state: part?.state };
   };
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
-import { readParts } from '../../src/store/delivery/post-part.ts';
+import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { ClaimTerms } from '../../src/store/lanes/claim-due.ts';
 import { beginBoot } from '../../src/store/processes/boots.ts';
@@ -104,7 +104,7 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     await open().write(beginBoot, { id: next, folder, sends });
     const claim = { ...policy, holder: next, conversationKey: `test/bot/${conversation}` };
     expect((await open().write(claimDelivery, claim)).kind).toBe(kind);
-    const [part] = await open().read(readParts, { keys: [key] });
+    const [part] = await open().read(readPartStates, { keys: [key] });
     expect(part?.state).toBe(state);
   });
 });

@@ -4,7 +4,7 @@ import { dismissNotice, resolveAlert, raiseAlert } from '../../src/store/alerts/
 import { type OwnerSearch, readOwnerRoute } from '../../src/store/alerts/owner-route.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { dropPart } from '../../src/store/delivery/operate.ts';
-import { readParts } from '../../src/store/delivery/post-part.ts';
+import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import {
   readOpenNotices,
   readPendingNotices,
@@ -66,7 +66,7 @@ describeEachDatabase('notices to the owner', (open) => {
     expect(await tell(id)).toBe('test/bot/owner');
     expect(await tell(id)).toBeUndefined();
     expect(await pendingOf(trouble.subject)).toEqual([]);
-    expect(await open().read(readParts, { keys: [`owner:${id}:raised`] })).toHaveLength(1);
+    expect(await open().read(readPartStates, { keys: [`owner:${id}:raised`] })).toHaveLength(1);
   });
 
   it('tell their end once, where their beginning was told', async () => {

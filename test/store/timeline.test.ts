@@ -3,7 +3,7 @@ import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
-import { postParts } from '../../src/store/delivery/post-part.ts';
+import { storeToolParts } from '../../src/store/delivery/post-part.ts';
 import { readTimeline } from '../../src/store/reads/read-timeline.ts';
 import { aLane, aMessage, aWorker, holder, routeFor, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
@@ -27,7 +27,7 @@ async function aTimeline(store: Store, contents: readonly OutboundContent[]) {
   const run = await worker.claimRun(laneKey);
   const { epoch, runId } = run;
   const route = routeFor(run);
-  await store.write(postParts, { laneKey, epoch, runId, key: unique('said'), route, contents });
+  await store.write(storeToolParts, { laneKey, epoch, runId, key: unique('said'), route, contents });
   const say = (said: string) => worker.accept(aMessage({ conversation, text: said }));
   const read = (limit: number, after?: number) =>
     store.read(readTimeline, { laneKey, limit, ...(after === undefined ? {} : { after }) });

@@ -31,8 +31,8 @@ export type Posted = {
  * conversation's transcript, so that the recipient's reply makes sense. Throws `invalid_input` when
  * nobody has ever written there.
  */
-export const postParts: StoreCommand<Posting, Posted> = {
-  name: 'postParts',
+export const storeToolParts: StoreCommand<Posting, Posted> = {
+  name: 'storeToolParts',
   run: async (tx, input) => {
     const { toLane } = input;
     const isElsewhere = toLane !== undefined && toLane !== input.laneKey;
@@ -116,8 +116,8 @@ export type PartState = {
 };
 
 /** Reads the states of parts by their keys; unknown keys are left out. */
-export const readParts: StoreQuery<{ readonly keys: readonly string[] }, readonly PartState[]> = {
-  query: 'readParts',
+export const readPartStates: StoreQuery<{ readonly keys: readonly string[] }, readonly PartState[]> = {
+  query: 'readPartStates',
   run: async (tx, { keys }) => {
     const rows = await tx.db
       .selectFrom('outbox')
