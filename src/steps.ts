@@ -32,7 +32,7 @@ import { recoverRun } from './store/lanes/recover-run.ts';
 import { takeSteers } from './store/lanes/steer.ts';
 import { closeBundles } from './store/lanes/sweep.ts';
 import { claimAccount, releaseAccount, rememberCommands } from './store/processes/accounts.ts';
-import { beginBoot, endBoots } from './store/processes/boots.ts';
+import { addProcess, voidProcesses } from './store/processes/process-records.ts';
 import { lockOut } from './store/sign-ins/lockouts.ts';
 import { endSignIns, openSignIn, touchSignIn } from './store/sign-ins/sign-ins.ts';
 import type { Notices } from './texts/notices.ts';
@@ -42,7 +42,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   acceptBatch,
   enqueueItems,
   approveOnConsole,
-  beginBoot,
+  addProcess,
   cancelItem,
   cancelItems,
   claimAccount,
@@ -54,7 +54,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   dismissNotice,
   dropPart,
   editItem,
-  endBoots,
+  voidProcesses,
   resolveAlert,
   endRun,
   endSignIns,

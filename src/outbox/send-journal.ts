@@ -1,7 +1,7 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { Log } from '#contracts/log.ts';
-import type { EarlierSends } from '../store/processes/boots.ts';
+import type { JournaledSends } from '../store/processes/process-records.ts';
 
 /**
  * Which calls to a platform have begun. A part is `sending` in the store a moment before its call
@@ -68,7 +68,7 @@ export function openSendJournal({ path, holder, log }: JournalPlace): SendJourna
  * Sends in progress when a process ended. Undefined when unknown: the journal is missing, of an earlier boot of
  * the machine, or not whole.
  */
-export function readSendJournal(path: string): EarlierSends | undefined {
+export function readSendJournal(path: string): JournaledSends | undefined {
   const machine = machineBoot();
   if (machine === undefined) return undefined;
   try {

@@ -3,7 +3,7 @@ import type { Log } from '#contracts/log.ts';
 import { readSendJournal } from '../outbox/send-journal.ts';
 import type { ProcessFiles } from '../processes/process-files.ts';
 import type { Store } from '../store/base/command.ts';
-import { beginBoot, endBoots, type Role, readBoots } from '../store/processes/boots.ts';
+import { addProcess, voidProcesses, type ProcessRole, readBoots } from '../store/processes/process-records.ts';
 
 /** This process's entry among the processes of one data folder. */
 export interface ProcessRegistry {
@@ -30,25 +30,25 @@ export function bootIdOf(folderId: string, processName: string): string {
 }
 
 /** Registers this process in the store, after the leases of dead ones are voided. Throws what the store throws. */
-export async function registerProcess(deps: ProcessRegistryDeps, role: Role): Promise<ProcessRegistry> {
+export async function registerProcess(deps: ProcessRegistryDeps, role: ProcessRole): Promise<ProcessRegistry> {
   const { store, files, folderId, log } = deps;
   const id = bootIdOf(folderId, files.name);
   const end = async (ids: readonly string[]) => {
     const names = ids.map(nameOf);
-    await store.write(endBoots, { ids, sends: sendsOf(deps, names) });
+    await store.write(voidProcesses, { ids, sends: sendsOf(deps, names) });
     files.remove(names);
   };
   const leave = () => end([id]);
   if (role === 'all') {
     // It holds the folder exclusively: every earlier process is dead.
     const left = files.others();
-    await store.write(beginBoot, { id, folder: folderId, role, sends: sendsOf(deps, left) });
+    await store.write(addProcess, { id, folder: folderId, role, sends: sendsOf(deps, left) });
     files.remove(left);
     return { reapDead: async () => false, unregister: leave };
   }
   const left = files.ended();
   const ended = await deadBoots(deps);
-  await store.write(beginBoot, {
+  await store.write(addProcess, {
     id,
     folder: folderId,
     role,

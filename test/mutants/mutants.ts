@@ -325,7 +325,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'a part is sent again after a kill only if its call had certainly not begun',
     edits: [
       {
-        in: 'takeBackUnsent',
+        in: 'requeueUnsent',
         find: '.filter((key) => !known.has(key))',
         replace: '',
       },

@@ -24,8 +24,8 @@ export const roleMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'registerProcess',
-        find: 'await store.write(endBoots, { ids, sends: sendsOf(deps, names) });',
-        replace: 'await store.write(endBoots, { ids, sends: [] });',
+        find: 'await store.write(voidProcesses, { ids, sends: sendsOf(deps, names) });',
+        replace: 'await store.write(voidProcesses, { ids, sends: [] });',
       },
     ],
     test: { file: registry, name: 'sends what had not begun' },

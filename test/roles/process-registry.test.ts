@@ -7,7 +7,7 @@ import type { ProcessFiles } from '../../src/processes/process-files.ts';
 import { bootIdOf, registerProcess } from '../../src/roles/process-registry.ts';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
-import { readBoots } from '../../src/store/processes/boots.ts';
+import { readBoots } from '../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';

@@ -10,7 +10,7 @@ import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
-import { beginBoot } from '../../src/store/processes/boots.ts';
+import { addProcess } from '../../src/store/processes/process-records.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
@@ -66,7 +66,7 @@ type Work = {
 
 /** A process that starts, works the lane until it rests, and may die on the way. */
 async function workUntilEnd(store: Store | CutStore, { conversation, effects, boot }: Work): Promise<void> {
-  await store.write(beginBoot, boot);
+  await store.write(addProcess, boot);
   const active = createActiveRuns({
     store,
     holder: boot.id,

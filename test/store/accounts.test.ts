@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { hasCode } from '../../src/contracts/errors.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import { claimAccount, releaseAccount } from '../../src/store/processes/accounts.ts';
-import { beginBoot } from '../../src/store/processes/boots.ts';
+import { addProcess } from '../../src/store/processes/process-records.ts';
 import { aMessage, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -47,10 +47,10 @@ describeEachDatabase('a bot account', (open) => {
     const account = unique('net/bot');
     const folder = unique('folder');
     const [first, second] = [unique('boot'), unique('boot')];
-    await open().write(beginBoot, { id: first, folder });
+    await open().write(addProcess, { id: first, folder });
     await epochOf(account, first);
     expect((await claim(account, second)).kind).toBe('busy');
-    await open().write(beginBoot, { id: second, folder });
+    await open().write(addProcess, { id: second, folder });
     expect((await claim(account, second)).kind).toBe('held');
   });
 });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
-import { beginBoot, endBoots, readBoots } from '../../src/store/processes/boots.ts';
+import { addProcess, voidProcesses, readBoots } from '../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aWorker, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -11,7 +11,7 @@ const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
 describeEachDatabase('a process that has died beside others', (open) => {
   const begin = async (folder: string, role: 'gateway' | 'worker') => {
     const id = unique('boot');
-    await open().write(beginBoot, { id, folder, role, ended: [] });
+    await open().write(addProcess, { id, folder, role, ended: [] });
     return id;
   };
   const aPair = async () => {
@@ -19,7 +19,7 @@ describeEachDatabase('a process that has died beside others', (open) => {
     return { folder, dead: await begin(folder, 'worker'), alive: await begin(folder, 'worker') };
   };
   const end = (id: string, begun?: readonly string[]) =>
-    open().write(endBoots, { ids: [id], sends: begun ? [{ holder: id, begun }] : [] });
+    open().write(voidProcesses, { ids: [id], sends: begun ? [{ holder: id, begun }] : [] });
 
   it('voids nothing of the others when it begins, and is known until it is found dead', async () => {
     const { folder, dead, alive } = await aPair();

@@ -4,7 +4,7 @@ import type { MessageId } from '../../src/contracts/ids.ts';
 import { claimDelivery, type Delivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import type { Settled } from '../../src/store/delivery/settle-part.ts';
-import { beginBoot } from '../../src/store/processes/boots.ts';
+import { addProcess } from '../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -37,7 +37,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     await worker.answer(run, 'hello', { parts });
     const conversationKey = `test/bot/${conversation}`;
     let holder = unique('boot');
-    await open().write(beginBoot, { id: holder, folder });
+    await open().write(addProcess, { id: holder, folder });
     const partOf = (delivery: Delivery) => {
       if (delivery.kind !== 'part') throw new Error(`there is no part to deliver: ${delivery.kind}`);
       return delivery;
@@ -67,7 +67,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
         }),
       dies: async () => {
         holder = unique('boot');
-        await open().write(beginBoot, { id: holder, folder });
+        await open().write(addProcess, { id: holder, folder });
       },
       states: async () =>
         (await open().read(readPartStates, { keys: texts.map((_, index) => `${run.runId}:${index + 1}`) })).map(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished } from 'vitest';
 import { hasCode } from '../../src/contracts/errors.ts';
-import { beginBoot } from '../../src/store/processes/boots.ts';
+import { addProcess } from '../../src/store/processes/process-records.ts';
 import { openStore } from '../support/open-store.ts';
 
 it('refuses every write, and closes, after its writer has died', async () => {
@@ -18,7 +18,7 @@ it('refuses every write, and closes, after its writer has died', async () => {
   expect(writers).toHaveLength(1);
 
   await writers[0]?.terminate();
-  const write = store.write(beginBoot, { id: 'boot', folder: 'folder' });
+  const write = store.write(addProcess, { id: 'boot', folder: 'folder' });
   await expect(write).rejects.toSatisfy((error) => hasCode(error, 'store_unavailable'));
   await store.close();
 });

@@ -3,7 +3,7 @@ import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
 import { claimDelivery } from '../../src/store/delivery/deliver.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
-import { beginBoot } from '../../src/store/processes/boots.ts';
+import { addProcess } from '../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -28,7 +28,7 @@ describeEachDatabase('a part whose holder died while sending', (open) => {
     await worker.answer(run, 'hello', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
     const conversationKey = `test/bot/${conversation}`;
     const claim = async (boot: string) => {
-      await open().write(beginBoot, { id: boot, folder });
+      await open().write(addProcess, { id: boot, folder });
       return open().write(claimDelivery, { ...policy, holder: boot, conversationKey });
     };
     await claim(unique('boot'));

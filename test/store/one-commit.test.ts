@@ -3,7 +3,7 @@ import { claimDelivery } from '../../src/store/delivery/deliver.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { ClaimTerms } from '../../src/store/lanes/claim-due.ts';
-import { beginBoot } from '../../src/store/processes/boots.ts';
+import { addProcess } from '../../src/store/processes/process-records.ts';
 import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -94,14 +94,14 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     const conversation = unique('c');
     const folder = unique('folder');
     const [dead, next] = [unique('boot'), unique('boot')];
-    await open().write(beginBoot, { id: dead, folder });
+    await open().write(addProcess, { id: dead, folder });
     const worker = aWorker(open());
     await worker.accept(aMessage({ conversation, text: 'hi' }));
     const run = await worker.claimRun(aLane(conversation).key);
     await worker.answer(run, 'hello', { sender: { ...policy, holder: dead } });
     const key = `${run.runId}:1`;
     const sends = [{ holder: dead, begun: begun ? [key] : [] }];
-    await open().write(beginBoot, { id: next, folder, sends });
+    await open().write(addProcess, { id: next, folder, sends });
     const claim = { ...policy, holder: next, conversationKey: `test/bot/${conversation}` };
     expect((await open().write(claimDelivery, claim)).kind).toBe(kind);
     const [part] = await open().read(readPartStates, { keys: [key] });

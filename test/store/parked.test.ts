@@ -14,7 +14,7 @@ import { parkRun, settleParkedCall } from '../../src/store/lanes/park-run.ts';
 import { recoverRun } from '../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
-import { beginBoot } from '../../src/store/processes/boots.ts';
+import { addProcess } from '../../src/store/processes/process-records.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { silentLog } from '../support/silent-log.ts';
 import {
@@ -188,7 +188,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     await park(store, run);
     const { effects } = await worker.accept(aMessage({ conversation, text: 'more', lane }));
     expect(effects.wakes).toEqual([]);
-    await store.write(beginBoot, { id: unique('boot'), folder: 'f', ended: [holder] });
+    await store.write(addProcess, { id: unique('boot'), folder: 'f', ended: [holder] });
     expect(await isSwept(store, lane.key, 23 * hourMs)).toBe(false);
     expect(await worker.claim(lane.key)).toEqual({ kind: 'parked' });
   });

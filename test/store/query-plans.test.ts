@@ -12,7 +12,7 @@ import { recoverRun } from '../../src/store/lanes/recover-run.ts';
 import { readNews } from '../../src/store/lanes/steer.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { migrate } from '../../src/store/migrate.ts';
-import { endBoots } from '../../src/store/processes/boots.ts';
+import { voidProcesses } from '../../src/store/processes/process-records.ts';
 import { readArrivalFacts } from '../../src/store/reads/arrival-facts.ts';
 import { readOpenCounts } from '../../src/store/reads/read-open-counts.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
@@ -123,7 +123,7 @@ it('frees what a dead process held without reading every lane', async () => {
   await sayAndAnswer('ezra');
   asked.clear();
   const sends = [{ holder: 'dead', begun: ['part'] }];
-  await store.write(endBoots, { ids: ['dead'], sends });
+  await store.write(voidProcesses, { ids: ['dead'], sends });
   const plans = [...asked].flatMap(planOf);
   expect(plans.length).toBeGreaterThan(5);
   // Of lanes only those that are held, of parts only the open ones; accounts are few.

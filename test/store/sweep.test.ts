@@ -3,7 +3,7 @@ import type { Store } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { handOver } from '../../src/store/lanes/leases.ts';
 import { readSweep, type SweepPlace } from '../../src/store/lanes/sweep.ts';
-import { beginBoot } from '../../src/store/processes/boots.ts';
+import { addProcess } from '../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aRoute, aWorker, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -21,11 +21,11 @@ describeEachDatabase('the sweep', (open) => {
   it('counts the wait of a run whose process died from the next start on, not from 1970', async () => {
     const folder = unique('folder');
     const boot = unique('boot');
-    await open().write(beginBoot, { id: boot, folder });
+    await open().write(addProcess, { id: boot, folder });
     const { key } = await aRunOf(boot);
     expect(await findIn(open(), key)).toBeUndefined();
     const since = Date.now() - 1000;
-    await open().write(beginBoot, { id: unique('boot'), folder });
+    await open().write(addProcess, { id: unique('boot'), folder });
     expect((await findIn(open(), key))?.waitingSince).toBeGreaterThan(since);
   });
 

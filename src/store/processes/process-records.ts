@@ -7,31 +7,31 @@ import { isOpenPart } from '../base/open-rows.ts';
 import { voidLaneLeases } from '../rows/lane-leases.ts';
 
 /** What a process does: everything, receiving or working. */
-export type Role = 'all' | 'gateway' | 'worker';
+export type ProcessRole = 'all' | 'gateway' | 'worker';
 
 /** Which calls to platforms a process that ended had begun, and which ended is not on record. */
-export type EarlierSends = { readonly holder: string; readonly begun: readonly string[] };
+export type JournaledSends = { readonly holder: string; readonly begun: readonly string[] };
 
 export type Ended = {
   /** Their boots. */
   readonly ids: readonly string[];
   /** Journals that could be read; the other processes' sends are unknown. */
-  readonly sends: readonly EarlierSends[];
+  readonly sends: readonly JournaledSends[];
 };
 
 export type Boot = {
   readonly id: string;
   readonly folder: string;
   /** Default: `all`. */
-  readonly role?: Role;
+  readonly role?: ProcessRole;
   /** The folder's processes that have ended. Default: all others, for a process that has it alone. */
   readonly ended?: readonly string[];
-  readonly sends?: readonly EarlierSends[];
+  readonly sends?: readonly JournaledSends[];
 };
 
 /** Enters a process, and voids what ended processes of its folder held. Safe to repeat. */
-export const beginBoot: StoreCommand<Boot, void> = {
-  name: 'beginBoot',
+export const addProcess: StoreCommand<Boot, void> = {
+  name: 'addProcess',
   run: async (tx, { id, folder, role = 'all', ended, sends = [] }) => {
     const ids = ended ?? (await bootsIn(tx, folder)).filter((other) => other !== id);
     await tx.db
@@ -44,7 +44,7 @@ export const beginBoot: StoreCommand<Boot, void> = {
 };
 
 /** Voids what ended processes held. Several may find the same one dead: repeating it changes nothing. */
-export const endBoots: StoreCommand<Ended, void> = { name: 'endBoots', run: voidLeases };
+export const voidProcesses: StoreCommand<Ended, void> = { name: 'voidProcesses', run: voidLeases };
 
 /** The processes of a data folder that have begun and were not found dead. */
 export const readBoots: StoreQuery<{ readonly folder: string }, readonly string[]> = {
@@ -65,7 +65,7 @@ async function voidLeases(tx: Tx, { ids, sends }: Ended): Promise<void> {
     .set({ holder: null, leaseUntil: 0 })
     .where('holder', 'in', ids)
     .execute();
-  for (const one of sends) if (ids.includes(one.holder)) await takeBackUnsent(tx, one);
+  for (const one of sends) if (ids.includes(one.holder)) await requeueUnsent(tx, one);
   await tx.db
     .updateTable('conversations')
     .set({ deliveryHolder: null, deliveryUntil: 0 })
@@ -76,7 +76,7 @@ async function voidLeases(tx: Tx, { ids, sends }: Ended): Promise<void> {
 }
 
 /** Requeues parts whose call had not started. */
-async function takeBackUnsent(tx: Tx, { holder, begun }: EarlierSends): Promise<void> {
+async function requeueUnsent(tx: Tx, { holder, begun }: JournaledSends): Promise<void> {
   const inHand = await tx.db
     .selectFrom('outbox')
     .innerJoin('conversations', 'conversations.key', 'outbox.conversationKey')
