@@ -147,7 +147,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'one active run per session in the whole system',
     edits: [
       {
-        in: 'behindTheWait',
+        in: 'withLockTime',
         find: 'tx.waitedUntil?.(lockedAt);',
         replace: '',
       },

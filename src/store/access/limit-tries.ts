@@ -1,5 +1,5 @@
 import type { Tx } from '../base/command.ts';
-import { lockRows } from '../base/locking.ts';
+import { lockRows } from '../base/row-locks.ts';
 
 /** Codes checked within any 60 s, across all people and processes. */
 export const triesPerMinute = 10;

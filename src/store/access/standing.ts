@@ -1,7 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { elementsOf } from '../base/elements-of.ts';
-import { lockRows } from '../base/locking.ts';
+import { lockRows } from '../base/row-locks.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 
 /** A person's role by approval. */

@@ -4,7 +4,7 @@ import type { PartKey } from '#contracts/ids.ts';
 import type { Outbound } from '#contracts/outbound.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { locking } from '../base/locking.ts';
+import { locking } from '../base/row-locks.ts';
 import { isOpenItem, isOpenPart } from '../base/open-rows.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { lockLanes } from '../rows/lane-row.ts';

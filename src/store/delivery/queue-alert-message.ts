@@ -3,7 +3,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { isPending, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { lockRows } from '../base/locking.ts';
+import { lockRows } from '../base/row-locks.ts';
 import { insertPart } from './insert-part.ts';
 
 /** An alert as it is stored. */

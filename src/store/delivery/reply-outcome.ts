@@ -1,5 +1,5 @@
 import type { Tx } from '../base/command.ts';
-import { lockRows } from '../base/locking.ts';
+import { lockRows } from '../base/row-locks.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { type AnswerOf, amendAnswered, restoreAnswered } from '../rows/item-states.ts';
 

@@ -5,7 +5,7 @@ import { proveStandings } from '../access/standing.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
 import { insertRow } from '../base/insert-row.ts';
-import { locking } from '../base/locking.ts';
+import { locking } from '../base/row-locks.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { markReachable } from '../delivery/reachability.ts';

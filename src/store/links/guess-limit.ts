@@ -1,5 +1,5 @@
 import type { Tx } from '../base/command.ts';
-import { locking } from '../base/locking.ts';
+import { locking } from '../base/row-locks.ts';
 import type { Slots } from '../base/prepared.ts';
 
 /*

@@ -1,5 +1,5 @@
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
-import { locking } from '../base/locking.ts';
+import { locking } from '../base/row-locks.ts';
 import type { Slots } from '../base/prepared.ts';
 
 export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };

@@ -22,16 +22,16 @@ export function locking<Values, Row>(
   return {
     first: async (tx, values) => {
       const row = await query.first(tx, values);
-      return row && behindTheWait(tx, row);
+      return row && withLockTime(tx, row);
     },
-    one: async (tx, values) => behindTheWait(tx, await query.one(tx, values)),
+    one: async (tx, values) => withLockTime(tx, await query.one(tx, values)),
   };
 }
 
 /** The same for a query that is another one each time. */
 export async function lockRows<Row>(tx: Tx, query: Rows<Row>): Promise<readonly Row[]> {
   const { rows } = await tx.db.executeQuery(planOf(tx.dialect, query));
-  return rows.map((row) => behindTheWait(tx, row));
+  return rows.map((row) => withLockTime(tx, row));
 }
 
 /** The clock stands outside of the part that locks: PostgreSQL computes a column before it waits for the row. */
@@ -45,7 +45,7 @@ function planOf<Row>(dialect: Tx['dialect'], query: Rows<Row>): CompiledQuery<Ro
 }
 
 /** The row as it was asked for, and `tx.now` at the time it was locked. */
-function behindTheWait<Row>(tx: Tx, row: Row): Row {
+function withLockTime<Row>(tx: Tx, row: Row): Row {
   if (tx.waitedUntil === undefined) return row;
   const { lockedAt, ...asked } = row as Row & { readonly lockedAt: number };
   tx.waitedUntil?.(lockedAt);
