@@ -148,7 +148,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         in: 'withLockTime',
-        find: 'tx.waitedUntil?.(lockedAt);',
+        find: 'tx.advanceNow?.(lockedAt);',
         replace: '',
       },
     ],

@@ -14,7 +14,7 @@ export type Tx = {
   readonly now: number;
   readonly dialect: 'sqlite' | 'postgres';
   /** Moves `now` on after a wait for a row; absent where nothing waits for rows. */
-  readonly waitedUntil?: (now: number) => void;
+  readonly advanceNow?: (now: number) => void;
 };
 
 /** One open transaction of a step. */

@@ -46,8 +46,8 @@ function planOf<Row>(dialect: Tx['dialect'], query: Rows<Row>): CompiledQuery<Ro
 
 /** The row as it was asked for, and `tx.now` at the time it was locked. */
 function withLockTime<Row>(tx: Tx, row: Row): Row {
-  if (tx.waitedUntil === undefined) return row;
+  if (tx.advanceNow === undefined) return row;
   const { lockedAt, ...asked } = row as Row & { readonly lockedAt: number };
-  tx.waitedUntil?.(lockedAt);
+  tx.advanceNow?.(lockedAt);
   return asked as Row;
 }
