@@ -1,6 +1,6 @@
 import type { Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { isOpenItem } from '../base/open-rows.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { forgoKept } from '../items/kept-steers.ts';
 import { endItems } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';

@@ -8,7 +8,7 @@ import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import { minuteText } from '../../logging/time-text.ts';
 import { closeAlert, openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
-import { isOpenPart } from '../base/open-rows.ts';
+import { isOpenPart } from '../base/index-predicates.ts';
 
 export async function noteAskedWait(tx: Tx, partKey: string, askedMs: number): Promise<void> {
   const until = tx.now + askedMs;

@@ -5,7 +5,7 @@ import type { Outbound } from '#contracts/outbound.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { locking } from '../base/row-locks.ts';
-import { isOpenItem, isOpenPart } from '../base/open-rows.ts';
+import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { endPart } from './end-part.ts';

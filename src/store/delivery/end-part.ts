@@ -4,7 +4,7 @@ import { openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
 import { insertNewRow } from '../base/insert-row.ts';
 import { type InboxContent, json } from '../base/json.ts';
-import { isOpenPart } from '../base/open-rows.ts';
+import { isOpenPart } from '../base/index-predicates.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import { endAskedWait, noteAskedWait } from './asked-wait.ts';

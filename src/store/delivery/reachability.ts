@@ -1,6 +1,6 @@
 import { closeAlert, openAlert } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
-import { isOpenItem, isOpenPart } from '../base/open-rows.ts';
+import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { endItems } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';

@@ -5,7 +5,7 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboxId, SessionKey } from '#contracts/ids.ts';
 import type { Tx } from '../base/command.ts';
-import { isOpenItem } from '../base/open-rows.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { type PlacedItem, placeItem } from '../items/enqueue-item.ts';
 import { makeRoom } from '../items/make-room.ts';
 import type { Bundle, NewItem } from '../items/new-item.ts';

@@ -2,7 +2,7 @@ import { fillNotice } from '../../texts/notices.ts';
 import type { StepTx, StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
-import { isOpenItem } from '../base/open-rows.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';

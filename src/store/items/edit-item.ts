@@ -3,7 +3,7 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { oneLine } from '../base/one-line.ts';
-import { isOpenItem } from '../base/open-rows.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { behindLead, changeSummary, correct, isInActiveRun, markCorrection } from './corrections.ts';
 import {

@@ -1,6 +1,6 @@
 import type { ItemSource } from '#contracts/inbox-item.ts';
 import type { Tx } from '../base/command.ts';
-import { isOpenItem } from '../base/open-rows.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 
 /** Items not taken yet: held for their bundle, or waiting. */

@@ -1,5 +1,5 @@
 import type { Tx } from '../base/command.ts';
-import { isOpenItem } from '../base/open-rows.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { type Lane, takeSeq } from '../rows/lane-row.ts';
 import { isAlike } from './choose-batch.ts';
 import { recordChange } from './item-change.ts';

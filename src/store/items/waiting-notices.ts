@@ -7,7 +7,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
-import { isOpenItem, isUntoldItem } from '../base/open-rows.ts';
+import { isOpenItem, isUntoldItem } from '../base/index-predicates.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { receiptKeyOf } from '../delivery/waiting-notice-part.ts';

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { type InboxContent, json } from '../base/json.ts';
-import { isOpenItem } from '../base/open-rows.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import type { InboxTable } from '../base/tables.ts';
 import type { Waiting } from './choose-batch.ts';

@@ -3,7 +3,7 @@ import type { QueueMode } from '#contracts/queue-settings.ts';
 import type { RunTarget } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { isOpenItem } from '../base/open-rows.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 import { chooseSteers, type SteerDelivery } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';

@@ -3,7 +3,7 @@
  * row's id. A process that finds one dead voids its leases at once, without waiting for their expiry.
  */
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
-import { isOpenPart } from '../base/open-rows.ts';
+import { isOpenPart } from '../base/index-predicates.ts';
 import { voidLaneLeases } from '../rows/lane-leases.ts';
 
 /** What a process does: everything, receiving or working. */

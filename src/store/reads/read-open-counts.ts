@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { longestWaitMs } from '#channel-kit/remote-number.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { isOpenItem, isOpenPart } from '../base/open-rows.ts';
+import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
 import { countLiveChildren, countOrphans, type LiveChildren } from './count-children.ts';
 
 /** Counts of open work. The cost depends on the open rows, not on the history. */

@@ -4,7 +4,7 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { isOpenPart } from '../base/open-rows.ts';
+import { isOpenPart } from '../base/index-predicates.ts';
 
 /** The tables that are counted. */
 export type Tallied = 'messages' | 'runs' | 'parts' | 'children';

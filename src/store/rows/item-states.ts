@@ -5,7 +5,7 @@
  */
 import type { Outcome } from '#contracts/outcome.ts';
 import type { Tx } from '../base/command.ts';
-import { isOpenItem } from '../base/open-rows.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 
 export type ItemEnd = { readonly outcome: Outcome; readonly outcomeReason: string };

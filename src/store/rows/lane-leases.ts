@@ -3,7 +3,7 @@
  * does. A lane with a run and no live lease is what the sweep looks for. The callers hold the lane's lock.
  */
 import type { Tx } from '../base/command.ts';
-import { isKeptLane } from '../base/open-rows.ts';
+import { isReservedLane } from '../base/index-predicates.ts';
 import { prepared, type Slots } from '../base/prepared.ts';
 
 /** Times in ms since the epoch, by the database's clock. */
@@ -101,7 +101,7 @@ export async function voidLaneLeases(tx: Tx, holders: readonly string[]): Promis
     .updateTable('lanes')
     .set({ holder: null, leaseUntil: 0 })
     .where('runId', 'is', null)
-    .where(isKeptLane())
+    .where(isReservedLane())
     .where('holder', 'in', holders)
     .execute();
 }

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Tx } from '../../base/command.ts';
 import { json } from '../../base/json.ts';
-import { isOpenItem } from '../../base/open-rows.ts';
+import { isOpenItem } from '../../base/index-predicates.ts';
 import type { InboxTable, LedgerTable } from '../../base/tables.ts';
 import { senderRef } from '../../items/item-change.ts';
 import type { EventFacts, ItemFacts } from './account.ts';

@@ -27,6 +27,6 @@ export function isOpenPart(): RawBuilder<SqlBool> {
 }
 
 /** Lanes that are held between two runs; combine it with `runId is null`. */
-export function isKeptLane(): RawBuilder<SqlBool> {
+export function isReservedLane(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"lanes"."leaseUntil" > 0`;
 }
