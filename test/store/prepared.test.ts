@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Tx } from '../../src/store/base/command.ts';
-import { prepared, type Slots } from '../../src/store/base/prepared.ts';
+import { prepared, type QueryParams } from '../../src/store/base/prepared.ts';
 import { aLane, aMessage, aWorker, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -14,7 +14,7 @@ describeEachDatabase('a prepared query', (store) => {
     await worker.accept(aMessage({ conversation: anna, text: 'one' }));
     await worker.accept(aMessage({ conversation: bela, text: 'two' }));
     let times = 0;
-    const said = prepared((db, of: Slots<{ least: number; laneKey: string }>) => {
+    const said = prepared((db, of: QueryParams<{ least: number; laneKey: string }>) => {
       times += 1;
       const rows = db.selectFrom('inbox').select(['laneKey', 'kind']).where('kind', '=', 'message');
       return rows.where('seq', '>=', of.least).where('laneKey', '=', of.laneKey);
@@ -28,7 +28,7 @@ describeEachDatabase('a prepared query', (store) => {
   });
 
   it('says which query found no row where there must be one', async () => {
-    const account = prepared((db, of: Slots<{ key: string }>) =>
+    const account = prepared((db, of: QueryParams<{ key: string }>) =>
       db.selectFrom('accounts').select('epoch').where('key', '=', of.key),
     );
     await expect(ask((tx) => account.one(tx, { key: unique('nobody') }))).rejects.toMatchObject({

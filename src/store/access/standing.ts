@@ -2,7 +2,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { elementsOf } from '../base/elements-of.ts';
 import { lockRows } from '../base/row-locks.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** A person's role by approval. */
 export type Role = 'owner' | 'user';
@@ -21,7 +21,7 @@ export const readStandings: StoreQuery<Asking, ReadonlyMap<string, Role>> = {
   },
 };
 
-const rolesInAccount = prepared((db, of: Slots<{ account: string; peerIds: string }>, dialect) =>
+const rolesInAccount = prepared((db, of: QueryParams<{ account: string; peerIds: string }>, dialect) =>
   db
     .selectFrom('people')
     .select(['peerId', 'role'])

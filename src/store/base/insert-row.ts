@@ -1,6 +1,6 @@
 import type { Insertable } from 'kysely';
 import type { Tx } from './command.ts';
-import { type PreparedQuery, prepared, type Slots } from './prepared.ts';
+import { type PreparedQuery, prepared, type QueryParams } from './prepared.ts';
 import type { Tables } from './tables.ts';
 
 type Row<Table extends keyof Tables> = Insertable<Tables[Table]>;
@@ -33,7 +33,7 @@ function insertOf(table: keyof Tables, row: object, onConflict: OnConflict): Pre
   const name = `${onConflict} ${table} ${columns.join()}`;
   const known = inserts.get(name);
   if (known) return known;
-  const made = prepared((db, of: Slots<Record<string, unknown>>) => {
+  const made = prepared((db, of: QueryParams<Record<string, unknown>>) => {
     // Row has said that these are the table's columns and their types.
     const values = Object.fromEntries(columns.map((column) => [column, of[column]])) as never;
     const insert = db.insertInto(table).values(values);

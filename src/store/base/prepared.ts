@@ -4,7 +4,7 @@ import type { Tx } from './command.ts';
 import type { Tables } from './tables.ts';
 
 /** Placeholder in a prepared query for the value of that name. */
-export type Slots<Values> = { readonly [Name in keyof Values]: RawBuilder<Values[Name]> };
+export type QueryParams<Values> = { readonly [Name in keyof Values]: RawBuilder<Values[Name]> };
 
 /** A query whose text is made once; afterwards only the values change. Throws what the database throws. */
 export type PreparedQuery<Values, Row> = {
@@ -28,11 +28,11 @@ export type PreparedQuery<Values, Row> = {
  * `build` runs once for each dialect. What it reads besides its slots must never change.
  */
 export function prepared<Values, Row>(
-  build: (db: Kysely<Tables>, of: Slots<Values>, dialect: Tx['dialect']) => Compilable<Row>,
+  build: (db: Kysely<Tables>, of: QueryParams<Values>, dialect: Tx['dialect']) => Compilable<Row>,
 ): PreparedQuery<Values, Row> {
   const plans: { [Dialect in Tx['dialect']]?: CompiledQuery<Row> } = {};
   const execute = ({ db, dialect }: Tx, values: Values) => {
-    const plan = plans[dialect] ?? build(db, slots as Slots<Values>, dialect).compile();
+    const plan = plans[dialect] ?? build(db, slots as QueryParams<Values>, dialect).compile();
     plans[dialect] = plan;
     return db.executeQuery(fill(plan, values));
   };

@@ -1,6 +1,6 @@
 import type { Compilable, CompiledQuery, Kysely, SelectQueryBuilder } from 'kysely';
 import type { Tx } from './command.ts';
-import { type PreparedQuery, prepared, type Slots } from './prepared.ts';
+import { type PreparedQuery, prepared, type QueryParams } from './prepared.ts';
 import type { Tables } from './tables.ts';
 
 type Rows<Row> = Compilable<Row> & Pick<SelectQueryBuilder<Tables, keyof Tables, Row>, 'forUpdate'>;
@@ -14,7 +14,7 @@ export type LockingQuery<Values, Row> = Pick<PreparedQuery<Values, Row>, 'first'
  * from before it would be over as it begins.
  */
 export function locking<Values, Row>(
-  build: (db: Kysely<Tables>, of: Slots<Values>) => Rows<Row>,
+  build: (db: Kysely<Tables>, of: QueryParams<Values>) => Rows<Row>,
 ): LockingQuery<Values, Row> {
   const query = prepared<Values, Row>((db, of, dialect) => ({
     compile: () => planOf(dialect, build(db, of)),

@@ -6,7 +6,7 @@ import type { StoreCommand, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { locking } from '../base/row-locks.ts';
 import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { endPart } from './end-part.ts';
 import { dropReceipt, isObsolete } from './waiting-notice-part.ts';
@@ -120,7 +120,7 @@ async function lockReached(tx: Tx, { conversationKey, partKey, result }: Settlin
   );
 }
 
-const lockedConversation = locking((db, of: Slots<{ conversationKey: string }>) =>
+const lockedConversation = locking((db, of: QueryParams<{ conversationKey: string }>) =>
   db
     .selectFrom('conversations')
     .select(['deliveryEpoch', 'deliveryUntil'])
@@ -166,7 +166,7 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
 }
 
 /** The next part of a conversation's order; previews are outside the order. */
-export const headPart = prepared((db, of: Slots<{ conversationKey: string }>) =>
+export const headPart = prepared((db, of: QueryParams<{ conversationKey: string }>) =>
   db
     .selectFrom('outbox')
     .select(['key', 'state', 'route', 'content', 'tries', 'dueAt', 'sendingAt'])
@@ -178,7 +178,7 @@ export const headPart = prepared((db, of: Slots<{ conversationKey: string }>) =>
     .limit(1),
 );
 
-const beginSending = prepared((db, of: Slots<{ key: string; sendingAt: number; tries: number }>) =>
+const beginSending = prepared((db, of: QueryParams<{ key: string; sendingAt: number; tries: number }>) =>
   db
     .updateTable('outbox')
     .set({ state: 'sending', sendingAt: of.sendingAt, tries: of.tries })
@@ -213,7 +213,7 @@ function isChange({ kind }: Outbound['content']): boolean {
 
 type Holding = { conversationKey: string; epoch: number; holder: string; until: number };
 
-const hold = prepared((db, of: Slots<Holding>) =>
+const hold = prepared((db, of: QueryParams<Holding>) =>
   db
     .updateTable('conversations')
     .set({ deliveryEpoch: of.epoch, deliveryHolder: of.holder, deliveryUntil: of.until })
@@ -225,7 +225,7 @@ async function leave(tx: Tx, head: Head, delivery: Delivery): Promise<Delivery> 
   return delivery;
 }
 
-const letGo = prepared((db, of: Slots<{ conversationKey: string; epoch: number }>) =>
+const letGo = prepared((db, of: QueryParams<{ conversationKey: string; epoch: number }>) =>
   db
     .updateTable('conversations')
     .set({ deliveryEpoch: of.epoch, deliveryHolder: null, deliveryUntil: 0 })

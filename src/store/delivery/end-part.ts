@@ -5,7 +5,7 @@ import type { Tx } from '../base/command.ts';
 import { insertNewRow } from '../base/insert-row.ts';
 import { type InboxContent, json } from '../base/json.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import { endAskedWait, noteAskedWait } from './asked-wait.ts';
 import { amendOutcome } from './reply-outcome.ts';
@@ -81,7 +81,7 @@ type Ending = {
   endedAt: number;
 };
 
-const closePart = prepared((db, of: Slots<Ending>) =>
+const closePart = prepared((db, of: QueryParams<Ending>) =>
   db
     .updateTable('outbox')
     .set({ state: of.state, problem: of.problem, receipts: of.receipts, endedAt: of.endedAt })

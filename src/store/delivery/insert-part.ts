@@ -3,7 +3,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { insertNewRow, insertRow } from '../base/insert-row.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** A part to insert. */
 export type NewPart = {
@@ -60,7 +60,7 @@ export async function writePart(tx: Tx, part: NewPart, at: PartPlace): Promise<v
   });
 }
 
-const knownPart = prepared((db, of: Slots<{ key: string }>) =>
+const knownPart = prepared((db, of: QueryParams<{ key: string }>) =>
   db.selectFrom('outbox').select('conversationKey').where('key', '=', of.key),
 );
 
@@ -93,7 +93,7 @@ export async function takePlace(tx: Tx, route: ReplyRoute, moves = 0): Promise<P
   };
 }
 
-const advancePlace = prepared((db, of: Slots<{ conversationKey: string }>) =>
+const advancePlace = prepared((db, of: QueryParams<{ conversationKey: string }>) =>
   db
     .updateTable('conversations')
     .set((eb) => ({ nextPart: eb('nextPart', '+', 1) }))

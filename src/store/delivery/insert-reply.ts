@@ -3,7 +3,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { locking } from '../base/row-locks.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { type ClaimedDelivery, claimDelivery, type DeliveryPolicy, headPart } from './deliver.ts';
 import { ensureConversation, maxMoves, type NewPart, writePart } from './insert-part.ts';
 
@@ -88,20 +88,20 @@ async function findConversation(tx: Tx, route: ReplyRoute, moves = 0) {
   );
 }
 
-const lockedConversation = locking((db, of: Slots<{ conversationKey: string }>) =>
+const lockedConversation = locking((db, of: QueryParams<{ conversationKey: string }>) =>
   db
     .selectFrom('conversations')
     .select(['nextPart', 'movedTo', 'unreachableAt', 'deliveryEpoch', 'deliveryUntil'])
     .where('key', '=', of.conversationKey),
 );
 
-const takePlaces = prepared((db, of: Slots<{ conversationKey: string; nextPart: number }>) =>
+const takePlaces = prepared((db, of: QueryParams<{ conversationKey: string; nextPart: number }>) =>
   db.updateTable('conversations').set({ nextPart: of.nextPart }).where('key', '=', of.conversationKey),
 );
 
 type Holding = { conversationKey: string; nextPart: number; epoch: number; holder: string; until: number };
 
-const takeAndHold = prepared((db, of: Slots<Holding>) =>
+const takeAndHold = prepared((db, of: QueryParams<Holding>) =>
   db
     .updateTable('conversations')
     .set({

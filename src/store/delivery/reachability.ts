@@ -1,7 +1,7 @@
 import { closeAlert, openAlert } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { endItems } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { endAskedWait } from './asked-wait.ts';
@@ -53,7 +53,7 @@ export async function markReachable(tx: Tx, key: string): Promise<void> {
   if (changed > 0) await closeAlert(tx, { kind: 'conversation-unreachable', subject: key });
 }
 
-const clearUnreachable = prepared((db, of: Slots<{ key: string }>) =>
+const clearUnreachable = prepared((db, of: QueryParams<{ key: string }>) =>
   db
     .updateTable('conversations')
     .set({ unreachableAt: null })

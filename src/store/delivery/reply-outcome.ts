@@ -1,6 +1,6 @@
 import type { Tx } from '../base/command.ts';
 import { lockRows } from '../base/row-locks.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { type AnswerOf, amendAnswered, restoreAnswered } from '../rows/item-states.ts';
 
 /**
@@ -15,7 +15,7 @@ export async function amendOutcome(tx: Tx, answer: AnswerOf): Promise<void> {
   await amendAnswered(tx, answer, { hasFailed: ends.some(({ state }) => state === 'failed') });
 }
 
-const troubledReplies = prepared((db, of: Slots<AnswerOf>) =>
+const troubledReplies = prepared((db, of: QueryParams<AnswerOf>) =>
   db
     .selectFrom('outbox')
     .select('state')

@@ -6,7 +6,7 @@ import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
 import { insertRow } from '../base/insert-row.ts';
 import { locking } from '../base/row-locks.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { markReachable } from '../delivery/reachability.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
@@ -80,7 +80,7 @@ async function moveCursorAt(tx: Tx, { account, epoch, holder, cursor }: AcceptIn
 
 type Lease = { account: string; epoch: number; holder: string };
 
-const moveCursor = prepared((db, of: Slots<Lease & { cursor: string }>) =>
+const moveCursor = prepared((db, of: QueryParams<Lease & { cursor: string }>) =>
   db
     .updateTable('accounts')
     .set({ cursor: of.cursor })
@@ -89,7 +89,7 @@ const moveCursor = prepared((db, of: Slots<Lease & { cursor: string }>) =>
     .where('holder', '=', of.holder),
 );
 
-const lockedAccount = locking((db, of: Slots<Lease>) =>
+const lockedAccount = locking((db, of: QueryParams<Lease>) =>
   db
     .selectFrom('accounts')
     .select('key')
@@ -121,7 +121,7 @@ async function acceptOnce(tx: StepTx, accepting: Accepting): Promise<Acceptance>
   return acceptance;
 }
 
-const knownEvent = prepared((db, of: Slots<{ account: string; eventKey: string }>) =>
+const knownEvent = prepared((db, of: QueryParams<{ account: string; eventKey: string }>) =>
   db
     .selectFrom('ledger')
     .select('fingerprint')

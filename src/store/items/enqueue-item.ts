@@ -13,7 +13,7 @@ import type { Effects } from '../base/effects.ts';
 import { insertNewRow, insertRow } from '../base/insert-row.ts';
 import { type InboxContent, json, targetText } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { ensureLane, type Lane, lockLane, takeSeqOfArrival } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
 import { senderRef } from './item-change.ts';
@@ -91,7 +91,7 @@ async function readEnqueued(tx: Tx, sourceKey: string): Promise<EnqueuedItem | u
   };
 }
 
-const enqueuedItem = prepared((db, of: Slots<{ sourceKey: string }>) =>
+const enqueuedItem = prepared((db, of: QueryParams<{ sourceKey: string }>) =>
   db
     .selectFrom('inbox')
     .select(['id', 'laneKey', 'reservedRunId', 'content', 'createdAt'])

@@ -5,7 +5,7 @@
 import { finishReasonOf } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { endItems, returnItems } from '../rows/item-states.ts';
 import { readWaiting } from './waiting-rows.ts';
 
@@ -37,7 +37,7 @@ export async function returnKept(
   await joinCorrections(tx, run.laneKey, new Set(ids));
 }
 
-const keptSteers = prepared((db, of: Slots<{ runId: string }>) =>
+const keptSteers = prepared((db, of: QueryParams<{ runId: string }>) =>
   db
     .selectFrom('inbox')
     .innerJoin('transcript', 'transcript.id', 'inbox.transcriptId')

@@ -1,7 +1,7 @@
 import type { ItemSource } from '#contracts/inbox-item.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** Items not taken yet: held for their bundle, or waiting. */
 export type OpenItem = {
@@ -20,7 +20,7 @@ export function readOpenItems(tx: Tx, laneKey: string): Promise<readonly OpenIte
   return openItems.all(tx, { laneKey });
 }
 
-const openItems = prepared((db, of: Slots<{ laneKey: string }>) =>
+const openItems = prepared((db, of: QueryParams<{ laneKey: string }>) =>
   db
     .selectFrom('inbox')
     .select(['id', 'seq', 'kind', 'source', 'state', 'bundle', 'isFetching', 'dueAt'])

@@ -8,7 +8,7 @@ import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { isOpenItem, isUntoldItem } from '../base/index-predicates.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { receiptKeyOf } from '../delivery/waiting-notice-part.ts';
 import { lockLane } from '../rows/lane-row.ts';
@@ -41,7 +41,7 @@ export const readUnnotified: StoreQuery<{ readonly afterMs: number }, readonly U
   },
 };
 
-const untold = prepared((db, of: Slots<{ before: number }>) =>
+const untold = prepared((db, of: QueryParams<{ before: number }>) =>
   db
     .selectFrom('inbox')
     .innerJoin('lanes', 'lanes.key', 'inbox.laneKey')

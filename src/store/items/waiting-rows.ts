@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { type InboxContent, json } from '../base/json.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { InboxTable } from '../base/tables.ts';
 import type { Waiting } from './choose-batch.ts';
 
@@ -57,7 +57,7 @@ const columns = [
   'content',
 ] as const;
 
-const waitingRows = prepared((db, of: Slots<{ laneKey: string }>) =>
+const waitingRows = prepared((db, of: QueryParams<{ laneKey: string }>) =>
   db
     .selectFrom('inbox')
     .select(columns)

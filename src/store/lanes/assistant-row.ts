@@ -2,7 +2,7 @@ import type { MessagePart } from '#contracts/message.ts';
 import type { Usage } from '#contracts/model.ts';
 import type { Tx } from '../base/command.ts';
 import { insertNewRow } from '../base/insert-row.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { appendMessage, type Charge } from '../rows/append-transcript.ts';
 
 /** An assistant message as it is stored; later images replace earlier ones. */
@@ -69,13 +69,13 @@ function chargeOf({ usage, cost }: ModelCall): Charge {
   };
 }
 
-const storedMessage = prepared((db, of: Slots<{ id: string }>) =>
+const storedMessage = prepared((db, of: QueryParams<{ id: string }>) =>
   db.selectFrom('transcript').select('isFinished').where('id', '=', of.id),
 );
 
 type Image = { id: string; parts: string; isFinished: number; model: string | null; now: number };
 
-const updateMessage = prepared((db, of: Slots<Image>) =>
+const updateMessage = prepared((db, of: QueryParams<Image>) =>
   db
     .updateTable('transcript')
     .set((eb) => ({
@@ -87,7 +87,7 @@ const updateMessage = prepared((db, of: Slots<Image>) =>
     .where('id', '=', of.id),
 );
 
-const chargeSession = prepared((db, of: Slots<Charge & { sessionId: string }>) =>
+const chargeSession = prepared((db, of: QueryParams<Charge & { sessionId: string }>) =>
   db
     .updateTable('sessions')
     .set((eb) => ({

@@ -3,7 +3,7 @@ import type { Outcome } from '#contracts/outcome.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/deliver.ts';
 import type { NewPart } from '../delivery/insert-part.ts';
 import { insertReply } from '../delivery/insert-reply.ts';
@@ -138,14 +138,14 @@ async function goOn(tx: Tx, input: { runId: string; laneKey: string; parts: numb
   if (input.parts > 0) await advanceSeqs.run(tx, input);
 }
 
-const extendRun = prepared((db, of: Slots<{ runId: string; parts: number }>) =>
+const extendRun = prepared((db, of: QueryParams<{ runId: string; parts: number }>) =>
   db
     .updateTable('runs')
     .set((eb) => ({ tries: 1, nextOrdinal: eb('nextOrdinal', '+', of.parts) }))
     .where('id', '=', of.runId),
 );
 
-const advanceSeqs = prepared((db, of: Slots<{ laneKey: string; parts: number }>) =>
+const advanceSeqs = prepared((db, of: QueryParams<{ laneKey: string; parts: number }>) =>
   db
     .updateTable('lanes')
     .set((eb) => ({ nextSeq: eb('nextSeq', '+', of.parts) }))

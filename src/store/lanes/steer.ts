@@ -4,7 +4,7 @@ import type { RunTarget } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { chooseSteers, type SteerDelivery } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
@@ -44,7 +44,7 @@ export const readNews: StoreQuery<Held, boolean> = {
   },
 };
 
-const anyWaiting = prepared((db, of: Slots<{ laneKey: string }>) =>
+const anyWaiting = prepared((db, of: QueryParams<{ laneKey: string }>) =>
   db
     .selectFrom('inbox')
     .select('id')
@@ -54,7 +54,7 @@ const anyWaiting = prepared((db, of: Slots<{ laneKey: string }>) =>
     .limit(1),
 );
 
-const runById = prepared((db, of: Slots<{ runId: string }>) =>
+const runById = prepared((db, of: QueryParams<{ runId: string }>) =>
   db
     .selectFrom('runs')
     .select(['epoch', 'route', 'authority', 'cancelReason', 'nextOrdinal'])

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { isFetchingItem, isOpenItem, isOpenPart } from '../base/index-predicates.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { dropHeld } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
@@ -95,7 +95,7 @@ type DueItem = {
   readonly leaseUntil: number;
 };
 
-const dueItems = prepared((db, of: Slots<{ now: number; dueAt: number; laneKey: string }>) =>
+const dueItems = prepared((db, of: QueryParams<{ now: number; dueAt: number; laneKey: string }>) =>
   db
     .selectFrom(
       db
@@ -115,7 +115,7 @@ const dueItems = prepared((db, of: Slots<{ now: number; dueAt: number; laneKey: 
     .orderBy('due.laneKey'),
 );
 
-const unfinishedLanes = prepared((db, of: Slots<{ now: number }>) =>
+const unfinishedLanes = prepared((db, of: QueryParams<{ now: number }>) =>
   db
     .selectFrom('lanes')
     .select(['key', 'class', 'leaseUntil'])
@@ -133,7 +133,7 @@ const fetchingItems = prepared((db) =>
  * Conversations with parts to deliver, by key, each found behind the one before it: to read all their
  * parts would take the longer the more wait, as they do while a network is away.
  */
-const openConversations = prepared((db, of: Slots<{ after: string; now: number }>) => {
+const openConversations = prepared((db, of: QueryParams<{ after: string; now: number }>) => {
   const query = sql<{ conversationKey: string; isDue: number }>`
     with recursive found("conversationKey", place) as (
       select min("conversationKey"), 1 from outbox

@@ -3,7 +3,7 @@ import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
 import type { WaitingRow } from '../items/waiting-rows.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
@@ -93,7 +93,7 @@ async function takeContext(
   ].join('\n');
 }
 
-const unshownContext = prepared((db, of: Slots<{ laneKey: string }>) =>
+const unshownContext = prepared((db, of: QueryParams<{ laneKey: string }>) =>
   db
     .selectFrom('groupContext')
     .select('content')

@@ -1,6 +1,6 @@
 import type { Tx } from '../base/command.ts';
 import { locking } from '../base/row-locks.ts';
-import type { Slots } from '../base/prepared.ts';
+import type { QueryParams } from '../base/prepared.ts';
 
 /*
  * A counter starts anew after its window has passed without a try, so that no window of that length,
@@ -48,7 +48,7 @@ async function readCount(tx: Tx, peer: string, windowMs: number): Promise<number
   return row.since + windowMs > tx.now ? row.count : 0;
 }
 
-const lockedGuesses = locking((db, of: Slots<{ peer: string }>) =>
+const lockedGuesses = locking((db, of: QueryParams<{ peer: string }>) =>
   db.selectFrom('linkGuesses').select(['since', 'count']).where('peer', '=', of.peer),
 );
 

@@ -1,7 +1,7 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { elementsOf } from '../base/elements-of.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** Chat links that concern the given accounts. */
 export type ChatLinks = {
@@ -30,11 +30,11 @@ export const readLinks: StoreQuery<
   },
 };
 
-const identitiesOf = prepared((db, of: Slots<{ peers: string }>, dialect) =>
+const identitiesOf = prepared((db, of: QueryParams<{ peers: string }>, dialect) =>
   db.selectFrom('links').select('identity').where('peer', 'in', elementsOf(of.peers, dialect)),
 );
 
-const accountsIn = prepared((db, of: Slots<{ identities: string }>, dialect) =>
+const accountsIn = prepared((db, of: QueryParams<{ identities: string }>, dialect) =>
   db
     .selectFrom('links')
     .select(['peer', 'identity'])
@@ -43,7 +43,7 @@ const accountsIn = prepared((db, of: Slots<{ identities: string }>, dialect) =>
     .orderBy('peer'),
 );
 
-const lanesOf = prepared((db, of: Slots<{ identities: string }>, dialect) =>
+const lanesOf = prepared((db, of: QueryParams<{ identities: string }>, dialect) =>
   db
     .selectFrom('laneAliases')
     .select(['key', 'laneKey'])

@@ -1,6 +1,6 @@
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { locking } from '../base/row-locks.ts';
-import type { Slots } from '../base/prepared.ts';
+import type { QueryParams } from '../base/prepared.ts';
 
 export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };
 
@@ -30,7 +30,7 @@ export const claimAccount: StoreCommand<AccountClaim, AccountLease> = {
   },
 };
 
-const lockedAccount = locking((db, of: Slots<{ account: string }>) =>
+const lockedAccount = locking((db, of: QueryParams<{ account: string }>) =>
   db.selectFrom('accounts').selectAll().where('key', '=', of.account),
 );
 

@@ -1,6 +1,6 @@
 import type { StoreQuery } from '../base/command.ts';
 import { elementsOf } from '../base/elements-of.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** What intake has to know of a conversation. */
 export type ConversationFacts = {
@@ -26,7 +26,7 @@ export const readConversationFacts: StoreQuery<
   },
 };
 
-const conversationRows = prepared((db, of: Slots<{ keys: string }>, dialect) =>
+const conversationRows = prepared((db, of: QueryParams<{ keys: string }>, dialect) =>
   db
     .selectFrom('conversations')
     .select(['key', 'canonicalId', 'activation'])

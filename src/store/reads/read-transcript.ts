@@ -3,7 +3,7 @@ import type { InboxId, SessionId, TranscriptId } from '#contracts/ids.ts';
 import type { MessagePart, TranscriptMessage, Unsendable } from '#contracts/message.ts';
 import type { StoreQuery } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { TranscriptTable } from '../base/tables.ts';
 
 /** The session's history as the next model call sees it: from its summary on, finished messages only. */
@@ -17,7 +17,7 @@ export const readHistory: StoreQuery<{ readonly sessionId: string }, readonly Tr
 
 const columns = ['id', 'sessionId', 'role', 'parts', 'model', 'unsendable', 'createdAt', 'position'] as const;
 
-const history = prepared((db, of: Slots<{ sessionId: string }>) => {
+const history = prepared((db, of: QueryParams<{ sessionId: string }>) => {
   const summary = db
     .selectFrom('sessions')
     .innerJoin('transcript', 'transcript.id', 'sessions.summaryMessageId')

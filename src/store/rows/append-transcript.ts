@@ -1,7 +1,7 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
 import { insertRow } from '../base/insert-row.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
 
 export type NewMessage = {
@@ -45,7 +45,7 @@ export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> 
   });
 }
 
-const countMessage = prepared((db, of: Slots<{ sessionId: string; now: number }>) =>
+const countMessage = prepared((db, of: QueryParams<{ sessionId: string; now: number }>) =>
   db
     .updateTable('sessions')
     .set((eb) => ({ messageCount: eb('messageCount', '+', 1), updatedAt: of.now }))
@@ -53,7 +53,7 @@ const countMessage = prepared((db, of: Slots<{ sessionId: string; now: number }>
     .returning('messageCount'),
 );
 
-const countCharged = prepared((db, of: Slots<{ sessionId: string; now: number } & Charge>) =>
+const countCharged = prepared((db, of: QueryParams<{ sessionId: string; now: number } & Charge>) =>
   db
     .updateTable('sessions')
     .set((eb) => ({

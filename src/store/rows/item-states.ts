@@ -6,7 +6,7 @@
 import type { Outcome } from '#contracts/outcome.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 
 export type ItemEnd = { readonly outcome: Outcome; readonly outcomeReason: string };
 
@@ -105,7 +105,7 @@ export async function takeItem(tx: Tx, { isMerged, isKept, ...item }: TakenItem)
 
 type Taken = { id: string; runId: string; transcriptId: string; outcome: string | null; isKept: number };
 
-const take = prepared((db, of: Slots<Taken>) =>
+const take = prepared((db, of: QueryParams<Taken>) =>
   db
     .updateTable('inbox')
     .set({
@@ -161,7 +161,7 @@ export async function endAnswered(tx: Tx, { outcomeReason, ...rows }: AnsweredIt
 
 type Answered = { runId: string; answer: string; outcome: string; outcomeReason: string | null };
 
-const answerTaken = prepared((db, of: Slots<Answered>) =>
+const answerTaken = prepared((db, of: QueryParams<Answered>) =>
   db
     .updateTable('inbox')
     .set((eb) => ({

@@ -4,7 +4,7 @@
  */
 import type { Tx } from '../base/command.ts';
 import { isReservedLane } from '../base/index-predicates.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** Times in ms since the epoch, by the database's clock. */
 export type LaneHold = {
@@ -19,7 +19,7 @@ export async function holdLane(tx: Tx, hold: LaneHold): Promise<void> {
   await holdRow.run(tx, hold);
 }
 
-const holdRow = prepared((db, of: Slots<LaneHold>) =>
+const holdRow = prepared((db, of: QueryParams<LaneHold>) =>
   db
     .updateTable('lanes')
     .set({ epoch: of.epoch, runId: of.runId, holder: of.holder, leaseUntil: of.leaseUntil })
@@ -67,14 +67,14 @@ export async function endLaneRun(tx: Tx, exit: LaneExit, isKept: boolean): Promi
   await (isKept ? keepLane : leaveLane).run(tx, { ...exit, now: tx.now });
 }
 
-const keepLane = prepared((db, of: Slots<LaneExit & { readonly now: number }>) =>
+const keepLane = prepared((db, of: QueryParams<LaneExit & { readonly now: number }>) =>
   db
     .updateTable('lanes')
     .set((eb) => ({ runId: null, lastActivityAt: of.now, nextSeq: eb('nextSeq', '+', of.parts) }))
     .where('key', '=', of.laneKey),
 );
 
-const leaveLane = prepared((db, of: Slots<LaneExit & { readonly now: number }>) =>
+const leaveLane = prepared((db, of: QueryParams<LaneExit & { readonly now: number }>) =>
   db
     .updateTable('lanes')
     .set((eb) => ({

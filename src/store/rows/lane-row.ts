@@ -4,7 +4,7 @@ import type { Tx } from '../base/command.ts';
 import { insertNewRow, insertRow } from '../base/insert-row.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import { locking, lockRows } from '../base/row-locks.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { LanesTable } from '../base/tables.ts';
 import { followConfiguration } from './lane-settings.ts';
 
@@ -22,7 +22,7 @@ export async function lockLanes(tx: Tx, keys: readonly string[]): Promise<void> 
   await lockRows(tx, tx.db.selectFrom('lanes').select('key').where('key', 'in', keys).orderBy('key'));
 }
 
-const lockedLane = locking((db, of: Slots<{ key: string }>) =>
+const lockedLane = locking((db, of: QueryParams<{ key: string }>) =>
   db.selectFrom('lanes').selectAll().where('key', '=', of.key),
 );
 
@@ -90,7 +90,7 @@ export async function takeSeq(tx: Tx, laneKey: string): Promise<number> {
   return nextSeq - 1;
 }
 
-const advanceSeq = prepared((db, of: Slots<{ laneKey: string }>) =>
+const advanceSeq = prepared((db, of: QueryParams<{ laneKey: string }>) =>
   db
     .updateTable('lanes')
     .set((eb) => ({ nextSeq: eb('nextSeq', '+', 1) }))
@@ -104,7 +104,7 @@ export async function takeSeqOfArrival(tx: Tx, laneKey: string): Promise<number>
   return nextSeq - 1;
 }
 
-const advanceSeqOfArrival = prepared((db, of: Slots<{ laneKey: string; now: number }>) =>
+const advanceSeqOfArrival = prepared((db, of: QueryParams<{ laneKey: string; now: number }>) =>
   db
     .updateTable('lanes')
     .set((eb) => ({ nextSeq: eb('nextSeq', '+', 1), lastActivityAt: of.now }))

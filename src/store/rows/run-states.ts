@@ -1,7 +1,7 @@
 /** Writes what becomes of a run, and nothing else does: `active ⇄ parked`, then `finished`. */
 import type { Tx } from '../base/command.ts';
 import { insertRow } from '../base/insert-row.ts';
-import { prepared, type Slots } from '../base/prepared.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
 
 export type NewRun = {
   readonly id: string;
@@ -83,7 +83,7 @@ export async function finishRun(tx: Tx, end: RunEnd): Promise<void> {
   await finish.run(tx, { ...end, now: tx.now });
 }
 
-const finish = prepared((db, of: Slots<RunEnd & { readonly now: number }>) =>
+const finish = prepared((db, of: QueryParams<RunEnd & { readonly now: number }>) =>
   db
     .updateTable('runs')
     .set((eb) => ({
