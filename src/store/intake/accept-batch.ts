@@ -14,7 +14,7 @@ import type { ClaimedRun } from '../lanes/claim-lane.ts';
 import { proveLinks } from '../links/read-links.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { acceptItem } from './accept-item.ts';
-import type { Accepting } from './accepting.ts';
+import type { AcceptEventInput } from './accept-input.ts';
 import { moveAnchors } from './anchors.ts';
 import { applyDelete, applyEdit, applyReaction } from './apply-change.ts';
 import { applyCommand } from './apply-command.ts';
@@ -98,7 +98,7 @@ const lockedAccount = locking((db, of: QueryParams<Lease>) =>
     .where('holder', '=', of.holder),
 );
 
-async function acceptOnce(tx: StepTx, accepting: Accepting): Promise<Acceptance> {
+async function acceptOnce(tx: StepTx, accepting: AcceptEventInput): Promise<Acceptance> {
   const { input, proposal, effects } = accepting;
   const known = await knownEvent.first(tx, { account: input.account, eventKey: proposal.eventKey });
   if (isOtherEvent(known?.fingerprint, proposal.fingerprint)) effects.reusedKeys.push(proposal.eventKey);
@@ -129,7 +129,7 @@ const knownEvent = prepared((db, of: QueryParams<{ account: string; eventKey: st
     .where('eventKey', '=', of.eventKey),
 );
 
-async function carryOut(tx: StepTx, accepting: Accepting): Promise<Acceptance> {
+async function carryOut(tx: StepTx, accepting: AcceptEventInput): Promise<Acceptance> {
   const { proposal, input, effects } = accepting;
   const { decision } = proposal;
   if (decision.kind === 'accept' || decision.kind === 'command')
@@ -168,7 +168,7 @@ async function carryOut(tx: StepTx, accepting: Accepting): Promise<Acceptance> {
 
 async function refuseUnpaired(
   tx: Tx,
-  { input, proposal, effects }: Accepting,
+  { input, proposal, effects }: AcceptEventInput,
   request: PairingRequest,
 ): Promise<Acceptance> {
   const requested = await requestPairing(tx, {

@@ -13,12 +13,12 @@ import { type OpenItem, readOpenItems } from '../items/open-items.ts';
 import { openHeld } from '../rows/item-states.ts';
 import { beginSession, ensureLane, type Lane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
-import type { Accepting } from './accepting.ts';
+import type { AcceptEventInput } from './accept-input.ts';
 
 /** The longest a lane waits for a file before it goes on without it, ms. */
 const fetchWaitMs = 20_000;
 
-export async function acceptItem(tx: Tx, accepting: Accepting, item: NewItem): Promise<Acceptance> {
+export async function acceptItem(tx: Tx, accepting: AcceptEventInput, item: NewItem): Promise<Acceptance> {
   const known = await ensureLane(tx, item.lane);
   const open = await readOpenItems(tx, known.key);
   const lane = await resetIfDue(tx, known, { item, open });
@@ -76,7 +76,7 @@ type Joined = { readonly name: string; readonly windowMs: number; readonly isOpe
 async function joinBundle(
   tx: Tx,
   lane: Lane,
-  { item, accepting, open }: Arrived & { readonly accepting: Accepting },
+  { item, accepting, open }: Arrived & { readonly accepting: AcceptEventInput },
 ): Promise<Joined | undefined> {
   const { senderId, conversationKey } = accepting.proposal;
   // A lane may serve several conversations, and ids of people are alike on several networks.

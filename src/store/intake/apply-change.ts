@@ -21,14 +21,14 @@ import { appendNote } from '../rows/append-transcript.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { lockLane, takeSeq } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
-import type { Accepting } from './accepting.ts';
+import type { AcceptEventInput } from './accept-input.ts';
 import type { Decision } from './proposal.ts';
 
 type EditDecision = Extract<Decision, { kind: 'edit' }>;
 type DeleteDecision = Extract<Decision, { kind: 'delete' }>;
 type ReactionDecision = Extract<Decision, { kind: 'reaction' }>;
 
-export async function applyEdit(tx: Tx, accepting: Accepting, edit: EditDecision): Promise<Acceptance> {
+export async function applyEdit(tx: Tx, accepting: AcceptEventInput, edit: EditDecision): Promise<Acceptance> {
   const { text } = edit;
   const found = await findMessage(tx, accepting);
   if (!found) return editContext(tx, accepting, edit);
@@ -65,7 +65,7 @@ function wordedAnew(content: InboxContent, edit: EditDecision) {
 
 export async function applyDelete(
   tx: Tx,
-  accepting: Accepting,
+  accepting: AcceptEventInput,
   deletion: DeleteDecision,
 ): Promise<Acceptance> {
   const found = await findMessage(tx, accepting);
@@ -113,7 +113,7 @@ async function noteAfterRun(tx: Tx, transcriptId: string, text: string): Promise
 /** A reaction is shown to the agent at its next turn and starts nothing. */
 export async function applyReaction(
   tx: Tx,
-  accepting: Accepting,
+  accepting: AcceptEventInput,
   { content, limit }: ReactionDecision,
 ): Promise<Acceptance> {
   const { proposal, input } = accepting;
@@ -133,7 +133,7 @@ export async function applyReaction(
 type Reacted = { readonly laneKey: string; readonly message: string };
 
 /** Somebody's message, or one of the agent's own. */
-async function findReacted(tx: Tx, accepting: Accepting): Promise<Reacted | undefined> {
+async function findReacted(tx: Tx, accepting: AcceptEventInput): Promise<Reacted | undefined> {
   const found = await findMessage(tx, accepting);
   if (found) {
     const { prompt } = json.content(found.row.content);
@@ -159,7 +159,7 @@ async function findReacted(tx: Tx, accepting: Accepting): Promise<Reacted | unde
   };
 }
 
-async function findMessage(tx: Tx, { proposal }: Accepting): Promise<Found | undefined> {
+async function findMessage(tx: Tx, { proposal }: AcceptEventInput): Promise<Found | undefined> {
   const find = () =>
     tx.db
       .selectFrom('inbox')
@@ -175,7 +175,7 @@ async function findMessage(tx: Tx, { proposal }: Accepting): Promise<Found | und
   return lane && row ? { row, lane } : undefined;
 }
 
-async function editContext(tx: Tx, accepting: Accepting, edit: EditDecision): Promise<Acceptance> {
+async function editContext(tx: Tx, accepting: AcceptEventInput, edit: EditDecision): Promise<Acceptance> {
   const row = await findContext(tx, accepting);
   if (!row) return { kind: 'ignored', reason: 'unknown-message' };
   const content = json.content(row.content);
@@ -191,7 +191,7 @@ async function editContext(tx: Tx, accepting: Accepting, edit: EditDecision): Pr
 
 async function deleteContext(
   tx: Tx,
-  accepting: Accepting,
+  accepting: AcceptEventInput,
   { isVouched }: DeleteDecision,
 ): Promise<Acceptance> {
   const row = await findContext(tx, accepting);
@@ -206,7 +206,7 @@ async function deleteContext(
   return { kind: 'noted', effect: 'context-removed' };
 }
 
-function findContext(tx: Tx, { proposal, input }: Accepting) {
+function findContext(tx: Tx, { proposal, input }: AcceptEventInput) {
   return tx.db
     .selectFrom('ledger')
     .innerJoin('groupContext', (join) =>

@@ -3,7 +3,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { StepTx } from '../base/command.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { ensureLane, type Lane } from '../rows/lane-row.ts';
-import type { Accepting } from './accepting.ts';
+import type { AcceptEventInput } from './accept-input.ts';
 import type { Decision } from './proposal.ts';
 
 type CommandDecision = Extract<Decision, { kind: 'command' }>;
@@ -11,7 +11,7 @@ type CommandDecision = Extract<Decision, { kind: 'command' }>;
 /** Runs a command that acts at once: its effect, its answer and its ledger row are one transaction. */
 export async function applyCommand(
   tx: StepTx,
-  { proposal, input: { account }, effects }: Accepting,
+  { proposal, input: { account }, effects }: AcceptEventInput,
   { command, input, lane: spec, route }: CommandDecision,
 ): Promise<Acceptance> {
   const step = tx.chatCommands.get(command);

@@ -3,7 +3,7 @@ import type { Tx } from '../base/command.ts';
 import { ensureConversation } from '../delivery/insert-part.ts';
 import { moveConversation, movedTo } from '../delivery/move-conversation.ts';
 import { markReachable, markUnreachable } from '../delivery/reachability.ts';
-import type { Accepting } from './accepting.ts';
+import type { AcceptEventInput } from './accept-input.ts';
 import type { Decision } from './proposal.ts';
 
 type Migration = Extract<Decision, { kind: 'migrate' }>;
@@ -15,7 +15,7 @@ type Membership = Extract<Decision, { kind: 'membership' }>;
  */
 export async function migrateConversation(
   tx: Tx,
-  accepting: Accepting,
+  accepting: AcceptEventInput,
   { from, to, toKey }: Migration,
 ): Promise<Acceptance> {
   await moveConversation(tx, { fromKey: accepting.proposal.conversationKey, from, toKey, to });
@@ -25,7 +25,7 @@ export async function migrateConversation(
 
 export async function changeMembership(
   tx: Tx,
-  accepting: Accepting,
+  accepting: AcceptEventInput,
   { isMember }: Membership,
 ): Promise<Acceptance> {
   const key = accepting.proposal.conversationKey;

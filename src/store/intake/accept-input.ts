@@ -2,7 +2,7 @@ import type { Effects } from '../base/effects.ts';
 import type { AcceptInput, Proposal } from './proposal.ts';
 
 /** One event on its way in: what the whole batch shares, and where its effects are collected. */
-export type Accepting = {
+export type AcceptEventInput = {
   readonly input: AcceptInput;
   readonly proposal: Proposal;
   readonly effects: Effects;
