@@ -207,7 +207,7 @@ export function commandsOf({ defines, settles = false, refutedBy }, file) {
   ];
 }
 
-async function carryOut(check, file) {
+async function applyDecision(check, file) {
   const folder = mkdtempSync(join(tmpdir(), 'parley-protocol-'));
   try {
     const began = performance.now();
@@ -290,7 +290,7 @@ async function main() {
   let wrong = 0;
   const work = async () => {
     for (let check = left.shift(); check !== undefined; check = left.shift()) {
-      const { isRight, line } = await carryOut(check, resolve(values.model));
+      const { isRight, line } = await applyDecision(check, resolve(values.model));
       console.log(line);
       if (!isRight) wrong += 1;
     }

@@ -103,7 +103,7 @@ async function acceptOnce(tx: StepTx, accepting: AcceptEventInput): Promise<Acce
   const known = await knownEvent.first(tx, { account: input.account, eventKey: proposal.eventKey });
   if (isOtherEvent(known?.fingerprint, proposal.fingerprint)) effects.reusedKeys.push(proposal.eventKey);
   if (known) return { kind: 'duplicate' };
-  const acceptance = await carryOut(tx, accepting);
+  const acceptance = await applyDecision(tx, accepting);
   await insertRow(tx, 'ledger', {
     account: input.account,
     eventKey: proposal.eventKey,
@@ -129,7 +129,7 @@ const knownEvent = prepared((db, of: QueryParams<{ account: string; eventKey: st
     .where('eventKey', '=', of.eventKey),
 );
 
-async function carryOut(tx: StepTx, accepting: AcceptEventInput): Promise<Acceptance> {
+async function applyDecision(tx: StepTx, accepting: AcceptEventInput): Promise<Acceptance> {
   const { proposal, input, effects } = accepting;
   const { decision } = proposal;
   if (decision.kind === 'accept' || decision.kind === 'command')
