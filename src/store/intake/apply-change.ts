@@ -10,12 +10,12 @@ import { type InboxContent, json } from '../base/json.ts';
 import { oneLine } from '../base/one-line.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import {
-  behindLead,
+  withQuotePrefix,
   changeSummary,
   correct,
-  type Found,
+  type LockedItem,
   isInActiveRun,
-  takeBack,
+  withdrawCorrections,
 } from '../items/corrections.ts';
 import { appendNote } from '../rows/append-transcript.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
@@ -59,7 +59,7 @@ export async function applyEdit(tx: Tx, accepting: AcceptEventInput, edit: EditD
 function wordedAnew(content: InboxContent, edit: EditDecision) {
   const { text, provenance = content.provenance } = edit;
   const words = content.provenance === undefined ? edit.prompt : (edit.dataPrompt ?? edit.prompt);
-  const prompt = behindLead(content, words);
+  const prompt = withQuotePrefix(content, words);
   return { words, changed: { ...content, text, prompt, ...(provenance && { provenance }) } };
 }
 
@@ -80,7 +80,7 @@ export async function applyDelete(
     return { kind: 'noted', effect: 'cancelled' };
   }
   if (isInActiveRun(found)) {
-    await takeBack(tx, found, 'deleted');
+    await withdrawCorrections(tx, found, 'deleted');
     const { proposal, input, effects } = accepting;
     const { route, text } = deletion.offer;
     const key = `${input.account}:${proposal.eventKey}:offer`;
@@ -159,7 +159,7 @@ async function findReacted(tx: Tx, accepting: AcceptEventInput): Promise<Reacted
   };
 }
 
-async function findMessage(tx: Tx, { proposal }: AcceptEventInput): Promise<Found | undefined> {
+async function findMessage(tx: Tx, { proposal }: AcceptEventInput): Promise<LockedItem | undefined> {
   const find = () =>
     tx.db
       .selectFrom('inbox')

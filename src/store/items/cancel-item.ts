@@ -7,7 +7,7 @@ import { insertNotice } from '../delivery/insert-notice.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
 import type { Actor } from './actor.ts';
-import { changeSummary, isInActiveRun, takeBack } from './corrections.ts';
+import { changeSummary, isInActiveRun, withdrawCorrections } from './corrections.ts';
 import {
   type Changed,
   findItem,
@@ -51,7 +51,7 @@ export async function cancel(
     await settle(tx, lane, { row, actor, effects });
     return { kind: 'done', excerpt: excerptOf(row) };
   }
-  if (isInActiveRun(found)) await takeBack(tx, found, ending(actor).outcomeReason);
+  if (isInActiveRun(found)) await withdrawCorrections(tx, found, ending(actor).outcomeReason);
   return lateFor(found.row);
 }
 

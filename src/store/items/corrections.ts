@@ -13,15 +13,15 @@ import { type PlacedItem, placeItem } from './enqueue-item.ts';
 import { readWaiting, type WaitingRow } from './waiting-rows.ts';
 
 /** A message as it stands now, and its lane, whose lock the caller holds. */
-export type Found = { readonly row: Selectable<InboxTable>; readonly lane: Lane };
+export type LockedItem = { readonly row: Selectable<InboxTable>; readonly lane: Lane };
 
 /** The message's quote stays before its new words. */
-export function behindLead({ lead }: InboxContent, prompt: string): string {
+export function withQuotePrefix({ lead }: InboxContent, prompt: string): string {
   return lead === undefined ? prompt : `${lead}\n${prompt}`;
 }
 
 /** Read by the run that is at work, be it that the run has answered it already and goes on. */
-export function isInActiveRun({ row, lane }: Found): boolean {
+export function isInActiveRun({ row, lane }: LockedItem): boolean {
   return row.transcriptId !== null && row.runId === lane.runId;
 }
 
@@ -30,7 +30,7 @@ export function markCorrection(prompt: string): string {
 }
 
 type Correcting = {
-  readonly found: Found;
+  readonly found: LockedItem;
   readonly text: string;
   readonly prompt: string;
   readonly newId: string;
@@ -75,7 +75,7 @@ export async function correct(tx: Tx, { found, text, prompt, newId, effects }: C
 }
 
 /** The corrections of a message that nobody has taken yet. */
-async function correctionsOf(tx: Tx, { row, lane }: Found): Promise<readonly WaitingRow[]> {
+async function correctionsOf(tx: Tx, { row, lane }: LockedItem): Promise<readonly WaitingRow[]> {
   const of = row.messageId ?? row.id;
   const waiting = await readWaiting(tx, lane.key);
   return waiting.filter(
@@ -88,7 +88,7 @@ async function correctionsOf(tx: Tx, { row, lane }: Found): Promise<readonly Wai
  * Somebody wants a message undone that the run has read: its corrections that nobody has read end as
  * cancelled, and it is not taken again after its run. The run itself goes on.
  */
-export async function takeBack(tx: Tx, found: Found, reason: string): Promise<void> {
+export async function withdrawCorrections(tx: Tx, found: LockedItem, reason: string): Promise<void> {
   const { row } = found;
   const ids = (await correctionsOf(tx, found)).map(({ id }) => id);
   await endItems(tx, ids, { outcome: 'cancelled', outcomeReason: reason });
@@ -99,7 +99,7 @@ export async function takeBack(tx: Tx, found: Found, reason: string): Promise<vo
 /** Replaces a message's summary line that no run has read yet. Without a line it is removed. */
 export async function changeSummary(
   tx: Tx,
-  { row, lane }: Found,
+  { row, lane }: LockedItem,
   line: string | undefined,
 ): Promise<boolean> {
   const summaries = json.summaries(lane.overflow);

@@ -5,7 +5,7 @@ import { json } from '../base/json.ts';
 import { oneLine } from '../base/one-line.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import type { Lane } from '../rows/lane-row.ts';
-import { behindLead, changeSummary, correct, isInActiveRun, markCorrection } from './corrections.ts';
+import { withQuotePrefix, changeSummary, correct, isInActiveRun, markCorrection } from './corrections.ts';
 import {
   type Changed,
   findItem,
@@ -51,7 +51,7 @@ type Reworded = { readonly row: ItemRow; readonly words: Rewording; readonly eff
 async function reword(tx: Tx, lane: Lane, { row, words, effects }: Reworded): Promise<Changed> {
   const { text, newId } = words;
   const content = json.content(row.content);
-  const prompt = behindLead(content, words.prompt);
+  const prompt = withQuotePrefix(content, words.prompt);
   const isCorrection = content.note?.kind === 'correction';
   const reworded = { ...content, text, prompt: isCorrection ? markCorrection(prompt) : prompt };
   const excerpt = oneLine(text);
