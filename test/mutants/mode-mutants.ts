@@ -73,7 +73,7 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'whoever sent what gives way is told',
     edits: [
       {
-        in: 'makeRoom',
+        in: 'enforceCap',
         find: 'tell(item.overflow.dropped.replace($$HOW), oldest.route)',
         replace: 'tell(item.overflow.dropped.replace($$HOW), item.route)',
       },

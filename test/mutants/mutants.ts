@@ -275,7 +275,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'what the cap pushes out is told',
     edits: [
       {
-        in: 'makeRoom',
+        in: 'enforceCap',
         find: 'await tell(item.overflow.summarized, oldest.route);',
         replace: '',
       },

@@ -7,7 +7,7 @@ import type { InboxId, SessionKey } from '#contracts/ids.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { type PlacedItem, placeItem } from '../items/enqueue-item.ts';
-import { makeRoom } from '../items/make-room.ts';
+import { enforceCap } from '../items/enforce-cap.ts';
 import type { Bundle, NewItem } from '../items/new-item.ts';
 import { type OpenItem, readOpenItems } from '../items/open-items.ts';
 import { openHeld } from '../rows/item-states.ts';
@@ -35,7 +35,7 @@ export async function acceptItem(tx: Tx, accepting: AcceptEventInput, item: NewI
     });
     return { kind: 'ignored', reason: 'not-mentioned' };
   }
-  const room = await makeRoom(tx, { lane, item, accepting, open });
+  const room = await enforceCap(tx, { lane, item, accepting, open });
   if (room === 'refused') return { kind: 'refused', reason: 'queue-full' };
 
   const isFetching = item.content.attachments.length > 0;

@@ -22,7 +22,7 @@ type Arriving = {
  * Keeps the lane under its cap. Overflow is never silent: the sender is told, and the dropped message's outcome
  * says so.
  */
-export async function makeRoom(
+export async function enforceCap(
   tx: Tx,
   { lane, item, accepting, open }: Arriving,
 ): Promise<'room' | 'refused'> {
@@ -47,7 +47,7 @@ export async function makeRoom(
   }
   const [first] = waiting;
   if (!first) return 'room';
-  const oldest = { ...first, ...(await readSaid(tx, first.id)) };
+  const oldest = { ...first, ...(await readContentAndRoute(tx, first.id)) };
   if (lane.drop === 'old') {
     await endItems(tx, [oldest.id], { outcome: 'refused', outcomeReason: 'queue-full' });
     const excerpt = oneLine(oldest.content.text);
@@ -63,7 +63,7 @@ export async function makeRoom(
 }
 
 /** The sender of a dropped message is told in the same chat. */
-async function readSaid(
+async function readContentAndRoute(
   tx: Tx,
   id: string,
 ): Promise<{ readonly content: InboxContent; readonly route: ReplyRoute }> {
