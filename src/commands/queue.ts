@@ -9,7 +9,7 @@ import { newRowId } from '../store/base/row-id.ts';
 import type { Actor } from '../store/items/actor.ts';
 import { cancel, cancelAll } from '../store/items/cancel-item.ts';
 import { edit, type Rewording, readAuthor } from '../store/items/edit-item.ts';
-import type { Changed } from '../store/items/item-change.ts';
+import type { ItemChangeResult } from '../store/items/item-change.ts';
 import { promote } from '../store/items/promote-item.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
 import { readWaitingItems, type WaitingItem } from '../store/reads/read-waiting-items.ts';
@@ -143,7 +143,7 @@ async function apply(tx: StepTx, scene: CommandScene, input: QueueInput) {
     } as const;
   const { kind: verb, number, actor } = input;
   const asked = { number, actor, effects };
-  const changed = async (): Promise<Changed> => {
+  const changed = async (): Promise<ItemChangeResult> => {
     if (input.kind !== 'edit') return (verb === 'cancel' ? cancel : promote)(tx, lane, asked);
     return input.words ? edit(tx, lane, { ...asked, ...input.words }) : { kind: 'unknown' };
   };
@@ -189,7 +189,7 @@ export function queueLine(settings: QueueSettings, texts: Notices): string {
 }
 
 type Verb = 'cancel' | 'promote' | 'edit';
-type ChangedFacts = { readonly verb: Verb; readonly number: number; readonly changed: Changed };
+type ChangedFacts = { readonly verb: Verb; readonly number: number; readonly changed: ItemChangeResult };
 
 const doneTexts = { cancel: 'itemCancelled', promote: 'itemPromoted', edit: 'itemEdited' } as const;
 const whoMay = { cancel: 'whoCancels', promote: 'whoPromotes', edit: 'whoEdits' } as const;
@@ -199,7 +199,7 @@ function sayChanged({ verb, number, changed }: ChangedFacts, texts: Notices): st
   return fillNotice(texts[changedText(verb, changed)], { ...changed, number });
 }
 
-function changedText(verb: Verb, { kind }: Changed): NoticeKey {
+function changedText(verb: Verb, { kind }: ItemChangeResult): NoticeKey {
   switch (kind) {
     case 'done':
       return doneTexts[verb];

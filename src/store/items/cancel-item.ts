@@ -9,16 +9,16 @@ import { type Lane, lockLane } from '../rows/lane-row.ts';
 import type { Actor } from './actor.ts';
 import { changeSummary, isInActiveRun, withdrawCorrections } from './corrections.ts';
 import {
-  type Changed,
+  type ItemChangeResult,
   findItem,
   type ItemAsked,
   type ItemRow,
   isOwn,
   itemStep,
-  lateFor,
+  tooLateResult,
   mayChange,
   recordChange,
-  wakeAtRest,
+  wakeIfIdle,
 } from './item-change.ts';
 import { excerptOf } from './item-excerpt.ts';
 
@@ -37,7 +37,7 @@ export async function cancel(
   tx: StepTx,
   lane: Lane,
   { number, actor, effects }: ItemAsked & Cancelling & InTransaction,
-): Promise<Changed> {
+): Promise<ItemChangeResult> {
   const row = await findItem(tx, lane, number);
   if (!row) return { kind: 'unknown' };
   if (!mayChange(actor, row)) return { kind: 'not-permitted' };
@@ -52,7 +52,7 @@ export async function cancel(
     return { kind: 'done', excerpt: excerptOf(row) };
   }
   if (isInActiveRun(found)) await withdrawCorrections(tx, found, ending(actor).outcomeReason);
-  return lateFor(found.row);
+  return tooLateResult(found.row);
 }
 
 /** Everything that waits, or what of it is the actor's own; what the cap has summarised too. Returns how many. */
@@ -100,7 +100,7 @@ type Settling = Cancelling & InTransaction & { readonly row: ItemRow };
 /** On record; told to a sender who did not ask for it and cannot see it; and what waited behind it may be due. */
 async function settle(tx: StepTx, lane: Lane, { row, actor, effects }: Settling): Promise<void> {
   await recordChange(tx, { laneKey: lane.key, inboxId: row.id, kind: 'cancel', by: actor.ref });
-  wakeAtRest(tx, lane, effects);
+  wakeIfIdle(tx, lane, effects);
   // Nobody in a conversation waits for what Parley has put in by itself.
   if (row.source !== 'platform') return;
   if (isOwn(actor, row) || row.conversationKey === actor.conversationKey) return;

@@ -7,13 +7,13 @@ import { isOpenItem } from '../base/index-predicates.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { withQuotePrefix, changeSummary, correct, isInActiveRun, markCorrection } from './corrections.ts';
 import {
-  type Changed,
+  type ItemChangeResult,
   findItem,
   type ItemAsked,
   type ItemRow,
   isOwn,
   itemStep,
-  lateFor,
+  tooLateResult,
   mayChange,
   recordChange,
 } from './item-change.ts';
@@ -34,7 +34,7 @@ export async function edit(
   tx: Tx,
   lane: Lane,
   { number, actor, effects, ...words }: ItemAsked & Rewording & { readonly effects: Effects },
-): Promise<Changed> {
+): Promise<ItemChangeResult> {
   const row = await findItem(tx, lane, number);
   if (!row) return { kind: 'unknown' };
   if (!mayChange(actor, row) || (actor.mayRewordOwnOnly && !isOwn(actor, row)))
@@ -48,7 +48,7 @@ export async function edit(
 
 type Reworded = { readonly row: ItemRow; readonly words: Rewording; readonly effects: Effects };
 
-async function reword(tx: Tx, lane: Lane, { row, words, effects }: Reworded): Promise<Changed> {
+async function reword(tx: Tx, lane: Lane, { row, words, effects }: Reworded): Promise<ItemChangeResult> {
   const { text, newId } = words;
   const content = json.content(row.content);
   const prompt = withQuotePrefix(content, words.prompt);
@@ -67,7 +67,7 @@ async function reword(tx: Tx, lane: Lane, { row, words, effects }: Reworded): Pr
     await correct(tx, { found, text, prompt: words.prompt, newId, effects });
     return { kind: 'steered' };
   }
-  if (!(await changeSummary(tx, found, oneLine(prompt)))) return lateFor(found.row);
+  if (!(await changeSummary(tx, found, oneLine(prompt)))) return tooLateResult(found.row);
   await rows.execute();
   return { kind: 'done', excerpt };
 }

@@ -20,7 +20,7 @@ export type ItemRow = Selectable<InboxTable>;
 export type ItemAsked = { readonly number: number; readonly actor: Actor };
 
 /** What became of a change to an item. */
-export type Changed =
+export type ItemChangeResult =
   | { readonly kind: 'done'; readonly excerpt: string }
   /** The active run works on it and receives the correction. */
   | { readonly kind: 'steered' }
@@ -49,20 +49,20 @@ export type ItemChange =
 
 export type ItemStep<Asked> = StoreCommand<
   Asked & { readonly laneKey: string },
-  { readonly changed: Changed; readonly effects: Effects }
+  { readonly changed: ItemChangeResult; readonly effects: Effects }
 >;
 
 /** The step of its own for what `act` does within one, under the lane's lock. */
 export function itemStep<Asked>(
   name: string,
-  act: (tx: StepTx, lane: Lane, asked: Asked & { readonly effects: Effects }) => Promise<Changed>,
+  act: (tx: StepTx, lane: Lane, asked: Asked & { readonly effects: Effects }) => Promise<ItemChangeResult>,
 ): ItemStep<Asked> {
   return {
     name,
     run: async (tx, asked) => {
       const effects = noEffects();
       const lane = await lockLane(tx, asked.laneKey);
-      const changed: Changed = lane ? await act(tx, lane, { ...asked, effects }) : { kind: 'unknown' };
+      const changed: ItemChangeResult = lane ? await act(tx, lane, { ...asked, effects }) : { kind: 'unknown' };
       return { changed, effects };
     },
   };
@@ -91,7 +91,7 @@ export function mayChange(actor: Actor, row: Pick<ItemRow, 'account' | 'senderId
 }
 
 /** The result for an item that was no longer waiting. */
-export function lateFor(row: Pick<ItemRow, 'state' | 'outcome'>): Changed {
+export function tooLateResult(row: Pick<ItemRow, 'state' | 'outcome'>): ItemChangeResult {
   return row.state === 'taken' ? { kind: 'working' } : { kind: 'ended', outcome: row.outcome ?? 'ended' };
 }
 
@@ -103,7 +103,7 @@ export async function recordChange(
 }
 
 /** An idle lane's items may be due by now. A working lane checks by itself. */
-export function wakeAtRest(tx: Tx, lane: Lane, effects: Effects): void {
+export function wakeIfIdle(tx: Tx, lane: Lane, effects: Effects): void {
   if (lane.runId !== null && lane.leaseUntil > tx.now) return;
   effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: 0 });
 }

@@ -2,15 +2,15 @@ import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import {
-  type Changed,
+  type ItemChangeResult,
   findItem,
   type ItemAsked,
   type ItemRow,
   isOwn,
   itemStep,
-  lateFor,
+  tooLateResult,
   recordChange,
-  wakeAtRest,
+  wakeIfIdle,
 } from './item-change.ts';
 import { excerptOf } from './item-excerpt.ts';
 import { type OpenItem, readOpenItems } from './open-items.ts';
@@ -25,21 +25,21 @@ export async function promote(
   tx: Tx,
   lane: Lane,
   { number, actor, effects }: ItemAsked & { readonly effects: Effects },
-): Promise<Changed> {
+): Promise<ItemChangeResult> {
   const row = await findItem(tx, lane, number);
   if (!row) return { kind: 'unknown' };
   if (!actor.mayChangeAny && !(actor.mayPromoteOwn && isOwn(actor, row))) return { kind: 'not-permitted' };
   if (row.kind === 'command') return { kind: 'kept' };
   const open = await readOpenItems(tx, lane.key);
-  if (!open.some(({ id }) => id === row.id)) return lateFor(row);
+  if (!open.some(({ id }) => id === row.id)) return tooLateResult(row);
   if (isBehindCommand(open, row)) return { kind: 'behind' };
   const ids = partsOf(open, row);
   const isFirst = open.slice(0, ids.length).every(({ id }) => ids.includes(id));
   if (isFirst) return { kind: 'done', excerpt: excerptOf(row) };
-  if ((await putAhead(tx, lane, ids)) === 0) return lateFor((await findItem(tx, lane, number)) ?? row);
+  if ((await putAhead(tx, lane, ids)) === 0) return tooLateResult((await findItem(tx, lane, number)) ?? row);
   for (const inboxId of ids)
     await recordChange(tx, { laneKey: lane.key, inboxId, kind: 'promote', by: actor.ref });
-  wakeAtRest(tx, lane, effects);
+  wakeIfIdle(tx, lane, effects);
   return { kind: 'done', excerpt: excerptOf(row) };
 }
 
