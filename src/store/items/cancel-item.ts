@@ -42,13 +42,13 @@ export async function cancel(
   if (!row) return { kind: 'unknown' };
   if (!mayChange(actor, row)) return { kind: 'not-permitted' };
   if ((await endItems(tx, [row.id], ending(actor))) > 0) {
-    await settle(tx, lane, { row, actor, effects });
+    await finishCancel(tx, lane, { row, actor, effects });
     return { kind: 'done', excerpt: excerptOf(row) };
   }
   const found = { row: (await findItem(tx, lane, number)) ?? row, lane };
   if (await changeSummary(tx, found, undefined)) {
     await endSummarized(tx, [row.id], ending(actor));
-    await settle(tx, lane, { row, actor, effects });
+    await finishCancel(tx, lane, { row, actor, effects });
     return { kind: 'done', excerpt: excerptOf(row) };
   }
   if (isInActiveRun(found)) await withdrawCorrections(tx, found, ending(actor).outcomeReason);
@@ -70,7 +70,7 @@ export async function cancelAll(
   let count = 0;
   for (const row of open) {
     if (!mayChange(actor, row) || (await endItems(tx, [row.id], ending(actor))) === 0) continue;
-    await settle(tx, lane, { row, actor, effects });
+    await finishCancel(tx, lane, { row, actor, effects });
     count++;
   }
   const summaries = json.summaries(lane.overflow);
@@ -82,7 +82,7 @@ export async function cancelAll(
       continue;
     }
     await endSummarized(tx, [row.id], ending(actor));
-    await settle(tx, lane, { row, actor, effects });
+    await finishCancel(tx, lane, { row, actor, effects });
     count++;
   }
   const overflow = left.length === 0 ? null : JSON.stringify(left);
@@ -98,7 +98,7 @@ function ending({ ref }: Actor) {
 type Settling = Cancelling & InTransaction & { readonly row: ItemRow };
 
 /** On record; told to a sender who did not ask for it and cannot see it; and what waited behind it may be due. */
-async function settle(tx: StepTx, lane: Lane, { row, actor, effects }: Settling): Promise<void> {
+async function finishCancel(tx: StepTx, lane: Lane, { row, actor, effects }: Settling): Promise<void> {
   await recordChange(tx, { laneKey: lane.key, inboxId: row.id, kind: 'cancel', by: actor.ref });
   wakeIfIdle(tx, lane, effects);
   // Nobody in a conversation waits for what Parley has put in by itself.
