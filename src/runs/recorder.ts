@@ -35,7 +35,7 @@ import {
   storeToolResults,
 } from '../store/lanes/commit-turn.ts';
 import { markUnsendable } from '../store/lanes/mark-unsendable.ts';
-import { type Boundary, readNews, type Steering, takeSteers } from '../store/lanes/steer.ts';
+import { type Boundary, needsBoundary, type Steering, takeSteers } from '../store/lanes/steer.ts';
 import type { Framing } from '../store/lanes/take-rows.ts';
 import type { Held } from '../store/rows/run-fence.ts';
 import type { Notices } from '../texts/notices.ts';
@@ -135,7 +135,7 @@ export class RunRecorder {
 
   async #poll(): Promise<void> {
     const { store } = this.#deps;
-    if (!(await store.read(readNews, this.#held))) return;
+    if (!(await store.read(needsBoundary, this.#held))) return;
     this.#reach(await store.write(takeSteers, this.#steeringAt()));
   }
 

@@ -9,7 +9,7 @@ import { editItem } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
 import { readUnnotified } from '../../src/store/items/waiting-notices.ts';
 import { recoverRun } from '../../src/store/lanes/recover-run.ts';
-import { readNews } from '../../src/store/lanes/steer.ts';
+import { needsBoundary } from '../../src/store/lanes/steer.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { voidProcesses } from '../../src/store/processes/process-records.ts';
@@ -157,7 +157,7 @@ async function sayAndAnswer(conversation: string): Promise<void> {
   await worker.accept(aMessage({ conversation, text: 'hello' }));
   const run = await worker.claimRun(aLane(conversation).key);
   await store.read(readHistory, { sessionId: run.sessionId });
-  await store.read(readNews, run);
+  await store.read(needsBoundary, run);
   const { effects } = await worker.answer(run, 'hello to you');
   const [conversationKey = ''] = effects.deliveries;
   const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };

@@ -16,7 +16,7 @@ import type { Held } from '../rows/run-fence.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { closeRun, type LaneNext } from './close-run.ts';
-import { asSteers, type Boundary, chooseFor, readSteered, type SteeredRun, type Steering } from './steer.ts';
+import { asSteers, type Boundary, chooseFor, readSteered, type SteerTarget, type Steering } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
 /** A part of a reply, before its key is made. */
@@ -120,7 +120,7 @@ type Said = {
  * Keyed by run and ordinal, and placed in the lane's timeline; the step that closes the run moves both
  * counters on. A run that is only on record says nothing anywhere.
  */
-function partsOf(lane: Lane, run: SteeredRun, { runId, answer, parts }: Said): readonly NewPart[] {
+function partsOf(lane: Lane, run: SteerTarget, { runId, answer, parts }: Said): readonly NewPart[] {
   if (run.target === 'record') return [];
   const ordinal = run.nextOrdinal;
   return parts.map((part, index) => ({

@@ -34,8 +34,8 @@ export const takeSteers: StoreCommand<Held & Steering, Boundary> = {
  * Whether `takeSteers` would find anything: what waits, a cancel flag, another holder. Far cheaper than
  * a commit. It sees the last commit; what arrives after it is found by the next boundary.
  */
-export const readNews: StoreQuery<Held, boolean> = {
-  query: 'readNews',
+export const needsBoundary: StoreQuery<Held, boolean> = {
+  query: 'needsBoundary',
   run: async (tx, { laneKey, epoch, runId }) => {
     const waiting = await anyWaiting.first(tx, { laneKey });
     if (waiting) return true;
@@ -77,20 +77,20 @@ export function asSteers(lane: Lane): { readonly merges: false; readonly isKept:
 }
 
 /** Facts that decide whether a message joins the run, and where its parts continue. */
-export type SteeredRun = {
+export type SteerTarget = {
   readonly target: RunTarget;
   readonly authority: string;
   readonly cancelReason: string | undefined;
   readonly nextOrdinal: number;
 };
 
-export async function readSteered(tx: Tx, runId: string): Promise<SteeredRun> {
+export async function readSteered(tx: Tx, runId: string): Promise<SteerTarget> {
   const { route, authority, cancelReason, nextOrdinal } = await runById.one(tx, { runId });
   return { target: json.target(route), authority, cancelReason: cancelReason ?? undefined, nextOrdinal };
 }
 
 type Choosing = {
-  readonly run: SteeredRun;
+  readonly run: SteerTarget;
   readonly waiting: readonly WaitingRow[];
   readonly delivery: SteerDelivery;
   readonly now: number;
