@@ -236,7 +236,7 @@ inline forget_run(r) {
   openRun = 0; tries = 0; cancel = 0; handedOver = 0; parked = 0; decided = 0; readFrom = 0
 }
 
-/* returnKept: back into the queue, to their old places, and out of the transcript. */
+/* requeueRetained: back into the queue, to their old places, and out of the transcript. */
 inline return_kept(r) {
   i = decided + 1;
   do

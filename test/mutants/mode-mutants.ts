@@ -12,10 +12,10 @@ export const modeMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'endRun',
-        find: `await returnKept(tx, { id: runId, laneKey: lane.key });
+        find: `await requeueRetained(tx, { id: runId, laneKey: lane.key });
     if (message) await writeAssistant(tx, { message, runId, isFinished: true });`,
         replace: `if (message) await writeAssistant(tx, { message, runId, isFinished: true });
-    await returnKept(tx, { id: runId, laneKey: lane.key });`,
+    await requeueRetained(tx, { id: runId, laneKey: lane.key });`,
       },
     ],
     test: { file: kept, name: 'is not consumed by an answer that was finished and never said' },
@@ -25,7 +25,7 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'a message stands in the transcript once, however often it is taken',
     edits: [
       {
-        in: 'returnKept',
+        in: 'requeueRetained',
         find: 'unread.map(({ transcriptId }) => transcriptId),',
         replace: "[''],",
       },
@@ -38,7 +38,7 @@ export const modeMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'stopLane',
-        find: 'await forgoKept(tx, lane.runId, isTheirs);',
+        find: 'await dropRetained(tx, lane.runId, isTheirs);',
         replace: '',
       },
     ],
@@ -50,7 +50,7 @@ export const modeMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'stopRuns',
-        find: 'await forgoKept(tx, lane.runId, (row) => row.account === account && row.senderId === peerId);',
+        find: 'await dropRetained(tx, lane.runId, (row) => row.account === account && row.senderId === peerId);',
         replace: '',
       },
     ],

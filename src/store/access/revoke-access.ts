@@ -1,7 +1,7 @@
 import type { Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { forgoKept } from '../items/kept-steers.ts';
+import { dropRetained } from '../items/retained-steers.ts';
 import { endItems } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
@@ -116,7 +116,7 @@ async function stopRuns(
     const lane = await lockLane(tx, key);
     if (!lane || lane.runId === null) continue;
     // Steers in it end with it: the revoked person's messages are no longer read.
-    await forgoKept(tx, lane.runId, (row) => row.account === account && row.senderId === peerId);
+    await dropRetained(tx, lane.runId, (row) => row.account === account && row.senderId === peerId);
     await cancelRun(tx, lane, { reason: 'stop', effects });
   }
 }

@@ -1,7 +1,7 @@
 import type { CommandScene, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { forgoKept } from '../items/kept-steers.ts';
+import { dropRetained } from '../items/retained-steers.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
@@ -39,7 +39,7 @@ async function stopLane(tx: Tx, lane: Lane, { scene, input }: Stopping): Promise
   if (lane.runId === null) return isCancelled ? 'done' : 'nothing';
   const mayStopRun = input.isPrivileged || (await startedBy(tx, lane.runId, scene.senderId));
   if (!mayStopRun) return isCancelled ? 'done' : 'not-permitted';
-  await forgoKept(tx, lane.runId, isTheirs);
+  await dropRetained(tx, lane.runId, isTheirs);
   await cancelRun(tx, lane, { reason: 'stop', effects: scene.effects });
   return 'done';
 }

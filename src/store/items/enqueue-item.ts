@@ -17,7 +17,7 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { ensureLane, type Lane, lockLane, takeSeqOfArrival } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
 import { senderRef } from './item-change.ts';
-import { forgoKept } from './kept-steers.ts';
+import { dropRetained } from './retained-steers.ts';
 import { putNewestAhead } from './put-ahead.ts';
 
 /** A lane by its key alone has to be there; one that is described is made if needed. */
@@ -159,7 +159,7 @@ async function touchActiveRun(tx: Tx, lane: Lane, item: PlacedItem, effects: Eff
     // A direct conversation is one person's, whichever of their accounts they write from.
     const isTheirs = (row: { readonly account: string; readonly senderId: string }) =>
       lane.chatKind === 'dm' || (row.account === item.account && row.senderId === item.senderId);
-    await forgoKept(tx, lane.runId, isTheirs);
+    await dropRetained(tx, lane.runId, isTheirs);
     return cancelRun(tx, lane, { reason: 'reset', effects });
   }
   if (lane.mode !== 'interrupt' || item.reach !== 'mode') return;

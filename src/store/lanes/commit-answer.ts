@@ -8,7 +8,7 @@ import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/deliver.ts';
 import type { NewPart } from '../delivery/insert-part.ts';
 import { insertReply } from '../delivery/insert-reply.ts';
 import { closePreview } from '../delivery/record-preview.ts';
-import { returnKept } from '../items/kept-steers.ts';
+import { requeueRetained } from '../items/retained-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
 import { deliveryFailed, endAnswered } from '../rows/item-states.ts';
 import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
@@ -176,7 +176,7 @@ export const endRun: StoreCommand<Ending, { readonly next: LaneNext; readonly ef
     const { runId, message } = input;
     const effects = noEffects();
     const run = await readSteered(tx, runId);
-    await returnKept(tx, { id: runId, laneKey: lane.key });
+    await requeueRetained(tx, { id: runId, laneKey: lane.key });
     if (message) await writeAssistant(tx, { message, runId, isFinished: true });
     const parts = partsOf(lane, run, { ...input, answer: `${runId}:end` });
     const { waiting } = await insertReply(tx, parts, undefined);

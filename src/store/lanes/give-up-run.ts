@@ -7,7 +7,7 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { closePreview } from '../delivery/record-preview.ts';
-import { returnKept } from '../items/kept-steers.ts';
+import { requeueRetained } from '../items/retained-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
 import { endCall } from '../rows/call-states.ts';
 import { raiseEpoch } from '../rows/lane-leases.ts';
@@ -45,7 +45,7 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Pr
       await insertPart(tx, { key, route, content, purpose: 'notice', runId: run.id, timeline }),
     );
   }
-  await returnKept(tx, { id: run.id, laneKey: lane.key });
+  await requeueRetained(tx, { id: run.id, laneKey: lane.key });
   await raiseEpoch(tx, lane.key, lane.epoch);
   const closing = {
     runId: run.id,

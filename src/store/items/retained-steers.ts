@@ -14,7 +14,7 @@ import { readWaiting } from './waiting-rows.ts';
  * out of the transcript: they return to it when they are taken again. Called under the lane's lock by each step
  * that ends the run, before it writes the interrupted message, which nobody read.
  */
-export async function returnKept(
+export async function requeueRetained(
   tx: Tx,
   run: { readonly id: string; readonly laneKey: string },
 ): Promise<void> {
@@ -104,7 +104,7 @@ type Sender = { readonly account: string; readonly senderId: string };
  * Ends those of the run's messages that match `isTheirs`: their sender has withdrawn them. The caller holds the
  * lane's lock.
  */
-export async function forgoKept(tx: Tx, runId: string, isTheirs: (row: Sender) => boolean): Promise<void> {
+export async function dropRetained(tx: Tx, runId: string, isTheirs: (row: Sender) => boolean): Promise<void> {
   const kept = await tx.db
     .selectFrom('inbox')
     .select(['id', 'account', 'senderId'])
