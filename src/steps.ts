@@ -25,7 +25,7 @@ import {
   sayNotice,
   storeToolResults,
 } from './store/lanes/commit-turn.ts';
-import { handOver, letGoOf, releaseLane, renewLeases } from './store/lanes/leases.ts';
+import { handOver, releaseFailedRun, releaseLane, renewLeases } from './store/lanes/leases.ts';
 import { markUnsendable } from './store/lanes/mark-unsendable.ts';
 import { parkRun, settleParkedCall } from './store/lanes/park-run.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
@@ -60,7 +60,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   endSignIns,
   endToolTurn,
   handOver,
-  letGoOf,
+  releaseFailedRun,
   lockOut,
   markToolStarted,
   markUnsendable,

@@ -8,7 +8,7 @@ import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../store/lanes/claim-lane.ts';
-import { letGoOf, releaseLane } from '../store/lanes/leases.ts';
+import { releaseFailedRun, releaseLane } from '../store/lanes/leases.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { RunLeft, RunOptions } from './execute-run.ts';
 import { newFraming } from './framing.ts';
@@ -141,7 +141,7 @@ async function letGo(
   const since = clock.now();
   do {
     try {
-      await store.write(letGoOf, { laneKey, runId, epoch, pauseMs: Math.min(pauseMs, leaseMs) });
+      await store.write(releaseFailedRun, { laneKey, runId, epoch, pauseMs: Math.min(pauseMs, leaseMs) });
       return wakes.wake({ laneKey, class: name, delayMs: pauseMs });
     } catch (error) {
       if (hasCode(error, 'stale_epoch')) return;

@@ -10,7 +10,7 @@ import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { letGoOf, renewLeases } from '../../src/store/lanes/leases.ts';
+import { releaseFailedRun, renewLeases } from '../../src/store/lanes/leases.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { aLane, aMessage, aRoute, aWorker, holder, unique } from '../store/builders.ts';
 import { readOutcomes } from '../store/outcomes.ts';
@@ -69,7 +69,7 @@ it('goes on with a run that a fault broke off as soon as the store answers, and 
     ...store,
     read: store.read.bind(store),
     write: (command, input) => {
-      if (command.name === letGoOf.name && refusals-- > 0) return Promise.reject(away());
+      if (command.name === releaseFailedRun.name && refusals-- > 0) return Promise.reject(away());
       return store.write(command, input);
     },
   };

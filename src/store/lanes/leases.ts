@@ -54,8 +54,8 @@ export const handOver: StoreCommand<Held, void> = {
  * Gives up the lease of a run that its holder has failed in and works on no more: after `pauseMs` the next
  * claim resumes it, which counts as a try. Repeating it lengthens the pause.
  */
-export const letGoOf: StoreCommand<Held & { readonly pauseMs: number }, void> = {
-  name: 'letGoOf',
+export const releaseFailedRun: StoreCommand<Held & { readonly pauseMs: number }, void> = {
+  name: 'releaseFailedRun',
   run: async (tx, { laneKey, epoch, runId, pauseMs }) => {
     const lane = await lockLaneAt(tx, laneKey, epoch);
     if (lane.runId === runId) await giveUpLease(tx, laneKey, tx.now + pauseMs);
