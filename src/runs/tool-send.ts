@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { SendReceipt } from '../replies/dedupe.ts';
-import type { EarlierSend } from '../store/lanes/recover-run.ts';
+import type { PriorToolResult } from '../store/lanes/recover-run.ts';
 
 /** The `message` tool's report of a send in its result's metadata, under `sent`. */
 const sentSchema = z.object({
@@ -31,7 +31,7 @@ export function parseToolSend(
 }
 
 /** The receipt of a send that an earlier holder of the run made, out of its stored result. */
-export function storedReceiptOf({ tool, parts }: EarlierSend): SendReceipt | undefined {
+export function storedReceiptOf({ tool, parts }: PriorToolResult): SendReceipt | undefined {
   const metadata = parts.find((part) => part.type === 'tool_result')?.data.metadata;
   if (metadata === undefined) return undefined;
   // The result was written by us: its metadata is the JSON of an object.

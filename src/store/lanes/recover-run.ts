@@ -52,13 +52,13 @@ export async function interruptUnfinished(tx: Tx, runId: string): Promise<void> 
 }
 
 /** The result of a tool that another attempt of the run has stored. */
-export type EarlierSend = { readonly tool: string; readonly parts: readonly MessagePart[] };
+export type PriorToolResult = { readonly tool: string; readonly parts: readonly MessagePart[] };
 
 /**
  * Results of the run's tools since its last delivered answer. They show a resumed run what the person already
  * knows, so its answer doesn't repeat it.
  */
-export const readToolResults: StoreQuery<{ readonly runId: string }, readonly EarlierSend[]> = {
+export const readToolResults: StoreQuery<{ readonly runId: string }, readonly PriorToolResult[]> = {
   query: 'readToolResults',
   run: async (tx, { runId }) => {
     const lastAnswer = tx.db
