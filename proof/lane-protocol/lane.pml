@@ -88,7 +88,7 @@ byte upTo[SLOTS];               /* and what is read */
 
 /* What a step may decide either way; 0 between steps. */
 byte pick;                      /* rows that the mode, the routes and the rights let it take */
-bit goOn;                       /* mayGoOn: the holder has not had enough yet */
+bit goOn;                       /* mayKeepLane: the holder has not had enough yet */
 bit kept;                       /* steer-backlog: what was steered in and not read goes back */
 bit later;                      /* the new row waits for its file, its bundle, the quiet window */
 bit quiet;                      /* and the quiet window begins anew for all that wait */

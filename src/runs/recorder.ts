@@ -24,7 +24,7 @@ import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/deliver.ts';
 import type { AssistantImage, ModelCall } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import type { LaneNext } from '../store/lanes/close-run.ts';
+import type { LaneExit } from '../store/lanes/close-run.ts';
 import { type Answer, commitAnswer, endRun } from '../store/lanes/commit-answer.ts';
 import {
   commitToolTurn,
@@ -90,7 +90,7 @@ type ToolTurn = { readonly messageId: string; readonly calls: ReadonlyMap<string
 type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>;
 
 /** How the lane was left. `nextRun`: claimed for this holder in the step that ended the run. */
-export type LaneLeft = LaneNext & { readonly nextRun?: ClaimedRun };
+export type LaneLeft = LaneExit & { readonly nextRun?: ClaimedRun };
 
 export class RunRecorder {
   /** How the lane was left; undefined when the run was handed over or lost, or goes on. */
@@ -352,7 +352,7 @@ export class RunRecorder {
     return message && toolCallsOf(message.parts).length === 0 ? this.#imageOf(message) : undefined;
   }
 
-  #end(next: LaneNext, nextRun?: ClaimedRun): void {
+  #end(next: LaneExit, nextRun?: ClaimedRun): void {
     this.left = nextRun ? { ...next, nextRun } : next;
     this.#isOver = true;
     this.#deps.probe.reach('finished');

@@ -15,11 +15,11 @@ export type Closing = {
   /** How many parts its last step has stored, under the next ordinals and places of the timeline. */
   readonly parts: number;
   /** Whether the holder may continue with due items, or yields to other lanes. */
-  readonly mayGoOn: boolean;
+  readonly mayKeepLane: boolean;
 };
 
 /** How a lane is left: there is no fourth case. */
-export type LaneNext =
+export type LaneExit =
   | { readonly kind: 'resting' }
   | { readonly kind: 'going-on' }
   | { readonly kind: 'armed'; readonly delayMs: number };
@@ -33,17 +33,17 @@ export async function closeRun(
   lane: Lane,
   closing: Closing,
   waiting: readonly { readonly dueAt: number }[],
-): Promise<LaneNext> {
+): Promise<LaneExit> {
   const { runId, endReason, detail = null, outcome, outcomeReason = null, parts } = closing;
   await finishRun(tx, { runId, endReason, detail, parts });
   if (outcome !== undefined) await endTaken(tx, runId, { outcome, outcomeReason });
   const next = lookAhead(waiting, tx.now);
-  const isKept = next.kind === 'going-on' && closing.mayGoOn;
+  const isKept = next.kind === 'going-on' && closing.mayKeepLane;
   await endLaneRun(tx, { laneKey: lane.key, parts }, isKept);
-  return next.kind === 'going-on' && !closing.mayGoOn ? { kind: 'armed', delayMs: 0 } : next;
+  return next.kind === 'going-on' && !closing.mayKeepLane ? { kind: 'armed', delayMs: 0 } : next;
 }
 
-function lookAhead([head]: readonly { readonly dueAt: number }[], now: number): LaneNext {
+function lookAhead([head]: readonly { readonly dueAt: number }[], now: number): LaneExit {
   if (!head) return { kind: 'resting' };
   return head.dueAt <= now ? { kind: 'going-on' } : { kind: 'armed', delayMs: head.dueAt - now };
 }

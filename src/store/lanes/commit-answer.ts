@@ -15,7 +15,7 @@ import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
 import type { Held } from '../rows/run-fence.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
-import { closeRun, type LaneNext } from './close-run.ts';
+import { closeRun, type LaneExit } from './close-run.ts';
 import { asSteers, type Boundary, chooseFor, readSteered, type SteerTarget, type Steering } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
@@ -46,7 +46,7 @@ export type Answer = Held &
 
 export type Answered = Boundary & {
   /** How the lane was left; undefined when a steer extends the run, or it was asked to stop. */
-  readonly next: LaneNext | undefined;
+  readonly next: LaneExit | undefined;
   readonly effects: Effects;
   readonly claimed: ClaimedDelivery | undefined;
   /** The run that follows, claimed for the holder, its messages taken. */
@@ -169,7 +169,7 @@ export type Ending = Held & {
  * Step 7 for a run that did not end by itself: timeout, abort, error. What it has answered stays answered; the
  * rest of what it took ends with `outcome`. The lane still drains.
  */
-export const endRun: StoreCommand<Ending, { readonly next: LaneNext; readonly effects: Effects }> = {
+export const endRun: StoreCommand<Ending, { readonly next: LaneExit; readonly effects: Effects }> = {
   name: 'endRun',
   run: async (tx, input) => {
     const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
