@@ -88,7 +88,7 @@ byte upTo[SLOTS];               /* and what is read */
 
 /* What a step may decide either way; 0 between steps. */
 byte pick;                      /* rows that the mode, the routes and the rights let it take */
-bit goOn;                       /* mayKeepLane: the holder has not had enough yet */
+bit extendAnsweredRun;                       /* mayKeepLane: the holder has not had enough yet */
 bit kept;                       /* steer-backlog: what was steered in and not read goes back */
 bit later;                      /* the new row waits for its file, its bundle, the quiet window */
 bit quiet;                      /* and the quiet window begins anew for all that wait */
@@ -280,7 +280,7 @@ inline settle_call() {
 inline close_run(s) {
   forget_run(mine[s]);
   if
-  :: SOME(waits) && head_is_due && goOn -> at[s] = WOKEN; mine[s] = 0; from[s] = 0; upTo[s] = 0
+  :: SOME(waits) && head_is_due && extendAnsweredRun -> at[s] = WOKEN; mine[s] = 0; from[s] = 0; upTo[s] = 0
   :: else ->
      if
      :: SOME(waits) && head_is_due -> set(wake)
@@ -419,8 +419,8 @@ inline choose_rows() {
 
 inline choose_to_go_on() {
   if
-  :: goOn = 0
-  :: goOn = 1
+  :: extendAnsweredRun = 0
+  :: extendAnsweredRun = 1
   fi
 }
 
@@ -538,15 +538,15 @@ end:
             :: else -> close_run(s)
             fi
          fi;
-         pick = 0; goOn = 0 } }
+         pick = 0; extendAnsweredRun = 0 } }
 
   /* endRun: the model failed, or the run has heard that it was asked to stop. */
   :: atomic { at[s] == THINKS && may_write(s) -> choose_to_go_on(); choose_to_keep();
-       d_step { assert(in_turn(s)); return_kept(mine[s]); end_taken(mine[s], false); close_cut(s); goOn = 0 } }
+       d_step { assert(in_turn(s)); return_kept(mine[s]); end_taken(mine[s], false); close_cut(s); extendAnsweredRun = 0 } }
   :: d_step { at[s] == THINKS && cancel && mine[s] == openRun -> at[s] = STOPS }
   :: d_step { at[s] == STOPS && !may_write(s) -> rest(s) }
   :: atomic { at[s] == STOPS && may_write(s) -> choose_to_go_on(); choose_to_keep();
-       d_step { assert(in_turn(s)); return_kept(mine[s]); end_taken(mine[s], false); close_cut(s); goOn = 0 } }
+       d_step { assert(in_turn(s)); return_kept(mine[s]); end_taken(mine[s], false); close_cut(s); extendAnsweredRun = 0 } }
 
 #ifdef CLAIM_UNLOCKED
   /* What was read as free and waiting is claimed and taken a moment later. */

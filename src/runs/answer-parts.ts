@@ -3,7 +3,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { ReplyRoute, RunTarget } from '#contracts/route.ts';
 import type { ReplyPlan } from '../replies/reply-pipeline.ts';
-import type { ReplyPart } from '../store/lanes/commit-answer.ts';
+import type { RoutedPart } from '../store/lanes/commit-answer.ts';
 import type { LivePreview } from '../store/lanes/recover-run.ts';
 
 /**
@@ -13,14 +13,14 @@ import type { LivePreview } from '../store/lanes/recover-run.ts';
 export function answerParts(
   plan: ReplyPlan,
   { target, standing }: { readonly target: RunTarget; readonly standing: LivePreview | undefined },
-): readonly ReplyPart[] {
+): readonly RoutedPart[] {
   if (target === 'record') return [];
   const route = target;
   const removal = standing ? [removePreview(route, standing)] : [];
   if (plan.kind === 'silent' || plan.kind === 'suppressed') return removal;
   const { replyTo: _, ...bare } = route;
   const parts = plan.parts.map(
-    ({ content, replyTo, isNotice }): ReplyPart => ({
+    ({ content, replyTo, isNotice }): RoutedPart => ({
       route: replyTo === undefined ? bare : { ...bare, replyTo },
       content,
       purpose: plan.kind === 'send' && !isNotice ? 'reply' : 'notice',
@@ -37,7 +37,7 @@ export function answerParts(
   return [{ ...first, content }, ...rest];
 }
 
-export function removePreview(route: ReplyRoute, standing: LivePreview): ReplyPart {
+export function removePreview(route: ReplyRoute, standing: LivePreview): RoutedPart {
   return { route, content: { kind: 'delete', messageId: platformId(standing) }, purpose: 'notice' };
 }
 

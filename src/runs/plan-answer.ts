@@ -16,7 +16,7 @@ import {
 } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import type { ReplyPart } from '../store/lanes/commit-answer.ts';
+import type { RoutedPart } from '../store/lanes/commit-answer.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { StopReason } from './active-runs.ts';
 import { answerParts } from './answer-parts.ts';
@@ -67,7 +67,7 @@ export async function planAnswer(
 export type EndOutcome = {
   readonly outcome: Outcome;
   readonly outcomeReason: string;
-  readonly parts: readonly ReplyPart[];
+  readonly parts: readonly RoutedPart[];
 };
 
 /** A run stopped by a person ends without a notice; every other end has one. */

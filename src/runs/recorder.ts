@@ -25,7 +25,7 @@ import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/deliver.
 import type { AssistantImage, ModelCall } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneExit } from '../store/lanes/close-run.ts';
-import { type Answer, commitAnswer, endRun } from '../store/lanes/commit-answer.ts';
+import { type CommitAnswerInput, commitAnswer, endRun } from '../store/lanes/commit-answer.ts';
 import {
   commitToolTurn,
   endToolTurn,
@@ -65,7 +65,7 @@ export type RecorderDeps = {
   readonly outbox: Outbox;
   mayGoOn(): boolean;
   /** On which terms the lane's next run is claimed with the end of this one; undefined: it is not. */
-  claims(): Answer['claims'];
+  claims(): CommitAnswerInput['claims'];
   /** Why the run was asked to stop, if it was. */
   stopReason(): StopReason | undefined;
   /** The run was cut here to go on elsewhere: what that broke off is not written down. */

@@ -110,7 +110,7 @@ function matchAt(
   const token = tokens[at];
   if (!wanted || !token) return wanted ? undefined : { end: at, bound };
   const { value } = wanted;
-  const goOn = (next: number, pattern = rest) => matchAt(next, pattern, { ...subject, bound });
+  const extendAnsweredRun = (next: number, pattern = rest) => matchAt(next, pattern, { ...subject, bound });
   const bind = (next: number) => {
     const found = next === at ? '' : text.slice(token.start, tokens[next - 1]?.end);
     if ((bound.get(value) ?? found) !== found) return undefined;
@@ -122,10 +122,10 @@ function matchAt(
     for (let next = at; !match && next !== -1; match = bind(next)) next = skipOne(tokens, next);
     return match;
   }
-  if (value === token.value) return goOn(at + 1);
+  if (value === token.value) return extendAnsweredRun(at + 1);
   // A trailing comma comes and goes with the layout.
-  if (token.value === ',' && isCloser(tokens[at + 1])) return goOn(at + 1, [wanted, ...rest]);
-  if (value === ',' && isCloser(token) && (!rest[0] || isCloser(rest[0]))) return goOn(at);
+  if (token.value === ',' && isCloser(tokens[at + 1])) return extendAnsweredRun(at + 1, [wanted, ...rest]);
+  if (value === ',' && isCloser(token) && (!rest[0] || isCloser(rest[0]))) return extendAnsweredRun(at);
   return undefined;
 }
 

@@ -9,7 +9,7 @@ import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts'
 import type { StopInput } from '../../src/store/intake/stop.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
 import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/claim-lane.ts';
-import { type Answer, type Answered, commitAnswer } from '../../src/store/lanes/commit-answer.ts';
+import { type CommitAnswerInput, type Answered, commitAnswer } from '../../src/store/lanes/commit-answer.ts';
 import type { Framing } from '../../src/store/lanes/take-rows.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 
@@ -162,7 +162,7 @@ export function aWorker(store: Store, name = holder) {
     if (claimed.kind !== 'run') throw new Error(`expected a run, got ${JSON.stringify(claimed)}`);
     return claimed.run;
   };
-  const answer = (run: ClaimedRun, text: string, over: Partial<Answer> = {}): Promise<Answered> =>
+  const answer = (run: ClaimedRun, text: string, over: Partial<CommitAnswerInput> = {}): Promise<Answered> =>
     store.write(commitAnswer, {
       laneKey: run.laneKey,
       epoch: run.epoch,

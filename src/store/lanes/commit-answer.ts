@@ -20,19 +20,19 @@ import { asSteers, type Boundary, chooseFor, readSteered, type SteerTarget, type
 import { takeRows } from './take-rows.ts';
 
 /** A part of a reply, before its key is made. */
-export type ReplyPart = {
+export type RoutedPart = {
   readonly route: ReplyRoute;
   readonly content: OutboundContent;
   readonly purpose: 'reply' | 'notice';
 };
 
 /** The final message of a run, with the parts to send. */
-export type Answer = Held &
+export type CommitAnswerInput = Held &
   Steering & {
     readonly message: AssistantImage;
     readonly modelCall: ModelCall | undefined;
     /** All to the run's route. */
-    readonly parts: readonly ReplyPart[];
+    readonly parts: readonly RoutedPart[];
     /** The preview that the parts replace or take away. */
     readonly preview: string | undefined;
     readonly outcome: Outcome;
@@ -60,7 +60,7 @@ export type Answered = Boundary & {
  * before this step nothing is written: it is left for `endRun`. The finished message is the idempotency
  * key of its reply.
  */
-export const commitAnswer: StoreCommand<Answer, Answered> = {
+export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
   name: 'commitAnswer',
   run: async (tx, input) => {
     const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
@@ -81,7 +81,7 @@ export const commitAnswer: StoreCommand<Answer, Answered> = {
     const { outcome, outcomeReason } = reply.isUnreachable ? undeliverable(input) : input;
     await endAnswered(tx, { runId, answer: message.id, outcome, outcomeReason });
     if (chosen.length > 0) {
-      await goOn(tx, { runId, laneKey: lane.key, parts: parts.length });
+      await extendAnsweredRun(tx, { runId, laneKey: lane.key, parts: parts.length });
       const steers = await takeRows(tx, { lane, runId, framing, rows: chosen, ...asSteers(lane) });
       return { steers, cancelReason, next: undefined, effects, claimed };
     }
@@ -95,7 +95,7 @@ export const commitAnswer: StoreCommand<Answer, Answered> = {
 /** One commit between two runs of a lane, not two. What is not claimed here is for the holder to look at. */
 async function claimNext(
   tx: StepTx,
-  { laneKey, claims }: Pick<Answer, 'laneKey' | 'claims'>,
+  { laneKey, claims }: Pick<CommitAnswerInput, 'laneKey' | 'claims'>,
   effects: Effects,
 ): Promise<ClaimedRun | undefined> {
   if (claims === undefined) return undefined;
@@ -105,22 +105,22 @@ async function claimNext(
 }
 
 /** Nobody can be reached there, which is known before the first part was tried. */
-function undeliverable({ outcome, outcomeReason }: Answer): Pick<Answer, 'outcome' | 'outcomeReason'> {
+function undeliverable({ outcome, outcomeReason }: CommitAnswerInput): Pick<CommitAnswerInput, 'outcome' | 'outcomeReason'> {
   if (outcome === 'answered') return { outcome: 'failed', outcomeReason: deliveryFailed };
   return outcomeReason === undefined ? { outcome } : { outcome, outcomeReason };
 }
 
-type Said = {
+type ReplyPartsInput = {
   readonly runId: string;
   readonly answer: string;
-  readonly parts: readonly ReplyPart[];
+  readonly parts: readonly RoutedPart[];
 };
 
 /**
  * Keyed by run and ordinal, and placed in the lane's timeline; the step that closes the run moves both
  * counters on. A run that is only on record says nothing anywhere.
  */
-function partsOf(lane: Lane, run: SteerTarget, { runId, answer, parts }: Said): readonly NewPart[] {
+function partsOf(lane: Lane, run: SteerTarget, { runId, answer, parts }: ReplyPartsInput): readonly NewPart[] {
   if (run.target === 'record') return [];
   const ordinal = run.nextOrdinal;
   return parts.map((part, index) => ({
@@ -133,7 +133,7 @@ function partsOf(lane: Lane, run: SteerTarget, { runId, answer, parts }: Said): 
 }
 
 /** A run that has answered made progress: what counts against it are crashes from here on. */
-async function goOn(tx: Tx, input: { runId: string; laneKey: string; parts: number }): Promise<void> {
+async function extendAnsweredRun(tx: Tx, input: { runId: string; laneKey: string; parts: number }): Promise<void> {
   await extendRun.run(tx, input);
   if (input.parts > 0) await advanceSeqs.run(tx, input);
 }
@@ -159,7 +159,7 @@ export type Ending = Held & {
   readonly outcomeReason?: string;
   /** The message that was cut off, with its finish part. */
   readonly message: AssistantImage | undefined;
-  readonly parts: readonly ReplyPart[];
+  readonly parts: readonly RoutedPart[];
   /** The preview that the parts take away. */
   readonly preview: string | undefined;
   readonly mayGoOn: boolean;
