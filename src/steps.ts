@@ -22,7 +22,7 @@ import {
   endToolTurn,
   markToolStarted,
   saveImage,
-  sayNotice,
+  storeNotice,
   storeToolResults,
 } from './store/lanes/commit-turn.ts';
 import { handOver, releaseFailedRun, releaseLane, renewLeases } from './store/lanes/leases.ts';
@@ -78,7 +78,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   retryPart,
   revokeOnConsole,
   saveImage,
-  sayNotice,
+  storeNotice,
   settleDelivery,
   settleParkedCall,
   storeFetched,

@@ -31,7 +31,7 @@ import {
   endToolTurn,
   markToolStarted,
   saveImage,
-  sayNotice,
+  storeNotice,
   storeToolResults,
 } from '../store/lanes/commit-turn.ts';
 import { markUnsendable } from '../store/lanes/mark-unsendable.ts';
@@ -202,7 +202,7 @@ export class RunRecorder {
     const route = this.#route;
     if (route === undefined) return;
     const content: OutboundContent = { kind: 'text', text: { text: notices.modelBusy, spans: [] } };
-    start(await store.write(sayNotice, { ...this.#held, key: `${runId}:busy`, route, content }));
+    start(await store.write(storeNotice, { ...this.#held, key: `${runId}:busy`, route, content }));
   }
 
   async #messageEnd(message: AgentMessage, spent: Spending | undefined): Promise<void> {

@@ -83,15 +83,15 @@ export const endToolTurn: StoreCommand<ToolTurnEnd, Boundary> = {
   },
 };
 
-export type Saying = Held & {
+export type NoticeInput = Held & {
   readonly key: string;
   readonly route: ReplyRoute;
   readonly content: OutboundContent;
 };
 
 /** Says something beside the answers, once per key: that the model is busy, say. Returns whom to deliver to. */
-export const sayNotice: StoreCommand<Saying, Effects> = {
-  name: 'sayNotice',
+export const storeNotice: StoreCommand<NoticeInput, Effects> = {
+  name: 'storeNotice',
   run: async (tx, input) => {
     const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
     const effects = noEffects();
