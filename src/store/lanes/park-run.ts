@@ -75,7 +75,7 @@ export type Settling = {
   readonly parts: readonly MessagePart[];
 };
 
-export type Settled = {
+export type SettleResult = {
   readonly settlement: Settlement;
   /** The lane of the run, if there is such a run. */
   readonly laneKey: string | undefined;
@@ -87,13 +87,13 @@ export type Settled = {
  * was the last. The call is the idempotency key: a result that stands is never overwritten, and a run
  * that was asked to stop answers its calls itself.
  */
-export const settleParkedCall: StoreCommand<Settling, Settled> = {
+export const settleParkedCall: StoreCommand<Settling, SettleResult> = {
   name: 'settleParkedCall',
   run: settleCall,
 };
 
 /** The same, as part of a step that decides what the call waits for. */
-export async function settleCall(tx: Tx, input: Settling): Promise<Settled> {
+export async function settleCall(tx: Tx, input: Settling): Promise<SettleResult> {
   const { runId, callId, isError, parts } = input;
   const effects = noEffects();
   const seen = await tx.db.selectFrom('runs').select('laneKey').where('id', '=', runId).executeTakeFirst();
