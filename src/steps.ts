@@ -3,7 +3,7 @@ import { commandSteps } from './commands/list.ts';
 import { approveOnConsole, revokeOnConsole } from './store/access/operate-access.ts';
 import { dismissNotice, resolveAlert, raiseAlert } from './store/alerts/note-alert.ts';
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
-import { claimDelivery, settleDelivery } from './store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from './store/delivery/claim-delivery.ts';
 import { dropPart, retryPart } from './store/delivery/operate.ts';
 import { storeToolParts } from './store/delivery/post-part.ts';
 import { recordPreview } from './store/delivery/record-preview.ts';
@@ -79,7 +79,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   revokeOnConsole,
   saveImage,
   storeNotice,
-  settleDelivery,
+  recordDelivery,
   settleParkedCall,
   storeFetched,
   storeToolResults,

@@ -5,7 +5,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { storeSetup } from '../../src/steps.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { type ClaimedDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { type ClaimedDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { migrate } from '../../src/store/migrate.ts';
@@ -129,7 +129,7 @@ async function stepsOf(store: Store) {
     const { epoch: claimed, part } = delivery;
     const result = { kind: 'sent', receipts: [] } as const;
     const terms = { ...policy, conversationKey, epoch: claimed, partKey: part.key };
-    await store.write(settleDelivery, { ...terms, result, claimsNext: true });
+    await store.write(recordDelivery, { ...terms, result, claimsNext: true });
   };
   return { accept, reply, settle };
 }

@@ -14,9 +14,9 @@ import {
   claimDelivery,
   type Delivery,
   type DeliveryPolicy,
-  type Settling,
-  settleDelivery,
-} from '../store/delivery/deliver.ts';
+  type RecordDeliveryInput,
+  recordDelivery,
+} from '../store/delivery/claim-delivery.ts';
 import type { Settled } from '../store/delivery/settle-part.ts';
 import type { SendJournal } from './send-journal.ts';
 
@@ -224,13 +224,13 @@ const settleAgainMs = 500;
  */
 async function settle(
   { store, clock, settings }: DelivererDeps,
-  settling: Settling,
+  settling: RecordDeliveryInput,
   stopping: AbortSignal,
 ): Promise<Delivery> {
   const until = clock.now() + leaseOf(settings) - settings.sendTimeoutMs;
   for (;;) {
     try {
-      return await store.write(settleDelivery, settling);
+      return await store.write(recordDelivery, settling);
     } catch (error) {
       const isAway = hasCode(error, 'store_unavailable') || hasCode(error, 'store_full');
       if (!isAway || stopping.aborted || clock.now() >= until) throw error;

@@ -21,7 +21,7 @@ import type { ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/deliver.ts';
+import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/claim-delivery.ts';
 import type { AssistantImage, ModelCall } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneExit } from '../store/lanes/close-run.ts';

@@ -5,7 +5,7 @@ import { messageId } from '../../src/contracts/ids.ts';
 import { textOf } from '../../src/contracts/message.ts';
 import type { QueueMode } from '../../src/contracts/queue-settings.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { framing, holder, routeFor } from '../store/builders.ts';
@@ -295,5 +295,5 @@ async function deliver(store: Store, conversationKey: string, id: string): Promi
     claimsNext: false,
     mayStandSince: undefined,
   };
-  await store.write(settleDelivery, settling);
+  await store.write(recordDelivery, settling);
 }

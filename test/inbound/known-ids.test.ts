@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { InboundEvent } from '../../src/contracts/envelope.ts';
 import { messageId } from '../../src/contracts/ids.ts';
 import type { Log } from '../../src/contracts/log.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { holder, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -29,7 +29,7 @@ describeEachDatabase('a reply that names only a message', (open) => {
     const result = { kind: 'sent', receipts: [messageId('own-1')] } as const;
     const { epoch, part } = delivery;
     const ends = { epoch, partKey: part.key, result, claimsNext: false, mayStandSince: undefined };
-    await open().write(settleDelivery, { ...policy, conversationKey, ...ends });
+    await open().write(recordDelivery, { ...policy, conversationKey, ...ends });
 
     const unmentioned = { kind: 'ignored', reason: 'not-mentioned' };
     expect(await town.send(ann, aReply(ann, 'foreign-1'), { group })).toEqual(unmentioned);

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { conversationId, messageId } from '../../src/contracts/ids.ts';
 import type { SendResult } from '../../src/contracts/outbound.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
 import { holder, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
@@ -179,7 +179,7 @@ async function claimHead(store: Store, conversationKey: string) {
 
 async function settle(store: Store, { conversationKey, epoch, part }: Claimed, result: SendResult) {
   const ends = { epoch, partKey: part.key, result, claimsNext: false, mayStandSince: undefined };
-  await store.write(settleDelivery, { ...policy, conversationKey, ...ends });
+  await store.write(recordDelivery, { ...policy, conversationKey, ...ends });
 }
 
 function aPart(route: Claimed['part']['route'], text: string) {

@@ -22,7 +22,7 @@ export const itemMutants: readonly Mutant[] = [
     invariant: 'lanes are locked before conversations, by every step',
     edits: [
       {
-        in: 'settleDelivery',
+        in: 'recordDelivery',
         find: 'await lockReached(tx, input);',
         replace: '',
       },

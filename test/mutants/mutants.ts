@@ -349,7 +349,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'only the holder of a conversation says what became of its part',
     edits: [
       {
-        in: 'settleDelivery',
+        in: 'recordDelivery',
         find: 'if (row?.deliveryEpoch !== input.epoch) {',
         replace: 'if (!row) {',
       },

@@ -9,7 +9,7 @@ import type { Outbound } from '../../src/contracts/outbound.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { createDeliverer } from '../../src/outbox/deliverer.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
 import { openStore } from '../support/open-store.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -25,7 +25,7 @@ it('keeps what the platform said while the store is away for a moment', async ()
   const shaky: Store = {
     ...store,
     write: (command, input) => {
-      if (command.name !== settleDelivery.name || failures > 0) return store.write(command, input);
+      if (command.name !== recordDelivery.name || failures > 0) return store.write(command, input);
       failures += 1;
       return Promise.reject(new ParleyError('store_unavailable', 'away'));
     },

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { openSendJournal } from '../../src/outbox/send-journal.ts';
 import type { ProcessFiles } from '../../src/processes/process-files.ts';
 import { bootIdOf, registerProcess } from '../../src/roles/process-registry.ts';
-import { claimDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { readBoots } from '../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { executeRun } from '../../src/runs/execute-run.ts';
-import { claimDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { aCommand, aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';

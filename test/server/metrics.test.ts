@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { ParleyError } from '../../src/contracts/errors.ts';
 import { createMetrics, type Metrics } from '../../src/server/metrics/metrics.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
 import { aChildRow } from '../store/child-rows.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
@@ -44,7 +44,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     if (claimed.kind !== 'part') throw new Error('nothing to deliver');
     const { epoch, part } = claimed;
     const result = { kind: 'sent', receipts: [] } as const;
-    await open().write(settleDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
+    await open().write(recordDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
   };
 
   it('count no message as unaccounted at rest, and all by outcome', async () => {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { renderTrace } from '../../src/cli/render-trace.ts';
 import { createMetrics } from '../../src/server/metrics/metrics.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { dropPart } from '../../src/store/delivery/operate.ts';
 import type { Settled } from '../../src/store/delivery/settle-part.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
@@ -33,7 +33,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
       const claimed = await open().write(claimDelivery, policy);
       if (claimed.kind !== 'part') return claimed;
       const { epoch, part } = claimed;
-      await open().write(settleDelivery, {
+      await open().write(recordDelivery, {
         ...policy,
         epoch,
         partKey: part.key,

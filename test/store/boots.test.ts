@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { claimDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { addProcess, voidProcesses, readBoots } from '../../src/store/processes/process-records.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Found } from '../../src/contracts/channel-abilities.ts';
 import type { MessageId } from '../../src/contracts/ids.ts';
-import { claimDelivery, type Delivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, type Delivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import type { Settled } from '../../src/store/delivery/settle-part.ts';
 import { addProcess } from '../../src/store/processes/process-records.ts';
@@ -55,7 +55,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
       },
       claimNone: async () => (await claim()).kind,
       settle: async (claimed: Extract<Delivery, { kind: 'part' }>, result: Settled) =>
-        open().write(settleDelivery, {
+        open().write(recordDelivery, {
           ...policy,
           holder,
           conversationKey,

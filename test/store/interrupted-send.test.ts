@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
-import { claimDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { addProcess } from '../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from './builders.ts';

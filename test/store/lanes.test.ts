@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { hasCode } from '../../src/contracts/errors.ts';
 import { partKey } from '../../src/contracts/ids.ts';
 import { textOf } from '../../src/contracts/message.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { recordPreview } from '../../src/store/delivery/record-preview.ts';
 import { readPreview } from '../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
@@ -302,7 +302,7 @@ describeEachDatabase('the lane protocol', (open) => {
       result: { kind: 'sent', receipts: [] } as const,
       claimsNext: true,
     };
-    await expect(open().write(settleDelivery, late)).rejects.toSatisfy((error) =>
+    await expect(open().write(recordDelivery, late)).rejects.toSatisfy((error) =>
       hasCode(error, 'stale_epoch'),
     );
   });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { aLane, aMessage, aRoute, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -69,7 +69,7 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
       const failure = kind === 'unreachable' ? { kind } : { kind: 'rejected' as const };
       const result = { kind: 'failed', failure, reason: 'blocked' } as const;
       const { epoch, part } = delivery;
-      const settled = store.write(settleDelivery, {
+      const settled = store.write(recordDelivery, {
         ...policy,
         epoch,
         partKey: part.key,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { claimDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { ClaimTerms } from '../../src/store/lanes/claim-due.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { dropPart, readUndelivered, retryPart } from '../../src/store/delivery/operate.ts';
 import { aLane, aMessage, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
@@ -18,7 +18,7 @@ describeEachDatabase('the operator', (open) => {
     if (claimed.kind !== 'part') throw new Error('nothing to deliver');
     const { part, epoch } = claimed;
     const result = { kind: 'unknown', reason: 'cut' } as const;
-    await open().write(settleDelivery, {
+    await open().write(recordDelivery, {
       ...policy,
       conversationKey,
       epoch,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { SendResult } from '../../src/contracts/outbound.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { aLane, aMessage, aRoute, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
@@ -18,7 +18,7 @@ describeEachDatabase('a part that is to be repeated', (open) => {
     if (first.kind !== 'part') throw new Error(`expected a part, got ${first.kind}`);
     const { epoch, part } = first;
     const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: true };
-    const second = await open().write(settleDelivery, settling);
+    const second = await open().write(recordDelivery, settling);
     return second.kind === 'part' ? second.tries : second.kind;
   };
 

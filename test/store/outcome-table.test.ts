@@ -4,7 +4,7 @@ import type { Authority } from '../../src/contracts/outcome.ts';
 import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
@@ -102,7 +102,7 @@ function aScene(store: Store, settings: Partial<QueueSettings> = {}) {
     const claimed = await store.write(claimDelivery, policy);
     if (claimed.kind !== 'part') throw new Error(`nothing to deliver: ${claimed.kind}`);
     const settling = { ...policy, epoch: claimed.epoch, partKey: claimed.part.key, claimsNext: false };
-    await store.write(settleDelivery, { ...settling, result: result as never });
+    await store.write(recordDelivery, { ...settling, result: result as never });
   };
   return {
     worker,

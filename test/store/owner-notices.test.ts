@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Alert } from '#contracts/owner-alert.ts';
 import { dismissNotice, resolveAlert, raiseAlert } from '../../src/store/alerts/note-alert.ts';
 import { type OwnerSearch, readOwnerRoute } from '../../src/store/alerts/owner-route.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { dropPart } from '../../src/store/delivery/operate.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import {
@@ -200,7 +200,7 @@ describeEachDatabase('notices to the owner', (open) => {
     const { part, epoch } = claimed;
     const result = { kind: 'unknown', reason: 'cut' } as const;
     const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: true };
-    await open().write(settleDelivery, settling);
+    await open().write(recordDelivery, settling);
     return part.key;
   };
 });

@@ -3,7 +3,7 @@ import { Kysely, SqliteDialect } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { storeSetup } from '../../src/steps.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { cancelItem, cancelItems } from '../../src/store/items/cancel-item.ts';
 import { editItem } from '../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../src/store/items/promote-item.ts';
@@ -165,5 +165,5 @@ async function sayAndAnswer(conversation: string): Promise<void> {
   if (delivery.kind !== 'part') throw new Error(`nothing to deliver: ${delivery.kind}`);
   const { epoch, part } = delivery;
   const result = { kind: 'sent', receipts: [] } as const;
-  await store.write(settleDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: true });
+  await store.write(recordDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: true });
 }

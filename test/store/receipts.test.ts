@@ -3,7 +3,7 @@ import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
-import { claimDelivery, type Delivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, type Delivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readUnnotified, storeWaitingNotices } from '../../src/store/items/waiting-notices.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import {
@@ -44,7 +44,7 @@ async function aBusyLane(store: Store) {
   const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
   const claim = () => store.write(claimDelivery, policy);
   const settle = ({ epoch, part }: Extract<Delivery, { kind: 'part' }>, result: object) =>
-    store.write(settleDelivery, {
+    store.write(recordDelivery, {
       ...policy,
       epoch,
       partKey: part.key,

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import type { Proposal } from '../../src/store/intake/proposal.ts';
 import { aCommand, aLane, aMessage, aRoute, aWorker, holder, routeFor, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
@@ -64,7 +64,7 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     const result = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'too old to delete' } as const;
     const { epoch, part } = claimed;
     const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: true };
-    const next = await open().write(settleDelivery, settling);
+    const next = await open().write(recordDelivery, settling);
     expect(next.kind === 'part' && next.part.content).toEqual(text);
     expect(await outcomes(conversation)).toEqual(['answered']);
   });
@@ -82,7 +82,7 @@ describeEachDatabase('what became of a message whose reply could not be delivere
     const result = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'no' } as const;
     const { epoch, part } = claimed;
     const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: false };
-    await open().write(settleDelivery, settling);
+    await open().write(recordDelivery, settling);
     await worker.answer(run, 'second');
     expect(await outcomes(conversation)).toEqual(['failed: delivery failed', 'answered']);
   });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
 import type { Store } from '../../src/store/base/command.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { storeToolParts } from '../../src/store/delivery/post-part.ts';
 import { readTimeline } from '../../src/store/reads/read-timeline.ts';
 import { aLane, aMessage, aWorker, holder, routeFor, unique } from './builders.ts';
@@ -71,7 +71,7 @@ describeEachDatabase('the timeline of a session', (open) => {
     if (claimed.kind !== 'part') throw new Error('nothing to deliver');
     const { epoch, part } = claimed;
     const result = { kind: 'sent', receipts: [] } as const;
-    await open().write(settleDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
+    await open().write(recordDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
     expect(await states()).toEqual([
       ['question', 'answered'],
       ['answer', 'sent'],

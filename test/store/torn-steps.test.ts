@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { messageId } from '../../src/contracts/ids.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import type { Tables } from '../../src/store/base/tables.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import type { Settled } from '../../src/store/delivery/settle-part.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import { account, aLane, aMessage, aWorker, holder, unique } from './builders.ts';
@@ -62,7 +62,7 @@ describeEachDatabase('a step that fails half way', (open, beside) => {
     const result: Settled = { kind: 'sent', receipts: [messageId('m1')] };
     const settling = { ...claim, epoch: sending.epoch, partKey: sending.part.key, result, claimsNext: true };
     const marks: Writes = ['conversations', 'outbox', 'receipts'];
-    await tear({ store, beside, writes: marks }, () => store.write(settleDelivery, settling));
+    await tear({ store, beside, writes: marks }, () => store.write(recordDelivery, settling));
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import type { SendResult } from '../../src/contracts/outbound.ts';
-import { claimDelivery, settleDelivery } from '../../src/store/delivery/deliver.ts';
+import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import type { Account } from '../../src/store/reads/why/account.ts';
 import { readWhy, type Why } from '../../src/store/reads/why/read-why.ts';
@@ -43,7 +43,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     const claimed = await open().write(claimDelivery, policy);
     if (claimed.kind !== 'part') throw new Error('nothing to deliver');
     const { epoch, part } = claimed;
-    await open().write(settleDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
+    await open().write(recordDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
     return part.key;
   };
 

@@ -4,7 +4,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/deliver.ts';
+import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/claim-delivery.ts';
 import type { NewPart } from '../delivery/insert-part.ts';
 import { insertReply } from '../delivery/insert-reply.ts';
 import { closePreview } from '../delivery/record-preview.ts';

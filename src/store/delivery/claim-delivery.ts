@@ -68,7 +68,7 @@ export const claimDelivery: StoreCommand<DeliveryClaim, Delivery> = {
 };
 
 /** The result of a delivery attempt. */
-export type Settling = DeliveryPolicy & {
+export type RecordDeliveryInput = DeliveryPolicy & {
   readonly conversationKey: string;
   readonly epoch: number;
   readonly partKey: string;
@@ -80,8 +80,8 @@ export type Settling = DeliveryPolicy & {
 };
 
 /** Records what became of the part and claims the next one. Throws `stale_epoch` when the lease moved on. */
-export const settleDelivery: StoreCommand<Settling, Delivery> = {
-  name: 'settleDelivery',
+export const recordDelivery: StoreCommand<RecordDeliveryInput, Delivery> = {
+  name: 'recordDelivery',
   run: async (tx, input) => {
     await lockReached(tx, input);
     const row = await lockedConversation.first(tx, input);
@@ -100,7 +100,7 @@ export const settleDelivery: StoreCommand<Settling, Delivery> = {
  * Locks the lanes that the result may reach, before the conversation, as every step of a lane does: the
  * agent is told of a failure, and what waits of somebody who has blocked the bot ends.
  */
-async function lockReached(tx: Tx, { conversationKey, partKey, result }: Settling): Promise<void> {
+async function lockReached(tx: Tx, { conversationKey, partKey, result }: RecordDeliveryInput): Promise<void> {
   if (tx.dialect !== 'postgres' || result.kind === 'sent' || result.kind === 'retry') return;
   const lanes = await tx.db
     .selectFrom('outbox')
@@ -221,11 +221,11 @@ const hold = prepared((db, of: QueryParams<Holding>) =>
 );
 
 async function leave(tx: Tx, head: Head, delivery: Delivery): Promise<Delivery> {
-  await letGo.run(tx, head);
+  await releaseDelivery.run(tx, head);
   return delivery;
 }
 
-const letGo = prepared((db, of: QueryParams<{ conversationKey: string; epoch: number }>) =>
+const releaseDelivery = prepared((db, of: QueryParams<{ conversationKey: string; epoch: number }>) =>
   db
     .updateTable('conversations')
     .set({ deliveryEpoch: of.epoch, deliveryHolder: null, deliveryUntil: 0 })
