@@ -17,7 +17,7 @@ import {
   type RecordDeliveryInput,
   recordDelivery,
 } from '../store/delivery/claim-delivery.ts';
-import type { Settled } from '../store/delivery/settle-part.ts';
+import type { SendOutcome } from '../store/delivery/record-send.ts';
 import type { SendJournal } from './send-journal.ts';
 
 export type DelivererDeps = {
@@ -45,7 +45,7 @@ export type DelivererDeps = {
 export type SettledPart = {
   readonly part: Outbound;
   readonly laneKey: string | undefined;
-  readonly result: Settled['kind'];
+  readonly result: SendOutcome['kind'];
   /** From the commit that stored it to the platform's answer, ms. */
   readonly ageMs: number;
 };
@@ -204,7 +204,7 @@ async function callPlatform(
   { probe, log, settings }: DelivererDeps,
   channel: HostedChannel,
   { part, tries, step, mayStandSince }: ClaimedPart,
-): Promise<Settled> {
+): Promise<SendOutcome> {
   if (step === 'look-up') {
     const { sendTimeoutMs } = settings;
     const found = await lookUp(channel, { part, since: mayStandSince ?? 0, log, sendTimeoutMs });
@@ -281,7 +281,7 @@ export function applyBackoff(
   result: SendResult,
   tries: number,
   { tries: most, minBackoffMs, maxBackoffMs }: Backoff,
-): Settled {
+): SendOutcome {
   if (result.kind !== 'retry') return result;
   const askedMs = askedWaitMs(result.afterMs);
   if (askedMs) return { ...result, afterMs: retryAfterMs(askedMs), askedMs };

@@ -98,7 +98,7 @@ export const modeMutants: readonly Mutant[] = [
     invariant: 'a receipt has one try',
     edits: [
       {
-        in: 'settlePart',
+        in: 'recordSend',
         find: "if (result.kind !== 'sent' && isWaitingNotice(partKey)) return dropReceipt(tx, partKey);",
         replace: '',
       },

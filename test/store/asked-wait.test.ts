@@ -4,7 +4,7 @@ import { renderTrace } from '../../src/cli/render-trace.ts';
 import { createMetrics } from '../../src/server/metrics/metrics.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { dropPart } from '../../src/store/delivery/operate.ts';
-import type { Settled } from '../../src/store/delivery/settle-part.ts';
+import type { SendOutcome } from '../../src/store/delivery/record-send.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { freeLoop } from '../support/free-loop.ts';
@@ -12,13 +12,13 @@ import { aLane, aMessage, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 
 const dayMs = 86_400_000;
-const asked = (askedMs: number): Settled => ({
+const asked = (askedMs: number): SendOutcome => ({
   kind: 'retry',
   reason: 'too many requests',
   afterMs: Math.min(askedMs, 300_000),
   askedMs,
 });
-const sent: Settled = { kind: 'sent', receipts: [] };
+const sent: SendOutcome = { kind: 'sent', receipts: [] };
 
 describeEachDatabase('a part that its platform asks to wait with', (open, { sql, dialect }) => {
   const anAnswer = async () => {
@@ -29,7 +29,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     const conversationKey = `test/bot/${conversation}`;
     const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
     /** Sends what is due; false when nothing is. */
-    const deliver = async (result: Settled) => {
+    const deliver = async (result: SendOutcome) => {
       const claimed = await open().write(claimDelivery, policy);
       if (claimed.kind !== 'part') return claimed;
       const { epoch, part } = claimed;

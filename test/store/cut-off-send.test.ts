@@ -3,7 +3,7 @@ import type { Found } from '../../src/contracts/channel-abilities.ts';
 import type { MessageId } from '../../src/contracts/ids.ts';
 import { claimDelivery, type Delivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
-import type { Settled } from '../../src/store/delivery/settle-part.ts';
+import type { SendOutcome } from '../../src/store/delivery/record-send.ts';
 import { addProcess } from '../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
@@ -17,7 +17,7 @@ const both = { ...base, repeatSafeMs: 60_000, canLookUp: true };
 const cutOff = { kind: 'unknown', reason: 'no answer' } as const;
 const arrived = { kind: 'sent', receipts: ['m1' as MessageId] } as const;
 const refused = { kind: 'retry', afterMs: 0, reason: 'busy' } as const;
-const found = (...ids: string[]): Settled => ({
+const found = (...ids: string[]): SendOutcome => ({
   kind: 'looked-up',
   found: { kind: 'candidates', messageIds: ids as MessageId[] },
 });
@@ -54,7 +54,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
         return next.kind === 'later' ? Math.round(next.delayMs / 1000) : -1;
       },
       claimNone: async () => (await claim()).kind,
-      settle: async (claimed: Extract<Delivery, { kind: 'part' }>, result: Settled) =>
+      settle: async (claimed: Extract<Delivery, { kind: 'part' }>, result: SendOutcome) =>
         open().write(recordDelivery, {
           ...policy,
           holder,

@@ -3,7 +3,7 @@ import { messageId } from '../../src/contracts/ids.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import type { Tables } from '../../src/store/base/tables.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
-import type { Settled } from '../../src/store/delivery/settle-part.ts';
+import type { SendOutcome } from '../../src/store/delivery/record-send.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import { account, aLane, aMessage, aWorker, holder, unique } from './builders.ts';
 import { type Beside, describeEachDatabase } from './each-database.ts';
@@ -59,7 +59,7 @@ describeEachDatabase('a step that fails half way', (open, beside) => {
     const sending = await tear({ store, beside, writes: sends }, () => store.write(claimDelivery, claim));
     if (sending.kind !== 'part') throw new Error('nothing is to be sent');
 
-    const result: Settled = { kind: 'sent', receipts: [messageId('m1')] };
+    const result: SendOutcome = { kind: 'sent', receipts: [messageId('m1')] };
     const settling = { ...claim, epoch: sending.epoch, partKey: sending.part.key, result, claimsNext: true };
     const marks: Writes = ['conversations', 'outbox', 'receipts'];
     await tear({ store, beside, writes: marks }, () => store.write(recordDelivery, settling));

@@ -10,7 +10,7 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { endPart } from './end-part.ts';
 import { dropReceipt, isObsolete } from './waiting-notice-part.ts';
-import { type Settled, settlePart } from './settle-part.ts';
+import { type SendOutcome, recordSend } from './record-send.ts';
 
 /** How a channel's parts are delivered; times in ms. */
 export type DeliveryPolicy = {
@@ -74,7 +74,7 @@ export type RecordDeliveryInput = DeliveryPolicy & {
   readonly partKey: string;
   /** At claim time: an earlier attempt may have arrived. */
   readonly mayStandSince?: number | undefined;
-  readonly result: Settled;
+  readonly result: SendOutcome;
   /** False when the holder is about to stop: the conversation is left to the next one. */
   readonly claimsNext: boolean;
 };
@@ -91,7 +91,7 @@ export const recordDelivery: StoreCommand<RecordDeliveryInput, Delivery> = {
         `Conversation ${input.conversationKey} is delivered by another worker now.`,
       );
     }
-    await settlePart(tx, input);
+    await recordSend(tx, input);
     return input.claimsNext ? claimHead(tx, input) : leave(tx, input, { kind: 'empty' });
   },
 };

@@ -15,7 +15,7 @@ import { markUnreachable } from './reachability.ts';
 import { dropReceipt, isWaitingNotice } from './waiting-notice-part.ts';
 
 /** The result of a send, once retries are counted. */
-export type Settled =
+export type SendOutcome =
   | Exclude<SendResult, { readonly kind: 'retry' }>
   | Retry
   /** Tried often enough: what was `retry` is final. */
@@ -27,12 +27,12 @@ export type Settled =
 type Retry = Extract<SendResult, { readonly kind: 'retry' }> & { readonly askedMs?: number };
 
 export type PartEnd = Ambiguous & {
-  readonly result: Settled;
+  readonly result: SendOutcome;
   /** An earlier attempt may have arrived. */
   readonly mayStandSince?: number | undefined;
 };
 
-export async function settlePart(tx: Tx, settling: PartEnd): Promise<void> {
+export async function recordSend(tx: Tx, settling: PartEnd): Promise<void> {
   const { conversationKey, partKey, result, mayStandSince } = settling;
   if (result.kind !== 'sent' && isWaitingNotice(partKey)) return dropReceipt(tx, partKey);
   switch (result.kind) {
@@ -66,7 +66,7 @@ export async function settlePart(tx: Tx, settling: PartEnd): Promise<void> {
 type Failed = Extract<SendResult, { kind: 'failed' }>;
 
 /** How a failed part can still be delivered; undefined when it cannot. */
-type Mend =
+type Repair =
   | { readonly kind: 'content'; readonly content: Outbound['content'] }
   | { readonly kind: 'route'; readonly route: ReplyRoute }
   | { readonly kind: 'move'; readonly to: ReplyRoute['conversation'] }
@@ -75,7 +75,7 @@ type Mend =
 
 const unauthorisedRetryMs = 30_000;
 
-function mendOf(failure: SendFailure, route: ReplyRoute, content: Outbound['content']): Mend | undefined {
+function mendOf(failure: SendFailure, route: ReplyRoute, content: Outbound['content']): Repair | undefined {
   switch (failure.kind) {
     case 'markup': {
       const plain = withoutSpans(content);
@@ -102,7 +102,7 @@ function mendOf(failure: SendFailure, route: ReplyRoute, content: Outbound['cont
 }
 
 /** A conversation that moved while the part was on its way is not gone: what is owed follows it. */
-async function followMove(tx: Tx, failure: SendFailure, conversationKey: string): Promise<Mend | undefined> {
+async function followMove(tx: Tx, failure: SendFailure, conversationKey: string): Promise<Repair | undefined> {
   const to = failure.kind === 'unreachable' ? await movedTo(tx, conversationKey) : undefined;
   // The store keeps the platform's own id as plain text.
   return to === undefined ? undefined : { kind: 'move', to: to as ReplyRoute['conversation'] };
