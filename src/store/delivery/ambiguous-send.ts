@@ -6,7 +6,7 @@
 import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import type { Tx } from '../base/command.ts';
-import { endPart, keepReceipts, repeatPart } from './end-part.ts';
+import { endPart, storeReceipts, reschedulePart } from './end-part.ts';
 
 export type Ambiguous = {
   readonly conversationKey: string;
@@ -27,9 +27,9 @@ export async function settleUnknown(tx: Tx, ambiguous: Ambiguous, problem: strin
   if (repeatSafeMs > 0 || canLookUp) {
     const { tries, sendingAt } = await sendingOf(tx, partKey);
     const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
-    return repeatPart(tx, { partKey, dueAt: tx.now + pauseMs, problem, mayStandSince: sendingAt });
+    return reschedulePart(tx, { partKey, dueAt: tx.now + pauseMs, problem, mayStandSince: sendingAt });
   }
-  if (resendUnknown) return repeatPart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+  if (resendUnknown) return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
   return endPart(tx, { key: partKey, state: 'unknown', problem });
 }
 
@@ -45,11 +45,11 @@ export async function settleLookup(tx: Tx, ambiguous: Ambiguous, found: Found): 
         return endPart(tx, { key: partKey, state: 'unknown', problem });
       const dueAt = tx.now + retryAfterMs(afterMs);
       const askedMs = afterMs > longestWaitMs ? askedWaitMs(afterMs) : undefined;
-      return repeatPart(tx, { partKey, dueAt, problem, mayStandSince: sendingAt, askedMs });
+      return reschedulePart(tx, { partKey, dueAt, problem, mayStandSince: sendingAt, askedMs });
     }
     case 'unknown': {
       const problem = found.reason;
-      if (resendUnknown) return repeatPart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+      if (resendUnknown) return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
       return endPart(tx, { key: partKey, state: 'unknown', problem });
     }
     default:
@@ -74,10 +74,10 @@ async function settleCandidates(
   const own = messageIds.find((id) => !taken.has(id));
   if (own === undefined) {
     const problem = 'the send was cut off and had not arrived';
-    return repeatPart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+    return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
   }
   await endPart(tx, { key: partKey, state: 'sent', receipts: [own] });
-  await keepReceipts(tx, { conversationKey, partKey, receipts: [own] });
+  await storeReceipts(tx, { conversationKey, partKey, receipts: [own] });
 }
 
 async function sendingOf(

@@ -20,7 +20,7 @@ export type Repeat = {
   readonly askedMs?: number | undefined;
 };
 
-export async function repeatPart(tx: Tx, repeat: Repeat): Promise<void> {
+export async function reschedulePart(tx: Tx, repeat: Repeat): Promise<void> {
   const { partKey, dueAt, problem, mayStandSince, askedMs } = repeat;
   await tx.db
     .updateTable('outbox')
@@ -31,7 +31,7 @@ export async function repeatPart(tx: Tx, repeat: Repeat): Promise<void> {
 }
 
 /** However long the platform was away, or asked to wait, the part has all its tries when it is back. */
-export async function uncountTry(tx: Tx, partKey: string): Promise<void> {
+export async function refundAttempt(tx: Tx, partKey: string): Promise<void> {
   await tx.db
     .updateTable('outbox')
     .set((eb) => ({ tries: eb('tries', '-', 1) }))
@@ -145,7 +145,7 @@ type Receipts = {
   readonly receipts: readonly string[];
 };
 
-export async function keepReceipts(tx: Tx, { conversationKey, partKey, receipts }: Receipts): Promise<void> {
+export async function storeReceipts(tx: Tx, { conversationKey, partKey, receipts }: Receipts): Promise<void> {
   for (const messageId of receipts) {
     await insertNewRow(tx, 'receipts', { conversationKey, messageId, partKey });
   }

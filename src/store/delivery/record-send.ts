@@ -9,7 +9,7 @@ import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { json } from '../base/json.ts';
 import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts';
-import { endPart, failAnswer, keepReceipts, repeatPart, uncountTry } from './end-part.ts';
+import { endPart, failAnswer, storeReceipts, reschedulePart, refundAttempt } from './end-part.ts';
 import { moveConversation, movedTo } from './move-conversation.ts';
 import { markUnreachable } from './reachability.ts';
 import { dropReceipt, isWaitingNotice } from './waiting-notice-part.ts';
@@ -38,16 +38,16 @@ export async function recordSend(tx: Tx, settling: PartEnd): Promise<void> {
   switch (result.kind) {
     case 'sent':
       await endPart(tx, { key: partKey, state: 'sent', receipts: result.receipts });
-      return keepReceipts(tx, { conversationKey, partKey, receipts: result.receipts });
+      return storeReceipts(tx, { conversationKey, partKey, receipts: result.receipts });
     case 'retry':
-      await repeatPart(tx, {
+      await reschedulePart(tx, {
         partKey,
         dueAt: tx.now + result.afterMs,
         problem: result.reason,
         mayStandSince,
         askedMs: result.askedMs,
       });
-      return result.isOutage || result.askedMs !== undefined ? uncountTry(tx, partKey) : undefined;
+      return result.isOutage || result.askedMs !== undefined ? refundAttempt(tx, partKey) : undefined;
     case 'unknown':
       return settleUnknown(tx, settling, result.reason);
     case 'looked-up':
@@ -127,7 +127,7 @@ async function settleFailure(
     return;
   }
   const dueAt = tx.now + (mend.kind === 'wait' ? mend.delayMs : 0);
-  await repeatPart(tx, { partKey, dueAt, problem, mayStandSince });
+  await reschedulePart(tx, { partKey, dueAt, problem, mayStandSince });
   const change = tx.db.updateTable('outbox').where('key', '=', partKey);
   if (mend.kind === 'content') await change.set({ content: JSON.stringify(mend.content) }).execute();
   if (mend.kind === 'route') await change.set({ route: JSON.stringify(mend.route) }).execute();
