@@ -4,7 +4,7 @@ import { approveOnConsole, revokeOnConsole } from './store/access/operate-access
 import { dismissNotice, resolveAlert, raiseAlert } from './store/alerts/note-alert.ts';
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
 import { claimDelivery, recordDelivery } from './store/delivery/claim-delivery.ts';
-import { dropPart, retryPart } from './store/delivery/operate.ts';
+import { dropPart, retryPart } from './store/delivery/operator-actions.ts';
 import { storeToolParts } from './store/delivery/post-part.ts';
 import { recordPreview } from './store/delivery/record-preview.ts';
 import { queueAlertMessage } from './store/delivery/queue-alert-message.ts';

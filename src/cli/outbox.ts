@@ -3,11 +3,11 @@ import { stripText } from '../logging/redaction.ts';
 import type { StoreCommand } from '../store/base/command.ts';
 import {
   dropPart,
-  type Operated,
+  type OperatorResult,
   readUndelivered,
   retryPart,
   type UndeliveredPart,
-} from '../store/delivery/operate.ts';
+} from '../store/delivery/operator-actions.ts';
 import type { ExitCode } from './exit-code.ts';
 import { withStore } from './with-store.ts';
 
@@ -30,7 +30,7 @@ export const runOutboxRetry = (key: string): Promise<ExitCode> => operate(retryP
 export const runOutboxDrop = (key: string): Promise<ExitCode> => operate(dropPart, key);
 
 async function operate(
-  command: StoreCommand<{ readonly key: string }, Operated>,
+  command: StoreCommand<{ readonly key: string }, OperatorResult>,
   key: string,
 ): Promise<ExitCode> {
   const operated = await withStore((store) => store.write(command, { key }));

@@ -3,7 +3,7 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { renderTrace } from '../../src/cli/render-trace.ts';
 import { createMetrics } from '../../src/server/metrics/metrics.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
-import { dropPart } from '../../src/store/delivery/operate.ts';
+import { dropPart } from '../../src/store/delivery/operator-actions.ts';
 import type { SendOutcome } from '../../src/store/delivery/record-send.ts';
 import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
-import { dropPart, readUndelivered, retryPart } from '../../src/store/delivery/operate.ts';
+import { dropPart, readUndelivered, retryPart } from '../../src/store/delivery/operator-actions.ts';
 import { aLane, aMessage, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readOutcomes } from './outcomes.ts';

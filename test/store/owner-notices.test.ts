@@ -3,7 +3,7 @@ import type { Alert } from '#contracts/owner-alert.ts';
 import { dismissNotice, resolveAlert, raiseAlert } from '../../src/store/alerts/note-alert.ts';
 import { type OwnerSearch, readOwnerRoute } from '../../src/store/alerts/owner-route.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
-import { dropPart } from '../../src/store/delivery/operate.ts';
+import { dropPart } from '../../src/store/delivery/operator-actions.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import {
   readOpenNotices,

@@ -47,10 +47,10 @@ function excerptOf(stored: string): string {
 const noWait = { waitAskedSince: null, waitAskedUntil: null };
 
 /** The result of an operator's action on a part. */
-export type Operated = 'done' | 'not-found' | 'not-possible';
+export type OperatorResult = 'done' | 'not-found' | 'not-possible';
 
 /** The operator sends an unknown or failed part once more, knowing that it may arrive twice. */
-export const retryPart: StoreCommand<{ readonly key: string }, Operated> = {
+export const retryPart: StoreCommand<{ readonly key: string }, OperatorResult> = {
   name: 'retryPart',
   run: async (tx, { key }) => {
     const changed = await tx.db
@@ -66,7 +66,7 @@ export const retryPart: StoreCommand<{ readonly key: string }, Operated> = {
 };
 
 /** The operator gives up a part that waits, or takes note of an unknown one. What was sent stays sent. */
-export const dropPart: StoreCommand<{ readonly key: string }, Operated> = {
+export const dropPart: StoreCommand<{ readonly key: string }, OperatorResult> = {
   name: 'dropPart',
   run: async (tx, { key }) => {
     const changed = await tx.db
@@ -86,7 +86,7 @@ type Changed = {
   readonly conversationKey: string;
 };
 
-async function operated(tx: Tx, key: string, changed: Changed | undefined): Promise<Operated> {
+async function operated(tx: Tx, key: string, changed: Changed | undefined): Promise<OperatorResult> {
   if (changed) {
     const { runId, answer } = changed;
     if (runId !== null && answer !== null) await reviseOutcome(tx, { runId, answer });
