@@ -8,7 +8,7 @@ import type { IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
 import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
-import type { Role, Standing } from '../store/access/standing.ts';
+import type { Role, SenderRole } from '../store/access/sender-roles.ts';
 import { type AccessPolicy, names } from './access-policy.ts';
 
 export type Access =
@@ -28,7 +28,7 @@ export type AccessRequest = {
   readonly sender: Pick<InboundEnvelope['sender'], 'id' | 'isBot' | 'isSelf'>;
   readonly event: { readonly kind: InboundEvent['kind'] };
   /** The sender's stored access, by bot account and immutable id. */
-  readonly standing: Standing;
+  readonly standing: SenderRole;
 };
 
 export function authorise(request: AccessRequest, policy: AccessPolicy): Access {

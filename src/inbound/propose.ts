@@ -13,7 +13,7 @@ import { platformRef } from '../sessions/platform-ref.ts';
 import { resetBefore, resetPolicyFor } from '../sessions/reset-policy.ts';
 import { agentFor } from '../sessions/routing.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
-import type { Role, Standing } from '../store/access/standing.ts';
+import type { Role, SenderRole } from '../store/access/sender-roles.ts';
 import { conversationKeyOf } from '../store/base/conversation-key.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { newRowId } from '../store/base/row-id.ts';
@@ -37,7 +37,7 @@ export type Arrival = {
   /** What is linked in chat with those who write in this batch. */
   readonly links: ChatLinks;
   /** What the store says of the sender. */
-  readonly standing: Standing;
+  readonly standing: SenderRole;
   /** The same of everybody who is linked with them, by `platformRef`. */
   readonly linkedRoles: ReadonlyMap<string, Role>;
   /** The bot's name on this network, for `/stop@name`. */

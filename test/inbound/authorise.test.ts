@@ -4,7 +4,7 @@ import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
 import { accountId, channelId, conversationId, eventKey, messageId, peerId } from '#contracts/ids.ts';
 import { type AccessPolicy, accessPolicyFrom } from '../../src/inbound/access-policy.ts';
 import { type Access, type AccessRequest, authorise, authorityOf } from '../../src/inbound/authorise.ts';
-import type { Standing } from '../../src/store/access/standing.ts';
+import type { SenderRole } from '../../src/store/access/sender-roles.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 const id = messageId('m1');
@@ -43,7 +43,7 @@ const senders = {
   self: '6',
 };
 type SenderState = keyof typeof senders;
-const standings: { readonly [State in SenderState]?: Standing } = {
+const standings: { readonly [State in SenderState]?: SenderRole } = {
   approved: 'user',
   'approved as owner': 'owner',
   // Whatever a row says: a bot and the account itself are nobody's approval.
@@ -71,7 +71,7 @@ function aPolicy(changes: Partial<Pick<AccessPolicy, 'dmPolicy' | 'groupPolicy'>
   });
 }
 
-type Judged = InboundEnvelope & { readonly standing: Standing };
+type Judged = InboundEnvelope & { readonly standing: SenderRole };
 
 function anEnvelope(kind: InboundEvent['kind'], sender: SenderState, chat: ChatState): Judged {
   return {

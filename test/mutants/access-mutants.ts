@@ -59,7 +59,7 @@ export const accessMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'acceptBatch',
-        find: 'await proveStandings(tx, input);',
+        find: 'await assertRolesUnchanged(tx, input);',
         replace: '',
       },
     ],

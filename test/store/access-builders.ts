@@ -4,7 +4,7 @@ import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { type Approval, type Approved, approvePairing } from '../../src/store/access/approve-pairing.ts';
 import { approveOnConsole } from '../../src/store/access/operate-access.ts';
 import { type Requested, requestPairing } from '../../src/store/access/request-pairing.ts';
-import type { Standing } from '../../src/store/access/standing.ts';
+import type { SenderRole } from '../../src/store/access/sender-roles.ts';
 import type { Store, StoreQuery, Tx } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
@@ -35,7 +35,7 @@ export async function aBot(store: Store) {
     asks: (peer: string, code: string, through: Store = store) =>
       accept([aRequest({ peer, code, route: routeOf(peer) })], through),
     /** The peer writes, and is let in by what the door knows of them. */
-    says: (peer: string, standing: Standing, text = 'hi') => {
+    says: (peer: string, standing: SenderRole, text = 'hi') => {
       const route = routeOf(peer);
       const message = aMessage({
         conversation: peer,

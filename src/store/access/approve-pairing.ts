@@ -4,7 +4,7 @@ import { json } from '../base/json.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { takeTry } from './limit-tries.ts';
 import { blankNotice } from './request-pairing.ts';
-import { lockAccount, type Role } from './standing.ts';
+import { lockAccount, type Role } from './sender-roles.ts';
 
 /** An approval of a pairing request. */
 export type Approval = {

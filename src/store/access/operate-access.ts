@@ -1,7 +1,7 @@
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { type Approval, type Approved, approvePairing } from './approve-pairing.ts';
 import { type Revoked, revokeAccess } from './revoke-access.ts';
-import type { Role } from './standing.ts';
+import type { Role } from './sender-roles.ts';
 
 /** Approves on the console; a running gateway delivers the notice with its next sweep. */
 export const approveOnConsole: StoreCommand<Approval, Approved> = {

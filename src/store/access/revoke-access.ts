@@ -6,7 +6,7 @@ import { endItems } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
 import { blankNotice } from './request-pairing.ts';
-import { lockAccount } from './standing.ts';
+import { lockAccount } from './sender-roles.ts';
 
 export type Revoked = {
   /** How many approvals ended: one per bot account. */

@@ -1,7 +1,7 @@
 import type { Acceptance } from '#contracts/acceptance.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type PairingRequest, requestPairing } from '../access/request-pairing.ts';
-import { proveStandings } from '../access/standing.ts';
+import { assertRolesUnchanged } from '../access/sender-roles.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
 import { insertRow } from '../base/insert-row.ts';
@@ -43,7 +43,7 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   name: 'acceptBatch',
   run: async (tx, input) => {
     await moveCursorAt(tx, input);
-    await proveStandings(tx, input);
+    await assertRolesUnchanged(tx, input);
     if (input.links) await proveLinks(tx, input.links);
     const lanes = lanesOf(tx, input);
     // A single one is locked by the step that needs it.

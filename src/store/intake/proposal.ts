@@ -2,7 +2,7 @@ import type { Acceptance, IgnoreReason, RefusalReason } from '#contracts/accepta
 import type { Provenance } from '#contracts/provenance.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { PairingRequest } from '../access/request-pairing.ts';
-import type { Standing } from '../access/standing.ts';
+import type { SenderRole } from '../access/sender-roles.ts';
 import type { Effects } from '../base/effects.ts';
 import type { InboxContent } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
@@ -21,7 +21,7 @@ export type Proposal = {
    * The sender's access when intake decided; checked again in the transaction. Absent where no access was
    * needed.
    */
-  readonly standing?: Standing;
+  readonly standing?: SenderRole;
   /** The event as it came, when nobody could read it; kept so that nothing is lost. */
   readonly raw?: string;
   /** Fingerprint of a message or an edit: `fingerprintOf`. */

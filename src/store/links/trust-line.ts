@@ -1,5 +1,5 @@
 import type { Authority } from '#contracts/outcome.ts';
-import { readRolesOf } from '../access/standing.ts';
+import { readRolesOf } from '../access/sender-roles.ts';
 import type { Tx } from '../base/command.ts';
 
 /** Rights by configuration; stored roles are applied on top. */

@@ -1,4 +1,4 @@
-import { type Role, readRolesOf, readStandings } from '../access/standing.ts';
+import { type Role, readRolesOf, readStandings } from '../access/sender-roles.ts';
 import type { StoreQuery } from '../base/command.ts';
 import { type ChatLinks, readLinks } from '../links/read-links.ts';
 import { type ConversationFacts, readConversationFacts } from './conversation-facts.ts';

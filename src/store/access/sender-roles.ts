@@ -7,7 +7,7 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 /** A person's role by approval. */
 export type Role = 'owner' | 'user';
 /** A sender's stored access; the configuration is applied on top. */
-export type Standing = Role | 'none';
+export type SenderRole = Role | 'none';
 
 type Asking = { readonly account: string; readonly peerIds: readonly string[] };
 
@@ -41,14 +41,14 @@ export const readRolesOf: StoreQuery<{ readonly refs: readonly string[] }, Reado
   },
 };
 
-type Judged = { readonly senderId: string; readonly standing?: Standing };
+type Judged = { readonly senderId: string; readonly standing?: SenderRole };
 
 /**
  * Asserts that each sender's access is unchanged since intake read it. The caller holds the account's row,
  * which every approval and revocation locks: a commit after a revocation was decided after it. Throws
  * `access_changed`: decide again.
  */
-export async function proveStandings(
+export async function assertRolesUnchanged(
   tx: Tx,
   { account, proposals }: { readonly account: string; readonly proposals: readonly Judged[] },
 ): Promise<void> {
