@@ -46,7 +46,7 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'ten codes a minute are looked at, whoever tries',
     edits: [
       {
-        in: 'takeTry',
+        in: 'takeAttempt',
         find: `if (recent.length >= triesPerMinute) return 'limited';`,
         replace: '',
       },

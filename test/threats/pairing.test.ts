@@ -10,7 +10,7 @@ import { Kysely, SqliteDialect } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newOneTimeCode } from '../../src/commands/one-time-code.ts';
 import type { Approved } from '../../src/store/access/approve-pairing.ts';
-import { triesPerMinute } from '../../src/store/access/limit-tries.ts';
+import { triesPerMinute } from '../../src/store/access/pairing-attempts.ts';
 import { revokeAccess } from '../../src/store/access/revoke-access.ts';
 import type { Tx } from '../../src/store/base/command.ts';
 import type { Tables } from '../../src/store/base/tables.ts';

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { takeTry } from './limit-tries.ts';
+import { takeAttempt } from './pairing-attempts.ts';
 import { blankNotice } from './request-pairing.ts';
 import { lockAccount, type Role } from './sender-roles.ts';
 
@@ -42,7 +42,7 @@ type Unapproved =
  * holds it is deleted with the approval. Repeating it is a try with an unknown code.
  */
 export async function approvePairing(tx: Tx, approval: Approval): Promise<Approved> {
-  if ((await takeTry(tx)) === 'limited') return { kind: 'limited' };
+  if ((await takeAttempt(tx)) === 'limited') return { kind: 'limited' };
   const found = await findRequest(tx, approval.codeHash);
   if (!found) return { kind: 'unknown' };
   const { account, peerId, id, ref, name } = found;
@@ -80,7 +80,7 @@ export async function showRequest(
   tx: Tx,
   { codeHash, offer }: Showing,
 ): Promise<{ readonly kind: 'asks'; readonly ref: string; readonly name: string } | Unapproved> {
-  if ((await takeTry(tx)) === 'limited') return { kind: 'limited' };
+  if ((await takeAttempt(tx)) === 'limited') return { kind: 'limited' };
   const found = await findRequest(tx, codeHash);
   if (!found) return { kind: 'unknown' };
   const { account, id, ref, name } = found;

@@ -11,7 +11,7 @@ const name = 'approve';
  * Takes one try, or says that there is none left; then not even a right code is looked at. The times
  * of the last tries are a row, so a restart resets nothing, and its lock lets one try in at a time.
  */
-export async function takeTry(tx: Tx): Promise<'taken' | 'limited'> {
+export async function takeAttempt(tx: Tx): Promise<'taken' | 'limited'> {
   const row = (await lockTries(tx)) ?? (await makeTries(tx));
   // A clock that was set back leaves times in the future: they count until it has caught up.
   const recent = (JSON.parse(row?.recent ?? '[]') as readonly number[]).filter(
