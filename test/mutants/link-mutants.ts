@@ -27,7 +27,7 @@ export const linkMutants: readonly Mutant[] = [
     invariant: 'ten codes a minute are looked at, whoever tries',
     edits: [
       {
-        in: 'mayGuess',
+        in: 'hasAttemptLeft',
         find: 'if (together >= forAll.count) return false;',
         replace: '',
       },

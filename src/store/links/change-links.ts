@@ -10,7 +10,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { personLabel } from '../access/person-label.ts';
 import type { CommandScene, StepTx, Tx } from '../base/command.ts';
 import { lockLane } from '../rows/lane-row.ts';
-import { countGuess, lockLinks, mayGuess } from './guess-limit.ts';
+import { countGuess, lockLinks, hasAttemptLeft } from './link-attempts.ts';
 import { crossesTrustLine, type Rights } from './trust-line.ts';
 
 /** A code to issue. Accounts are named `<channel>:<peer>`. */
@@ -96,7 +96,7 @@ export async function issueCode(tx: StepTx, scene: CommandScene, newCode: NewCod
 /** Links the account with the one that asked for the code, or says what is in the way. Locks both lanes. */
 export async function redeemCode(tx: StepTx, scene: CommandScene, input: RedeemInput): Promise<RedeemResult> {
   const { peer } = input;
-  const isTried = await mayGuess(tx, peer);
+  const isTried = await hasAttemptLeft(tx, peer);
   const asked = isTried ? await findCode(tx, input, scene.conversationKey) : undefined;
   await lockBoth(tx, scene, asked?.laneKey);
   if (isTried) await countGuess(tx, { peer, isWrong: asked === undefined });

@@ -18,7 +18,7 @@ const everybody = '*';
  * this account may try a code now. The counters are rows, so neither a restart nor a second process
  * resets them.
  */
-export async function mayGuess(tx: Tx, peer: string): Promise<boolean> {
+export async function hasAttemptLeft(tx: Tx, peer: string): Promise<boolean> {
   const together = await readCount(tx, everybody, forAll.windowMs);
   if (together >= forAll.count) return false;
   return (await readCount(tx, peer, perPeer.windowMs)) < perPeer.count;
