@@ -77,7 +77,7 @@ export async function beginLinkStep(tx: StepTx): Promise<void> {
     .where('expiresAt', '<=', tx.now)
     .returning('answerKey')
     .execute();
-  for (const { answerKey } of expired) await blank(tx, answerKey);
+  for (const { answerKey } of expired) await redactCode(tx, answerKey);
 }
 
 /** Stores a code in place of the account's earlier one. The scene's answer shows the code. */
@@ -120,8 +120,8 @@ export async function redeemCode(tx: StepTx, scene: CommandScene, input: RedeemI
   await takeCode(tx, { codeHash: input.codeHash });
   if (hindrance !== undefined) return { kind: hindrance, other };
   const identity = theirs ?? mine ?? asked.newIdentity;
-  if (input.identity === undefined) await enter(tx, { peer, identity, route: scene.route });
-  if (asked.identity === undefined) await enter(tx, { peer: asked.peer, identity, route: asked.route });
+  if (input.identity === undefined) await addAccount(tx, { peer, identity, route: scene.route });
+  if (asked.identity === undefined) await addAccount(tx, { peer: asked.peer, identity, route: asked.route });
   if (theirs === undefined && mine === undefined && asked.alias) {
     await tx.db
       .insertInto('laneAliases')
@@ -220,11 +220,11 @@ async function takeCode(
   const one =
     'peer' in which ? query.where('peer', '=', which.peer) : query.where('codeHash', '=', which.codeHash);
   const row = await one.returning('answerKey').executeTakeFirst();
-  if (row) await blank(tx, row.answerKey);
+  if (row) await redactCode(tx, row.answerKey);
 }
 
 /** The text that showed the code; one that is still to be sent says at once that the code is void. */
-async function blank(tx: StepTx, answerKey: string): Promise<void> {
+async function redactCode(tx: StepTx, answerKey: string): Promise<void> {
   const content = JSON.stringify({ kind: 'text', text: { text: tx.texts.linkCodeGone, spans: [] } });
   await tx.db.updateTable('outbox').set({ content }).where('key', '=', answerKey).execute();
 }
@@ -237,7 +237,7 @@ async function identityOf(tx: Tx, peer: string): Promise<string | undefined> {
 type Entry = { readonly peer: string; readonly identity: string; readonly route: ReplyRoute };
 
 /** An account that is in the identity already stays as it is. */
-async function enter(tx: Tx, { peer, identity, route }: Entry): Promise<void> {
+async function addAccount(tx: Tx, { peer, identity, route }: Entry): Promise<void> {
   const { replyTo: _, ...place } = route;
   await tx.db
     .insertInto('links')
