@@ -1,20 +1,20 @@
 /** The account of a message as a story: one fact per line, in the order in which it happened. */
 import { timeText } from '../logging/time-text.ts';
 import type {
-  Account,
-  Asked,
+  MessageTrace,
+  TraceSubject,
   EventFacts,
   ItemFacts,
   ModelCallFacts,
   PartFacts,
   RunFacts,
   ToolCallFacts,
-} from '../store/reads/why/account.ts';
+} from '../store/reads/why/trace.ts';
 
 type Fact = { readonly at: number; readonly text: string };
 
 /** Lines of plain text; the times are UTC. */
-export function renderTrace(account: Account): string {
+export function renderTrace(account: MessageTrace): string {
   const { asked, events, items, runs, parts } = account;
   const facts = [
     ...events.map(eventFact),
@@ -28,7 +28,7 @@ export function renderTrace(account: Account): string {
   return [nameOf(asked), ...lines, ...items.map((item) => endOf(item, parts)), ...costs(runs)].join('\n');
 }
 
-function nameOf(asked: Asked): string {
+function nameOf(asked: TraceSubject): string {
   switch (asked.kind) {
     case 'message':
       return `message ${asked.conversationKey}/${asked.messageId}`;

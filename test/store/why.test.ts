@@ -3,7 +3,7 @@ import type { MessageId } from '../../src/contracts/ids.ts';
 import type { SendResult } from '../../src/contracts/outbound.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import type { Account } from '../../src/store/reads/why/account.ts';
+import type { MessageTrace } from '../../src/store/reads/why/trace.ts';
 import { readWhy, type Why } from '../../src/store/reads/why/read-why.ts';
 import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
@@ -17,7 +17,7 @@ const modelCall = {
 
 describeEachDatabase('the account of a message', (open, { sql }) => {
   const why = (id: string, withExcerpts = false): Promise<Why> => open().read(readWhy, { id, withExcerpts });
-  const accountOf = async (id: string, withExcerpts = false): Promise<Account> => {
+  const accountOf = async (id: string, withExcerpts = false): Promise<MessageTrace> => {
     const found = await why(id, withExcerpts);
     if (found.kind !== 'account') throw new Error(`${id} is ${found.kind}`);
     return found.account;

@@ -1,11 +1,11 @@
 import type { Tx } from '../../base/command.ts';
-import type { Asked } from './account.ts';
+import type { TraceSubject } from './trace.ts';
 
 /** A message that an id may mean, named so that it can be asked for again. */
 export type Candidate = { readonly name: string; readonly what: 'arrived' | 'sent'; readonly at: number };
 
 export type Found =
-  | { readonly kind: 'one'; readonly asked: Asked }
+  | { readonly kind: 'one'; readonly asked: TraceSubject }
   | { readonly kind: 'several'; readonly candidates: readonly Candidate[] }
   | { readonly kind: 'none' };
 
@@ -26,7 +26,7 @@ export async function findAsked(tx: Tx, id: string): Promise<Found> {
   return { kind: 'several', candidates: found.map(({ candidate }) => candidate) };
 }
 
-async function findOwn(tx: Tx, id: string): Promise<Asked | undefined> {
+async function findOwn(tx: Tx, id: string): Promise<TraceSubject | undefined> {
   const { db } = tx;
   if (await db.selectFrom('inbox').select('id').where('id', '=', id).executeTakeFirst())
     return { kind: 'item', id };
@@ -41,7 +41,7 @@ async function findOwn(tx: Tx, id: string): Promise<Asked | undefined> {
   return item && { kind: 'item', id: item.id };
 }
 
-type Named = { readonly asked: Asked; readonly candidate: Candidate };
+type Named = { readonly asked: TraceSubject; readonly candidate: Candidate };
 
 /** An event key is unique for a bot account only; it may be given with the account, as `<account>:<event key>`. */
 async function findEvents(tx: Tx, accounts: readonly string[], id: string): Promise<readonly Named[]> {

@@ -4,7 +4,7 @@ import { json } from '../../base/json.ts';
 import { isOpenItem } from '../../base/index-predicates.ts';
 import type { InboxTable, LedgerTable } from '../../base/tables.ts';
 import { senderRef } from '../../items/item-change.ts';
-import type { EventFacts, ItemFacts } from './account.ts';
+import type { EventFacts, ItemFacts } from './trace.ts';
 import { excerptOf } from './excerpt.ts';
 
 export type ItemRequest = {

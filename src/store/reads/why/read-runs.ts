@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Tx } from '../../base/command.ts';
 import type { RunsTable } from '../../base/tables.ts';
-import type { ModelCallFacts, RunFacts, ToolCallFacts } from './account.ts';
+import type { ModelCallFacts, RunFacts, ToolCallFacts } from './trace.ts';
 
 /** In the order in which they began. */
 export async function readRuns(tx: Tx, ids: readonly string[]): Promise<readonly RunFacts[]> {

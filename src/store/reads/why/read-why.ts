@@ -1,5 +1,5 @@
 import type { StoreQuery, Tx } from '../../base/command.ts';
-import type { Account, Asked } from './account.ts';
+import type { MessageTrace, TraceSubject } from './trace.ts';
 import { type Candidate, findAsked } from './find-asked.ts';
 import { readEventsOf, readItems } from './read-items.ts';
 import { type Origin, originOfPart, partKeysOf, readParts } from './read-parts.ts';
@@ -16,7 +16,7 @@ export type WhyRequest = {
 };
 
 export type Why =
-  | { readonly kind: 'account'; readonly account: Account }
+  | { readonly kind: 'account'; readonly account: MessageTrace }
   /** The id stands for several messages: each is given with the name it can be asked for by. */
   | { readonly kind: 'several'; readonly candidates: readonly Candidate[] }
   | { readonly kind: 'unknown' };
@@ -42,7 +42,7 @@ export const readWhy: StoreQuery<WhyRequest, Why> = {
 /** Entry rows of a trace: they lead to runs, and runs to all their rows. */
 type Seeds = Origin & { readonly runIds: readonly string[]; readonly partKeys: readonly string[] };
 
-async function readAccount(tx: Tx, asked: Asked, withExcerpts: boolean): Promise<Account> {
+async function readAccount(tx: Tx, asked: TraceSubject, withExcerpts: boolean): Promise<MessageTrace> {
   const seeds = await seedsOf(tx, asked);
   const asking = { withExcerpts };
   const seedItems = await readItems(tx, { ids: seeds.itemIds, ...asking });
@@ -73,7 +73,7 @@ async function readAccount(tx: Tx, asked: Asked, withExcerpts: boolean): Promise
 
 const noSeeds: Seeds = { eventKeys: [], itemIds: [], runIds: [], partKeys: [] };
 
-async function seedsOf(tx: Tx, asked: Asked): Promise<Seeds> {
+async function seedsOf(tx: Tx, asked: TraceSubject): Promise<Seeds> {
   switch (asked.kind) {
     case 'item':
       return { ...noSeeds, itemIds: [asked.id] };
@@ -97,7 +97,7 @@ async function runOfTranscript(tx: Tx, id: string): Promise<readonly string[]> {
   return row?.runId == null ? [] : [row.runId];
 }
 
-type Event = Extract<Asked, { kind: 'event' }>;
+type Event = Extract<TraceSubject, { kind: 'event' }>;
 
 async function itemsOfEvent(tx: Tx, { account, eventKey }: Event): Promise<readonly string[]> {
   const row = await tx.db

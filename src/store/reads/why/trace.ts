@@ -2,8 +2,8 @@
  * A message's trace from the store: names, states, times and counts. Holds no message text except requested
  * excerpts.
  */
-export type Account = {
-  readonly asked: Asked;
+export type MessageTrace = {
+  readonly asked: TraceSubject;
   /** Platform events about the messages, oldest first. */
   readonly events: readonly EventFacts[];
   /** The messages that entered a lane: what was asked for, and all that its runs took. In arrival order. */
@@ -14,7 +14,7 @@ export type Account = {
 };
 
 /** What `why` was asked about. */
-export type Asked =
+export type TraceSubject =
   | { readonly kind: 'message'; readonly conversationKey: string; readonly messageId: string }
   | { readonly kind: 'event'; readonly account: string; readonly eventKey: string }
   | { readonly kind: 'item' | 'part' | 'run' | 'transcript'; readonly id: string };
