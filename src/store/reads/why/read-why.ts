@@ -1,6 +1,6 @@
 import type { StoreQuery, Tx } from '../../base/command.ts';
 import type { MessageTrace, TraceSubject } from './trace.ts';
-import { type Candidate, findAsked } from './find-asked.ts';
+import { type Candidate, resolveSubject } from './resolve-subject.ts';
 import { readEventsOf, readItems } from './read-items.ts';
 import { type Origin, originOfPart, partKeysOf, readParts } from './read-parts.ts';
 import { readRuns } from './read-runs.ts';
@@ -25,7 +25,7 @@ export type Why =
 export const readWhy: StoreQuery<WhyRequest, Why> = {
   query: 'readWhy',
   run: async (tx, { id, withExcerpts }) => {
-    const found = await findAsked(tx, id);
+    const found = await resolveSubject(tx, id);
     switch (found.kind) {
       case 'one':
         return { kind: 'account', account: await readAccount(tx, found.asked, withExcerpts) };

@@ -13,7 +13,7 @@ export type Found =
  * Resolves an id. Our own ids come first, since they are unique; a platform's message id may occur in many
  * conversations.
  */
-export async function findAsked(tx: Tx, id: string): Promise<Found> {
+export async function resolveSubject(tx: Tx, id: string): Promise<Found> {
   const own = await findOwn(tx, id);
   if (own) return { kind: 'one', asked: own };
   const accounts = (await tx.db.selectFrom('accounts').select('key').execute()).map(({ key }) => key);
@@ -66,7 +66,7 @@ async function findEvents(tx: Tx, accounts: readonly string[], id: string): Prom
 
 async function findMessages(tx: Tx, accounts: readonly string[], id: string): Promise<readonly Named[]> {
   const found = new Map<string, Named>();
-  const add = (what: Candidate['what'], { conversationKey, messageId, at }: Place) => {
+  const add = (what: Candidate['what'], { conversationKey, messageId, at }: MessageLocation) => {
     const name = `${conversationKey}/${messageId}`;
     if (!found.has(name))
       found.set(name, {
@@ -83,7 +83,7 @@ async function findMessages(tx: Tx, accounts: readonly string[], id: string): Pr
   return [...found.values()].sort((a, b) => b.candidate.at - a.candidate.at);
 }
 
-type Place = { readonly conversationKey: string; readonly messageId: string; readonly at: number };
+type MessageLocation = { readonly conversationKey: string; readonly messageId: string; readonly at: number };
 
 /** More conversations than anybody wants to choose from. */
 const mostPlaces = 50;
@@ -92,7 +92,7 @@ async function readArrived(
   tx: Tx,
   conversationKey: string | undefined,
   messageId: string,
-): Promise<readonly Place[]> {
+): Promise<readonly MessageLocation[]> {
   const rows = await tx.db
     .selectFrom('ledger')
     .select((eb) => ['conversationKey', eb.fn.min('at').as('at')])
@@ -109,7 +109,7 @@ async function readSent(
   tx: Tx,
   conversationKey: string | undefined,
   messageId: string,
-): Promise<readonly Place[]> {
+): Promise<readonly MessageLocation[]> {
   const rows = await tx.db
     .selectFrom('conversations')
     // In this order, as the cross join tells SQLite.
