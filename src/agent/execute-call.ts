@@ -1,6 +1,6 @@
 import { noSections } from '#contracts/section.ts';
 import type { Parked, Tool, ToolOutput } from '#contracts/tool.ts';
-import { settleWithGrace } from './abortable.ts';
+import { settleWithGrace } from './race-abort.ts';
 import { cleanText, fitBytes } from './clean-text.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';

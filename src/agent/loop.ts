@@ -4,7 +4,7 @@
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type AgentMessage, toolCallsOf } from '#contracts/message.ts';
-import { AbortedError } from './abortable.ts';
+import { AbortedError } from './race-abort.ts';
 import { isCounted } from './call-pairs.ts';
 import { Conversation } from './conversation.ts';
 import { faultText } from './fault-text.ts';

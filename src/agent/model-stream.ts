@@ -1,6 +1,6 @@
 import type { ModelEvent, ModelRequest } from '#contracts/model.ts';
 import { noSections } from '#contracts/section.ts';
-import { settle } from './abortable.ts';
+import { raceAbort } from './race-abort.ts';
 import { faultText } from './fault-text.ts';
 import { watchIdle } from './idle-watch.ts';
 import type { AgentLoopConfig } from './loop-config.ts';
@@ -43,7 +43,7 @@ export function openModelStream(
   const next = async (): Promise<StreamStep> => {
     if (signal.aborted) return { kind: 'cut' };
     idle.listen(announcedWaitMs);
-    const step = await settle(advance, signal);
+    const step = await raceAbort(advance, signal);
     idle.heard();
     if (step.kind === 'aborted') return { kind: 'cut' };
     if (step.kind === 'failed') return failure(faultText(step.error));

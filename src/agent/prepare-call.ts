@@ -6,7 +6,7 @@ import { type AgentMessage, type ToolCallData, unknownOutcome } from '#contracts
 import { leastTrusted } from '#contracts/outcome.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import type { Tool } from '#contracts/tool.ts';
-import { settle } from './abortable.ts';
+import { raceAbort } from './race-abort.ts';
 import { readInput } from './call-input.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
@@ -138,7 +138,7 @@ async function askHook(
 ): Promise<string | undefined> {
   const { beforeToolCall } = config;
   if (beforeToolCall === undefined) return undefined;
-  const verdict = await settle(() => beforeToolCall(call, input), scope.signal);
+  const verdict = await raceAbort(() => beforeToolCall(call, input), scope.signal);
   if (verdict.kind === 'aborted') return cutText(scope.cut());
   if (verdict.kind === 'failed')
     return `blocked: a check before the call failed (${faultText(verdict.error)})`;
@@ -160,7 +160,7 @@ async function askPermission(
 
   const { permit } = config;
   if (permit === undefined) return { kind: 'yes' };
-  const answer = await settle(() => permit(call, tool), scope.signal);
+  const answer = await raceAbort(() => permit(call, tool), scope.signal);
   if (answer.kind === 'aborted') return { kind: 'no', text: cutText(scope.cut()) };
   if (answer.kind === 'failed') {
     return { kind: 'no', text: `not run: its permission could not be checked (${faultText(answer.error)})` };

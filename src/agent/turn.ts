@@ -5,7 +5,7 @@ import type { AgentEvent } from '#contracts/agent-event.ts';
 import { type AgentMessage, type FinishReason, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelRequest, ToolSpec } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
-import { AbortedError, orAborted, settle } from './abortable.ts';
+import { AbortedError, awaitOrAbort, raceAbort } from './race-abort.ts';
 import type { Conversation } from './conversation.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentContext, AgentLoopConfig, BeforeTurn } from './loop-config.ts';
@@ -107,7 +107,7 @@ async function* inject(
 async function* passMiddleware(run: Run, turn: number): AsyncGenerator<AgentEvent, RunEnd | undefined, void> {
   const { config, conversation, scope } = run;
   for (const before of config.beforeTurn ?? []) {
-    const asked = await settle(() => before({ turn, messages: conversation.messages }), scope.signal);
+    const asked = await raceAbort(() => before({ turn, messages: conversation.messages }), scope.signal);
     if (asked.kind === 'aborted') return endOfCut(scope);
     if (asked.kind === 'failed') return { reason: 'failed', detail: faultText(asked.error) };
     const verdict = asked.value;
@@ -129,7 +129,7 @@ async function* compactContext(
 ): AsyncGenerator<AgentEvent, RunEnd | undefined, void> {
   const { oldTokens, threshold } = compaction;
   yield { type: 'compaction_start', oldTokens, threshold };
-  const compacted = await settle(() => compaction.compact(), scope.signal);
+  const compacted = await raceAbort(() => compaction.compact(), scope.signal);
   if (compacted.kind === 'done') conversation.replace(compacted.value);
   yield { type: 'compaction_end', isDone: compacted.kind === 'done' };
   if (compacted.kind === 'aborted') return endOfCut(scope);
@@ -145,10 +145,10 @@ async function requestOf(run: Run, plan: TurnPlan): Promise<ModelRequest> {
   const shown =
     transformContext === undefined
       ? conversation.messages
-      : await orAborted(() => transformContext(conversation.messages), scope.signal);
+      : await awaitOrAbort(() => transformContext(conversation.messages), scope.signal);
   return {
     system,
-    messages: await orAborted(() => config.convertToLlm(shown), scope.signal),
+    messages: await awaitOrAbort(() => config.convertToLlm(shown), scope.signal),
     tools: plan.tools === 'offered' ? specs : [],
     ...(thinkingTokens === undefined ? {} : { thinkingTokens }),
   };
@@ -164,7 +164,7 @@ async function mend(
   const marks = marksFor(failure, request.messages, conversation.messages);
   if (marks.length === 0) return undefined;
   const { keepMarks } = config;
-  if (keepMarks !== undefined) await orAborted(() => keepMarks(marks), scope.signal);
+  if (keepMarks !== undefined) await awaitOrAbort(() => keepMarks(marks), scope.signal);
   conversation.mark(marks);
   return await requestOf(run, plan);
 }
@@ -268,7 +268,7 @@ async function passAfterTurn(
   turn: number,
 ): Promise<RunEnd | undefined> {
   for (const after of config.afterTurn ?? []) {
-    const passed = await settle(() => after({ turn, messages: conversation.messages }), scope.signal);
+    const passed = await raceAbort(() => after({ turn, messages: conversation.messages }), scope.signal);
     if (passed.kind === 'aborted') return endOfCut(scope);
     if (passed.kind === 'failed') return { reason: 'failed', detail: faultText(passed.error) };
   }

@@ -11,7 +11,7 @@ export type Settled<T> =
  * counts as failed. Abort stops the waiting only: the work itself goes on unless it listens to the signal,
  * and its late outcome is dropped.
  */
-export function settle<T>(work: () => Promise<T>, signal: AbortSignal): Promise<Settled<T>> {
+export function raceAbort<T>(work: () => Promise<T>, signal: AbortSignal): Promise<Settled<T>> {
   return settleStarted(start(work), signal);
 }
 
@@ -42,8 +42,8 @@ export class AbortedError extends Error {
 }
 
 /** Like `settle`, for steps whose failure ends the run: throws the work's error, or `AbortedError`. */
-export async function orAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const settled = await settle(work, signal);
+export async function awaitOrAbort<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const settled = await raceAbort(work, signal);
   if (settled.kind === 'done') return settled.value;
   throw settled.kind === 'failed' ? settled.error : new AbortedError();
 }
