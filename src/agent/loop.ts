@@ -31,7 +31,7 @@ export function agentLoop(
   config: AgentLoopConfig,
   signal: AbortSignal,
 ): AgentEvents {
-  return drive(context, { config, signal, prompts, resumption: noResumption });
+  return runAgentLoop(context, { config, signal, prompts, resumption: noResumption });
 }
 
 /**
@@ -45,7 +45,7 @@ export function agentLoopContinue(
   signal: AbortSignal,
 ): AgentEvents {
   assertWaitsForModel(context);
-  return drive(context, { config, signal, prompts: [], resumption: noResumption });
+  return runAgentLoop(context, { config, signal, prompts: [], resumption: noResumption });
 }
 
 /**
@@ -62,7 +62,7 @@ export function agentLoopResume(
 ): AgentEvents {
   const resumption = findResumption(context.messages, entries);
   if (resumption.batch === undefined) assertWaitsForModel(context);
-  return drive(context, { config, signal, prompts: [], resumption });
+  return runAgentLoop(context, { config, signal, prompts: [], resumption });
 }
 
 function assertWaitsForModel({ messages }: AgentContext): void {
@@ -79,7 +79,7 @@ type LoopOptions = {
   readonly resumption: Resumption;
 };
 
-async function* drive(
+async function* runAgentLoop(
   context: AgentContext,
   { config, signal, prompts, resumption }: LoopOptions,
 ): AgentEvents {
