@@ -30,7 +30,7 @@ export type CallEnd =
 /** Runs one tool. Never throws, and outlasts an abort by `stopGraceMs` per step at most. */
 export async function executeCall(ready: ReadyCall, execution: Execution): Promise<CallEnd> {
   const { scope } = execution;
-  if (scope.signal.aborted) return ended(errorResult(cutText(scope.cut())));
+  if (scope.signal.aborted) return ended(errorResult(cutText(scope.abortReason())));
   const end = await runTool(ready, execution);
   if (end.kind === 'parked') return end;
   const { sections = noSections } = execution.config;
@@ -70,10 +70,10 @@ async function runTool({ call, tool, input }: ReadyCall, execution: Execution): 
 
   if (settled.kind === 'done') return callEndOf(settled.value, tool);
   if (settled.kind === 'aborted') {
-    const text = `${cutText(scope.cut())}; it had started and did not stop, its outcome is unknown`;
+    const text = `${cutText(scope.abortReason())}; it had started and did not stop, its outcome is unknown`;
     return ended(errorResult(text));
   }
-  if (scope.signal.aborted) return ended(errorResult(cutText(scope.cut())));
+  if (scope.signal.aborted) return ended(errorResult(cutText(scope.abortReason())));
   return ended(errorResult(toolErrorText(settled.error)));
 }
 

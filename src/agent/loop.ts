@@ -139,7 +139,7 @@ async function* runTurns(
 
 /** A fault that an abort brought about is that abort. */
 function endOfFault(error: unknown, scope: RunScope): RunEnd {
-  const cut = scope.cut();
+  const cut = scope.abortReason();
   if (cut !== undefined) return { reason: cut };
   if (error instanceof AbortedError) return { reason: 'aborted' };
   return { reason: 'failed', detail: faultText(error) };

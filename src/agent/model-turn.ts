@@ -9,7 +9,7 @@ import { AssistantDraft } from './assistant-draft.ts';
 import { isBlank } from './clean-text.ts';
 import type { AgentLoopConfig } from './loop-config.ts';
 import { openModelStream } from './model-stream.ts';
-import type { CutReason, RunScope } from './run-scope.ts';
+import type { AbortReason, RunScope } from './run-scope.ts';
 
 export type RunEnd = { readonly reason: EndReason; readonly detail?: string };
 
@@ -73,7 +73,7 @@ async function* readAnswer(
   try {
     for (;;) {
       const step = await stream.next();
-      if (step.kind === 'cut') return endingOfCut(turn.scope.cut());
+      if (step.kind === 'cut') return endingOfCut(turn.scope.abortReason());
       const ending = endingOf(step.event, turn.scope);
       if (step.event.type !== 'complete') {
         sections.run('model event', () => draft.write(step.event));
@@ -165,17 +165,17 @@ function endingOf(event: ModelEvent, scope: RunScope): Ending | undefined {
 
 function endingOfFailure(failure: ModelFailure, scope: RunScope): Ending {
   const { kind, detail } = failure;
-  if (kind === 'aborted') return { ...endingOfCut(scope.cut()), failure };
+  if (kind === 'aborted') return { ...endingOfCut(scope.abortReason()), failure };
   if (kind === 'idle') return { ...endingOfCut('idle'), failure };
   return { finish: 'error', failure, end: { reason: 'model_error', detail: `${kind}: ${detail}` } };
 }
 
-function endingOfCut(cut: CutReason | undefined): Ending {
+function endingOfCut(cut: AbortReason | undefined): Ending {
   const reason = cut ?? 'aborted';
   return { finish: finishOfCut(reason), end: { reason } };
 }
 
 /** How the assistant message of a run finishes that was cut short. */
-export function finishOfCut(cut: CutReason): FinishReason {
+export function finishOfCut(cut: AbortReason): FinishReason {
   return cut === 'aborted' ? 'canceled' : 'timeout';
 }

@@ -53,7 +53,7 @@ export async function prepareCall(call: ToolCallData, using: Preparation): Promi
   const isRepeated = !using.guard.admit(call);
   const known = prepareKnown(call, using);
   if (known !== undefined) return isRepeated ? { ...known, halt: 'loop_guard' } : known;
-  if (using.scope.signal.aborted) return answered(call, cutText(using.scope.cut()));
+  if (using.scope.signal.aborted) return answered(call, cutText(using.scope.abortReason()));
   if (isRepeated) return answered(call, resultText.repeated, 'loop_guard');
   const tool = using.tools.get(call.name);
   if (tool === undefined) return answered(call, `unknown tool: ${call.name}`);
@@ -139,7 +139,7 @@ async function askHook(
   const { beforeToolCall } = config;
   if (beforeToolCall === undefined) return undefined;
   const verdict = await raceAbort(() => beforeToolCall(call, input), scope.signal);
-  if (verdict.kind === 'aborted') return cutText(scope.cut());
+  if (verdict.kind === 'aborted') return cutText(scope.abortReason());
   if (verdict.kind === 'failed')
     return `blocked: a check before the call failed (${faultText(verdict.error)})`;
   // A hook is a plugin's: what it gives back may be anything.
@@ -161,7 +161,7 @@ async function askPermission(
   const { permit } = config;
   if (permit === undefined) return { kind: 'yes' };
   const answer = await raceAbort(() => permit(call, tool), scope.signal);
-  if (answer.kind === 'aborted') return { kind: 'no', text: cutText(scope.cut()) };
+  if (answer.kind === 'aborted') return { kind: 'no', text: cutText(scope.abortReason()) };
   if (answer.kind === 'failed') {
     return { kind: 'no', text: `not run: its permission could not be checked (${faultText(answer.error)})` };
   }

@@ -1,4 +1,4 @@
-import type { CutReason } from './run-scope.ts';
+import type { AbortReason } from './run-scope.ts';
 
 /** The model's text for the result of a call that did not run. */
 export const resultText = {
@@ -14,7 +14,7 @@ export const resultText = {
 } as const;
 
 /** The result of a call that the end of the run kept from running or finishing. */
-export function cutText(cut: CutReason | undefined): string {
+export function cutText(cut: AbortReason | undefined): string {
   switch (cut) {
     case 'timeout':
       return "cancelled: the run's time was up";

@@ -1,14 +1,14 @@
 import type { Clock } from '#contracts/clock.ts';
 
 /** Why a run was cut short from outside its own flow. */
-export type CutReason = 'aborted' | 'timeout' | 'idle';
+export type AbortReason = 'aborted' | 'timeout' | 'idle';
 
 /** One signal for everything a run has open, and the first reason it was pulled for. */
 export interface RunScope {
   /** Aborts when the run is cut short, and in any case when it ends. */
   readonly signal: AbortSignal;
-  cut(): CutReason | undefined;
-  stop(reason: CutReason): void;
+  abortReason(): AbortReason | undefined;
+  stop(reason: AbortReason): void;
   /** Ends the scope: releases the clock and the caller's signal, aborts what still runs. */
   close(): void;
 }
@@ -16,10 +16,10 @@ export interface RunScope {
 /** Joins the caller's signal with the run's time limit (`runTimeoutMs`, on the injected clock). */
 export function openRunScope(outer: AbortSignal, clock: Clock, runTimeoutMs: number): RunScope {
   const controller = new AbortController();
-  let reason: CutReason | undefined;
+  let reason: AbortReason | undefined;
   let isClosed = false;
 
-  const stop = (why: CutReason) => {
+  const stop = (why: AbortReason) => {
     if (isClosed) return;
     reason ??= why;
     controller.abort();
@@ -34,7 +34,7 @@ export function openRunScope(outer: AbortSignal, clock: Clock, runTimeoutMs: num
 
   return {
     signal: controller.signal,
-    cut: () => reason,
+    abortReason: () => reason,
     stop,
     close: () => {
       isClosed = true;

@@ -126,7 +126,7 @@ async function prepareGroup(calls: readonly ToolCallData[], batch: ToolBatch): P
     return { calls: [...withdraw(prepared, resultText.cancelled), ...rest], halt };
   }
   const { scope } = batch;
-  return { calls: scope.signal.aborted ? withdraw(prepared, cutText(scope.cut())) : prepared };
+  return { calls: scope.signal.aborted ? withdraw(prepared, cutText(scope.abortReason())) : prepared };
 }
 
 function withdraw(prepared: readonly Prepared[], text: string): readonly Prepared[] {
@@ -200,7 +200,7 @@ async function* execute(
       yield parkedEvent(call, end.reason);
       continue;
     }
-    const result = errorResult(cutText(scope.cut()));
+    const result = errorResult(cutText(scope.abortReason()));
     ends.set(call.id, { kind: 'result', result });
     yield endEvent(call, result);
   }

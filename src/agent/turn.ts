@@ -250,7 +250,7 @@ function endOfBatch({ scope }: Run, { halt, results }: BatchOutcome): RunEnd | u
 
 /** The answer is told before its tools run; what became of them may change how it counts as finished. */
 function markedMessage(message: AgentMessage, { scope }: Run, batch: BatchOutcome): AgentMessage {
-  const cut = scope.cut();
+  const cut = scope.abortReason();
   if (batch.halt?.kind === 'denied') return withFinish(message, 'permission_denied');
   if (cut !== undefined && batch.results.length > 0) return withFinish(message, finishOfCut(cut));
   return message;
@@ -276,5 +276,5 @@ async function passAfterTurn(
 }
 
 function endOfCut(scope: RunScope): RunEnd {
-  return { reason: scope.cut() ?? 'aborted' };
+  return { reason: scope.abortReason() ?? 'aborted' };
 }
