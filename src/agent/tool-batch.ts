@@ -61,12 +61,12 @@ export async function* runToolBatch(batch: ToolBatch): AsyncGenerator<AgentEvent
 }
 
 /** Gives every call the same error result without running it: `tool_execution_end` and its message each. */
-export async function* answerUnrun(
+export async function* rejectCalls(
   batch: Omit<ToolBatch, 'pollSteering'>,
   text: string,
 ): AsyncGenerator<AgentEvent, readonly AgentMessage[], void> {
   const withheld = answerAll(batch.calls, text, batch).calls;
-  return inSourceOrder(yield* tellResults(withheld, yield* tellAnswered(withheld), batch.config), batch);
+  return inSourceOrder(yield* emitResults(withheld, yield* tellAnswered(withheld), batch.config), batch);
 }
 
 function inSourceOrder(
@@ -152,7 +152,7 @@ async function* runGroup(
     else results.set(callId, end.result);
   }
   const ended = prepared.filter(({ call }) => !parked.has(call.id));
-  return { results: yield* tellResults(ended, results, batch.config), isParked: parked.size > 0 };
+  return { results: yield* emitResults(ended, results, batch.config), isParked: parked.size > 0 };
 }
 
 type Results = Map<string, ToolResult>;
@@ -215,7 +215,7 @@ function endEvent({ id, name }: ToolCallData, { output, isError }: ToolResult): 
   return { type: 'tool_execution_end', callId: id, name, result: output, isError };
 }
 
-async function* tellResults(
+async function* emitResults(
   prepared: readonly Prepared[],
   results: ReadonlyMap<string, ToolResult>,
   config: AgentLoopConfig,

@@ -15,7 +15,7 @@ import { type Answer, finishOfCut, type Refused, type RunEnd, streamAnswer } fro
 import { cutText, resultText } from './result-text.ts';
 import type { OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';
-import { answerUnrun, type BatchOutcome, runToolBatch } from './tool-batch.ts';
+import { rejectCalls, type BatchOutcome, runToolBatch } from './tool-batch.ts';
 
 /** State shared by all turns of a run. */
 export type Run = {
@@ -178,7 +178,7 @@ async function* endBroken(
   const { reason } = end;
   const isCut = reason === 'aborted' || reason === 'timeout' || reason === 'idle';
   const text = isCut ? cutText(reason) : resultText.brokenOff;
-  const results = yield* answerUnrun({ ...run, calls: toolCallsOf(answer.message.parts) }, text);
+  const results = yield* rejectCalls({ ...run, calls: toolCallsOf(answer.message.parts) }, text);
   for (const result of results) run.conversation.append(result);
   yield { type: 'turn_end', message: answer.message, toolResults: results };
   return { kind: 'ended', end };
@@ -194,7 +194,7 @@ async function* runCalls(
   const batch = { ...run, calls, open, pollSteering: () => pollSteering(run, plan) };
   const unrunText = unrunTextOf(answer.finish, plan);
   if (unrunText === undefined) return yield* runToolBatch(batch);
-  return { results: yield* answerUnrun(batch, unrunText), steering: [] };
+  return { results: yield* rejectCalls(batch, unrunText), steering: [] };
 }
 
 /** Why no call of the answer runs, if none does. */

@@ -389,7 +389,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'results enter the transcript in the order of their calls',
     edits: [
       {
-        in: 'tellResults',
+        in: 'emitResults',
         find: 'for (const each of prepared) { const { call } = each;',
         replace: `const order = [...results.keys()];
   const done = [...prepared].sort((a, b) => order.indexOf(a.call.id) - order.indexOf(b.call.id));
