@@ -51,7 +51,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
   };
 }
 
-type Working = {
+type LaneWork = {
   readonly laneKey: string;
   claimTerms(): Omit<ClaimInput, 'laneKey'>;
   readonly signal: AbortSignal;
@@ -60,7 +60,7 @@ type Working = {
 /** `begun`: the run that was claimed already, to go on from. */
 async function work(
   deps: DriveLaneDeps,
-  { laneKey, claimTerms, signal }: Working,
+  { laneKey, claimTerms, signal }: LaneWork,
   begun?: ClaimedRun,
 ): Promise<void> {
   const { store, holder, clock, wakes, probe } = deps;
@@ -120,7 +120,7 @@ async function execute(
     const { laneKey, runId } = claimed;
     const isSuperseded = hasCode(error, 'stale_epoch');
     log.warn({ laneKey, runId, error }, isSuperseded ? 'run.superseded' : 'run.interrupted');
-    if (!isSuperseded) await letGo(deps, claimed, options.signal);
+    if (!isSuperseded) await releaseWithRetry(deps, claimed, options.signal);
     return undefined;
   }
 }
@@ -133,7 +133,7 @@ const retryMs = 250;
  * Nothing here works on the run any more, so nobody has to wait for its lease to end: it is given up as
  * soon as the store answers again. Past its end the sweep has found the lane by itself.
  */
-async function letGo(
+async function releaseWithRetry(
   { store, clock, wakes, log, leaseMs }: DriveLaneDeps,
   { laneKey, runId, epoch, class: name }: ClaimedRun,
   signal: AbortSignal,
