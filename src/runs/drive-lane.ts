@@ -10,7 +10,7 @@ import { newRowId } from '../store/base/row-id.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../store/lanes/claim-lane.ts';
 import { releaseFailedRun, releaseLane } from '../store/lanes/leases.ts';
 import type { Notices } from '../texts/notices.ts';
-import type { RunLeft, RunOptions } from './execute-run.ts';
+import type { RunExit, RunOptions } from './execute-run.ts';
 import { newFraming } from './framing.ts';
 
 export type DriveLaneDeps = {
@@ -28,7 +28,7 @@ export type DriveLaneDeps = {
   readonly maxHoldMs: number;
   start(effects: Effects): void;
   /** Executes one run; undefined when it was handed over or lost. */
-  execute(run: ClaimedRun, options: RunOptions): Promise<RunLeft | undefined>;
+  execute(run: ClaimedRun, options: RunOptions): Promise<RunExit | undefined>;
 };
 
 /** Steps 4 to 7 in a row: claims the lane and works it until it is idle, armed, or yields. */
@@ -112,7 +112,7 @@ async function execute(
   deps: DriveLaneDeps,
   claimed: ClaimedRun,
   options: RunOptions,
-): Promise<RunLeft | undefined> {
+): Promise<RunExit | undefined> {
   const { execute: run, log } = deps;
   try {
     return await run(claimed, options);

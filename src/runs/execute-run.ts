@@ -75,7 +75,7 @@ const leastCapabilities: Capabilities = {
 };
 
 /** How its lane was left, or that the run waits for something outside. */
-export type RunLeft = LaneLeft | ParkOutcome;
+export type RunExit = LaneLeft | ParkOutcome;
 
 export type RunOptions = Pick<RecorderDeps, 'mayGoOn' | 'claims'> & { readonly signal: AbortSignal };
 
@@ -88,7 +88,7 @@ export async function executeRun(
   deps: RunDeps,
   run: ClaimedRun,
   options: RunOptions,
-): Promise<RunLeft | undefined> {
+): Promise<RunExit | undefined> {
   const { store, active, log } = deps;
   const held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
   const stopping = createStop(deps, options.signal);
@@ -97,7 +97,7 @@ export async function executeRun(
   active.add(attempt);
   if (run.cancelReason !== undefined) active.cancel(run.runId, run.cancelReason);
   let live = createBlindView();
-  let left: RunLeft | undefined;
+  let left: RunExit | undefined;
   try {
     deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'started' });
     const route = routeOf(run.target);
@@ -115,7 +115,7 @@ export async function executeRun(
       mayGoOn: options.mayGoOn,
       claims: options.claims,
       stopReason: stopping.reason,
-      isLeaving: stopping.isLeaving,
+      isLeaving: stopping.isHandingOver,
       onCancel: (reason) => active.cancel(run.runId, reason),
       onTool: ({ id, name }, state) => {
         stopping.toolIs(id, state);
@@ -146,18 +146,18 @@ export async function executeRun(
   }
 }
 
-type Stopping = {
+type StopController = {
   readonly signal: AbortSignal;
   stop(reason: StopReason): void;
   reason(): StopReason | undefined;
   /** Cut here to go on elsewhere: what that broke off is not this process's to settle. */
-  isLeaving(): boolean;
+  isHandingOver(): boolean;
   toolIs(callId: string, state: ToolState): void;
   close(): void;
 };
 
 /** The first reason stays. A hand-over lets the tools in hand finish, up to its deadline. */
-function createStop({ settings }: RunDeps, shutdown: AbortSignal): Stopping {
+function createStop({ settings }: RunDeps, shutdown: AbortSignal): StopController {
   const controller = new AbortController();
   let reason: StopReason | undefined;
   const toolsAtWork = new Set<string>();
@@ -177,7 +177,7 @@ function createStop({ settings }: RunDeps, shutdown: AbortSignal): Stopping {
     signal: controller.signal,
     stop,
     reason: () => reason,
-    isLeaving: () => controller.signal.aborted && (reason === 'handover' || reason === 'lost'),
+    isHandingOver: () => controller.signal.aborted && (reason === 'handover' || reason === 'lost'),
     toolIs: (callId, state) => {
       // A call that never ran has its end only.
       if (state === 'started') toolsAtWork.add(callId);
@@ -220,7 +220,7 @@ async function openLiveView(
 async function runLoop(
   deps: RunDeps,
   run: ClaimedRun,
-  { recorder, stopping }: { recorder: RunRecorder; stopping: Stopping },
+  { recorder, stopping }: { recorder: RunRecorder; stopping: StopController },
 ): Promise<readonly string[]> {
   const { store, clock, settings, model, sections } = deps;
   const toolRun = toolRunOf(deps, run);
@@ -228,14 +228,14 @@ async function runLoop(
     .toolsFor(toolRun)
     .filter((tool) => leastTrusted(run.authority, tool.authority) === tool.authority);
   const { signal } = stopping;
-  const { isLeaving } = stopping;
+  const { isHandingOver } = stopping;
   let entries: readonly CallEntry[] | undefined;
   if (run.isResumed) {
     entries = (await store.write(recoverRun, run)).map(entryOf);
     const results = await store.read(readToolResults, { runId: run.runId });
     recorder.recall(results.map(storedReceiptOf).filter((receipt) => receipt !== undefined));
   }
-  if (isLeaving()) return [];
+  if (isHandingOver()) return [];
   const [system, history] = await Promise.all([
     deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
     store.read(readHistory, { sessionId: run.sessionId }),
