@@ -31,7 +31,7 @@ import { readHistory } from '../store/reads/read-transcript.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { ActiveRuns, StopReason } from './active-runs.ts';
 import { newFraming } from './framing.ts';
-import { createBlindView, createLiveView, type LiveView } from './live-view.ts';
+import { createNoopView, createLiveView, type LiveView } from './live-view.ts';
 import { park } from './park.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import type { RunSettings } from './run-settings.ts';
@@ -96,7 +96,7 @@ export async function executeRun(
   const attempt = { ...held, stop: stopping.stop };
   active.add(attempt);
   if (run.cancelReason !== undefined) active.cancel(run.runId, run.cancelReason);
-  let live = createBlindView();
+  let live = createNoopView();
   let left: RunExit | undefined;
   try {
     deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'started' });
@@ -199,7 +199,7 @@ async function openLiveView(
   const { store, clock, log, probe, sections } = deps;
   const standing = run.isResumed ? await store.read(readPreview, { runId: run.runId }) : undefined;
   const route = routeOf(run.target);
-  if (!channel || !route) return createBlindView(standing);
+  if (!channel || !route) return createNoopView(standing);
   return createLiveView({
     adapter: channel.adapter,
     capabilities: channel.definition.capabilities,

@@ -16,7 +16,7 @@ export interface LiveView {
   push(delta: string): void;
   toolStarted(name: string): void;
   /** The model has ended: waits for what is in flight and says which message is shown, if any. */
-  settle(): Promise<LivePreview | undefined>;
+  finishPreview(): Promise<LivePreview | undefined>;
   /** The answer so far counts for nothing and is written anew. */
   anew(): void;
   /** A new answer begins; the preview message was taken over by the last one. */
@@ -43,13 +43,13 @@ const firstTypingMs = 100;
  * Shows nothing, for want of a connection; after a restart a run may go on before its channel is back. A
  * preview left by an earlier holder still becomes the answer.
  */
-export function createBlindView(standing?: LivePreview): LiveView {
+export function createNoopView(standing?: LivePreview): LiveView {
   let left = standing;
   return {
     push: () => undefined,
     toolStarted: () => undefined,
     anew: () => undefined,
-    settle: async () => left,
+    finishPreview: async () => left,
     next: () => {
       left = undefined;
     },
@@ -107,7 +107,7 @@ class RunView implements LiveView {
     this.#text.reset();
   }
 
-  async settle(): Promise<LivePreview | undefined> {
+  async finishPreview(): Promise<LivePreview | undefined> {
     this.#hush();
     await this.#inFlight;
     return this.#surface.standing();

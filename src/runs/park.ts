@@ -34,7 +34,7 @@ export async function park(
 ): Promise<ParkOutcome> {
   const { runId, laneKey, epoch } = run;
   // The shown message is recorded before another process continues with it.
-  await live.settle();
+  await live.finishPreview();
   const reason = [...new Set(reasons)].join(', ');
   const workedMs = run.workedMs + Math.max(0, clock.now() - startedAt);
   const outcome = await store.write(parkRun, { runId, laneKey, epoch, reason, workedMs, waitMs });

@@ -279,7 +279,7 @@ export class RunRecorder {
   async #answer(message: AgentMessage): Promise<void> {
     const { live, store, probe, start, mayGoOn, claims, outbox, shaper, sections } = this.#deps;
     const { suppressAcknowledgements } = this.#deps;
-    const standing = await live.settle();
+    const standing = await live.finishPreview();
     const deeds = { receipts: this.#receipts, toolFailure: this.#toolFailure, suppressAcknowledgements };
     const plan = await planAnswer(message, { ...this.#scene(), shaper, sections }, deeds);
     const answered = await store.write(commitAnswer, {
@@ -328,7 +328,7 @@ export class RunRecorder {
     if (reason === 'handover' || reason === 'lost' || this.hasUnread) return;
     const cut = { runId: this.#run.runId, end: event.reason, stop: reason, detail: event.detail };
     log[reason === undefined ? 'warn' : 'info'](cut, 'run.aborted');
-    const standing = await live.settle();
+    const standing = await live.finishPreview();
     const removal = standing && this.#route ? [removePreview(this.#route, standing)] : [];
     const why = { stop: reason, failure: this.#failure };
     const { parts, ...outcome } = planEnd(event, this.#scene(), why);

@@ -83,7 +83,7 @@ describe('what a person sees while a run works', () => {
     await vi.waitFor(() => expect(network.shown()).toEqual([['text', 'Good']]));
     view.push(' morning');
     await vi.waitFor(() => expect(network.shown().at(-1)).toEqual(['edit', 'Good morning']));
-    const standing = await view.settle();
+    const standing = await view.finishPreview();
     expect(standing).toMatchObject({ messageId: '1' });
     const [part] = await open().read(readPartStates, { keys: [standing?.key ?? ''] });
     expect(part).toMatchObject({ state: 'sent', receipts: ['1'] });
@@ -95,11 +95,11 @@ describe('what a person sees while a run works', () => {
     const view = aView(network.adapter);
     view.push('first');
     await vi.waitFor(() => expect(network.sent).toHaveLength(1));
-    const first = await view.settle();
+    const first = await view.finishPreview();
     view.next();
     view.push('second');
     await vi.waitFor(() => expect(network.shown().at(-1)).toEqual(['text', 'second']));
-    const second = await view.settle();
+    const second = await view.finishPreview();
     expect(second?.key).not.toBe(first?.key);
     await view.end();
   });
@@ -109,7 +109,7 @@ describe('what a person sees while a run works', () => {
     const view = aView(network.adapter, { standing: { key: 'run:preview:0', messageId: '77' } });
     view.push('again');
     await vi.waitFor(() => expect(network.sent).toMatchObject([{ kind: 'edit', messageId: '77' }]));
-    expect(await view.settle()).toEqual({ key: 'run:preview:0', messageId: '77' });
+    expect(await view.finishPreview()).toEqual({ key: 'run:preview:0', messageId: '77' });
     await view.end();
   });
 
@@ -128,7 +128,7 @@ describe('what a person sees while a run works', () => {
     const view = aView(network.adapter, { runId, clock });
     view.push('one');
     await vi.waitFor(() => expect(network.sent).toHaveLength(1));
-    expect(await view.settle()).toBeUndefined();
+    expect(await view.finishPreview()).toBeUndefined();
     view.toolStarted('search');
     // The view reads the clock when the next preview is due.
     const readsSoFar = clockReads;
@@ -144,7 +144,7 @@ describe('what a person sees while a run works', () => {
     const slow = { ...capabilities, previewIntervalMs: { dm: 60_000, group: 60_000 } };
     const view = aView(network.adapter, { capabilities: slow });
     view.push('quick');
-    expect(await view.settle()).toBeUndefined();
+    expect(await view.finishPreview()).toBeUndefined();
     await view.end();
     expect(network.sent).toEqual([]);
   });
@@ -154,7 +154,7 @@ describe('what a person sees while a run works', () => {
     const view = aView(network.adapter, { chatKind: 'group' });
     view.push('draft');
     await vi.waitFor(() => expect(network.drafts).toEqual(['draft']));
-    expect(await view.settle()).toBeUndefined();
+    expect(await view.finishPreview()).toBeUndefined();
     expect(network.sent).toEqual([]);
     await view.end();
   });
