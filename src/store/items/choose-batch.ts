@@ -6,7 +6,7 @@ import type { Reach } from '#contracts/inbox-item.ts';
 import { isSteering, type QueueMode } from '#contracts/queue-settings.ts';
 import { isSameTarget, type RunTarget } from '#contracts/route.ts';
 
-export type Waiting = {
+export type QueuedRow = {
   readonly id: string;
   readonly kind: 'message' | 'command';
   readonly target: RunTarget;
@@ -26,7 +26,7 @@ export type Choice<Row> =
   | { readonly kind: 'run'; readonly rows: readonly Row[] };
 
 /** `rows`: everything waiting in the lane, in order. */
-export function chooseBatch<Row extends Waiting>(
+export function chooseBatch<Row extends QueuedRow>(
   rows: readonly Row[],
   mode: QueueMode,
   now: number,
@@ -41,7 +41,7 @@ export function chooseBatch<Row extends Waiting>(
 }
 
 /** The rows that a boundary of the active run takes in. */
-export function chooseSteers<Row extends Waiting>(
+export function chooseSteers<Row extends QueuedRow>(
   rows: readonly Row[],
   run: {
     readonly mode: QueueMode;
@@ -73,18 +73,18 @@ function merges(mode: QueueMode): boolean {
   return mode === 'collect' || mode === 'interrupt';
 }
 
-function isTogether(head: Waiting, row: Waiting): boolean {
+function isTogether(head: QueuedRow, row: QueuedRow): boolean {
   return row === head || (head.bundle !== null && row.bundle === head.bundle && isAlike(head, row));
 }
 
-function isCompatible(head: Waiting, row: Waiting, now: number): boolean {
+function isCompatible(head: QueuedRow, row: QueuedRow, now: number): boolean {
   return row.kind === 'message' && row.dueAt <= now && isAlike(head, row);
 }
 
 /** One target and one authority: nobody's text runs with another's rights, or is answered elsewhere. */
 export function isAlike(
-  head: Pick<Waiting, 'authority' | 'target' | 'reach'>,
-  row: Pick<Waiting, 'authority' | 'target' | 'reach'>,
+  head: Pick<QueuedRow, 'authority' | 'target' | 'reach'>,
+  row: Pick<QueuedRow, 'authority' | 'target' | 'reach'>,
 ): boolean {
   if (head.reach === 'alone' || row.reach === 'alone') return false;
   return row.authority === head.authority && isSameTarget(row.target, head.target);

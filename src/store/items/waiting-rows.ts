@@ -4,10 +4,10 @@ import { type InboxContent, json } from '../base/json.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { InboxTable } from '../base/tables.ts';
-import type { Waiting } from './choose-batch.ts';
+import type { QueuedRow } from './choose-batch.ts';
 
 /** A waiting item, with the columns that choosing a batch needs. */
-export type WaitingRow = Waiting & {
+export type WaitingRow = QueuedRow & {
   readonly seq: number;
   readonly senderId: string;
   readonly messageId: string | null;
