@@ -64,7 +64,7 @@ const knownPart = prepared((db, of: QueryParams<{ key: string }>) =>
   db.selectFrom('outbox').select('conversationKey').where('key', '=', of.key),
 );
 
-type Place = {
+type DeliverySlot = {
   readonly route: ReplyRoute;
   readonly conversationKey: string;
   readonly place: number;
@@ -74,7 +74,7 @@ type Place = {
 /** A group moves once or twice in its life; more moves mean ids that lead in a circle. */
 export const maxMoves = 8;
 
-export async function takePlace(tx: Tx, route: ReplyRoute, moves = 0): Promise<Place> {
+export async function takePlace(tx: Tx, route: ReplyRoute, moves = 0): Promise<DeliverySlot> {
   const conversationKey = conversationKeyOf(route);
   let row = await advancePlace.first(tx, { conversationKey });
   if (!row) {
