@@ -11,7 +11,7 @@ import { platformRef } from '../sessions/platform-ref.ts';
 import type { Role, SenderRole } from '../store/access/sender-roles.ts';
 import { type AccessPolicy, names } from './access-policy.ts';
 
-export type Access =
+export type AccessDecision =
   /**
    * `owner` is named in the configuration or was approved as one; `member` is a person or a group's
    * member named on a list, or was approved; `guest` is admitted without any of it, by an open policy
@@ -31,7 +31,7 @@ export type AccessRequest = {
   readonly standing: SenderRole;
 };
 
-export function authorise(request: AccessRequest, policy: AccessPolicy): Access {
+export function authorise(request: AccessRequest, policy: AccessPolicy): AccessDecision {
   const { sender, chat } = request;
   switch (eventOrigin(request.event.kind)) {
     case 'unknown':
@@ -76,7 +76,7 @@ function eventOrigin(kind: InboundEvent['kind']): 'person' | 'platform' | 'unkno
 }
 
 /** `pairing` admits whom `allowlist` admits, and who was approved. Owners always may, unless the policy is unknown. */
-function authoriseDirect(request: AccessRequest, policy: AccessPolicy): Access {
+function authoriseDirect(request: AccessRequest, policy: AccessPolicy): AccessDecision {
   const { route, sender, standing } = request;
   const isOwner = isOwnerBy(request, policy);
   const isNamed = names(policy.allowFrom, route.channel, sender.id);
@@ -114,7 +114,7 @@ export function authorityOf(ref: string, policy: AccessPolicy, role?: Role): Aut
   return policy.allowFrom.has(ref) || isPaired ? 'member' : 'guest';
 }
 
-function authoriseMember(request: AccessRequest, policy: AccessPolicy): Access {
+function authoriseMember(request: AccessRequest, policy: AccessPolicy): AccessDecision {
   const place = authorisePlace(request, policy);
   if (place.kind !== 'allowed') return place;
   const { route, chat, sender } = request;
@@ -131,7 +131,7 @@ function authoriseMember(request: AccessRequest, policy: AccessPolicy): Access {
 }
 
 /** Whether this group is answered at all. A person's approval for direct messages never opens a group. */
-function authorisePlace({ route, chat }: AccessRequest, policy: AccessPolicy): Access {
+function authorisePlace({ route, chat }: AccessRequest, policy: AccessPolicy): AccessDecision {
   switch (policy.groupPolicy) {
     case 'allowlist': {
       const isNamed =
@@ -149,10 +149,10 @@ function authorisePlace({ route, chat }: AccessRequest, policy: AccessPolicy): A
   }
 }
 
-function allowed(authority: Authority): Access {
+function allowed(authority: Authority): AccessDecision {
   return { kind: 'allowed', authority };
 }
 
-function refused(reason: RefusalReason): Access {
+function refused(reason: RefusalReason): AccessDecision {
   return { kind: 'refused', reason };
 }

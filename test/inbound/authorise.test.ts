@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
 import { accountId, channelId, conversationId, eventKey, messageId, peerId } from '#contracts/ids.ts';
 import { type AccessPolicy, accessPolicyFrom } from '../../src/inbound/access-policy.ts';
-import { type Access, type AccessRequest, authorise, authorityOf } from '../../src/inbound/authorise.ts';
+import { type AccessDecision, type AccessRequest, authorise, authorityOf } from '../../src/inbound/authorise.ts';
 import type { SenderRole } from '../../src/store/access/sender-roles.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
@@ -122,7 +122,7 @@ function expectedAuthority(
   return 'guest';
 }
 
-const grantedBy = (access: Access) => (access.kind === 'allowed' ? access.authority : undefined);
+const grantedBy = (access: AccessDecision) => (access.kind === 'allowed' ? access.authority : undefined);
 
 describe('authorise (threat 1)', () => {
   for (const chat of chats) {
@@ -239,7 +239,7 @@ describe('authorise (threat 1)', () => {
   });
 
   /** The forbidden gate: it trusts names, as other gateways did. */
-  function authoriseByName(envelope: Judged, ownerNames: ReadonlySet<string>): Access['kind'] {
+  function authoriseByName(envelope: Judged, ownerNames: ReadonlySet<string>): AccessDecision['kind'] {
     return ownerNames.has(envelope.sender.name.trim().toLowerCase())
       ? 'allowed'
       : authorise(envelope, aPolicy()).kind;
