@@ -7,7 +7,7 @@ import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
 import { contains } from './containment.ts';
 
 /** Result of one call of a sending tool. Receipts are reset after each answer. */
-export type SendReceipt = {
+export type ToolSend = {
   /** The tool that sent; only `message` speaks to people. */
   readonly tool: string;
   readonly state: 'sent' | 'unknown' | 'failed';
@@ -72,7 +72,7 @@ const SHORTEST_CONTAINED = 10;
 
 export function judgeRepeat(
   finalText: string,
-  receipts: readonly SendReceipt[],
+  receipts: readonly ToolSend[],
   options: { readonly route: ReplyRoute | undefined; readonly acknowledgements?: readonly string[] },
 ): RepeatVerdict {
   const sent = confirmedSends(receipts, options.route);
@@ -87,9 +87,9 @@ export function judgeRepeat(
 
 /** The sends that a person certainly got in this very conversation. */
 export function confirmedSends(
-  receipts: readonly SendReceipt[],
+  receipts: readonly ToolSend[],
   route: ReplyRoute | undefined,
-): readonly SendReceipt[] {
+): readonly ToolSend[] {
   if (route === undefined) return [];
   return receipts.filter(
     (receipt) => receipt.tool === 'message' && receipt.state === 'sent' && isSameRoute(receipt.route, route),
@@ -99,7 +99,7 @@ export function confirmedSends(
 /** Leaves out the files that the `message` tool already sent to this route. */
 export function withoutSentMedia<Media extends { readonly path: string }>(
   media: readonly Media[],
-  receipts: readonly SendReceipt[],
+  receipts: readonly ToolSend[],
   route: ReplyRoute | undefined,
 ): readonly Media[] {
   const sent = new Set(confirmedSends(receipts, route).flatMap((receipt) => receipt.media));

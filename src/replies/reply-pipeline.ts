@@ -10,7 +10,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Notices } from '../texts/notices.ts';
 import { chunkFormatted } from './chunk.ts';
-import { confirmedSends, judgeRepeat, type SendReceipt, withoutSentMedia } from './dedupe.ts';
+import { confirmedSends, judgeRepeat, type ToolSend, withoutSentMedia } from './dedupe.ts';
 import { shapeFallback } from './fallback.ts';
 import { isInvisible } from './invisible.ts';
 import { formatMarkdown } from './markdown.ts';
@@ -28,7 +28,7 @@ export type ReplyInput = {
   readonly media?: readonly ReplyMedia[];
   /** The last tool of the run that failed, if one did. */
   readonly toolFailure?: { readonly tool: string };
-  readonly receipts: readonly SendReceipt[];
+  readonly receipts: readonly ToolSend[];
   /** Undefined when the answer is only on record. */
   readonly route: ReplyRoute | undefined;
   readonly chatKind: 'dm' | 'group';

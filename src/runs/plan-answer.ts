@@ -5,7 +5,7 @@ import type { ModelFailure } from '#contracts/model.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
-import type { SendReceipt } from '../replies/dedupe.ts';
+import type { ToolSend } from '../replies/dedupe.ts';
 import {
   decideReply,
   planReply,
@@ -32,7 +32,7 @@ export type AnswerScene = {
 
 /** The run's actions since its last answer. */
 export type Deeds = {
-  readonly receipts: readonly SendReceipt[];
+  readonly receipts: readonly ToolSend[];
   readonly toolFailure: { readonly tool: string } | undefined;
   /** Whether an answer that only acknowledges what a tool has sent is dropped. */
   readonly suppressAcknowledgements: boolean;

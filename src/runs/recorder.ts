@@ -16,7 +16,7 @@ import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Mark } from '../agent/mend-history.ts';
 import { endStateOf, resultMessage } from '../agent/tool-result.ts';
-import { confirmedSends, type SendReceipt } from '../replies/dedupe.ts';
+import { confirmedSends, type ToolSend } from '../replies/dedupe.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Store } from '../store/base/command.ts';
@@ -107,7 +107,7 @@ export class RunRecorder {
   #current: { readonly message: AgentMessage; readonly spent: Spending | undefined } | undefined;
   #toolTurn: ToolTurn | undefined;
   #boundary: Boundary | undefined;
-  #receipts: readonly SendReceipt[] = [];
+  #receipts: readonly ToolSend[] = [];
   #toolFailure: { readonly tool: string } | undefined;
   #failure: ModelFailure | undefined;
   #isOver = false;
@@ -120,7 +120,7 @@ export class RunRecorder {
   }
 
   /** Messages sent by an earlier holder of this run, which the next answer need not repeat. */
-  recall(receipts: readonly SendReceipt[]): void {
+  recall(receipts: readonly ToolSend[]): void {
     this.#receipts = [...receipts, ...this.#receipts];
   }
 

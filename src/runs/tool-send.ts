@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { SendReceipt } from '../replies/dedupe.ts';
+import type { ToolSend } from '../replies/dedupe.ts';
 import type { PriorToolResult } from '../store/lanes/recover-run.ts';
 
 /** The `message` tool's report of a send in its result's metadata, under `sent`. */
@@ -21,7 +21,7 @@ const sentSchema = z.object({
 export function parseToolSend(
   tool: string,
   metadata: Record<string, unknown> | undefined,
-): SendReceipt | undefined {
+): ToolSend | undefined {
   if (tool !== 'message') return undefined;
   const sent = sentSchema.safeParse(metadata?.sent);
   if (!sent.success) return undefined;
@@ -31,7 +31,7 @@ export function parseToolSend(
 }
 
 /** The receipt of a send that an earlier holder of the run made, out of its stored result. */
-export function storedReceiptOf({ tool, parts }: PriorToolResult): SendReceipt | undefined {
+export function storedReceiptOf({ tool, parts }: PriorToolResult): ToolSend | undefined {
   const metadata = parts.find((part) => part.type === 'tool_result')?.data.metadata;
   if (metadata === undefined) return undefined;
   // The result was written by us: its metadata is the JSON of an object.

@@ -1,6 +1,6 @@
 import { accountId, channelId, conversationId, messageId, threadId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { SendReceipt } from '../../src/replies/dedupe.ts';
+import type { ToolSend } from '../../src/replies/dedupe.ts';
 import type { ReplyInput } from '../../src/replies/reply-pipeline.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 
@@ -14,7 +14,7 @@ export function aRoute(over: { conversation?: string; thread?: string; replyTo?:
   };
 }
 
-export function aReceipt(over: Partial<SendReceipt> = {}): SendReceipt {
+export function aReceipt(over: Partial<ToolSend> = {}): ToolSend {
   return { tool: 'message', state: 'sent', route: aRoute(), text: '', media: [], ...over };
 }
 
