@@ -2,12 +2,12 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
 import { renewLeases } from '../store/lanes/leases.ts';
-import type { Held } from '../store/rows/run-fence.ts';
+import type { RunFence } from '../store/rows/run-fence.ts';
 
 /** Why a run stops before its natural end. `handover`: another worker is to continue the same run. */
 export type StopReason = 'stop' | 'interrupt' | 'reset' | 'lost' | 'handover';
 
-export type ActiveRun = Held & { stop(reason: StopReason): void };
+export type ActiveRun = RunFence & { stop(reason: StopReason): void };
 
 /** The runs of this process: their leases are renewed here, and a cancel reaches them here. */
 export interface ActiveRuns {

@@ -37,7 +37,7 @@ import {
 import { markUnsendable } from '../store/lanes/mark-unsendable.ts';
 import { type Boundary, needsBoundary, type Steering, takeSteers } from '../store/lanes/steer.ts';
 import type { Framing } from '../store/lanes/take-rows.ts';
-import type { Held } from '../store/rows/run-fence.ts';
+import type { RunFence } from '../store/rows/run-fence.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { StopReason } from './active-runs.ts';
 import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
@@ -99,7 +99,7 @@ export class RunRecorder {
   hasUnread = false;
   readonly #run: ClaimedRun;
   readonly #deps: RecorderDeps;
-  readonly #held: Held;
+  readonly #held: RunFence;
   #turn = 0;
   #turnStartedAt: number;
   #savedAt: number | undefined;
@@ -378,7 +378,7 @@ export class RunRecorder {
     return { run: this.#run, capabilities, replyToMode, notices };
   }
 
-  #steeringAt(): Held & Steering {
+  #steeringAt(): RunFence & Steering {
     const delivery = this.#turn >= this.#deps.turnLimit ? 'none' : this.#deps.steerDelivery;
     return { ...this.#held, framing: this.#deps.framing(), delivery };
   }

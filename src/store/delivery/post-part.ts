@@ -6,11 +6,11 @@ import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
 import { type Lane, lockLane, lockLaneAt, takeSeq } from '../rows/lane-row.ts';
-import type { Held } from '../rows/run-fence.ts';
+import type { RunFence } from '../rows/run-fence.ts';
 import { insertPart } from './insert-part.ts';
 
 /** A message that a tool sends, as its step gets it. */
-export type Posting = Held & {
+export type Posting = RunFence & {
   /** Made of run and call: a repeated call re-attaches to the part it made before. */
   readonly key: string;
   readonly route: ReplyRoute;

@@ -12,7 +12,7 @@ import { requeueRetained } from '../items/retained-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
 import { deliveryFailed, endAnswered } from '../rows/item-states.ts';
 import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
-import type { Held } from '../rows/run-fence.ts';
+import type { RunFence } from '../rows/run-fence.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { closeRun, type LaneExit } from './close-run.ts';
@@ -27,7 +27,7 @@ export type RoutedPart = {
 };
 
 /** The final message of a run, with the parts to send. */
-export type CommitAnswerInput = Held &
+export type CommitAnswerInput = RunFence &
   Steering & {
     readonly message: AssistantImage;
     readonly modelCall: ModelCall | undefined;
@@ -152,7 +152,7 @@ const advanceSeqs = prepared((db, of: QueryParams<{ laneKey: string; parts: numb
     .where('key', '=', of.laneKey),
 );
 
-export type Ending = Held & {
+export type Ending = RunFence & {
   readonly endReason: string;
   readonly detail: string | undefined;
   readonly outcome: Outcome;

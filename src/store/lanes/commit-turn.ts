@@ -5,7 +5,7 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import { endCall, insertCall, type StoredResult, startCall } from '../rows/call-states.ts';
 import { lockLaneAt, takeSeq } from '../rows/lane-row.ts';
-import type { Held } from '../rows/run-fence.ts';
+import type { RunFence } from '../rows/run-fence.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
 import { type Boundary, type Steering, steerAt } from './steer.ts';
 
@@ -13,7 +13,7 @@ import { type Boundary, type Steering, steerAt } from './steer.ts';
  * Freshens the stored image of a message that streams. Rides along with another commit; a message
  * counts only once it is finished, so a late image never overwrites one that is.
  */
-export const saveImage: StoreCommand<Held & { readonly message: AssistantImage }, void> = {
+export const saveImage: StoreCommand<RunFence & { readonly message: AssistantImage }, void> = {
   name: 'saveImage',
   run: async (tx, input) => {
     await lockLaneAt(tx, input.laneKey, input.epoch);
@@ -21,7 +21,7 @@ export const saveImage: StoreCommand<Held & { readonly message: AssistantImage }
   },
 };
 
-export type ToolTurn = Held & {
+export type ToolTurn = RunFence & {
   readonly message: AssistantImage;
   readonly calls: readonly { readonly callId: string; readonly name: string; readonly input: string }[];
   readonly modelCall: ModelCall | undefined;
@@ -42,7 +42,7 @@ export const commitToolTurn: StoreCommand<ToolTurn, void> = {
   },
 };
 
-export type ToolStart = Held & { readonly messageId: string; readonly callId: string };
+export type ToolStart = RunFence & { readonly messageId: string; readonly callId: string };
 
 /** Committed before the tool runs: recovery knows which calls may have had an effect. */
 export const markToolStarted: StoreCommand<ToolStart, void> = {
@@ -53,7 +53,7 @@ export const markToolStarted: StoreCommand<ToolStart, void> = {
   },
 };
 
-export type ToolResults = Held & { readonly messageId: string; readonly results: readonly StoredResult[] };
+export type ToolResults = RunFence & { readonly messageId: string; readonly results: readonly StoredResult[] };
 
 /** Stores results in their reserved places. A result that stands is never overwritten. */
 export const storeToolResults: StoreCommand<ToolResults, void> = {
@@ -83,7 +83,7 @@ export const endToolTurn: StoreCommand<ToolTurnEnd, Boundary> = {
   },
 };
 
-export type NoticeInput = Held & {
+export type NoticeInput = RunFence & {
   readonly key: string;
   readonly route: ReplyRoute;
   readonly content: OutboundContent;

@@ -1,13 +1,13 @@
 import type { StoreCommand } from '../base/command.ts';
 import { giveUpLease, releaseFreeLane, renewLease } from '../rows/lane-leases.ts';
 import { lockLaneAt, lockLanes } from '../rows/lane-row.ts';
-import type { Held } from '../rows/run-fence.ts';
+import type { RunFence } from '../rows/run-fence.ts';
 import { handOverRun } from '../rows/run-states.ts';
 
 export type Renewal = {
   readonly holder: string;
   readonly leaseMs: number;
-  readonly runs: readonly Held[];
+  readonly runs: readonly RunFence[];
 };
 
 export type Renewed = {
@@ -41,7 +41,7 @@ export const renewLeases: StoreCommand<Renewal, Renewed> = {
 };
 
 /** Hands an unfinished run over on purpose: the next claim resumes it, and that is no failed try. */
-export const handOver: StoreCommand<Held, void> = {
+export const handOver: StoreCommand<RunFence, void> = {
   name: 'handOver',
   run: async (tx, input) => {
     await lockLaneAt(tx, input.laneKey, input.epoch);
@@ -54,7 +54,7 @@ export const handOver: StoreCommand<Held, void> = {
  * Gives up the lease of a run that its holder has failed in and works on no more: after `pauseMs` the next
  * claim resumes it, which counts as a try. Repeating it lengthens the pause.
  */
-export const releaseFailedRun: StoreCommand<Held & { readonly pauseMs: number }, void> = {
+export const releaseFailedRun: StoreCommand<RunFence & { readonly pauseMs: number }, void> = {
   name: 'releaseFailedRun',
   run: async (tx, { laneKey, epoch, runId, pauseMs }) => {
     const lane = await lockLaneAt(tx, laneKey, epoch);

@@ -1,9 +1,9 @@
 import type { Unsendable } from '#contracts/message.ts';
 import type { StoreCommand } from '../base/command.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
-import type { Held } from '../rows/run-fence.ts';
+import type { RunFence } from '../rows/run-fence.ts';
 
-export type Marking = Held & {
+export type Marking = RunFence & {
   readonly marks: readonly { readonly id: string; readonly unsendable: Unsendable }[];
 };
 

@@ -5,11 +5,11 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { awaitCalls, endCall, hasWaitingCall } from '../rows/call-states.ts';
 import { giveUpLease, raiseEpoch } from '../rows/lane-leases.ts';
 import { lockLane, lockLaneAt } from '../rows/lane-row.ts';
-import type { Held } from '../rows/run-fence.ts';
+import type { RunFence } from '../rows/run-fence.ts';
 import { pauseRun } from '../rows/run-states.ts';
 import { unpark } from '../waits/parked.ts';
 
-export type Parking = Held & {
+export type Parking = RunFence & {
   /** Reason for waiting, for the page and the log. */
   readonly reason: string;
   /** How long the run has worked in all, ms. */

@@ -2,7 +2,7 @@ import type { MessagePart } from '#contracts/message.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
-import type { Held } from '../rows/run-fence.ts';
+import type { RunFence } from '../rows/run-fence.ts';
 
 /** A call of a run and how far it has come: `started` from the commit before its tool runs. */
 export type RunCall = { readonly callId: string; readonly state: 'pending' | 'started' | 'done' };
@@ -11,7 +11,7 @@ export type RunCall = { readonly callId: string; readonly state: 'pending' | 'st
  * Prepares an unfinished run for its next holder: messages that were still being written are marked
  * interrupted and leave the context. Returns all calls of the run, in source order. Safe to repeat.
  */
-export const recoverRun: StoreCommand<Held, readonly RunCall[]> = {
+export const recoverRun: StoreCommand<RunFence, readonly RunCall[]> = {
   name: 'recoverRun',
   run: async (tx, { laneKey, epoch, runId }) => {
     await lockLaneAt(tx, laneKey, epoch);

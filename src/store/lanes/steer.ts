@@ -8,7 +8,7 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { chooseSteers, type SteerDelivery } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
-import type { Held } from '../rows/run-fence.ts';
+import type { RunFence } from '../rows/run-fence.ts';
 import { type Framing, takeRows } from './take-rows.ts';
 
 /** How steers are framed and delivered. */
@@ -25,7 +25,7 @@ export type Boundary = {
  * A boundary of the active run: takes in what was sent meanwhile and reads the cancel flag. Throws
  * `stale_epoch`. A repeat takes nothing twice: a taken row is no longer waiting.
  */
-export const takeSteers: StoreCommand<Held & Steering, Boundary> = {
+export const takeSteers: StoreCommand<RunFence & Steering, Boundary> = {
   name: 'takeSteers',
   run: async (tx, input) => steerAt(tx, await lockLaneAt(tx, input.laneKey, input.epoch), input),
 };
@@ -34,7 +34,7 @@ export const takeSteers: StoreCommand<Held & Steering, Boundary> = {
  * Whether `takeSteers` would find anything: what waits, a cancel flag, another holder. Far cheaper than
  * a commit. It sees the last commit; what arrives after it is found by the next boundary.
  */
-export const needsBoundary: StoreQuery<Held, boolean> = {
+export const needsBoundary: StoreQuery<RunFence, boolean> = {
   query: 'needsBoundary',
   run: async (tx, { laneKey, epoch, runId }) => {
     const waiting = await anyWaiting.first(tx, { laneKey });
@@ -61,7 +61,7 @@ const runById = prepared((db, of: QueryParams<{ runId: string }>) =>
     .where('id', '=', of.runId),
 );
 
-export async function steerAt(tx: Tx, lane: Lane, input: Held & Steering): Promise<Boundary> {
+export async function steerAt(tx: Tx, lane: Lane, input: RunFence & Steering): Promise<Boundary> {
   const run = await readSteered(tx, input.runId);
   if (run.cancelReason !== undefined) return { steers: [], cancelReason: run.cancelReason };
   const { runId, framing, delivery } = input;
