@@ -35,7 +35,7 @@ function itemOf({ order, call }: CommandArrival, input: unknown): NewItem {
       ...contentOf(envelope, { ...emptyMessage, text }),
       command: { name: order.command.name, input },
     },
-    isGated: true,
+    passesGate: true,
     contextLimit: 0,
     overflow: { summarized: '', dropped: '', refused: '' },
   };

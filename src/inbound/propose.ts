@@ -182,7 +182,7 @@ function newItem(gate: InboundPolicy, { arrival, authority, message }: Messaging
     authority: turnAuthority(gate, arrival, authority),
     content: { ...contentOf(envelope, message), prompt: promptOf(gate, { envelope, authority, message }) },
     ...(bundle && { bundle }),
-    isGated: envelope.chat.kind === 'dm' || isCalled(gate, arrival, message),
+    passesGate: envelope.chat.kind === 'dm' || isCalled(gate, arrival, message),
     contextLimit: gate.groups.contextLimit,
     overflow: {
       summarized: fillNotice(notices.queueSummarised, { count: 1 }),

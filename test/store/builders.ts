@@ -92,7 +92,7 @@ export function aMessage({
           ...{ text, prompt: text, sender: { id: sender, name: sender }, sentAt: 1, attachments: [] },
           ...(item?.kind === 'command' && { command: newCommand }),
         },
-        isGated: true,
+        passesGate: true,
         contextLimit: 50,
         overflow: { summarized: 'summarized', dropped: 'dropped', refused: 'refused' },
         ...item,

@@ -41,7 +41,7 @@ describeEachDatabase('an album of photos', (open) => {
     const worker = aWorker(open());
     const conversation = unique('c');
     const lane = aLane(conversation);
-    const first = aPhoto({ conversation, text: 'one', item: { isGated: false } });
+    const first = aPhoto({ conversation, text: 'one', item: { passesGate: false } });
     const second = aPhoto({ conversation, text: '@bot two' });
     await worker.accept(first.proposal, second.proposal);
     await fetched(first.id, 'a');
@@ -73,7 +73,7 @@ describeEachDatabase('an album of photos', (open) => {
     const lane = aLane(conversation, { settings: { ...defaults, mode: 'interrupt' } });
     await worker.accept(aMessage({ conversation, text: 'go', lane }));
     await worker.claimRun(lane.key);
-    const part = aPhoto({ conversation, text: 'one', item: { lane, isGated: false } });
+    const part = aPhoto({ conversation, text: 'one', item: { lane, passesGate: false } });
     const { effects } = await worker.accept(part.proposal);
     expect(effects.cancels).toEqual([]);
   });

@@ -244,7 +244,7 @@ describeEachDatabase('a message that is held for its siblings', (open) => {
       const { say, numbers, change, worker, store, facts, lane, conversation } = await aQueue(open());
       const bundle = { name: 'album:7', windowMs: 60_000 };
       const messageId = unique('m');
-      await say('part', { messageId, item: { bundle, isGated: false } });
+      await say('part', { messageId, item: { bundle, passesGate: false } });
       const [part = 0] = await numbers();
       const [event] = await store.read(eventsOf, { conversation });
       expect(event).toBe('held');

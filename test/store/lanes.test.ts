@@ -249,7 +249,7 @@ describeEachDatabase('the lane protocol', (open) => {
     const conversation = unique('c');
     const bundle = { name: 'album:1', windowMs: 800 };
     const first = await worker.accept(
-      aMessage({ conversation, text: 'picture 1', item: { bundle, isGated: false } }),
+      aMessage({ conversation, text: 'picture 1', item: { bundle, passesGate: false } }),
     );
     expect(first.acceptances[0]?.kind).toBe('held');
     const second = await worker.accept(aMessage({ conversation, text: '@bot picture 2', item: { bundle } }));
@@ -265,7 +265,7 @@ describeEachDatabase('the lane protocol', (open) => {
     const conversation = unique('c');
     const key = aLane(conversation).key;
     const overheard = await worker.accept(
-      aMessage({ conversation, text: 'lunch?', item: { isGated: false } }),
+      aMessage({ conversation, text: 'lunch?', item: { passesGate: false } }),
     );
     expect(overheard.acceptances[0]).toEqual({ kind: 'ignored', reason: 'not-mentioned' });
     await worker.accept(aMessage({ conversation, text: '@bot what do you think?' }));

@@ -56,7 +56,7 @@ describeEachDatabase('a new session', (open) => {
     const worker = aWorker(open());
     const conversation = unique('c');
     const lane = aLane(conversation);
-    const overheard = (text: string) => aMessage({ conversation, text, lane, item: { isGated: false } });
+    const overheard = (text: string) => aMessage({ conversation, text, lane, item: { passesGate: false } });
     await worker.accept(overheard('old talk'), aNewSession(conversation), overheard('young talk'));
     expect((await worker.claim(lane.key)).kind).toBe('again');
     await worker.accept(aMessage({ conversation, text: '@bot well?', lane }));

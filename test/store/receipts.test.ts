@@ -102,7 +102,7 @@ describeEachDatabase('a receipt', (open) => {
     await say('cancelled');
     await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false }));
     const bundle = { name: 'album', windowMs: 60_000 };
-    await worker.accept(aMessage({ conversation, text: 'held', lane, item: { bundle, isGated: false } }));
+    await worker.accept(aMessage({ conversation, text: 'held', lane, item: { bundle, passesGate: false } }));
     expect(await tell()).toEqual([]);
     expect((await parts()).filter((part) => part.startsWith('reaction'))).toEqual([]);
   });

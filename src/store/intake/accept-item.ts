@@ -24,7 +24,7 @@ export async function acceptItem(tx: Tx, accepting: AcceptEventInput, item: NewI
   const lane = await resetIfDue(tx, known, { item, open });
   const { messageId } = accepting.proposal;
   const bundle = await joinBundle(tx, lane, { item, accepting, open });
-  if (!bundle && !item.isGated) {
+  if (!bundle && !item.passesGate) {
     const { content, contextLimit: limit } = item;
     await rememberContext(tx, {
       laneKey: lane.key,
@@ -93,7 +93,7 @@ async function joinBundle(
     (debounced && within(debounced));
   if (!bundle) return undefined;
   const siblings = open.filter((row) => row.bundle === bundle.name);
-  const isOpen = item.isGated || siblings.some((row) => row.state === 'waiting');
+  const isOpen = item.passesGate || siblings.some((row) => row.state === 'waiting');
   if (siblings.length > 0) {
     const ids = siblings.map((row) => row.id);
     // A file that is still fetched has a due time of its own.
@@ -124,7 +124,7 @@ export function splitTextName(senderId: string): string {
 
 /** Debounce applies before a first run only; media and commands flush it. */
 function debounceOf(lane: Lane, { item, senderId }: { item: NewItem; senderId: string }): Bundle | undefined {
-  const isDebounced = lane.debounceMs > 0 && lane.runId === null && item.isGated;
+  const isDebounced = lane.debounceMs > 0 && lane.runId === null && item.passesGate;
   if (!isDebounced) return undefined;
   const windowMs = item.content.attachments.length > 0 ? 0 : lane.debounceMs;
   return { name: debounceName(senderId), windowMs };

@@ -16,7 +16,7 @@ export type NewItem = {
    * Whether it passes the mention gate by itself. One that does not is remembered as context, unless
    * a sibling of its bundle passes.
    */
-  readonly isGated: boolean;
+  readonly passesGate: boolean;
   /** Unmentioned messages remembered per lane. */
   readonly contextLimit: number;
   /** Told to the sender when the cap pushes something out; `{excerpt}` stands for what was dropped. */
