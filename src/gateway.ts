@@ -13,21 +13,21 @@ import { createCommandRegistrar } from './channel-host/register-commands.ts';
 import { createTimelines } from './channel-host/timeline.ts';
 import { nativeCommands } from './commands/list.ts';
 import type { Config } from './config/config.ts';
-import { createIntake } from './inbound/intake.ts';
 import { createFetcher, type Fetcher } from './inbound/attachment-fetcher.ts';
 import type { FreeSpace } from './inbound/free-space.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
+import { createIntake } from './inbound/intake.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
 import { type ConfiguredModel, configuredModel } from './models/configured-model.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
 import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
 import { createClosers } from './processes/closers.ts';
+import { createMotion } from './queue/effect-dispatcher.ts';
 import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createLiveEvents, type LiveEvents, noLiveEvents } from './queue/live-events.ts';
-import { createMotion } from './queue/effect-dispatcher.ts';
-import { createWaitingNotices, type WaitingNotices } from './queue/waiting-notices.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
+import { createWaitingNotices, type WaitingNotices } from './queue/waiting-notices.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
 import { createMarkdownDesk } from './replies/markdown-desk.ts';
 import { createTextShaper } from './replies/text-shaper.ts';
@@ -287,7 +287,10 @@ function wireOutbox(
 }
 
 /** Tells senders whose message is queued for longer than a moment. */
-function wireWaitingNotices({ config, store, notices, motion }: StageDeps, host: ChannelHost): WaitingNotices {
+function wireWaitingNotices(
+  { config, store, notices, motion }: StageDeps,
+  host: ChannelHost,
+): WaitingNotices {
   return createWaitingNotices({
     store,
     settings: config.queue.receipts,

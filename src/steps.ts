@@ -1,13 +1,13 @@
 /** Every step of the store and every chat command. The SQLite writer thread runs them from these lists. */
 import { commandSteps } from './commands/list.ts';
 import { approveOnConsole, revokeOnConsole } from './store/access/operate-access.ts';
-import { dismissNotice, resolveAlert, raiseAlert } from './store/alerts/note-alert.ts';
+import { dismissNotice, raiseAlert, resolveAlert } from './store/alerts/note-alert.ts';
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
 import { claimDelivery, recordDelivery } from './store/delivery/claim-delivery.ts';
 import { dropPart, retryPart } from './store/delivery/operator-actions.ts';
 import { storeToolParts } from './store/delivery/post-part.ts';
-import { recordPreview } from './store/delivery/record-preview.ts';
 import { queueAlertMessage } from './store/delivery/queue-alert-message.ts';
+import { recordPreview } from './store/delivery/record-preview.ts';
 import { acceptBatch } from './store/intake/accept-batch.ts';
 import { enqueueItems } from './store/intake/enqueue-items.ts';
 import { storeFetched } from './store/intake/fetching.ts';

@@ -1,10 +1,10 @@
 import { noSections } from '#contracts/section.ts';
 import type { Parked, Tool, ToolOutput } from '#contracts/tool.ts';
-import { settleWithGrace } from './race-abort.ts';
 import { cleanText, fitBytes } from './clean-text.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import type { Prepared } from './prepare-call.ts';
+import { settleWithGrace } from './race-abort.ts';
 import { cutText, resultText } from './result-text.ts';
 import type { RunScope } from './run-scope.ts';
 import { boundResult, errorResult } from './tool-result.ts';

@@ -4,13 +4,13 @@
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type AgentMessage, toolCallsOf } from '#contracts/message.ts';
-import { AbortedError } from './race-abort.ts';
 import { isCounted } from './call-pairs.ts';
 import { Conversation } from './conversation.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentContext, AgentLoopConfig } from './loop-config.ts';
 import { createLoopGuard } from './loop-guard.ts';
 import type { RunEnd } from './model-turn.ts';
+import { AbortedError } from './race-abort.ts';
 import { type CallEntry, findResumption, noResumption, type Resumption } from './resumption.ts';
 import { openRunScope, type RunScope } from './run-scope.ts';
 import { toolSpecs } from './tool-specs.ts';
@@ -125,14 +125,14 @@ async function* runTurns(
         ? yield* finishBatch(run, turn, batch)
         : yield* runTurn(run, { turn, isFirst, prompts: isFirst ? prompts : [], pending, tools });
     if (outcome.kind === 'ended') return outcome.end;
-    const mayGoOn = turn < config.limits.turns;
+    const mayKeepLane = turn < config.limits.turns;
     pending = outcome.pending;
-    if (!outcome.goesOn && pending.length === 0 && mayGoOn && !scope.signal.aborted) {
+    if (!outcome.goesOn && pending.length === 0 && mayKeepLane && !scope.signal.aborted) {
       pending = await config.getFollowUpMessages();
     }
     if (!outcome.goesOn && pending.length === 0) return { reason: 'natural' };
     // A denied call is still answered to the person, one turn over the limit if need be.
-    if (!mayGoOn && !outcome.wasDenied) return { reason: 'turn_limit' };
+    if (!mayKeepLane && !outcome.wasDenied) return { reason: 'turn_limit' };
     tools = outcome.wasDenied ? 'withheld' : 'offered';
   }
 }

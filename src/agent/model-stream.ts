@@ -1,9 +1,9 @@
 import type { ModelEvent, ModelRequest } from '#contracts/model.ts';
 import { noSections } from '#contracts/section.ts';
-import { raceAbort } from './race-abort.ts';
 import { faultText } from './fault-text.ts';
 import { watchIdle } from './idle-watch.ts';
 import type { AgentLoopConfig } from './loop-config.ts';
+import { raceAbort } from './race-abort.ts';
 import type { RunScope } from './run-scope.ts';
 
 export type StreamStep =

@@ -6,11 +6,11 @@ import { type AgentMessage, type ToolCallData, unknownOutcome } from '#contracts
 import { leastTrusted } from '#contracts/outcome.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import type { Tool } from '#contracts/tool.ts';
-import { raceAbort } from './race-abort.ts';
 import { readInput } from './call-input.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import type { LoopGuard } from './loop-guard.ts';
+import { raceAbort } from './race-abort.ts';
 import { cutText, resultText } from './result-text.ts';
 import type { CallState, OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';

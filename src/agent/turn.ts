@@ -5,17 +5,17 @@ import type { AgentEvent } from '#contracts/agent-event.ts';
 import { type AgentMessage, type FinishReason, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelRequest, ToolSpec } from '#contracts/model.ts';
 import type { Tool } from '#contracts/tool.ts';
-import { AbortedError, awaitOrAbort, raceAbort } from './race-abort.ts';
 import type { Conversation } from './conversation.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentContext, AgentLoopConfig, BeforeTurn } from './loop-config.ts';
 import type { LoopGuard } from './loop-guard.ts';
 import { marksFor } from './mend-history.ts';
 import { type Answer, finishOfCut, type Refused, type RunEnd, streamAnswer } from './model-turn.ts';
+import { AbortedError, awaitOrAbort, raceAbort } from './race-abort.ts';
 import { cutText, resultText } from './result-text.ts';
 import type { OpenBatch } from './resumption.ts';
 import type { RunScope } from './run-scope.ts';
-import { rejectCalls, type BatchOutcome, runToolBatch } from './tool-batch.ts';
+import { type BatchOutcome, rejectCalls, runToolBatch } from './tool-batch.ts';
 
 /** State shared by all turns of a run. */
 export type Run = {

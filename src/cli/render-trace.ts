@@ -1,14 +1,14 @@
 /** The account of a message as a story: one fact per line, in the order in which it happened. */
 import { timeText } from '../logging/time-text.ts';
 import type {
-  MessageTrace,
-  TraceSubject,
   EventFacts,
   ItemFacts,
+  MessageTrace,
   ModelCallFacts,
   PartFacts,
   RunFacts,
   ToolCallFacts,
+  TraceSubject,
 } from '../store/reads/why/trace.ts';
 
 type Fact = { readonly at: number; readonly text: string };

@@ -2,8 +2,8 @@ import type { CommandDeps } from '../commands/chat-command.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import type { Decision, Proposal } from '../store/intake/proposal.ts';
 import type { NewItem } from '../store/items/new-item.ts';
-import { contentOf, emptyMessage } from './stored-content.ts';
 import type { CommandArrival } from './propose.ts';
+import { contentOf, emptyMessage } from './stored-content.ts';
 
 /** Looks up what a command needs: it acts with the commit, or waits as an item in its lane's order. */
 export async function decideCommand(deps: CommandDeps, arrival: CommandArrival): Promise<Proposal> {

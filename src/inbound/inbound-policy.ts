@@ -63,7 +63,10 @@ export type QueuePlace = {
  * Each setting is that of the first level that names it: conversation, channel, kind of chat. What `/queue`
  * named for the session comes before all of them, in the store.
  */
-export function queueLevelsFor({ queue }: Pick<InboundPolicy, 'queue'>, place: QueuePlace): readonly QueueLevel[] {
+export function queueLevelsFor(
+  { queue }: Pick<InboundPolicy, 'queue'>,
+  place: QueuePlace,
+): readonly QueueLevel[] {
   const ref = `${place.channel}:${place.conversation}`;
   return [
     { level: 'conversation', names: ownOf(queue.conversations, ref) },

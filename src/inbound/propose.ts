@@ -25,11 +25,11 @@ import type { ChatLinks } from '../store/links/read-links.ts';
 import type { ConversationFacts } from '../store/reads/conversation-facts.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { authorise, authorityOf, isOwnerBy } from './authorise.ts';
-import { contentOf, decideDelete, decideEdit, promptOf, reactionOf } from './stored-content.ts';
 import { type InboundPolicy, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
 import { passesMentionGate } from './mention-gate.ts';
 import { readOrder } from './own-words.ts';
 import { pairingRequest } from './pairing.ts';
+import { contentOf, decideDelete, decideEdit, promptOf, reactionOf } from './stored-content.ts';
 
 export type Arrival = {
   readonly envelope: InboundEnvelope;

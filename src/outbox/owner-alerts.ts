@@ -7,14 +7,14 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { type Alert, isLasting, type ShownAlert } from '#contracts/owner-alert.ts';
 import { troubleEndText, troubleText } from '../replies/owner-texts.ts';
-import { dismissNotice, resolveAlert, raiseAlert, type TroubleEnd } from '../store/alerts/note-alert.ts';
+import { dismissNotice, raiseAlert, resolveAlert, type TroubleEnd } from '../store/alerts/note-alert.ts';
 import { readOwnerRoute } from '../store/alerts/owner-route.ts';
 import type { Store } from '../store/base/command.ts';
 import {
+  queueAlertMessage,
   readOpenNotices,
   readPendingNotices,
   type StoredNotice,
-  queueAlertMessage,
 } from '../store/delivery/queue-alert-message.ts';
 import type { Notices } from '../texts/notices.ts';
 
@@ -124,7 +124,11 @@ async function tell(deps: OwnerAlertsDeps, notice: StoredNotice): Promise<void> 
   const { id, endedAt } = notice;
   if (endedAt !== undefined) {
     const text = troubleEndText(notices, notice);
-    const told = await store.write(queueAlertMessage, { id, step: 'ended', ...(text !== undefined && { text }) });
+    const told = await store.write(queueAlertMessage, {
+      id,
+      step: 'ended',
+      ...(text !== undefined && { text }),
+    });
     if (told !== undefined) deliver(told);
     return;
   }

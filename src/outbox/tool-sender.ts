@@ -4,8 +4,8 @@ import {
   type PartState,
   type Posted,
   type Posting,
-  storeToolParts,
   readPartStates,
+  storeToolParts,
 } from '../store/delivery/post-part.ts';
 
 /** Sends from a tool and waits for what becomes of it. */

@@ -51,7 +51,12 @@ function wireOwner(stage: StageDeps): AlertReporter {
 /** Creates the page's server; it listens once `listen` is called, which also publishes the address. */
 export async function openServer(
   stage: StageDeps,
-  { host, gate, space, owner }: GatewayRoleParts & { readonly host: ChannelHost; readonly gate: InboundPolicy },
+  {
+    host,
+    gate,
+    space,
+    owner,
+  }: GatewayRoleParts & { readonly host: ChannelHost; readonly gate: InboundPolicy },
 ): Promise<HttpServer> {
   const { config, redis, closers } = stage;
   const token = await tokenOf(stage);

@@ -3,7 +3,12 @@ import type { Log } from '#contracts/log.ts';
 import { readSendJournal } from '../outbox/send-journal.ts';
 import type { ProcessFiles } from '../processes/process-files.ts';
 import type { Store } from '../store/base/command.ts';
-import { addProcess, voidProcesses, type ProcessRole, readBoots } from '../store/processes/process-records.ts';
+import {
+  addProcess,
+  type ProcessRole,
+  readBoots,
+  voidProcesses,
+} from '../store/processes/process-records.ts';
 
 /** This process's entry among the processes of one data folder. */
 export interface ProcessRegistry {
@@ -30,7 +35,10 @@ export function bootIdOf(folderId: string, processName: string): string {
 }
 
 /** Registers this process in the store, after the leases of dead ones are voided. Throws what the store throws. */
-export async function registerProcess(deps: ProcessRegistryDeps, role: ProcessRole): Promise<ProcessRegistry> {
+export async function registerProcess(
+  deps: ProcessRegistryDeps,
+  role: ProcessRole,
+): Promise<ProcessRegistry> {
   const { store, files, folderId, log } = deps;
   const id = bootIdOf(folderId, files.name);
   const end = async (ids: readonly string[]) => {

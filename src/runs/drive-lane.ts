@@ -74,7 +74,7 @@ async function work(
       : await store.write(claimLane, { ...claimTerms(), laneKey });
     next = undefined;
     switch (claimed.kind) {
-      case 'resting':
+      case 'idle':
       case 'parked':
         return;
       case 'busy':
@@ -90,9 +90,9 @@ async function work(
     }
     probe.reach('claimed');
     runs += 1;
-    const mayGoOn = () => !signal.aborted && runs < deps.maxRuns && clock.now() - since < deps.maxHoldMs;
-    const claims = () => (mayGoOn() ? claimTerms() : undefined);
-    const left = await execute(deps, claimed.run, { signal, mayGoOn, claims });
+    const mayKeepLane = () => !signal.aborted && runs < deps.maxRuns && clock.now() - since < deps.maxHoldMs;
+    const claims = () => (mayKeepLane() ? claimTerms() : undefined);
+    const left = await execute(deps, claimed.run, { signal, mayKeepLane, claims });
     // Handed over: another worker takes it at once, and need not wait for a sweep.
     if (left === undefined && signal.aborted)
       return wakes.wake({ laneKey, class: claimed.run.class, delayMs: 0 });
@@ -100,7 +100,7 @@ async function work(
       return wakes.wake({ laneKey, class: claimed.run.class, delayMs: left.delayMs });
     // Its calls were answered while it let go of them: it is claimed anew and goes on.
     if (left?.kind === 'given-back') continue;
-    if (left?.kind !== 'going-on') return;
+    if (left?.kind !== 'continuing') return;
     next = left.nextRun;
   }
   // Asked to stop between two runs: the lane was kept to go on, and is free for the next holder.

@@ -31,7 +31,7 @@ import { readHistory } from '../store/reads/read-transcript.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { ActiveRuns, StopReason } from './active-runs.ts';
 import { newFraming } from './framing.ts';
-import { createNoopView, createLiveView, type LiveView } from './live-view.ts';
+import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
 import { park } from './park.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import type { RunSettings } from './run-settings.ts';
@@ -77,7 +77,7 @@ const leastCapabilities: Capabilities = {
 /** How its lane was left, or that the run waits for something outside. */
 export type RunExit = LaneLeft | ParkOutcome;
 
-export type RunOptions = Pick<RecorderDeps, 'mayGoOn' | 'claims'> & { readonly signal: AbortSignal };
+export type RunOptions = Pick<RecorderDeps, 'mayKeepLane' | 'claims'> & { readonly signal: AbortSignal };
 
 /**
  * Executes one claimed run to its end, its hand-over or its loss. Returns how the lane was left;
@@ -112,7 +112,7 @@ export async function executeRun(
       turnLimit: deps.settings.limits.turns,
       steerDelivery: deps.settings.steerDelivery,
       framing: newFraming,
-      mayGoOn: options.mayGoOn,
+      mayKeepLane: options.mayKeepLane,
       claims: options.claims,
       stopReason: stopping.reason,
       isLeaving: stopping.isHandingOver,

@@ -43,8 +43,8 @@ import type { StopReason } from './active-runs.ts';
 import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
 import type { LiveView } from './live-view.ts';
 import { type AnswerScene, planAnswer, planEnd } from './plan-answer.ts';
-import { parseToolSend } from './tool-send.ts';
 import { storedResult } from './stored-result.ts';
+import { parseToolSend } from './tool-send.ts';
 
 export type RecorderDeps = {
   readonly store: Store;
@@ -63,7 +63,7 @@ export type RecorderDeps = {
   framing(): Framing;
   start(effects: Effects): void;
   readonly outbox: Outbox;
-  mayGoOn(): boolean;
+  mayKeepLane(): boolean;
   /** On which terms the lane's next run is claimed with the end of this one; undefined: it is not. */
   claims(): CommitAnswerInput['claims'];
   /** Why the run was asked to stop, if it was. */
@@ -277,7 +277,7 @@ export class RunRecorder {
   }
 
   async #answer(message: AgentMessage): Promise<void> {
-    const { live, store, probe, start, mayGoOn, claims, outbox, shaper, sections } = this.#deps;
+    const { live, store, probe, start, mayKeepLane, claims, outbox, shaper, sections } = this.#deps;
     const { suppressAcknowledgements } = this.#deps;
     const standing = await live.finishPreview();
     const deeds = { receipts: this.#receipts, toolFailure: this.#toolFailure, suppressAcknowledgements };
@@ -289,7 +289,7 @@ export class RunRecorder {
       parts: answerParts(plan, { target: this.#run.target, standing }),
       preview: standing?.key,
       ...outcomeOf(plan),
-      mayGoOn: mayGoOn(),
+      mayKeepLane: mayKeepLane(),
       claims: claims(),
       sender: this.#route && outbox.policyFor(this.#route),
     });
@@ -321,7 +321,7 @@ export class RunRecorder {
   async #agentEnd(event: EventOf<'agent_end'>): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
-    const { live, store, log, start, mayGoOn, stopReason } = this.#deps;
+    const { live, store, log, start, mayKeepLane, stopReason } = this.#deps;
     const reason = stopReason();
     // The loop ends like this when its time was over as its last answer was stored.
     this.hasUnread = event.reason === 'natural' && (this.#boundary?.steers.length ?? 0) > 0;
@@ -340,7 +340,7 @@ export class RunRecorder {
       message: this.#cutMessage(),
       parts: [...removal, ...parts],
       preview: standing?.key,
-      mayGoOn: mayGoOn(),
+      mayKeepLane: mayKeepLane(),
     });
     start(ended.effects);
     this.#end(ended.next);

@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
 import { accountId, channelId, conversationId, eventKey, messageId, peerId } from '#contracts/ids.ts';
 import { type AccessPolicy, accessPolicyFrom } from '../../src/inbound/access-policy.ts';
-import { type AccessDecision, type AccessRequest, authorise, authorityOf } from '../../src/inbound/authorise.ts';
+import {
+  type AccessDecision,
+  type AccessRequest,
+  authorise,
+  authorityOf,
+} from '../../src/inbound/authorise.ts';
 import type { SenderRole } from '../../src/store/access/sender-roles.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';

@@ -14,8 +14,8 @@ import {
   peerId,
 } from '../../src/contracts/ids.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
-import { createIntake } from '../../src/inbound/intake.ts';
 import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
+import { createIntake } from '../../src/inbound/intake.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { noticesFor } from '../../src/texts/notices.ts';

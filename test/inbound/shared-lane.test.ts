@@ -95,7 +95,7 @@ describeEachDatabase('/stop of somebody with linked accounts', (open, beside) =>
       message: undefined,
       parts: [],
       preview: undefined,
-      mayGoOn: true,
+      mayKeepLane: true,
     };
     const boundary = await open().write(takeSteers, { ...run, framing, delivery: 'all' });
     expect(boundary.cancelReason).toBe('stop');
@@ -213,7 +213,7 @@ async function openPlay(store: Store, { dmScope, queue }: Played) {
     if (!run) return;
     const { steers, next, cancelReason } = await town.worker.answer(run, 'ok', {
       delivery: 'all',
-      mayGoOn: false,
+      mayKeepLane: false,
     });
     if (cancelReason !== undefined) {
       const cut = {
@@ -226,7 +226,7 @@ async function openPlay(store: Store, { dmScope, queue }: Played) {
         message: undefined,
         parts: [],
         preview: undefined,
-        mayGoOn: false,
+        mayKeepLane: false,
       };
       await store.write(endRun, { ...run, ...cut, ...nothing });
     }
@@ -273,7 +273,7 @@ async function openPlay(store: Store, { dmScope, queue }: Played) {
       expect([undefined, true]).toContain(shares(3, 4));
       for (const laneKey of lanes) {
         const deadline = Date.now() + patienceMs;
-        while (runs.has(laneKey) || (await claim(laneKey)) !== 'resting') {
+        while (runs.has(laneKey) || (await claim(laneKey)) !== 'idle') {
           if (Date.now() > deadline) throw new Error(`${laneKey} does not come to rest`);
           await answer(laneKey);
         }

@@ -123,7 +123,7 @@ export const modeMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'execute',
-        find: 'if (!isSuperseded) await releaseDelivery(deps, claimed, options.signal);',
+        find: 'if (!isSuperseded) await releaseWithRetry(deps, claimed, options.signal);',
         replace: '',
       },
     ],

@@ -229,7 +229,7 @@ export const mutants: readonly Mutant[] = [
       {
         in: 'closeRun',
         find: 'const next = lookAhead(waiting, tx.now);',
-        replace: "const next = { kind: 'resting' } as LaneExit;",
+        replace: "const next = { kind: 'idle' } as LaneExit;",
       },
     ],
     test: { file: 'test/store/lane-races.test.ts', name: 'joins that run or starts the next one' },

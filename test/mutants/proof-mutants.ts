@@ -13,8 +13,8 @@ export const proofMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'lookAhead',
-        find: "if (!head) return { kind: 'resting' };",
-        replace: "if (now > 0 || !head) return { kind: 'resting' };",
+        find: "if (!head) return { kind: 'idle' };",
+        replace: "if (now > 0 || !head) return { kind: 'idle' };",
       },
     ],
     test: endOfRun,

@@ -23,7 +23,7 @@ export const toolPathMutants: readonly Mutant[] = [
     invariant: 'a crash gives no model a new allowance of identical calls',
     edits: [
       {
-        in: 'drive',
+        in: 'runAgentLoop',
         find: 'for (const call of resumption.earlier) run.guard.admit(call);',
         replace: '',
       },

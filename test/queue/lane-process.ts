@@ -1,8 +1,8 @@
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import type { ModelRequest } from '../../src/contracts/model.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
-import { type LaneWorkers, startLaneWorkers } from '../../src/queue/lane-workers.ts';
 import { createMotion } from '../../src/queue/effect-dispatcher.ts';
+import { type LaneWorkers, startLaneWorkers } from '../../src/queue/lane-workers.ts';
 import { createWakes } from '../../src/queue/wakes.ts';
 import { openRedis } from '../../src/redis/connection.ts';
 import type { RedisKeys } from '../../src/redis/keys.ts';

@@ -103,7 +103,7 @@ it('raises no alarm for a lane that was worked on between two looks', async () =
   };
   await vi.waitUntil(() => looks.length > 0, { timeout: patienceMs });
   const worker = aWorker(store);
-  await worker.answer(await worker.claimRun(aLane('c').key), 'hello', { mayGoOn: false });
+  await worker.answer(await worker.claimRun(aLane('c').key), 'hello', { mayKeepLane: false });
   await worker.accept(aMessage({ conversation: 'c', text: 'and now?' }));
   time.aheadMs += 10_001;
   await lookAgain();

@@ -4,7 +4,11 @@ import type { OutboundContent } from '../../src/contracts/outbound.ts';
 import { createWaitingNotices, type ReceiptSettings } from '../../src/queue/waiting-notices.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { noEffects } from '../../src/store/base/effects.ts';
-import { readUnnotified, storeWaitingNotices, type UnnotifiedItem } from '../../src/store/items/waiting-notices.ts';
+import {
+  readUnnotified,
+  storeWaitingNotices,
+  type UnnotifiedItem,
+} from '../../src/store/items/waiting-notices.ts';
 import { aRoute } from '../store/builders.ts';
 
 const settings: ReceiptSettings = { kind: 'reaction', afterMs: 2000, emoji: '👀', channels: {} };

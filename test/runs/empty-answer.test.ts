@@ -22,7 +22,7 @@ describe('a message whose answer', () => {
     const message = aTool('message', { execute: async () => ({ text: 'sent', metadata: { sent } }) });
     const deps = runDeps(store(), { active, model: scriptedModel(...plays), tools: [message] });
     const signal = new AbortController().signal;
-    await executeRun(deps, run, { signal, mayGoOn: () => false, claims: () => undefined });
+    await executeRun(deps, run, { signal, mayKeepLane: () => false, claims: () => undefined });
     await active.close();
     const { inbox } = await readLane(store(), aLane(conversation).key);
     return inbox.map(({ outcome, reason }) => ({ outcome, reason }));

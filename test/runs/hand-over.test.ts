@@ -37,7 +37,11 @@ describe('a run that is handed over while its tools work', () => {
     const active = someActiveRuns(store(), boot);
     const run = await aWorker(store(), boot).claimRun(aLane(conversation).key);
     const deps = runDeps(store(), { active, model, tools: [slow, quick] });
-    await executeRun(deps, run, { signal: shutdown.signal, mayGoOn: () => false, claims: () => undefined });
+    await executeRun(deps, run, {
+      signal: shutdown.signal,
+      mayKeepLane: () => false,
+      claims: () => undefined,
+    });
     await active.close();
     return run;
   };

@@ -125,5 +125,5 @@ it('leaves the lane alone that another has claimed meanwhile', async () => {
   await driver.drive(lane, new AbortController().signal);
   expect((await aWorker(store, 'third').claim(lane)).kind).toBe('busy');
   if (!other) throw new Error('nobody claimed');
-  expect((await aWorker(store, 'other').answer(other, 'done')).next?.kind).toBe('resting');
+  expect((await aWorker(store, 'other').answer(other, 'done')).next?.kind).toBe('idle');
 });

@@ -10,7 +10,7 @@ import { aLane, aMessage, aWorker, holder, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
-const options = { signal: new AbortController().signal, mayGoOn: () => false, claims: () => undefined };
+const options = { signal: new AbortController().signal, mayKeepLane: () => false, claims: () => undefined };
 
 /** How often a message is stored while it streams, on a clock that the model turns. */
 async function imagesOf(

@@ -27,7 +27,7 @@ describeEachDatabase('while the model thinks', (open, beside) => {
     const deps = runDeps(open(), { active, model, tools: [] });
     await executeRun(deps, run, {
       signal: new AbortController().signal,
-      mayGoOn: () => false,
+      mayKeepLane: () => false,
       claims: () => undefined,
     });
     const [busy, beneath] = await Promise.all(

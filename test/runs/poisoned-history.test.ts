@@ -41,7 +41,7 @@ describe('a conversation', () => {
     const tools = [aTool('act', { execute, parallelSafe: true })];
     const deps = runDeps(store(), { active, model: { ...provider(), requests: [] }, tools });
     const signal = new AbortController().signal;
-    await executeRun(deps, run, { signal, mayGoOn: () => false, claims: () => undefined });
+    await executeRun(deps, run, { signal, mayKeepLane: () => false, claims: () => undefined });
     await active.close();
     return { run, asked: model.requests.slice(before) };
   };
@@ -167,7 +167,7 @@ describe('a conversation', () => {
       const before = model.requests.length;
       const deps = runDeps(store(), { active, model: { ...provider(), requests: [] }, tools: [] });
       const signal = new AbortController().signal;
-      await executeRun(deps, run, { signal, mayGoOn: () => false, claims: () => undefined });
+      await executeRun(deps, run, { signal, mayKeepLane: () => false, claims: () => undefined });
       await active.close();
       const first = model.requests.slice(before).filter(({ refusal }) => refusal !== undefined).length;
       const second = await refusals(say(conversation, 'and now?'));

@@ -78,12 +78,12 @@ async function workUntilEnd(store: Store | CutStore, { conversation, effects, bo
   try {
     for (;;) {
       const claim = await aWorker(store, boot.id).claim(aLane(conversation).key);
-      if (claim.kind === 'resting') return;
+      if (claim.kind === 'idle') return;
       if (claim.kind !== 'run') throw new Error(`the lane is ${claim.kind}`);
       const deps = depsOf(store, { active, effects });
       await executeRun(deps, claim.run, {
         signal: new AbortController().signal,
-        mayGoOn: () => false,
+        mayKeepLane: () => false,
         claims: () => undefined,
       });
     }

@@ -47,7 +47,7 @@ describe('a run that a crash left unfinished', () => {
     const deps = runDeps(store(), { active, model: scriptedModel(says('done')), tools: [act] });
     await executeRun(deps, run, {
       signal: new AbortController().signal,
-      mayGoOn: () => false,
+      mayKeepLane: () => false,
       claims: () => undefined,
     });
     await active.close();

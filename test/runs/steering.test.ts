@@ -76,7 +76,11 @@ describe('a run takes in what was sent', () => {
     const deps = { ...runDeps(store, { active, model, tools }), publish };
     const { delivery = 'one-at-a-time', steerTail = 'skip' } = playing;
     const settings = { ...deps.settings, steerDelivery: delivery, steerTail };
-    const options = { signal: new AbortController().signal, mayGoOn: () => false, claims: () => undefined };
+    const options = {
+      signal: new AbortController().signal,
+      mayKeepLane: () => false,
+      claims: () => undefined,
+    };
     const left = await executeRun({ ...deps, settings }, run, options);
     await active.close();
     return { ran, shown: newIn(model.requests), left, ends };
@@ -138,7 +142,7 @@ describe('a run takes in what was sent', () => {
     const turns = ({ send }: Sending) => [meanwhile(() => send('x'), 'ok'), says('ok')];
     const { shown, left } = await play({ turns });
     expect(shown).toEqual([['begin'], ['x']]);
-    expect(left).toMatchObject({ kind: 'resting' });
+    expect(left).toMatchObject({ kind: 'idle' });
   });
 
   it('but not what comes from another route or with other rights', async () => {

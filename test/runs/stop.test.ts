@@ -30,12 +30,12 @@ it('says nothing of an answer that was stopped, by another process, before it wa
   const deps = runDeps(store, { active, model, tools: [] });
   const next = await executeRun(deps, run, {
     signal: new AbortController().signal,
-    mayGoOn: () => false,
+    mayKeepLane: () => false,
     claims: () => undefined,
   });
   await active.close();
 
-  expect(next).toEqual({ kind: 'resting' });
+  expect(next).toEqual({ kind: 'idle' });
   const { inbox, openRuns } = await readLane(store, run.laneKey);
   expect({ openRuns, outcomes: inbox.map(({ outcome }) => outcome) }).toEqual({
     openRuns: 0,

@@ -10,7 +10,7 @@ import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
-const options = { signal: new AbortController().signal, mayGoOn: () => false, claims: () => undefined };
+const options = { signal: new AbortController().signal, mayKeepLane: () => false, claims: () => undefined };
 
 describeEachDatabase('a run whose time is over just as its answer takes in another message', (open) => {
   it('is gone on with, and that message is answered', async () => {

@@ -201,7 +201,7 @@ describeEachDatabase('a revocation', (open, beside) => {
       preview: undefined,
     };
     const outcome = { outcome: 'cancelled', outcomeReason: 'stop' } as const;
-    await open().write(endRun, { ...run, ...ending, ...outcome, mayGoOn: false });
+    await open().write(endRun, { ...run, ...ending, ...outcome, mayKeepLane: false });
     expect(await outcomes(key)).toEqual(['ended cancelled stop', 'ended cancelled stop']);
   });
 

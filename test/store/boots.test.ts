@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { claimDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
-import { addProcess, voidProcesses, readBoots } from '../../src/store/processes/process-records.ts';
+import { addProcess, readBoots, voidProcesses } from '../../src/store/processes/process-records.ts';
 import { aLane, aMessage, aWorker, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

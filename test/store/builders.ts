@@ -9,7 +9,7 @@ import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts'
 import type { StopInput } from '../../src/store/intake/stop.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
 import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/claim-lane.ts';
-import { type CommitAnswerInput, type Answered, commitAnswer } from '../../src/store/lanes/commit-answer.ts';
+import { type Answered, type CommitAnswerInput, commitAnswer } from '../../src/store/lanes/commit-answer.ts';
 import type { Framing } from '../../src/store/lanes/take-rows.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 
@@ -184,7 +184,7 @@ export function aWorker(store: Store, name = holder) {
       ],
       preview: over.preview,
       outcome: 'answered',
-      mayGoOn: true,
+      mayKeepLane: true,
       ...over,
     });
   return { accept, claim, claimRun, answer, hold };

@@ -70,9 +70,9 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
         await open().write(addProcess, { id: holder, folder });
       },
       states: async () =>
-        (await open().read(readPartStates, { keys: texts.map((_, index) => `${run.runId}:${index + 1}`) })).map(
-          ({ state, receipts }) => [state, ...receipts].join(' '),
-        ),
+        (
+          await open().read(readPartStates, { keys: texts.map((_, index) => `${run.runId}:${index + 1}`) })
+        ).map(({ state, receipts }) => [state, ...receipts].join(' ')),
     };
   };
 

@@ -207,7 +207,7 @@ describeEachDatabase('what waits', (open) => {
         worker.claim(lane.key),
       ]);
       expect([cancelled.kind, claim.kind]).toEqual(
-        claim.kind === 'run' ? ['working', 'run'] : ['done', 'resting'],
+        claim.kind === 'run' ? ['working', 'run'] : ['done', 'idle'],
       );
       if (claim.kind === 'run') await worker.answer(claim.run, 'ok');
       expect((await facts()).at(-1)).toBe(claim.kind === 'run' ? 'answered null' : 'cancelled by test:ann');
@@ -370,7 +370,7 @@ async function aQueue(store: Store, { mode = 'followup', cap = 20, drop = 'summa
     const runs: string[][] = [];
     for (;;) {
       const claim = await worker.claim(lane.key);
-      if (claim.kind === 'resting') return runs;
+      if (claim.kind === 'idle') return runs;
       if (claim.kind === 'again') continue;
       if (claim.kind !== 'run') throw new Error(`not to be drained: ${JSON.stringify(claim)}`);
       const { told } = await readLane(store, lane.key);
@@ -393,7 +393,7 @@ async function aQueue(store: Store, { mode = 'followup', cap = 20, drop = 'summa
       ...cut,
       outcome: 'cancelled',
       outcomeReason: 'interrupt',
-      mayGoOn: true,
+      mayKeepLane: true,
     });
   };
   const changed = (number?: number) =>

@@ -48,7 +48,7 @@ async function steered(store: Store, sender = 'ann') {
       preview: undefined,
       outcome: outcomeReason === 'error' ? 'failed' : 'cancelled',
       outcomeReason,
-      mayGoOn: false,
+      mayKeepLane: false,
     });
   const outcomes = () =>
     store.read(readOutcomes, { conversationKey: conversationKeyOf(aRoute(conversation)) });
@@ -186,7 +186,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
       preview: undefined,
       outcome: 'failed',
       outcomeReason: 'timeout',
-      mayGoOn: false,
+      mayKeepLane: false,
     });
     expect(conversation).toBeDefined();
     expect(await outcomes()).toEqual(['failed: timeout', 'none', 'failed: timeout']);

@@ -37,7 +37,7 @@ describeEachDatabase('two workers on one lane', (open, beside) => {
         epochs.push(claim.run.epoch);
         await say();
         holder = undefined;
-        await worker.answer(claim.run, 'ok', { mayGoOn: false });
+        await worker.answer(claim.run, 'ok', { mayKeepLane: false });
       }
     };
     await Promise.all([work(open(), 'boot-a'), work(other, 'boot-b')]);
@@ -88,12 +88,12 @@ async function raceArrivals({ mode, intake, worker }: Race) {
   };
   /** Answers, or ends as stopped what the arrival has interrupted. */
   const end = async (ending: ClaimedRun) => {
-    const { next, cancelReason } = await runner.answer(ending, 'ok', { mayGoOn: false });
+    const { next, cancelReason } = await runner.answer(ending, 'ok', { mayKeepLane: false });
     if (cancelReason === undefined) return { next };
     return worker.write(endRun, {
       ...ending,
       ...{ endReason: cancelReason, detail: undefined, outcome: 'cancelled', outcomeReason: cancelReason },
-      ...{ message: undefined, parts: [], preview: undefined, mayGoOn: false },
+      ...{ message: undefined, parts: [], preview: undefined, mayKeepLane: false },
     });
   };
   for (const text of texts) {
@@ -102,7 +102,7 @@ async function raceArrivals({ mode, intake, worker }: Race) {
       receiver.accept(aMessage({ conversation, text, lane })),
       ending,
     ]);
-    if (ended?.next?.kind === 'resting' && effects.arrivals.length > 0) strays.push(text);
+    if (ended?.next?.kind === 'idle' && effects.arrivals.length > 0) strays.push(text);
     if (ended === undefined || ended.next !== undefined) await claim();
   }
   while (run) {

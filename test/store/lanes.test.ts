@@ -51,7 +51,7 @@ describeEachDatabase('the lane protocol', (open) => {
     await worker.accept(aMessage({ conversation, text: 'hi' }));
     const run = await worker.claimRun(aLane(conversation).key);
     const answered = await worker.answer(run, 'hello');
-    expect(answered.next).toEqual({ kind: 'resting' });
+    expect(answered.next).toEqual({ kind: 'idle' });
     expect(await texts(run.sessionId)).toEqual(['user: hi', 'assistant: hello']);
     const delivery = await open().write(claimDelivery, {
       ...policy,
@@ -73,7 +73,7 @@ describeEachDatabase('the lane protocol', (open) => {
     expect(first.next).toBeUndefined();
     expect(first.steers.map((m) => textOf(m.parts))).toEqual(['two']);
     const second = await worker.answer(run, 'second answer');
-    expect(second.next).toEqual({ kind: 'resting' });
+    expect(second.next).toEqual({ kind: 'idle' });
     expect(await texts(run.sessionId)).toEqual([
       'user: one',
       'assistant: first answer',
@@ -92,7 +92,7 @@ describeEachDatabase('the lane protocol', (open) => {
       expect((await texts(run.sessionId)).at(-1)).toBe(`user: ${text}`);
       await worker.answer(run, 'ok');
     }
-    expect((await worker.claim(lane.key)).kind).toBe('resting');
+    expect((await worker.claim(lane.key)).kind).toBe('idle');
   });
 
   it('collects what waits after a quiet window into one run, apart by authority', async () => {
@@ -149,7 +149,7 @@ describeEachDatabase('the lane protocol', (open) => {
     await worker.accept(aMessage({ conversation, text: 'hi' }));
     await crashIn(worker, key, 3);
     expect((await worker.claim(key)).kind).toBe('again');
-    expect((await worker.claim(key)).kind).toBe('resting');
+    expect((await worker.claim(key)).kind).toBe('idle');
     const delivery = await open().write(claimDelivery, {
       ...policy,
       conversationKey: `test/bot/${conversation}`,

@@ -83,7 +83,7 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     expect(ended.nextRun).toMatchObject({ runId: newRunId, epoch: first.epoch + 1, isResumed: false });
     await expect(worker.answer(first, 'late')).rejects.toThrow('another worker holds it');
     const second = await worker.answer(ended.nextRun ?? expect.fail('no run'), 'second');
-    expect([second.next, second.nextRun]).toEqual([{ kind: 'going-on' }, undefined]);
+    expect([second.next, second.nextRun]).toEqual([{ kind: 'continuing' }, undefined]);
     expect(await worker.claimRun(lane.key)).toMatchObject({ epoch: first.epoch + 2 });
   });
 

@@ -91,7 +91,7 @@ function aScene(store: Store, settings: Partial<QueueSettings> = {}) {
   const end = (at: ClaimedRun, outcome: 'failed' | 'cancelled', outcomeReason: string) =>
     store.write(endRun, {
       ...{ ...at, outcome, outcomeReason, endReason: outcomeReason },
-      ...{ detail: undefined, message: undefined, parts: [], preview: undefined, mayGoOn: false },
+      ...{ detail: undefined, message: undefined, parts: [], preview: undefined, mayKeepLane: false },
     });
   const answer = (at: ClaimedRun) => worker.answer(at, 'ok', { delivery: 'none' });
   const outcomes = () => store.read(outcomesOf, { laneKey });

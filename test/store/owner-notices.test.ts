@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
 import type { Alert } from '#contracts/owner-alert.ts';
-import { dismissNotice, resolveAlert, raiseAlert } from '../../src/store/alerts/note-alert.ts';
+import { dismissNotice, raiseAlert, resolveAlert } from '../../src/store/alerts/note-alert.ts';
 import { type OwnerSearch, readOwnerRoute } from '../../src/store/alerts/owner-route.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { dropPart } from '../../src/store/delivery/operator-actions.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
 import {
+  queueAlertMessage,
   readOpenNotices,
   readPendingNotices,
   type Telling,
-  queueAlertMessage,
 } from '../../src/store/delivery/queue-alert-message.ts';
 import { aLane, aMessage, aRoute, aWorker, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
@@ -23,7 +23,13 @@ describeEachDatabase('notices to the owner', (open) => {
     (await open().read(readPendingNotices, { limit: 1000 })).filter((one) => one.subject === subject);
   const raise = (trouble: Alert) => open().write(raiseAlert, trouble);
   const tell = (id: string, over: Partial<Telling> = {}) =>
-    open().write(queueAlertMessage, { id, step: 'raised', text: 'it is down', route: aRoute('owner'), ...over });
+    open().write(queueAlertMessage, {
+      id,
+      step: 'raised',
+      text: 'it is down',
+      route: aRoute('owner'),
+      ...over,
+    });
   const down = (subject = unique('channel')) => ({ kind: 'channel-down', subject }) as const;
 
   const onlyPending = async (subject: string) => {

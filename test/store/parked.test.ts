@@ -438,7 +438,7 @@ function end(store: Store, run: ClaimedRun, reason: string) {
     message: undefined,
     parts: [],
     preview: undefined,
-    mayGoOn: true,
+    mayKeepLane: true,
   });
 }
 

@@ -25,7 +25,7 @@ describeEachDatabase('a lane', (open) => {
     open().write(endRun, {
       ...run,
       ...end,
-      ...{ detail: undefined, message: undefined, parts: [], preview: undefined, mayGoOn: false },
+      ...{ detail: undefined, message: undefined, parts: [], preview: undefined, mayKeepLane: false },
     });
 
   it('runs what waits behind a run, however that run ends, in every mode (pitfall 1)', async () => {
@@ -91,7 +91,7 @@ describeEachDatabase('a lane', (open) => {
       await worker.answer(await worker.claimRun(aLane(conversation).key), 'ok');
     }
     expect((await worker.accept(message)).acceptances).toEqual([{ kind: 'duplicate' }]);
-    expect((await worker.claim(aLane(conversation).key)).kind).toBe('resting');
+    expect((await worker.claim(aLane(conversation).key)).kind).toBe('idle');
   });
 
   it('goes on with a batch whose run was cut off, and takes nothing of it twice (pitfall 6)', async () => {
@@ -106,7 +106,7 @@ describeEachDatabase('a lane', (open) => {
     expect(resumed).toMatchObject({ runId: cut.runId, isResumed: true });
     await expect(first.answer(cut, 'late')).rejects.toSatisfy((error) => hasCode(error, 'stale_epoch'));
     await second.answer(resumed, 'ok');
-    expect((await second.claim(lane.key)).kind).toBe('resting');
+    expect((await second.claim(lane.key)).kind).toBe('idle');
     const { told } = await readLane(open(), lane.key);
     expect(told.map(({ text }) => text)).toEqual(['a', 'b', 'c']);
   });

@@ -65,7 +65,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('boundary' as const), delivery }) },
   {
     weight: 3,
-    arbitrary: fc.record({ kind: fc.constant('answer' as const), delivery, mayGoOn: fc.boolean() }),
+    arbitrary: fc.record({ kind: fc.constant('answer' as const), delivery, mayKeepLane: fc.boolean() }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('tool-turn' as const) }) },
   {
@@ -73,7 +73,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('abort' as const),
       reason: fc.constantFrom('error', 'timeout'),
-      mayGoOn: fc.boolean(),
+      mayKeepLane: fc.boolean(),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('expire' as const) }) },
@@ -233,10 +233,10 @@ function createPair(
     );
   };
 
-  const answer = async (order: 'one-at-a-time' | 'all' | 'none', mayGoOn: boolean) => {
+  const answer = async (order: 'one-at-a-time' | 'all' | 'none', mayKeepLane: boolean) => {
     if (!run) return;
-    const expected = model.answer(order, mayGoOn);
-    const answered = await workers[run.holder].answer(run, 'ok', { delivery: order, mayGoOn });
+    const expected = model.answer(order, mayKeepLane);
+    const answered = await workers[run.holder].answer(run, 'ok', { delivery: order, mayKeepLane });
     const { steers, next, cancelReason, effects } = answered;
     if (expected === 'cancelled') {
       expect({ steers, next, cancelReason }).toEqual({ steers: [], cancelReason: model.run?.cancel });
@@ -281,12 +281,12 @@ function createPair(
     run = undefined;
   };
 
-  const abort = async (reason: string, mayGoOn: boolean) => {
+  const abort = async (reason: string, mayKeepLane: boolean) => {
     if (!run) return;
     const cancel = model.run?.cancel;
     const [outcome, outcomeReason] =
       cancel === undefined ? (['failed', reason] as const) : (['cancelled', cancel] as const);
-    const expected = model.close(outcome, outcomeReason, mayGoOn);
+    const expected = model.close(outcome, outcomeReason, mayKeepLane);
     const cut = {
       endReason: outcomeReason,
       detail: undefined,
@@ -300,7 +300,7 @@ function createPair(
       outcome,
       outcomeReason,
       preview: undefined,
-      mayGoOn,
+      mayKeepLane,
     });
     expect(next.kind).toBe(expected);
     run = undefined;
@@ -351,7 +351,7 @@ function createPair(
         return expect(textsOf(steers)).toEqual(expected);
       }
       case 'answer':
-        return answer(one.delivery, one.mayGoOn);
+        return answer(one.delivery, one.mayKeepLane);
       case 'tool-turn': {
         if (!run) return;
         model.toolTurn();
@@ -359,7 +359,7 @@ function createPair(
         return store.write(commitToolTurn, { ...run, message, calls: [], modelCall: undefined });
       }
       case 'abort':
-        return abort(one.reason, one.mayGoOn);
+        return abort(one.reason, one.mayKeepLane);
       case 'cap':
         model.settings = { ...model.settings, cap: one.cap, drop: one.drop };
         return command(aCommand(conversation, { kind: 'queue', change: { cap: one.cap, drop: one.drop } }));

@@ -30,7 +30,7 @@ export type Item = typeof fresh & {
 
 type Run = { readonly who: Who; readonly items: Item[]; cancel: string | undefined; tries: number };
 type Lease = { readonly by: string; readonly is: 'live' | 'given-back' | 'parked' };
-type LaneLeft = 'resting' | 'going-on' | 'armed';
+type LaneLeft = 'idle' | 'continuing' | 'armed';
 type Settings = { readonly mode: QueueMode; readonly cap: number; readonly drop: DropPolicy };
 
 export class QueueModel {
@@ -128,13 +128,13 @@ export class QueueModel {
     this.#add('command', who, '/new');
   }
 
-  claim(by: string): 'busy' | 'parked' | 'resting' | 'again' | 'run' {
+  claim(by: string): 'busy' | 'parked' | 'idle' | 'again' | 'run' {
     if (this.lease?.is === 'parked') return 'parked';
     if (this.lease?.is === 'live' && (this.run || this.lease.by !== by)) return 'busy';
     if (this.run) return this.#resume(by, this.run);
     const [head] = this.waiting();
     if (!head) this.lease = undefined;
-    if (!head) return 'resting';
+    if (!head) return 'idle';
     if (isCommand(head)) return this.#beginSession(head);
     this.lease = { by, is: 'live' };
     this.run = { who: head.who, items: [], cancel: undefined, tries: 1 };
@@ -192,18 +192,18 @@ export class QueueModel {
   }
 
   /** The last turn's end: what extends the run, or how the lane is left. */
-  answer(delivery: SteerDelivery, mayGoOn: boolean): readonly Item[] | 'cancelled' | LaneLeft {
+  answer(delivery: SteerDelivery, mayKeepLane: boolean): readonly Item[] | 'cancelled' | LaneLeft {
     if (this.run?.cancel !== undefined) return 'cancelled';
     const answered = this.#open();
     const steers = this.boundary(delivery);
     for (const item of answered) end(item, item.outcome ?? 'answered', null);
-    if (steers.length === 0) return this.close('answered', null, mayGoOn);
+    if (steers.length === 0) return this.close('answered', null, mayKeepLane);
     if (this.run) this.run.tries = 1;
     return steers;
   }
 
   /** Ends the run; what it was to keep goes back, in its newest wording. */
-  close(outcome: string, reason: string | null, mayGoOn: boolean): LaneLeft {
+  close(outcome: string, reason: string | null, mayKeepLane: boolean): LaneLeft {
     const kept = this.#open().filter((item) => item.isKept);
     for (const item of kept) Object.assign(item, { state: 'waiting', isKept: false });
     this.told = this.told.filter(({ item }) => item === undefined || !kept.includes(item));
@@ -211,8 +211,8 @@ export class QueueModel {
     for (const item of this.#open()) end(item, outcome, reason);
     this.run = undefined;
     const isMore = this.waiting().length > 0;
-    if (!isMore || !mayGoOn) this.lease = undefined;
-    return isMore ? (mayGoOn ? 'going-on' : 'armed') : 'resting';
+    if (!isMore || !mayKeepLane) this.lease = undefined;
+    return isMore ? (mayKeepLane ? 'continuing' : 'armed') : 'idle';
   }
 
   expire(): void {

@@ -41,7 +41,7 @@ describeEachDatabase('a person who blocks the bot', (open, beside) => {
     const message = aMessage({ conversation, text: 'hi' });
     await worker.accept(message);
     await worker.accept(blocked(message));
-    expect((await worker.claim(aLane(conversation).key)).kind).toBe('resting');
+    expect((await worker.claim(aLane(conversation).key)).kind).toBe('idle');
     expect(await outcomes(aLane(conversation).key)).toEqual(['ended failed']);
   });
 

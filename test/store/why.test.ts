@@ -3,8 +3,8 @@ import type { MessageId } from '../../src/contracts/ids.ts';
 import type { SendResult } from '../../src/contracts/outbound.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import type { MessageTrace } from '../../src/store/reads/why/trace.ts';
 import { readWhy, type Why } from '../../src/store/reads/why/read-why.ts';
+import type { MessageTrace } from '../../src/store/reads/why/trace.ts';
 import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 

@@ -1,8 +1,8 @@
 import { ParleyError } from '#contracts/errors.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { elementsOf } from '../base/elements-of.ts';
-import { lockRows } from '../base/row-locks.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { lockRows } from '../base/row-locks.ts';
 
 /** A person's role by approval. */
 export type Role = 'owner' | 'user';

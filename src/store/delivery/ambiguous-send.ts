@@ -6,7 +6,7 @@
 import { askedWaitMs, longestWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import type { Tx } from '../base/command.ts';
-import { endPart, storeReceipts, reschedulePart } from './end-part.ts';
+import { endPart, reschedulePart, storeReceipts } from './end-part.ts';
 
 export type Ambiguous = {
   readonly conversationKey: string;
@@ -49,7 +49,8 @@ export async function settleLookup(tx: Tx, ambiguous: Ambiguous, found: Found): 
     }
     case 'unknown': {
       const problem = found.reason;
-      if (resendUnknown) return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
+      if (resendUnknown)
+        return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
       return endPart(tx, { key: partKey, state: 'unknown', problem });
     }
     default:

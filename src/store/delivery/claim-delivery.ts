@@ -3,14 +3,14 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { PartKey } from '#contracts/ids.ts';
 import type { Outbound } from '#contracts/outbound.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
-import { json } from '../base/json.ts';
-import { locking } from '../base/row-locks.ts';
 import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
+import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { locking } from '../base/row-locks.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { endPart } from './end-part.ts';
+import { recordSend, type SendOutcome } from './record-send.ts';
 import { dropReceipt, isObsolete } from './waiting-notice-part.ts';
-import { type SendOutcome, recordSend } from './record-send.ts';
 
 /** How a channel's parts are delivered; times in ms. */
 export type DeliveryPolicy = {

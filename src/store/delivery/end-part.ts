@@ -2,9 +2,9 @@
 
 import { openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
+import { isOpenPart } from '../base/index-predicates.ts';
 import { insertNewRow } from '../base/insert-row.ts';
 import { type InboxContent, json } from '../base/json.ts';
-import { isOpenPart } from '../base/index-predicates.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import { endAskedWait, noteAskedWait } from './asked-wait.ts';

@@ -2,8 +2,8 @@ import type { PartKey } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
-import { locking } from '../base/row-locks.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { locking } from '../base/row-locks.ts';
 import { type ClaimedDelivery, claimDelivery, type DeliveryPolicy, headPart } from './claim-delivery.ts';
 import { ensureConversation, maxMoves, type NewPart, writePart } from './insert-part.ts';
 

@@ -1,7 +1,7 @@
 import { openAlert } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
-import { json } from '../base/json.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
+import { json } from '../base/json.ts';
 import { endAskedWait } from './asked-wait.ts';
 import { ensureConversation, takePlace } from './insert-part.ts';
 

@@ -9,7 +9,7 @@ import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { json } from '../base/json.ts';
 import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts';
-import { endPart, failAnswer, storeReceipts, reschedulePart, refundAttempt } from './end-part.ts';
+import { endPart, failAnswer, refundAttempt, reschedulePart, storeReceipts } from './end-part.ts';
 import { moveConversation, movedTo } from './move-conversation.ts';
 import { markUnreachable } from './reachability.ts';
 import { dropReceipt, isWaitingNotice } from './waiting-notice-part.ts';
@@ -102,7 +102,11 @@ function mendOf(failure: SendFailure, route: ReplyRoute, content: Outbound['cont
 }
 
 /** A conversation that moved while the part was on its way is not gone: what is owed follows it. */
-async function followMove(tx: Tx, failure: SendFailure, conversationKey: string): Promise<Repair | undefined> {
+async function followMove(
+  tx: Tx,
+  failure: SendFailure,
+  conversationKey: string,
+): Promise<Repair | undefined> {
   const to = failure.kind === 'unreachable' ? await movedTo(tx, conversationKey) : undefined;
   // The store keeps the platform's own id as plain text.
   return to === undefined ? undefined : { kind: 'move', to: to as ReplyRoute['conversation'] };

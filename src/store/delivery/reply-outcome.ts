@@ -1,6 +1,6 @@
 import type { Tx } from '../base/command.ts';
-import { lockRows } from '../base/row-locks.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { lockRows } from '../base/row-locks.ts';
 import { type AnswerOf, amendAnswered, restoreAnswered } from '../rows/item-states.ts';
 
 /**

@@ -10,12 +10,12 @@ import { type InboxContent, json } from '../base/json.ts';
 import { oneLine } from '../base/one-line.ts';
 import { insertPart } from '../delivery/insert-part.ts';
 import {
-  withQuotePrefix,
   changeSummary,
   correct,
-  type LockedItem,
   isInActiveRun,
+  type LockedItem,
   withdrawCorrections,
+  withQuotePrefix,
 } from '../items/corrections.ts';
 import { appendNote } from '../rows/append-transcript.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
@@ -28,7 +28,11 @@ type EditDecision = Extract<Decision, { kind: 'edit' }>;
 type DeleteDecision = Extract<Decision, { kind: 'delete' }>;
 type ReactionDecision = Extract<Decision, { kind: 'reaction' }>;
 
-export async function applyEdit(tx: Tx, accepting: AcceptEventInput, edit: EditDecision): Promise<Acceptance> {
+export async function applyEdit(
+  tx: Tx,
+  accepting: AcceptEventInput,
+  edit: EditDecision,
+): Promise<Acceptance> {
   const { text } = edit;
   const found = await findMessage(tx, accepting);
   if (!found) return editContext(tx, accepting, edit);

@@ -1,6 +1,6 @@
 import type { CommandScene, Tx } from '../base/command.ts';
-import { json } from '../base/json.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
+import { json } from '../base/json.ts';
 import { dropRetained } from '../items/retained-steers.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';

@@ -1,23 +1,23 @@
 import { fillNotice } from '../../texts/notices.ts';
 import type { StepTx, StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { json } from '../base/json.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
+import { json } from '../base/json.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
 import type { Actor } from './actor.ts';
 import { changeSummary, isInActiveRun, withdrawCorrections } from './corrections.ts';
 import {
-  type ItemChangeResult,
   findItem,
   type ItemAsked,
+  type ItemChangeResult,
   type ItemRow,
   isOwn,
   itemStep,
-  tooLateResult,
   mayChange,
   recordChange,
+  tooLateResult,
   wakeIfIdle,
 } from './item-change.ts';
 import { excerptOf } from './item-excerpt.ts';

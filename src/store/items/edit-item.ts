@@ -1,21 +1,21 @@
 import type { Authority } from '#contracts/outcome.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { oneLine } from '../base/one-line.ts';
-import { isOpenItem } from '../base/index-predicates.ts';
 import type { Lane } from '../rows/lane-row.ts';
-import { withQuotePrefix, changeSummary, correct, isInActiveRun, markCorrection } from './corrections.ts';
+import { changeSummary, correct, isInActiveRun, markCorrection, withQuotePrefix } from './corrections.ts';
 import {
-  type ItemChangeResult,
   findItem,
   type ItemAsked,
+  type ItemChangeResult,
   type ItemRow,
   isOwn,
   itemStep,
-  tooLateResult,
   mayChange,
   recordChange,
+  tooLateResult,
 } from './item-change.ts';
 
 export type Rewording = {

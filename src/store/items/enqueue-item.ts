@@ -17,8 +17,8 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { ensureLane, type Lane, lockLane, takeSeqOfArrival } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
 import { senderRef } from './item-change.ts';
-import { dropRetained } from './retained-steers.ts';
 import { putNewestAhead } from './put-ahead.ts';
+import { dropRetained } from './retained-steers.ts';
 
 /** A lane by its key alone has to be there; one that is described is made if needed. */
 export type LaneRef = LaneSpec | { readonly key: string };

@@ -62,7 +62,9 @@ export function itemStep<Asked>(
     run: async (tx, asked) => {
       const effects = noEffects();
       const lane = await lockLane(tx, asked.laneKey);
-      const changed: ItemChangeResult = lane ? await act(tx, lane, { ...asked, effects }) : { kind: 'unknown' };
+      const changed: ItemChangeResult = lane
+        ? await act(tx, lane, { ...asked, effects })
+        : { kind: 'unknown' };
       return { changed, effects };
     },
   };

@@ -2,14 +2,14 @@ import type { Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import {
-  type ItemChangeResult,
   findItem,
   type ItemAsked,
+  type ItemChangeResult,
   type ItemRow,
   isOwn,
   itemStep,
-  tooLateResult,
   recordChange,
+  tooLateResult,
   wakeIfIdle,
 } from './item-change.ts';
 import { excerptOf } from './item-excerpt.ts';

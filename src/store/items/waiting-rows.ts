@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import { type InboxContent, json } from '../base/json.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
+import { type InboxContent, json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { InboxTable } from '../base/tables.ts';
 import type { QueuedRow } from './choose-batch.ts';

@@ -58,7 +58,7 @@ export type Claim =
   | { readonly kind: 'armed'; readonly class: string; readonly delayMs: number }
   /** Its run waits for something outside; ending the wait wakes the lane, and the sweep finds one that expires. */
   | { readonly kind: 'parked' }
-  | { readonly kind: 'resting' };
+  | { readonly kind: 'idle' };
 
 /**
  * Steps 4 and 5, claim and take, in one transaction: no live lease → a new epoch, and either the
@@ -69,7 +69,7 @@ export const claimLane: StoreCommand<ClaimInput, Claim> = {
   name: 'claimLane',
   run: async (tx, input) => {
     const lane = await lockLane(tx, input.laneKey);
-    if (!lane) return { kind: 'resting' };
+    if (!lane) return { kind: 'idle' };
     const isMine = lane.holder === input.holder && lane.runId === null;
     if (lane.leaseUntil > tx.now && !isMine)
       return (await isParked(tx, lane))
@@ -83,7 +83,7 @@ export const claimLane: StoreCommand<ClaimInput, Claim> = {
     if (lane.holder !== null) await giveUpLease(tx, lane.key, 0);
     return choice.kind === 'later'
       ? { kind: 'armed', class: lane.class, delayMs: choice.dueAt - tx.now }
-      : { kind: 'resting' };
+      : { kind: 'idle' };
   },
 };
 
@@ -93,7 +93,7 @@ async function begin(
 ): Promise<Claim> {
   const [head] = rows;
   const last = rows.at(-1);
-  if (!head || !last) return { kind: 'resting' };
+  if (!head || !last) return { kind: 'idle' };
   const epoch = lane.epoch + 1;
   const runId = head.reservedRunId ?? input.newRunId;
   await beginRun(tx, {

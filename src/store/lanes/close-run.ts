@@ -20,12 +20,12 @@ export type Closing = {
 
 /** How a lane is left: there is no fourth case. */
 export type LaneExit =
-  | { readonly kind: 'resting' }
-  | { readonly kind: 'going-on' }
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'continuing' }
   | { readonly kind: 'armed'; readonly delayMs: number };
 
 /**
- * Ends the run and leaves the lane resting, going on or armed. `waiting` is what waits in the lane, read
+ * Ends the run and leaves the lane idle, continuing or armed. `waiting` is what waits in the lane, read
  * under its lock, so a message either came before (and is seen here) or finds no run.
  */
 export async function closeRun(
@@ -38,12 +38,12 @@ export async function closeRun(
   await finishRun(tx, { runId, endReason, detail, parts });
   if (outcome !== undefined) await endTaken(tx, runId, { outcome, outcomeReason });
   const next = lookAhead(waiting, tx.now);
-  const isKept = next.kind === 'going-on' && closing.mayKeepLane;
+  const isKept = next.kind === 'continuing' && closing.mayKeepLane;
   await endLaneRun(tx, { laneKey: lane.key, parts }, isKept);
-  return next.kind === 'going-on' && !closing.mayKeepLane ? { kind: 'armed', delayMs: 0 } : next;
+  return next.kind === 'continuing' && !closing.mayKeepLane ? { kind: 'armed', delayMs: 0 } : next;
 }
 
 function lookAhead([head]: readonly { readonly dueAt: number }[], now: number): LaneExit {
-  if (!head) return { kind: 'resting' };
-  return head.dueAt <= now ? { kind: 'going-on' } : { kind: 'armed', delayMs: head.dueAt - now };
+  if (!head) return { kind: 'idle' };
+  return head.dueAt <= now ? { kind: 'continuing' } : { kind: 'armed', delayMs: head.dueAt - now };
 }

@@ -16,7 +16,7 @@ import type { RunFence } from '../rows/run-fence.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { closeRun, type LaneExit } from './close-run.ts';
-import { asSteers, type Boundary, chooseFor, readSteered, type SteerTarget, type Steering } from './steer.ts';
+import { asSteers, type Boundary, chooseFor, readSteered, type Steering, type SteerTarget } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
 /** A part of a reply, before its key is made. */
@@ -37,7 +37,7 @@ export type CommitAnswerInput = RunFence &
     readonly preview: string | undefined;
     readonly outcome: Outcome;
     readonly outcomeReason?: string;
-    readonly mayGoOn: boolean;
+    readonly mayKeepLane: boolean;
     /** Claims the reply's first part for a holder that sends at once; absent when another process sends. */
     readonly sender?: DeliveryPolicy | undefined;
     /** Claims the lane's next run with the end of this one; absent when the holder yields. */
@@ -64,7 +64,7 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
   name: 'commitAnswer',
   run: async (tx, input) => {
     const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
-    const { message, runId, modelCall, mayGoOn, framing } = input;
+    const { message, runId, modelCall, mayKeepLane, framing } = input;
     const effects = noEffects();
     const run = await readSteered(tx, runId);
     const { cancelReason } = run;
@@ -85,9 +85,9 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
       const steers = await takeRows(tx, { lane, runId, framing, rows: chosen, ...asSteers(lane) });
       return { steers, cancelReason, next: undefined, effects, claimed };
     }
-    const closing = { runId, endReason: 'natural', parts: parts.length, mayGoOn };
+    const closing = { runId, endReason: 'natural', parts: parts.length, mayKeepLane };
     const next = await closeRun(tx, lane, closing, waiting);
-    const nextRun = next.kind === 'going-on' ? await claimNext(tx, input, effects) : undefined;
+    const nextRun = next.kind === 'continuing' ? await claimNext(tx, input, effects) : undefined;
     return { steers: [], cancelReason, next, effects, claimed, nextRun };
   },
 };
@@ -105,7 +105,10 @@ async function claimNext(
 }
 
 /** Nobody can be reached there, which is known before the first part was tried. */
-function undeliverable({ outcome, outcomeReason }: CommitAnswerInput): Pick<CommitAnswerInput, 'outcome' | 'outcomeReason'> {
+function undeliverable({
+  outcome,
+  outcomeReason,
+}: CommitAnswerInput): Pick<CommitAnswerInput, 'outcome' | 'outcomeReason'> {
   if (outcome === 'answered') return { outcome: 'failed', outcomeReason: deliveryFailed };
   return outcomeReason === undefined ? { outcome } : { outcome, outcomeReason };
 }
@@ -120,7 +123,11 @@ type ReplyPartsInput = {
  * Keyed by run and ordinal, and placed in the lane's timeline; the step that closes the run moves both
  * counters on. A run that is only on record says nothing anywhere.
  */
-function partsOf(lane: Lane, run: SteerTarget, { runId, answer, parts }: ReplyPartsInput): readonly NewPart[] {
+function partsOf(
+  lane: Lane,
+  run: SteerTarget,
+  { runId, answer, parts }: ReplyPartsInput,
+): readonly NewPart[] {
   if (run.target === 'record') return [];
   const ordinal = run.nextOrdinal;
   return parts.map((part, index) => ({
@@ -133,7 +140,10 @@ function partsOf(lane: Lane, run: SteerTarget, { runId, answer, parts }: ReplyPa
 }
 
 /** A run that has answered made progress: what counts against it are crashes from here on. */
-async function extendAnsweredRun(tx: Tx, input: { runId: string; laneKey: string; parts: number }): Promise<void> {
+async function extendAnsweredRun(
+  tx: Tx,
+  input: { runId: string; laneKey: string; parts: number },
+): Promise<void> {
   await extendRun.run(tx, input);
   if (input.parts > 0) await advanceSeqs.run(tx, input);
 }
@@ -162,7 +172,7 @@ export type Ending = RunFence & {
   readonly parts: readonly RoutedPart[];
   /** The preview that the parts take away. */
   readonly preview: string | undefined;
-  readonly mayGoOn: boolean;
+  readonly mayKeepLane: boolean;
 };
 
 /**

@@ -53,7 +53,10 @@ export const markToolStarted: StoreCommand<ToolStart, void> = {
   },
 };
 
-export type ToolResults = RunFence & { readonly messageId: string; readonly results: readonly StoredResult[] };
+export type ToolResults = RunFence & {
+  readonly messageId: string;
+  readonly results: readonly StoredResult[];
+};
 
 /** Stores results in their reserved places. A result that stands is never overwritten. */
 export const storeToolResults: StoreCommand<ToolResults, void> = {

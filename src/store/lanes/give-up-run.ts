@@ -52,7 +52,7 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Pr
     endReason: 'gave_up',
     outcome: 'failed',
     parts: 0,
-    mayGoOn: false,
+    mayKeepLane: false,
   } as const;
   await closeRun(tx, lane, closing, await readWaiting(tx, lane.key));
   return effects;

@@ -109,8 +109,8 @@ export async function settleCall(tx: Tx, input: Settling): Promise<SettleResult>
   const refusal = refusalOf(call);
   if (!call || refusal) return { settlement: refusal ?? 'unknown-call', laneKey: lane.key, effects };
   await endCall(tx, call.messageId, { callId, isError, parts });
-  const mayGoOn = lane.runId === runId && !(await hasWaitingCall(tx, runId));
-  if (mayGoOn) await unpark(tx, lane, effects);
+  const mayKeepLane = lane.runId === runId && !(await hasWaitingCall(tx, runId));
+  if (mayKeepLane) await unpark(tx, lane, effects);
   return { settlement: 'settled', laneKey: lane.key, effects };
 }
 

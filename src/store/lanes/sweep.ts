@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
-import { json } from '../base/json.ts';
 import { isFetchingItem, isOpenItem, isOpenPart } from '../base/index-predicates.ts';
+import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { dropHeld } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';

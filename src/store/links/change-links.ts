@@ -10,7 +10,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { personLabel } from '../access/person-label.ts';
 import type { CommandScene, StepTx, Tx } from '../base/command.ts';
 import { lockLane } from '../rows/lane-row.ts';
-import { countGuess, lockLinks, hasAttemptLeft } from './link-attempts.ts';
+import { countGuess, hasAttemptLeft, lockLinks } from './link-attempts.ts';
 import { crossesTrustLine, type Rights } from './trust-line.ts';
 
 /** A code to issue. Accounts are named `<channel>:<peer>`. */

@@ -1,6 +1,6 @@
 import type { Tx } from '../base/command.ts';
-import { locking } from '../base/row-locks.ts';
 import type { QueryParams } from '../base/prepared.ts';
+import { locking } from '../base/row-locks.ts';
 
 /*
  * A counter starts anew after its window has passed without a try, so that no window of that length,

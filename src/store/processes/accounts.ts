@@ -1,6 +1,6 @@
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
-import { locking } from '../base/row-locks.ts';
 import type { QueryParams } from '../base/prepared.ts';
+import { locking } from '../base/row-locks.ts';
 
 export type AccountClaim = { readonly account: string; readonly holder: string; readonly leaseMs: number };
 

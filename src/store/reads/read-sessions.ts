@@ -1,7 +1,7 @@
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { StoreQuery } from '../base/command.ts';
-import { json } from '../base/json.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
+import { json } from '../base/json.ts';
 
 /** A session as lists show it. */
 export type SessionSummary = {

@@ -1,7 +1,7 @@
 import type { StoreQuery } from '../base/command.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { oneLine } from '../base/one-line.ts';
-import { isOpenItem } from '../base/index-predicates.ts';
 import { senderRef } from '../items/item-change.ts';
 
 /** A waiting item as `/queue` lists it. */

@@ -3,8 +3,8 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from '../base/command.ts';
 import { insertNewRow, insertRow } from '../base/insert-row.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
-import { locking, lockRows } from '../base/row-locks.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { locking, lockRows } from '../base/row-locks.ts';
 import type { LanesTable } from '../base/tables.ts';
 import { followConfiguration } from './lane-settings.ts';
 

@@ -1,11 +1,11 @@
 import type { Selectable } from 'kysely';
 import type { Tx } from '../../base/command.ts';
-import { json } from '../../base/json.ts';
 import { isOpenItem } from '../../base/index-predicates.ts';
+import { json } from '../../base/json.ts';
 import type { InboxTable, LedgerTable } from '../../base/tables.ts';
 import { senderRef } from '../../items/item-change.ts';
-import type { EventFacts, ItemFacts } from './trace.ts';
 import { excerptOf } from './excerpt.ts';
+import type { EventFacts, ItemFacts } from './trace.ts';
 
 export type ItemRequest = {
   readonly ids?: readonly string[];

@@ -2,8 +2,8 @@ import type { Selectable } from 'kysely';
 import type { Tx } from '../../base/command.ts';
 import { json } from '../../base/json.ts';
 import type { OutboxTable } from '../../base/tables.ts';
-import type { EventFacts, ItemFacts, PartFacts } from './trace.ts';
 import { excerptOf } from './excerpt.ts';
+import type { EventFacts, ItemFacts, PartFacts } from './trace.ts';
 
 export type PartRequest = {
   readonly keys?: readonly string[];

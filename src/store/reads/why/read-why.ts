@@ -1,9 +1,9 @@
 import type { StoreQuery, Tx } from '../../base/command.ts';
-import type { MessageTrace, TraceSubject } from './trace.ts';
-import { type Candidate, resolveSubject } from './resolve-subject.ts';
 import { readEventsOf, readItems } from './read-items.ts';
 import { type Origin, originOfPart, partKeysOf, readParts } from './read-parts.ts';
 import { readRuns } from './read-runs.ts';
+import { type Candidate, resolveSubject } from './resolve-subject.ts';
+import type { MessageTrace, TraceSubject } from './trace.ts';
 
 export type WhyRequest = {
   /**
