@@ -45,7 +45,7 @@ it('says nothing of an answer that was stopped, by another process, before it wa
   const conversationKey = `test/bot/${conversation}`;
   const said = await store.write(claimDelivery, { ...policy, conversationKey });
   // The command's own answer, and nothing behind it.
-  expect(said.kind === 'part' && said.part.content).toMatchObject({ text: { text: 'done' } });
+  expect(said.kind === 'part' && said.part.content).toMatchObject({ text: { text: 'Stopped.' } });
   expect(await countOpen()).toBe(1);
 
   function countOpen() {

@@ -20,7 +20,7 @@ export type PreparedQuery<Values, Row> = {
  * Building and compiling a query takes Kysely longer than SQLite takes to answer it, so the queries that
  * every message needs are prepared:
  *
- *     const laneByKey = prepared((db, of: Slots<{ key: string }>) =>
+ *     const laneByKey = prepared((db, of: QueryParams<{ key: string }>) =>
  *       db.selectFrom('lanes').selectAll().where('key', '=', of.key),
  *     );
  *     const lane = await laneByKey.first(tx, { key });
