@@ -81,7 +81,8 @@ class RunView implements LiveView {
     const { capabilities, chatKind, isPreviewOn } = options;
     const style = isPreviewOn ? capabilities.preview[chatKind] : 'none';
     this.#options = options;
-    this.#text = createPreviewText({ context: 'chat', capabilities });
+    // The widest context: what the run takes while it writes may make a word of silence of more words.
+    this.#text = createPreviewText({ context: 'announce', capabilities });
     this.#surface = createPreviewSurface(options, style, this.#ended.signal);
     this.#intervalMs = capabilities.previewIntervalMs[chatKind];
     this.#isShowing = style !== 'none';

@@ -14,6 +14,7 @@ import {
   type ReplyToMode,
   shapeInternalFailure,
 } from '../replies/reply-pipeline.ts';
+import type { SilenceContext } from '../replies/silence-grammar.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { RoutedPart } from '../store/lanes/commit-answer.ts';
@@ -38,7 +39,12 @@ export type Deeds = {
   readonly suppressAcknowledgements: boolean;
 };
 
-export type Shaping = { readonly shaper: TextShaper; readonly sections: Sections };
+export type Shaping = {
+  readonly shaper: TextShaper;
+  readonly sections: Sections;
+  /** Which words mean "send nothing", by what the run has taken. */
+  readonly silence: SilenceContext;
+};
 
 /** Waits only for a text that is too long for the event loop. */
 export async function planAnswer(
@@ -46,7 +52,7 @@ export async function planAnswer(
   scene: AnswerScene & Shaping,
   deeds: Deeds,
 ): Promise<ReplyPlan> {
-  const { run, shaper, sections, ...rest } = scene;
+  const { run, shaper, sections, silence, ...rest } = scene;
   const input: ReplyInput = {
     ...rest,
     text: textOf(message.parts),
@@ -54,7 +60,7 @@ export async function planAnswer(
     receipts: deeds.receipts,
     route: routeOf(run.target),
     chatKind: run.chatKind,
-    silenceContext: 'chat',
+    silenceContext: silence,
     ...(deeds.toolFailure && { toolFailure: deeds.toolFailure }),
     ...(!deeds.suppressAcknowledgements && { acknowledgements: [] }),
   };

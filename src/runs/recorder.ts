@@ -43,6 +43,7 @@ import type { StopReason } from './active-runs.ts';
 import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
 import type { LiveView } from './live-view.ts';
 import { type AnswerScene, planAnswer, planEnd } from './plan-answer.ts';
+import { silenceContextOf } from './silence-context.ts';
 import { storedResult } from './stored-result.ts';
 import { parseToolSend } from './tool-send.ts';
 
@@ -196,13 +197,12 @@ export class RunRecorder {
   async #tellBusy(waitMs: number): Promise<void> {
     const before = this.#retryWaitMs;
     this.#retryWaitMs += waitMs;
-    if (before > busyNoticeMs || this.#retryWaitMs <= busyNoticeMs) return;
-    const { store, notices, start } = this.#deps;
-    const { runId } = this.#run;
     const route = this.#route;
-    if (route === undefined) return;
+    if (before > busyNoticeMs || this.#retryWaitMs <= busyNoticeMs || !route) return;
+    const { store, notices, start } = this.#deps;
+    const key = `${this.#run.runId}:busy`;
     const content: OutboundContent = { kind: 'text', text: { text: notices.modelBusy, spans: [] } };
-    start(await store.write(storeNotice, { ...this.#held, key: `${runId}:busy`, route, content }));
+    start(await store.write(storeNotice, { ...this.#held, key, route, content }));
   }
 
   async #messageEnd(message: AgentMessage, spent: Spending | undefined): Promise<void> {
@@ -255,9 +255,8 @@ export class RunRecorder {
 
   async #toolTurnEnd({ message, toolResults }: EventOf<'turn_end'>): Promise<void> {
     const turn = this.#toolTurn;
-    if (!turn) return;
     this.#toolTurn = undefined;
-    if (this.#deps.isLeaving()) return;
+    if (!turn || this.#deps.isLeaving()) return;
     const finish = finishReasonOf(message.parts);
     // A turn that broke off ends the run: what waits is left to the next one.
     const isBroken = finish === 'canceled' || finish === 'timeout' || finish === 'error';
@@ -277,11 +276,12 @@ export class RunRecorder {
   }
 
   async #answer(message: AgentMessage): Promise<void> {
-    const { live, store, probe, start, mayKeepLane, claims, outbox, shaper, sections } = this.#deps;
-    const { suppressAcknowledgements } = this.#deps;
+    const { live, store, probe, start, mayKeepLane, claims, outbox } = this.#deps;
+    const { shaper, sections, suppressAcknowledgements } = this.#deps;
     const standing = await live.finishPreview();
+    const silence = await silenceContextOf(store, this.#run, message);
     const deeds = { receipts: this.#receipts, toolFailure: this.#toolFailure, suppressAcknowledgements };
-    const plan = await planAnswer(message, { ...this.#scene(), shaper, sections }, deeds);
+    const plan = await planAnswer(message, { ...this.#scene(), shaper, sections, silence }, deeds);
     const answered = await store.write(commitAnswer, {
       ...this.#steeringAt(),
       message: this.#imageOf(message),

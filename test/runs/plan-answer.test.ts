@@ -26,6 +26,7 @@ it.each([
       replyToMode: 'off',
       notices: noticesFor('en'),
       ...shaping,
+      silence: 'chat',
     },
     { receipts: [receipt], toolFailure: undefined, suppressAcknowledgements: isOn },
   );

@@ -1,0 +1,14 @@
+import { type AgentMessage, textOf } from '#contracts/message.ts';
+import type { SilenceContext } from '../replies/silence-grammar.ts';
+import type { Store } from '../store/base/command.ts';
+import { readAnnounced } from '../store/children/read-announced.ts';
+
+/** Which words of silence count in an answer, by what its run has taken. Only a text that has one is looked into. */
+export async function silenceContextOf(
+  store: Store,
+  { runId }: { readonly runId: string },
+  answer: AgentMessage,
+): Promise<SilenceContext> {
+  if (!/ANNOUNCE_SKIP/i.test(textOf(answer.parts))) return 'chat';
+  return (await store.read(readAnnounced, { runId })) ? 'announce' : 'chat';
+}
