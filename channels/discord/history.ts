@@ -272,7 +272,7 @@ export function anchorOf({
 }
 
 /** The channel that an anchor belongs to. */
-export function channelOf(anchor: ConversationId): string {
+function channelOf(anchor: ConversationId): string {
   return anchor.split('/').at(-1) ?? anchor;
 }
 

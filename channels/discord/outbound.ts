@@ -41,7 +41,7 @@ export type SendBody = TextBody & {
 
 export type OutgoingFile = { readonly path: string; readonly name: string; readonly mimeType: string };
 
-export const maxContent = 2000;
+const maxContent = 2000;
 /** Without a boost; larger uploads are refused by Discord itself where they are. */
 const maxUploadBytes = 10 * 1024 * 1024;
 

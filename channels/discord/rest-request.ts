@@ -8,7 +8,7 @@ import { askedWaitMs, clampRemote, longestWaitMs } from '#channel-kit/remote-num
 type MakeRequest = typeof DefaultRestOptions.makeRequest;
 
 /** Discord asks for a longer wait than is kept in memory; shaped like the library's own fault. */
-export class LongRateLimit extends Error {
+class LongRateLimit extends Error {
   /** As Discord says, ms. */
   readonly retryAfter: number;
   readonly timeToReset: number;

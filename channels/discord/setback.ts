@@ -15,7 +15,7 @@ export type Setback = {
   readonly afterMs?: number;
 };
 
-export const tokenRefused =
+const tokenRefused =
   'Discord refused the bot token; reset it on the Bot page of the developer portal and set DISCORD_BOT_TOKEN';
 
 /** Discord wants no further try with the same settings after these. */

@@ -44,7 +44,7 @@ export type SocketEnd = {
 };
 
 /** From dialling to READY or RESUMED. */
-export const standingPatienceMs = 30_000;
+const standingPatienceMs = 30_000;
 /** Discord takes these for the end of the session, and our other codes for a pause. */
 const closeCodes = { over: 1000, kept: 4200 } as const;
 /** After these the session cannot be resumed, or has never begun. */

@@ -122,7 +122,7 @@ function quoteOf(message: Message): InboundMessage['quote'] | undefined {
   };
 }
 
-export function attachmentsOf(message: Message): readonly AttachmentRef[] {
+function attachmentsOf(message: Message): readonly AttachmentRef[] {
   // An animation comes with a copy of itself as document, for older clients.
   const document = message.animation === undefined ? message.document : undefined;
   const still = message.sticker?.is_animated || message.sticker?.is_video ? undefined : message.sticker;

@@ -86,7 +86,7 @@ function changeCall(chatId: number, content: Change): Call {
   }
 }
 
-export function textPayload(text: FormattedText): TextPayload {
+function textPayload(text: FormattedText): TextPayload {
   return { text: text.text, entities: entitiesOf(text), link_preview_options: { is_disabled: true } };
 }
 

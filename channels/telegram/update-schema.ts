@@ -16,7 +16,7 @@ const sizeBytes = z.unknown().transform(remoteSize).optional();
 /** The migration of a group; no person and no private chat can be meant. */
 const groupId = z.int().max(-1);
 
-export const userSchema = z.object({
+const userSchema = z.object({
   id,
   is_bot: z.boolean().default(false),
   first_name: name.default(''),
@@ -24,7 +24,7 @@ export const userSchema = z.object({
   username: name.optional(),
 });
 
-export const chatSchema = z.object({
+const chatSchema = z.object({
   id,
   type: z.enum(['private', 'group', 'supergroup', 'channel']),
   title: name.optional(),

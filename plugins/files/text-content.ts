@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { fileProblem } from './file-problem.ts';
 
 /** How much of a file is looked at to tell text from binary data, in bytes. */
-export const sniffedBytes = 8192;
+const sniffedBytes = 8192;
 
 export function looksBinary(bytes: Uint8Array): boolean {
   return bytes.subarray(0, sniffedBytes).includes(0);

@@ -4,14 +4,7 @@ import { join } from 'node:path';
 import { fitChars } from './clean-text.ts';
 
 /** The files of a workspace that speak to the agent, in the order of the prompt. */
-export const bootstrapNames = [
-  'AGENTS.md',
-  'SOUL.md',
-  'TOOLS.md',
-  'IDENTITY.md',
-  'USER.md',
-  'MEMORY.md',
-] as const;
+const bootstrapNames = ['AGENTS.md', 'SOUL.md', 'TOOLS.md', 'IDENTITY.md', 'USER.md', 'MEMORY.md'] as const;
 
 export type BootstrapFile = { readonly name: (typeof bootstrapNames)[number]; readonly text: string };
 

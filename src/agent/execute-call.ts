@@ -39,7 +39,7 @@ export async function executeCall(ready: ReadyCall, execution: Execution): Promi
 }
 
 /** A tool's outcome: its result, or a request to wait, which only a durable tool may make. */
-export function callEndOf(output: ToolOutput | Parked, tool: Pick<Tool, 'replay'>): CallEnd {
+function callEndOf(output: ToolOutput | Parked, tool: Pick<Tool, 'replay'>): CallEnd {
   if (typeof output !== 'object' || output === null || !('parked' in output)) {
     return ended({ output, isError: false });
   }

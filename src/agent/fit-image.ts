@@ -6,7 +6,7 @@
 export type FitImage = { readonly mimeType: string; readonly base64: string };
 
 /** Anthropic refuses an image whose base64 is longer. */
-export const maxImageLength = 5 * 1024 * 1024;
+const maxImageLength = 5 * 1024 * 1024;
 /** And one that is wider or higher, pixels. */
 const maxSide = 8_000;
 /** Width and height are told within this much of it; a camera's notes come first. A multiple of 4. */

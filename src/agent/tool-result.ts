@@ -11,7 +11,7 @@ import type { ToolResult } from './loop-config.ts';
 import { resultText } from './result-text.ts';
 
 /** Longest result text, in bytes of UTF-8, its note about the cut included. */
-export const maxResultBytes = 32 * 1024;
+const maxResultBytes = 32 * 1024;
 const maxImages = 8;
 /** Longest metadata, UTF-16 units of its JSON; the longest message that a tool sends fits. */
 const maxMetadataLength = 256 * 1024;

@@ -91,7 +91,7 @@ function namesAt(path: readonly PropertyKey[]): readonly string[] {
   return Object.keys(schema?.properties ?? {}).filter((name) => name !== '$schema');
 }
 
-export function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
+function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
   let value = raw;
   for (const step of path) {
     if (typeof value !== 'object' || value === null) return undefined;

@@ -2,16 +2,7 @@
  * Whose work a lane holds: people's, a sub-agent's by its depth, a schedule's, or upkeep. Each class has
  * slots and a BullMQ queue of its own, so that none holds up another. No name holds a colon (BullMQ).
  */
-export const laneClasses = [
-  'main',
-  'sub-1',
-  'sub-2',
-  'sub-3',
-  'sub-4',
-  'sub-5',
-  'schedule',
-  'background',
-] as const;
+const laneClasses = ['main', 'sub-1', 'sub-2', 'sub-3', 'sub-4', 'sub-5', 'schedule', 'background'] as const;
 
 /** The name of a lane class; each class has its own slots and queue. */
 export type LaneClass = (typeof laneClasses)[number];

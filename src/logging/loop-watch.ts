@@ -20,7 +20,7 @@ export interface LoopWatch extends Sections {
 export type LoopDelays = { readonly p50: number; readonly p99: number; readonly max: number };
 
 /** Nothing may hold the loop for longer, ms. */
-export const longestHoldMs = 50;
+const longestHoldMs = 50;
 const resolutionMs = 20;
 const lookEveryMs = 1_000;
 /** One line in this time, however often the loop is held, ms. */

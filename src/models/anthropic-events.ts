@@ -166,7 +166,7 @@ function countIn(value: unknown, known: number): number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : known;
 }
 
-export function finishOf(reason: StopReason | null): FinishReason {
+function finishOf(reason: StopReason | null): FinishReason {
   switch (reason) {
     case 'tool_use':
       return 'tool_use';

@@ -72,7 +72,7 @@ function isOverloaded(error: APIError): boolean {
 }
 
 /** `retry-after` in seconds or as a date; nothing when the platform does not say, or nothing that makes sense. */
-export function retryOf(headers: Headers | undefined): Extract<RetryAdvice, { kind: 'later' }> {
+function retryOf(headers: Headers | undefined): Extract<RetryAdvice, { kind: 'later' }> {
   const value = headers?.get('retry-after');
   if (value === null || value === undefined || value === '') return { kind: 'later' };
   const seconds = Number(value);

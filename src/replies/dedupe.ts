@@ -23,7 +23,7 @@ export type RepeatVerdict =
   | { readonly kind: 'acknowledges' };
 
 /** Answers that only say that something was sent, normalised. Configurable. */
-export const ACKNOWLEDGEMENTS: readonly string[] = [
+const ACKNOWLEDGEMENTS: readonly string[] = [
   'sent',
   'done',
   'ok',

@@ -61,7 +61,13 @@ function createAnswerHead(context: SilenceContext, limits: Capabilities['text'])
   let judgedLength = 0;
   let isFull = false;
   let head: FormattedText | undefined;
-  const visible = () => visibleWhileStreaming(written, context);
+  let longest = '';
+  // Keeps the longest: words that may become a tag shrink the visible text for a moment.
+  const visible = () => {
+    const text = visibleWhileStreaming(written, context);
+    if (text.length > longest.length) longest = text;
+    return longest;
+  };
   const isWorthALook = () => {
     const grown = written.length - judgedLength;
     return !isFull && grown > (judgedLength < LOOKED_AT_ALWAYS ? 0 : judgedLength >> 5);

@@ -9,11 +9,9 @@ import { messageId } from '#contracts/ids.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Notices } from '../texts/notices.ts';
-import { chunkFormatted } from './chunk.ts';
 import { confirmedSends, judgeRepeat, type ToolSend, withoutSentMedia } from './dedupe.ts';
 import { shapeFallback } from './fallback.ts';
 import { isInvisible } from './invisible.ts';
-import { formatMarkdown } from './markdown.ts';
 import { sanitizeOutbound } from './sanitize.ts';
 import { judgeSilence } from './silence.ts';
 import type { SilenceContext } from './silence-grammar.ts';
@@ -36,8 +34,6 @@ export type ReplyInput = {
   readonly silenceContext: SilenceContext;
   readonly replyToMode: ReplyToMode;
   readonly notices: Notices;
-  /** Messages of this conversation that a reply tag may name; any id when absent. */
-  readonly knownMessageIds?: ReadonlySet<MessageId>;
   /** Phrases that only say that something was sent. */
   readonly acknowledgements?: readonly string[];
 };
@@ -76,15 +72,7 @@ type Decided =
 /** The text to send, before formatting. */
 export type DecidedReply = { readonly decided: Decided; readonly replyTag: string | undefined };
 
-export function shapeReply(input: ReplyInput): ReplyPlan {
-  const reply = decideReply(input);
-  const { decided } = reply;
-  const texts =
-    decided.kind === 'text' ? chunkFormatted(formatMarkdown(decided.text), input.capabilities.text) : [];
-  return planReply(input, reply, texts);
-}
-
-/** The first half of `shapeReply`: callers that shape long texts elsewhere do so between the two. */
+/** The first half: the caller turns the decided text into messages and passes them to `planReply`. */
 export function decideReply(input: ReplyInput): DecidedReply {
   const { text, replyTag } = sanitizeOutbound(input.text);
   return { decided: decideText(text, input), replyTag };
@@ -161,7 +149,7 @@ function cutLine({ answerCut }: Notices): ReplyPart {
 /** An explicit reply tag wins over the mode; with mode `off` it counts for the first part. */
 function threadParts(
   contents: readonly OutboundContent[],
-  input: Pick<ReplyInput, 'route' | 'replyToMode' | 'knownMessageIds'>,
+  input: Pick<ReplyInput, 'route' | 'replyToMode'>,
   replyTag?: string,
 ): readonly ReplyPart[] {
   const target = replyTarget(input, replyTag);
@@ -174,11 +162,7 @@ function threadParts(
   });
 }
 
-function replyTarget(
-  { route, knownMessageIds }: Pick<ReplyInput, 'route' | 'knownMessageIds'>,
-  replyTag?: string,
-): MessageId | undefined {
+function replyTarget({ route }: Pick<ReplyInput, 'route'>, replyTag?: string): MessageId | undefined {
   if (replyTag === undefined || replyTag === 'current') return route?.replyTo;
-  const named = messageId(replyTag);
-  return knownMessageIds === undefined || knownMessageIds.has(named) ? named : route?.replyTo;
+  return messageId(replyTag);
 }

@@ -29,7 +29,7 @@ export function judgeSilence(text: string, context: SilenceContext): Silence {
 }
 
 /** Takes every token off the beginning of a trimmed text. */
-export function stripHeads(
+function stripHeads(
   text: string,
   context: SilenceContext,
 ): { readonly rest: string; readonly isSilent: boolean } {

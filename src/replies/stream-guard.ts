@@ -1,29 +1,11 @@
 /**
  * Decides how much of a text that is still being written may be shown. Never a prefix of a silent
  * token, never anything that the final decision (silence.ts) would take away, and natural text as
- * soon as it can be told from a token. What may be shown only grows.
+ * soon as it can be told from a token.
  */
 import { sanitizeStreaming } from './sanitize.ts';
 import { HEARTBEAT_REST_LIMIT, saysSomething, stripTails } from './silence.ts';
 import { type SilenceContext, silenceGrammar } from './silence-grammar.ts';
-
-export interface StreamGuard {
-  /** Takes what the model wrote next; returns all that may be shown now. */
-  push(delta: string): string;
-}
-
-export function createStreamGuard(context: SilenceContext): StreamGuard {
-  let written = '';
-  let shown = '';
-  return {
-    push(delta) {
-      written += delta;
-      const visible = visibleWhileStreaming(written, context);
-      if (visible.length > shown.length) shown = visible;
-      return shown;
-    },
-  };
-}
 
 /** The part of an unfinished text that may be shown, whatever is written next. */
 export function visibleWhileStreaming(written: string, context: SilenceContext): string {

@@ -25,12 +25,6 @@ export type InboundText = {
   readonly timeZone: string;
 };
 
-export type GroupContextItem = {
-  readonly sender: string;
-  readonly text: string;
-  readonly sentAt: number;
-};
-
 /** A line that looks like one of our labels inside somebody's text. */
 const IMITATED_LABEL = /^([^\S\r\n\u2028\u2029]*)\[(?=[^\]\n]{0,200}(?:·|\battached\b))/gim;
 
@@ -65,19 +59,6 @@ export function renderInbound(message: InboundText, boundary: Delimiter = newDel
     ...attachments.map(attachmentLine),
   ];
   return pieces.filter((piece) => piece !== '').join('\n');
-}
-
-/** Group messages since the agent last read; '' if there are none. */
-export function renderGroupContext(
-  items: readonly GroupContextItem[],
-  timeZone: string,
-  boundary: Delimiter = newDelimiter(),
-): string {
-  if (items.length === 0) return '';
-  const lines = items.map(
-    (item) => `[${nameOr(item.sender)} · ${timeOf(item.sentAt, timeZone)}] ${unlabelled(item.text)}`,
-  );
-  return wrapUntrusted(lines.join('\n'), 'earlier messages in this group, for context only', boundary);
 }
 
 function ownWords(message: InboundText): string {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
-import { type AgentId, type RunId, type SessionId, type SessionKey, transcriptId } from '#contracts/ids.ts';
+import { agentId, runId, type SessionKey, sessionId, transcriptId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { LlmProvider, SystemBlock } from '#contracts/model.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
@@ -283,12 +283,12 @@ function entryOf({ callId, state }: RunCall): CallEntry {
 
 function toolRunOf(deps: RunDeps, run: ClaimedRun): ToolRun {
   const route = routeOf(run.target);
-  // The store keeps these ids as plain text; they were made of their brands.
   return {
-    runId: run.runId as RunId,
-    sessionId: run.sessionId as SessionId,
+    runId: runId(run.runId),
+    sessionId: sessionId(run.sessionId),
+    // Only the session-key codec makes such keys; the store keeps them as plain text.
     sessionKey: run.laneKey as SessionKey,
-    agentId: run.agentId as AgentId,
+    agentId: agentId(run.agentId),
     ...(route && { route }),
     authority: run.authority,
     workspace: deps.agent(run.agentId).workspace,

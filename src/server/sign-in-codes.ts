@@ -10,7 +10,7 @@ export interface SignInCodes {
   giveBack(code: string): void;
 }
 
-export const codeLifetimeMs = 15 * 60 * 1000;
+const codeLifetimeMs = 15 * 60 * 1000;
 const maxOpenCodes = 20;
 
 export function createSignInCodes(clock: Clock): SignInCodes {

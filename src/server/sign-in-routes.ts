@@ -80,7 +80,7 @@ function ownId(request: FastifyRequest): string | undefined {
 }
 
 /** How a wrong secret is answered, typed or sent along. */
-export function refusalOfAttempt(
+function refusalOfAttempt(
   attempt: { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly retryAfterMs: number },
 ): Refusal {
   if (attempt.kind === 'wrong') return { status: 401, code: 'wrong_token' };

@@ -8,13 +8,6 @@ import { type DirectKeyParts, formatSessionKey, type GroupKeyParts } from './ses
 /** How far apart direct conversations are kept; each wider scope ignores one more segment. */
 export type DmScope = 'per-account-channel-peer' | 'per-channel-peer' | 'per-peer' | 'main';
 
-export const dmScopes: readonly DmScope[] = [
-  'per-account-channel-peer',
-  'per-channel-peer',
-  'per-peer',
-  'main',
-];
-
 /** The part of an envelope that decides its conversation. */
 export type Addressed = {
   readonly route: Pick<InboundEnvelope['route'], 'channel' | 'account' | 'conversation' | 'thread'>;

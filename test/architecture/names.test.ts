@@ -1,10 +1,66 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { fileSchema } from '../../src/config/schema.ts';
-import { readNames } from './names.ts';
+import { type Names, readNames } from './names.ts';
+import { findUnusedExports } from './unused-exports.ts';
 
 const files = readNames(process.cwd());
 const product = files.filter(({ path }) => /^(src|channels|plugins)\//.test(path));
+
+describe('an export', () => {
+  const promised = new Set([
+    // Spec 5: for whoever builds on the loop; a run calls `agentLoopResume`.
+    'src/agent/loop.ts#agentLoop',
+    // AGENTS.md: for the step of whoever has the answer to a parked call.
+    'src/store/lanes/park-run.ts#settleCall',
+  ]);
+  /** Sub-agents land in steps, the lowest layer first. Remove this with the last one. */
+  const landing = /child|subagents/;
+
+  it('is used outside its file, or tested', () => {
+    const unused = findUnusedExports(files).filter((name) => !promised.has(name) && !landing.test(name));
+    expect(unused).toEqual([]);
+  });
+
+  it('is found when only a test, or nothing, uses it', () => {
+    const aFile = (path: string, over: Partial<Names> = {}): Names => ({
+      path,
+      exported: [],
+      imported: new Set(),
+      identifiers: new Map(),
+      members: new Set(),
+      events: [],
+      ...over,
+    });
+    const noun = aFile('src/store/noun.ts', {
+      exported: [
+        { name: 'used', isType: false },
+        { name: 'lazy', isType: false },
+        { name: 'tested', isType: false },
+        { name: 'inner', isType: false },
+        { name: 'innerTested', isType: false },
+        { name: 'Inner', isType: true },
+        { name: 'Dead', isType: true },
+      ],
+      identifiers: new Map([
+        ['tested', 1],
+        ['inner', 2],
+        ['innerTested', 2],
+        ['Inner', 2],
+        ['Dead', 1],
+      ]),
+    });
+    const user = aFile('src/main.ts', {
+      imported: new Set(['src/store/noun.ts#used', 'src/store/noun.ts#?']),
+      identifiers: new Map([['lazy', 1]]),
+    });
+    const test = aFile('test/store/noun.test.ts', {
+      imported: new Set(['src/store/noun.ts#tested', 'src/store/noun.ts#innerTested']),
+    });
+    const found = findUnusedExports([noun, user, test]);
+    expect(found.map((each) => each.split('#')[1])).toEqual(['tested', 'inner', 'Dead']);
+  });
+});
 
 describe('a setting', () => {
   /** Read by the part of Parley that reads and checks settings itself, or by editors. */

@@ -7,8 +7,8 @@ import { resolveImport } from './source-tree.ts';
 /** The names that a file declares for others, and those that it uses. */
 export type Names = {
   readonly path: string;
-  readonly exported: readonly string[];
-  /** `<file>#<name>` of what it imports from this project; `<file>#*` for all of it. */
+  readonly exported: readonly Export[];
+  /** `<file>#<name>` of what it imports from this project; `<file>#*` for all of it, `<file>#?` when loaded later. */
   readonly imported: ReadonlySet<string>;
   /** How often each identifier stands in it. */
   readonly identifiers: ReadonlyMap<string, number>;
@@ -17,6 +17,8 @@ export type Names = {
   /** Events that it logs. */
   readonly events: readonly string[];
 };
+
+export type Export = { readonly name: string; readonly isType: boolean };
 
 /** Reads the names of every file of the project of `<root>/tsconfig.json`. */
 export function readNames(root: string): readonly Names[] {
@@ -36,7 +38,7 @@ export function readNames(root: string): readonly Names[] {
 }
 
 function namesOf(root: string, path: string, file: SourceFile): Names {
-  const exported: string[] = [];
+  const exported: Export[] = [];
   const imported = new Set<string>();
   const identifiers = new Map<string, number>();
   const members = new Set<string>();
@@ -54,13 +56,14 @@ function namesOf(root: string, path: string, file: SourceFile): Names {
   return { path, exported, imported, identifiers, members, events };
 }
 
-function exportsOf(node: Node): readonly string[] {
+function exportsOf(node: Node): readonly Export[] {
   if (!/^export\b/.test(node.getText())) return [];
   if (is.isVariableStatement(node)) {
-    return node.declarationList.declarations.map(({ name }) => name.getText());
+    return node.declarationList.declarations.map(({ name }) => ({ name: name.getText(), isType: false }));
   }
+  const isType = is.isTypeAliasDeclaration(node) || is.isInterfaceDeclaration(node);
   return 'name' in node && node.name !== undefined && is.isIdentifier(node.name as Node)
-    ? [(node.name as Node).getText()]
+    ? [{ name: (node.name as Node).getText(), isType }]
     : [];
 }
 
@@ -82,7 +85,7 @@ function importsOf(root: string, path: string, node: Node): readonly string[] {
   const argument = isLazy ? node.arguments[0] : undefined;
   if (argument === undefined || !is.isStringLiteral(argument)) return [];
   const target = resolveImport(root, path, argument.text);
-  return target === undefined ? [] : [`${target}#*`];
+  return target === undefined ? [] : [`${target}#?`];
 }
 
 const levels = new Set(['debug', 'info', 'warn', 'error']);

@@ -22,7 +22,7 @@ import { createPreviewText } from '../../src/replies/preview.ts';
 import { sanitizeOutbound, sanitizeStreaming } from '../../src/replies/sanitize.ts';
 import { judgeSilence } from '../../src/replies/silence.ts';
 import { visibleWhileStreaming } from '../../src/replies/stream-guard.ts';
-import { renderGroupContext, renderInbound } from '../../src/replies/untrusted.ts';
+import { renderInbound } from '../../src/replies/untrusted.ts';
 import { shaping } from '../support/free-loop.ts';
 
 export type Parser = {
@@ -128,10 +128,6 @@ export const parsers: readonly Parser[] = [
   { name: 'cleanUntrusted', run: cleanUntrusted },
   { name: 'cleanLabel', run: cleanLabel },
   { name: 'renderInbound', run: inbound },
-  {
-    name: 'renderGroupContext',
-    run: (text) => renderGroupContext([{ sender: text, text, sentAt: 0 }], 'UTC'),
-  },
   {
     isSlow: true,
     name: 'chunkFormatted',

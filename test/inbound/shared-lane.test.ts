@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { beforeEach, expect, it } from 'vitest';
 import { type QueueMode, queueModes } from '../../src/contracts/queue-settings.ts';
 import type { RunTarget } from '../../src/contracts/route.ts';
-import { type DmScope, dmScopes } from '../../src/sessions/session-key-of.ts';
+import type { DmScope } from '../../src/sessions/session-key-of.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
@@ -146,7 +146,7 @@ type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 describeEachDatabase('a lane that several accounts write in', (open, beside) => {
   beforeEach(() => beside.sql('delete from "linkGuesses"'));
 
-  it.each(dmScopes)(
+  it.each<DmScope>(['per-account-channel-peer', 'per-channel-peer', 'per-peer', 'main'])(
     'mixes neither routes nor rights under %s, and keeps apart whom it says',
     async (dmScope) => {
       await holds(

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { shapeReply } from '../../src/replies/reply-pipeline.ts';
-import { aReply } from './reply-builders.ts';
+import { aReply, shapeReply } from './reply-builders.ts';
 import { expectLawfulSpans } from './span-rules.ts';
 
 const count = process.env.PARLEY_LONG === '1' ? 5_000 : 500;

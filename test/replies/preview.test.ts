@@ -19,6 +19,14 @@ describe('createPreviewText', () => {
     });
   });
 
+  it('never takes back what it has shown', () => {
+    const preview = aPreview();
+    preview.push('reply_skip`');
+    const before = preview.now();
+    preview.push('<');
+    expect(preview.now()).toEqual(before);
+  });
+
   it('pitfall 26: shrinks text beside a tool call to a progress line, and forgets it at the next answer', () => {
     const preview = aPreview();
     preview.push('I will look that\nup for you now.');

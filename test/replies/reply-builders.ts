@@ -1,7 +1,9 @@
 import { accountId, channelId, conversationId, messageId, threadId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { chunkFormatted } from '../../src/replies/chunk.ts';
 import type { ToolSend } from '../../src/replies/dedupe.ts';
-import type { ReplyInput } from '../../src/replies/reply-pipeline.ts';
+import { formatMarkdown } from '../../src/replies/markdown.ts';
+import { decideReply, planReply, type ReplyInput, type ReplyPlan } from '../../src/replies/reply-pipeline.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 
 export function aRoute(over: { conversation?: string; thread?: string; replyTo?: string } = {}): ReplyRoute {
@@ -30,4 +32,13 @@ export function aReply(over: Partial<ReplyInput> = {}): ReplyInput {
     notices: noticesFor('en'),
     ...over,
   };
+}
+
+/** Decides and plans as a run does. */
+export function shapeReply(input: ReplyInput): ReplyPlan {
+  const reply = decideReply(input);
+  const { decided } = reply;
+  const texts =
+    decided.kind === 'text' ? chunkFormatted(formatMarkdown(decided.text), input.capabilities.text) : [];
+  return planReply(input, reply, texts);
 }

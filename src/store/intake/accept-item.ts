@@ -3,7 +3,7 @@
  * under the cap, decide when the item is due. The rest is what every item goes through.
  */
 import type { Acceptance } from '#contracts/acceptance.ts';
-import type { InboxId, SessionKey } from '#contracts/ids.ts';
+import { inboxId, type SessionKey } from '#contracts/ids.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { enforceCap } from '../items/enforce-cap.ts';
@@ -56,7 +56,7 @@ export async function acceptItem(tx: Tx, accepting: AcceptEventInput, item: NewI
   await placeItem(tx, lane, placed, effects);
   if (isHeld) return { kind: 'held' };
   // Both are the caller's own ids; the store keeps them as plain text.
-  return { kind: 'accepted', inboxId: item.id as InboxId, sessionKey: lane.key as SessionKey };
+  return { kind: 'accepted', inboxId: inboxId(item.id), sessionKey: lane.key as SessionKey };
 }
 
 type Arrived = { readonly item: NewItem; readonly open: readonly OpenItem[] };

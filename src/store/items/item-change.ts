@@ -34,19 +34,6 @@ export type ItemChangeResult =
   | { readonly kind: 'not-permitted' }
   | { readonly kind: 'unknown' };
 
-/** A change of what waits; `told` is for a sender who does not see it happen. */
-export type ItemChange =
-  | { readonly kind: 'cancel'; readonly number: number; readonly told: string }
-  | { readonly kind: 'cancel-all'; readonly told: string }
-  | { readonly kind: 'promote'; readonly number: number }
-  | {
-      readonly kind: 'edit';
-      readonly number: number;
-      readonly text: string;
-      readonly prompt: string;
-      readonly newId: string;
-    };
-
 export type ItemStep<Asked> = StoreCommand<
   Asked & { readonly laneKey: string },
   { readonly changed: ItemChangeResult; readonly effects: Effects }

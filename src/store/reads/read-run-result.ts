@@ -32,7 +32,7 @@ export type RunUsage = {
 };
 
 /** What a result holds at most, UTF-16 units. */
-export const maxResultChars = 100_000;
+const maxResultChars = 100_000;
 
 /** Follows a reserved run id to its item, and from the item to the run that took it. */
 export const readRunResult: StoreQuery<{ readonly runId: string }, RunResult> = {

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import type { InboxId, SessionId, TranscriptId } from '#contracts/ids.ts';
+import { type InboxId, sessionId, transcriptId } from '#contracts/ids.ts';
 import type { MessagePart, TranscriptMessage, Unsendable } from '#contracts/message.ts';
 import type { StoreQuery } from '../base/command.ts';
 import { json } from '../base/json.ts';
@@ -55,8 +55,8 @@ export const readTranscriptPage: StoreQuery<
 function messageOf(row: Pick<Selectable<TranscriptTable>, (typeof columns)[number]>): TranscriptMessage {
   return {
     // Ids and roles come from our own rows.
-    id: row.id as TranscriptId,
-    sessionId: row.sessionId as SessionId,
+    id: transcriptId(row.id),
+    sessionId: sessionId(row.sessionId),
     role: row.role as TranscriptMessage['role'],
     parts: partsOf(row.parts),
     ...(row.model !== null && { model: row.model }),

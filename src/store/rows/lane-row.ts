@@ -62,10 +62,7 @@ export async function ensureLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
   return lane;
 }
 
-export async function insertSession(
-  tx: Tx,
-  session: { id: string; key: string; agentId: string },
-): Promise<void> {
+async function insertSession(tx: Tx, session: { id: string; key: string; agentId: string }): Promise<void> {
   await insertRow(tx, 'sessions', {
     ...session,
     messageCount: 0,
