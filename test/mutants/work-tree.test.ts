@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readReport } from './work-tree.ts';
+import { assertJudged, readReport } from './work-tree.ts';
 
 const report = (counts: object) => JSON.stringify({ numPassedTests: 1, numFailedTests: 0, ...counts });
 
@@ -11,4 +11,13 @@ it.each([
   ['nothing when the run was cut off', {}, null, 0],
 ])('a variant is noticed by %s', (_, counts, code, failed) => {
   expect(readReport(report(counts), code).failed).toBe(failed);
+});
+
+it.each([
+  ['does not load', { numPassedTests: 0, numFailedTestSuites: 1 }],
+  ['has no test of that name', { numPassedTests: 0 }],
+])('a variant that %s is not judged', (_, counts) => {
+  const verdict = { ...readReport(report(counts), 1), output: 'SyntaxError' };
+  const judging = () => assertJudged(verdict, { files: ['test/a.test.ts'], names: ['keeps'] });
+  expect(judging).toThrow('no test of test/a.test.ts named "keeps" ran\nSyntaxError');
 });

@@ -22,7 +22,7 @@ const copied = [
 export type WorkTree = AsyncDisposable & {
   /** Throws when an edit doesn't fit exactly once: then the variant has to follow the code. */
   edit(edits: readonly Edit[]): Promise<void>;
-  /** Runs the tests of these files whose names contain one of `names`. */
+  /** Runs the tests of these files whose names contain one of `names`. Throws when none ran: then nothing is judged. */
   test(tests: Tests): Promise<Verdict>;
 };
 
@@ -69,7 +69,9 @@ async function runTests(
     `--outputFile=${report}`,
   ];
   const { output, code } = await run(folder, { args, withPostgres, limitMs });
-  return { ...readReport(await readFile(report, 'utf8').catch(() => '{}'), code), output };
+  const verdict = { ...readReport(await readFile(report, 'utf8').catch(() => '{}'), code), output };
+  assertJudged(verdict, { files, names });
+  return verdict;
 }
 
 type Report = {
@@ -87,6 +89,12 @@ export function readReport(report: string, code: number | null): Omit<Verdict, '
   const { numPassedTests: passed = 0, numFailedTests: failed = 0, numFailedTestSuites: suites = 0 } = parsed;
   const isUnhandled = code === 1 && passed > 0 && failed === 0 && suites === 0;
   return { passed, failed: isUnhandled ? 1 : failed };
+}
+
+/** Throws when no test ran: the code doesn't load, no test has such a name, or the run took too long. */
+export function assertJudged({ passed, failed, output }: Verdict, { files, names }: Tests): void {
+  if (passed + failed > 0) return;
+  throw new Error(`no test of ${files.join(', ')} named "${names.join('" or "')}" ran\n${output}`);
 }
 
 /** Resolves with what the tests printed, however they ended, and their exit code. */
