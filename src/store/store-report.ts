@@ -11,7 +11,7 @@ export type StoreReport =
       readonly detail: string;
       /** Steps of the schema that the next start will take. */
       readonly pending: readonly string[];
-      /** Steps that this version of Parley does not know: a newer one has been here. */
+      /** Steps that this version of Parley doesn't know: another one has been here. */
       readonly unknown: readonly string[];
     };
 

@@ -188,10 +188,9 @@ describe('the store', () => {
     await store.close();
   });
 
-  it('that a newer version has used is not for this one; an older schema is brought up to date', async () => {
+  it('that another version has used is not for this one; an older schema is brought up to date', async () => {
     const { check, change } = await aDatabase();
-    change("delete from kysely_migration where name > '0001'");
-    change("update kysely_migration set name = '0001-initial'");
+    change('delete from kysely_migration');
     expect(await check()).toMatchObject({
       result: 'ok',
       detail: expect.stringContaining('updates its schema'),

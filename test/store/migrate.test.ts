@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../support/open-store.ts';
 
@@ -32,4 +33,21 @@ it('leaves a schema that is up to date as it is', async () => {
   await first.close();
   const second = await openStore({ kind: 'sqlite', dataDir });
   await second.close();
+});
+
+it('refuses a database of a version that it does not know, and leaves it as it is', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-migrate-'));
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const first = await openStore({ kind: 'sqlite', dataDir });
+  await first.close();
+  const file = new BetterSqlite3(join(dataDir, 'parley.db'));
+  onTestFinished(() => void file.close());
+  file.exec("update kysely_migration set name = '0001-initial'");
+  await expect(openStore({ kind: 'sqlite', dataDir })).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining(
+      'Another version of Parley made this database (0001-initial). Start that',
+    ),
+  });
+  expect(file.prepare('select name from kysely_migration').pluck().all()).toEqual(['0001-initial']);
 });

@@ -68,7 +68,7 @@ export async function checkStore({ databaseUrl, dataDir }: Config): Promise<Doct
       if (unknown.length > 0)
         return failed(
           name,
-          `${detail} was used by a newer Parley (${unknown.join(', ')})`,
+          `${detail} was used by another version of Parley (${unknown.join(', ')})`,
           'start that version, or use another data folder or database',
         );
       const next = pending.length === 0 ? '' : `; the next start updates its schema`;

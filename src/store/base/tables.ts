@@ -336,8 +336,8 @@ export type PairingsTable = {
   /** The part of the outbox that shows the code, blanked as soon as the code is worth nothing. */
   noticeKey: string;
   /** Who was named the person in chat and may confirm (`<channel>:<peer>`), and in which conversation. */
-  offeredTo: Generated<string | null>;
-  offeredIn: Generated<string | null>;
+  offeredTo: string | null;
+  offeredIn: string | null;
   createdAt: number;
   expiresAt: number;
 };
@@ -375,8 +375,8 @@ export type LinkCodesTable = {
   asked: string;
   answerKey: string;
   /** Who was told whom the code joins and may confirm (`<channel>:<peer>`), and in which conversation. */
-  offeredTo: Generated<string | null>;
-  offeredIn: Generated<string | null>;
+  offeredTo: string | null;
+  offeredIn: string | null;
   expiresAt: number;
 };
 

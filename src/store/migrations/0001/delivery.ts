@@ -1,0 +1,76 @@
+import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from './notation.ts';
+
+/** Conversations, their parts in delivery, and alerts for the owner. */
+export const deliveryTables: SchemaOf<'conversations' | 'outbox' | 'receipts' | 'ownerNotices'> = {
+  conversations: {
+    columns: {
+      key: text,
+      canonicalId: textOrNull,
+      movedTo: textOrNull,
+      activation: textOrNull,
+      unreachableAt: bigintOrNull,
+      nextPart: bigint,
+      deliveryEpoch: bigint,
+      deliveryHolder: textOrNull,
+      deliveryUntil: bigint,
+    },
+    key: ['key'],
+  },
+  outbox: {
+    columns: {
+      key: text,
+      conversationKey: text,
+      place: bigint,
+      laneKey: textOrNull,
+      seq: bigintOrNull,
+      runId: textOrNull,
+      answer: textOrNull,
+      purpose: text,
+      route: text,
+      content: text,
+      state: text,
+      tries: integer,
+      dueAt: bigint,
+      sendingAt: bigintOrNull,
+      waitAskedSince: bigintOrNull,
+      waitAskedUntil: bigintOrNull,
+      receipts: textOrNull,
+      problem: textOrNull,
+      createdAt: bigint,
+      endedAt: bigintOrNull,
+    },
+    key: ['key'],
+    indexes: {
+      outboxOpen: { on: ['conversationKey', 'place'], where: `"state" in ('pending', 'sending')` },
+      outboxRun: { on: ['runId'] },
+      outboxTimeline: { on: ['laneKey', 'seq'] },
+      outboxUnknown: { on: ['conversationKey'], where: `"state" = 'unknown'` },
+    },
+  },
+  receipts: {
+    columns: { conversationKey: text, messageId: text, partKey: text },
+    key: ['conversationKey', 'messageId'],
+    isUnderKey: true,
+  },
+  ownerNotices: {
+    columns: {
+      id: text,
+      kind: text,
+      subject: text,
+      details: text,
+      count: integer,
+      raisedAt: bigint,
+      lastAt: bigint,
+      isPending: integer,
+      toldAt: bigintOrNull,
+      partKey: textOrNull,
+      dismissedAt: bigintOrNull,
+      endedAt: bigintOrNull,
+    },
+    key: ['id'],
+    indexes: {
+      ownerNoticesOpen: { on: ['kind', 'subject'], isUnique: true, where: `"endedAt" is null` },
+      ownerNoticesPending: { on: ['raisedAt'], where: `"isPending" = 1` },
+    },
+  },
+};

@@ -1,0 +1,107 @@
+import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from './notation.ts';
+
+/** Tables that intake writes: what arrived, and what became of it. */
+export const intakeTables: SchemaOf<
+  'boots' | 'accounts' | 'anchors' | 'ledger' | 'inbox' | 'itemChanges' | 'groupContext'
+> = {
+  boots: {
+    columns: { id: text, folder: text, startedAt: bigint, role: text },
+    key: ['id'],
+  },
+  accounts: {
+    columns: {
+      key: text,
+      epoch: bigint,
+      holder: textOrNull,
+      leaseUntil: bigint,
+      cursor: textOrNull,
+      commandsHash: textOrNull,
+    },
+    key: ['key'],
+  },
+  anchors: {
+    columns: { account: text, conversation: text, anchor: text },
+    key: ['account', 'conversation'],
+  },
+  ledger: {
+    columns: {
+      account: text,
+      eventKey: text,
+      kind: text,
+      outcome: text,
+      reason: textOrNull,
+      inboxId: textOrNull,
+      laneKey: textOrNull,
+      conversationKey: text,
+      messageId: textOrNull,
+      raw: textOrNull,
+      fingerprint: textOrNull,
+      at: bigint,
+    },
+    key: ['account', 'eventKey'],
+    indexes: { ledgerMessage: { on: ['messageId', 'conversationKey'] } },
+  },
+  inbox: {
+    columns: {
+      id: text,
+      laneKey: text,
+      seq: bigint,
+      rank: integer,
+      kind: text,
+      state: text,
+      outcome: textOrNull,
+      outcomeReason: textOrNull,
+      bundle: textOrNull,
+      account: text,
+      conversationKey: text,
+      messageId: textOrNull,
+      senderId: text,
+      authority: text,
+      route: textOrNull,
+      source: `${text} default 'platform'`,
+      sourceKey: textOrNull,
+      reach: `${text} default 'mode'`,
+      reservedRunId: textOrNull,
+      content: text,
+      isFetching: integer,
+      dueAt: bigint,
+      runId: textOrNull,
+      transcriptId: textOrNull,
+      createdAt: bigint,
+      receiptAt: bigintOrNull,
+      answer: textOrNull,
+      isKept: `${integer} default 0`,
+    },
+    key: ['id'],
+    indexes: {
+      inboxOrder: { on: ['laneKey', 'seq'], isUnique: true },
+      inbox_sourceKey: { on: ['sourceKey'], isUnique: true, where: `"sourceKey" is not null` },
+      inbox_reservedRunId: { on: ['reservedRunId'], isUnique: true, where: `"reservedRunId" is not null` },
+      inboxMessage: { on: ['conversationKey', 'messageId'] },
+      inboxOpen: { on: ['laneKey', 'rank', 'seq'], where: `"state" in ('held', 'waiting')` },
+      // Few, each for some seconds: messages whose senders were not told that they wait.
+      inboxUntold: { on: ['createdAt'], where: `"state" = 'waiting' and "receiptAt" is null` },
+      inboxRun: { on: ['runId'], where: `"runId" is not null` },
+      // By lane too, so that a page of it can be told from the next one.
+      inboxDue: { on: ['dueAt', 'laneKey'], where: `"state" in ('held', 'waiting')` },
+      inboxFetching: { on: ['isFetching'], where: `"state" in ('held', 'waiting') and "isFetching" = 1` },
+    },
+  },
+  itemChanges: {
+    columns: { id: text, laneKey: text, inboxId: text, kind: text, by: text, at: bigint },
+    key: ['id'],
+    indexes: { itemChangesOf: { on: ['inboxId'] } },
+  },
+  groupContext: {
+    columns: {
+      laneKey: text,
+      seq: bigint,
+      account: text,
+      messageId: textOrNull,
+      content: text,
+      shownInRun: textOrNull,
+      at: bigint,
+    },
+    key: ['laneKey', 'seq'],
+  },
+};
