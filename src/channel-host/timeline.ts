@@ -2,6 +2,7 @@ import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { TimelineEvent, TimelineReader } from '#contracts/timeline.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
+import { topLaneOf } from '../sessions/session-key.ts';
 import type { Store } from '../store/base/command.ts';
 import { readStanding } from '../store/reads/read-standing.ts';
 import { readTimeline } from '../store/reads/read-timeline.ts';
@@ -20,7 +21,7 @@ export interface Timelines {
 type Listener = (event: TimelineEvent) => void;
 
 export type TimelinesDeps = {
-  readonly store: Store;
+  readonly store: Pick<Store, 'read'>;
   readonly log: Log;
   readonly live: Pick<LiveEvents, 'publish'>;
 };
@@ -47,11 +48,17 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
       return undefined;
     }
   };
+  const tell = (laneKey: string, event: TimelineEvent) => {
+    hear(laneKey, event);
+    live.publish({ kind: 'timeline', laneKey, event });
+  };
   return {
     hear,
     publish: (laneKey, event) => {
-      hear(laneKey, event);
-      live.publish({ kind: 'timeline', laneKey, event });
+      tell(laneKey, event);
+      const top = topLaneOf(laneKey);
+      // Its sub-agents are part of what a conversation shows; it reads how they stand.
+      if (top !== laneKey && standsOtherwise(event)) tell(top, { kind: 'changed' });
     },
     readerFor: (laneKeyFor) => ({
       read: (route, options) => store.read(readTimeline, { laneKey: laneKeyFor(route), ...options }),
@@ -77,4 +84,9 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
       },
     }),
   };
+}
+
+/** Whether the state that the store has of a lane is another one now. */
+function standsOtherwise({ kind }: TimelineEvent): boolean {
+  return kind === 'run' || kind === 'changed' || kind === 'parked';
 }

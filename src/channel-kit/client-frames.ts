@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import type { Acceptance } from '#contracts/acceptance.ts';
+import type { ChildView } from '#contracts/child.ts';
 import type { TimelineEvent, TimelineItem, TimelineStanding } from '#contracts/timeline.ts';
 import { noId } from './no-id.ts';
 
@@ -95,6 +96,22 @@ export const timelineEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('parked'), runId: z.string(), reason: z.string() }),
 ]) satisfies z.ZodType<TimelineEvent>;
 
+const childView = z.object({
+  id: z.string(),
+  parentId: z.string().exactOptional(),
+  depth: z.number(),
+  name: z.string(),
+  agentId: z.string(),
+  state: z.enum(['queued', 'running', 'done']),
+  status: z.enum(['completed', 'failed', 'timed-out', 'stopped', 'lost']).exactOptional(),
+  createdAt: z.number(),
+  startedAt: z.number().exactOptional(),
+  endedAt: z.number().exactOptional(),
+  isArchived: z.literal(true).exactOptional(),
+  tokens: z.number(),
+  cost: z.number(),
+}) satisfies z.ZodType<ChildView>;
+
 const timelineStanding = z.object({
   run: z
     .object({
@@ -103,6 +120,7 @@ const timelineStanding = z.object({
       waitsFor: z.string().exactOptional(),
     })
     .exactOptional(),
+  children: z.array(childView).readonly().exactOptional(),
 }) satisfies z.ZodType<TimelineStanding>;
 
 /** Schema of the gateway's frames, for clients. */

@@ -3,7 +3,9 @@
  * shown once, whether it came live or was read; own lines are not repeated.
  */
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
+import type { ChildView } from '#contracts/child.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
+import { childLine } from './child-lines.ts';
 
 export type ChatLine =
   | { readonly kind: 'person' | 'agent' | 'notice' | 'problem' | 'tool'; readonly text: string }
@@ -20,6 +22,8 @@ export type ChatTranscript = {
   readonly openAt: ReadonlyMap<string, number>;
   /** The reason a parked run waits: shown once. */
   readonly waitsFor: string | undefined;
+  /** States of the sub-agents that were shown, by id. */
+  readonly children: ReadonlyMap<string, string>;
   readonly isLoaded: boolean;
   /** Formatted previews come for this answer: the plain ones are left alone. */
   readonly hasDraft: boolean;
@@ -35,6 +39,7 @@ export const emptyTranscript: ChatTranscript = {
   waiting: new Map(),
   openAt: new Map(),
   waitsFor: undefined,
+  children: new Map(),
   isLoaded: false,
   hasDraft: false,
 };
@@ -72,7 +77,7 @@ export function received(
     case 'edited':
       return { transcript, lines: [{ kind: 'agent', text: `(corrected) ${frame.text}` }] };
     case 'standing':
-      return onStanding(transcript, frame);
+      return onChildren(onStanding(transcript, frame), frame.children ?? []);
     case 'preview':
       return {
         transcript: { ...transcript, hasDraft: true },
@@ -190,6 +195,20 @@ function onStanding(
   return {
     transcript: { ...transcript, hasDraft: false, waitsFor: undefined },
     lines: [{ kind: 'preview', text: undefined }],
+  };
+}
+
+/** Each sub-agent is a line whenever its state changes. Of those from before, only the live ones are shown. */
+function onChildren({ transcript, lines }: ChatStep, children: readonly ChildView[]): ChatStep {
+  const isNew = ({ id, state }: ChildView) =>
+    transcript.children.get(id) !== state && (state !== 'done' || transcript.children.has(id));
+  const seen = new Map([...transcript.children, ...children.map(({ id, state }) => [id, state] as const)]);
+  return {
+    transcript: { ...transcript, children: seen },
+    lines: [
+      ...lines,
+      ...children.filter(isNew).map((child) => ({ kind: 'tool', text: childLine(child) }) as const),
+    ],
   };
 }
 

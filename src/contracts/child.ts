@@ -98,3 +98,26 @@ export type ChildRecord = {
   readonly endedAt: number | undefined;
   readonly archivedAt: number | undefined;
 };
+
+/** A child as people see it in a list or a conversation: no task in full, no result. */
+export type ChildView = {
+  readonly id: string;
+  /** Child that spawned it; absent when the conversation itself did. */
+  readonly parentId?: string;
+  readonly depth: number;
+  /** Its label or the beginning of its task, on one line. */
+  readonly name: string;
+  readonly agentId: string;
+  readonly state: ChildState;
+  /** Present once it is done. */
+  readonly status?: ChildStatus;
+  readonly createdAt: number;
+  /** When its lane was claimed first. */
+  readonly startedAt?: number;
+  readonly endedAt?: number;
+  readonly isArchived?: true;
+  /** Prompt and completion tokens so far. */
+  readonly tokens: number;
+  /** Micro-dollars so far. */
+  readonly cost: number;
+};

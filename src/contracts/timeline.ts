@@ -1,3 +1,4 @@
+import type { ChildView } from './child.ts';
 import type { Span } from './formatted-text.ts';
 import type { ReplyRoute } from './route.ts';
 
@@ -33,6 +34,8 @@ export type TimelineStanding = {
     /** Set when it is parked. */
     readonly waitsFor?: string;
   };
+  /** Sub-agents of the conversation, oldest first; absent when it has none. */
+  readonly children?: readonly ChildView[];
 };
 
 /** One message of a session. */

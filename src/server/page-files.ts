@@ -17,6 +17,7 @@ const pageFiles: readonly (readonly [url: string, name: string, type: string])[]
     'api',
     'chat',
     'chat-view',
+    'children-view',
     'connection',
     'conversation',
     'markdown',

@@ -86,6 +86,14 @@ export function parseSessionKey(text: string): SessionKeyParts | undefined {
   return level === undefined ? undefined : outermost;
 }
 
+/** The key of the conversation that a sub-agent's key leads to, however deep it is; every other text as it is. */
+export function topLaneOf(key: string): string {
+  let top = key;
+  for (let parts = parseOneLevel(key); parts?.kind === 'sub-agent'; parts = parseOneLevel(top))
+    top = parts.parent;
+  return top;
+}
+
 function formatConversation(parts: DirectKeyParts | GroupKeyParts): string {
   const agent = encodeAgent(parts.agent);
   if (parts.kind === 'group') {

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ChildView } from '../../src/contracts/child.ts';
 import { launchChromium } from './chromium.ts';
 import { pageContract } from './page-contract.ts';
 import { type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts';
@@ -113,6 +114,34 @@ describe('the page', () => {
     for (const link of await page.locator('#app a').all())
       expect(await link.getAttribute('href')).toMatch(/^(https?|mailto):/);
     expect(attacks).toEqual([]);
+    await page.close();
+  });
+
+  it('shows each sub-agent as a line with its state, and all of them as a tree', async () => {
+    const page = await browser.newPage();
+    await page.goto(gateway.signInLink());
+    await page.locator('.dot.open').first().waitFor();
+    const { at } = gateway.session.say(gateway.route, { text: 'I have asked two others' });
+    const child = { depth: 1, agentId: 'main', createdAt: at, startedAt: at, tokens: 0, cost: 0 };
+    const research = { ...child, id: 'a', name: 'research', state: 'running' } as const;
+    const stand = (...children: readonly ChildView[]) => {
+      gateway.session.standing = { children };
+      gateway.session.emit(gateway.route, { kind: 'changed' });
+    };
+    stand(research, { ...child, id: 'b', name: '<b>bold</b>', state: 'queued' });
+    const lines = page.locator('.messages .child');
+    await lines.filter({ hasText: '<b>bold</b>queued' }).waitFor();
+    await lines.filter({ hasText: 'researchrunning' }).waitFor();
+    const below = { ...child, id: 'c', parentId: 'a', depth: 2, name: 'read', state: 'running' } as const;
+    const end = { state: 'done', status: 'completed', endedAt: at + 12_000, tokens: 3, cost: 1200 } as const;
+    stand({ ...research, ...end }, { ...child, id: 'b', name: 'write', state: 'queued' }, below);
+    await lines.filter({ hasText: 'researchdone in 12 s, 3 tokens' }).waitFor();
+    await page.getByText('Sub-agents: 1 running, 1 queued, 1 done · $0.0012').click();
+    const names = await page.locator('.tree td:first-child .name').allInnerTexts();
+    expect(names).toEqual(['research', 'read', 'write']);
+    const cells = await page.locator('.tree tbody tr').first().locator('td').allTextContents();
+    expect(cells.slice(1)).toEqual(['1', 'completed', '12 s', '3', '$0.0012']);
+    gateway.session.standing = {};
     await page.close();
   });
 

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ChannelAdapter } from '#contracts/channel.ts';
+import type { ChildView } from '#contracts/child.ts';
 import { plainText } from '#contracts/formatted-text.ts';
 import { partKey } from '#contracts/ids.ts';
 import { terminalRoute } from '../../channels/terminal/ids.ts';
@@ -166,6 +167,28 @@ describe('the chat client', () => {
       expect(chat.output.text().split('the answer')).toHaveLength(2);
       chat.input.end();
       expect(await chat.code).toBe(0);
+    });
+
+    it('shows each sub-agent as a line whenever its state changes', async () => {
+      session.say(route, { text: 'from yesterday' });
+      const old = { id: 'o', depth: 1, name: 'old', agentId: 'main', createdAt: 1, tokens: 0, cost: 0 };
+      const child = { ...old, id: 'c', name: 'look it up', startedAt: 1_000 };
+      const stands = (...children: readonly ChildView[]) => {
+        session.standing = { children: [{ ...old, state: 'done' }, ...children] };
+        session.emit(route, { kind: 'changed' });
+      };
+      await adapter.start(session.intake);
+      const chat = start();
+      stands({ ...child, state: 'running' });
+      await shows(chat, '⋯ sub-agent “look it up”: running');
+      const end = { state: 'done', status: 'completed', endedAt: 13_000, tokens: 3400 } as const;
+      stands({ ...child, ...end }, { ...child, id: 'd', depth: 2, state: 'queued' });
+      await shows(chat, 'sub-agent “look it up”: done in 12 s,');
+      await shows(chat, '  sub-agent “look it up”: queued');
+      expect(chat.output.text()).not.toContain('old');
+      expect(chat.output.text().split('running')).toHaveLength(2);
+      chat.input.end();
+      await chat.code;
     });
 
     it('asks to stop on the first Ctrl-C and leaves on the second', async () => {

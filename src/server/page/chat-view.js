@@ -1,4 +1,5 @@
-import { isWorking, messagesInOrder } from '/page/conversation.js';
+import { ChildLine, ChildTree } from '/page/children-view.js';
+import { entriesInOrder, isWorking } from '/page/conversation.js';
 import { NoticesView } from '/page/notices-view.js';
 import { RichText } from '/page/rich-text.js';
 import { StatusView } from '/page/status-view.js';
@@ -17,6 +18,7 @@ export function ChatView({ conversation, status, notices, draft, editing, isAtEn
       <${StatusView} status=${status} connection=${conversation.connection} onSignOut=${actions.signOut} />
     </header>
     <${NoticesView} problems=${status?.problems ?? []} notices=${notices} onDismiss=${actions.dismissNotice} />
+    <${ChildTree} nodes=${conversation.children} />
     <div class="scroll" id="scroll" onScroll=${actions.scrolled}>
       <main class="messages" role="log" aria-live="polite">
         <${Messages} conversation=${conversation} actions=${actions} />
@@ -31,15 +33,19 @@ export function ChatView({ conversation, status, notices, draft, editing, isAtEn
 }
 
 function Messages({ conversation, actions }) {
-  const messages = messagesInOrder(conversation);
-  if (messages.length === 0) return conversation.isLoaded && html`<${Greeting} />`;
+  const entries = entriesInOrder(conversation);
+  if (entries.length === 0) return conversation.isLoaded && html`<${Greeting} />`;
   let day = '';
-  return messages.map((message) => {
-    const itsDay = dayOf(message.at);
+  return entries.map((entry) => {
+    const itsDay = dayOf(entry.at);
     const isNewDay = itsDay !== day;
     day = itsDay;
     return html`${isNewDay && html`<div class="day" key=${`day-${itsDay}`}>${itsDay}</div>`}
-      <${Message} key=${message.id} message=${message} actions=${actions} />`;
+      ${
+        entry.kind === 'child'
+          ? html`<${ChildLine} key=${`child-${entry.child.id}`} child=${entry.child} />`
+          : html`<${Message} key=${entry.message.id} message=${entry.message} actions=${actions} />`
+      }`;
   });
 }
 

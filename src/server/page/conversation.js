@@ -11,6 +11,8 @@ export const emptyConversation = {
   /** The preview of this run came formatted; the plain one is then left alone. */
   hasDraft: false,
   run: undefined,
+  /** Sub-agents as the store has them, oldest first. */
+  children: [],
   isLoaded: false,
   connection: 'connecting',
 };
@@ -57,6 +59,24 @@ export function messagesInOrder(state) {
   return [...state.messages.values()].sort((a, b) => placeOf(a) - placeOf(b) || 0);
 }
 
+/**
+ * Messages in their order with the sub-agents among them: each behind what the timeline had when it was spawned.
+ * Its place never changes, whatever becomes of it.
+ */
+export function entriesInOrder(state) {
+  const messages = messagesInOrder(state).map((message) => ({ kind: 'message', at: message.at, message }));
+  const placed = messages.filter(({ message }) => message.position !== undefined);
+  const behind = (child) => placed.findLast(({ at }) => at <= child.createdAt)?.message.position ?? 0;
+  const children = state.children.map((child) => ({
+    kind: 'child',
+    at: child.createdAt,
+    child,
+    place: behind(child) + 0.25,
+  }));
+  const placeOfEntry = (entry) => entry.place ?? placeOf(entry.message);
+  return [...messages, ...children].sort((a, b) => placeOfEntry(a) - placeOfEntry(b) || 0);
+}
+
 /** A command never gets a place of its own: it stays ahead of its answer, where it was sent. */
 function placeOf(message) {
   if (message.position !== undefined) return message.position;
@@ -78,7 +98,7 @@ function onFrame(state, frame) {
     case 'event':
       return onEvent(state, frame.event);
     case 'standing':
-      return onStanding(state, frame.run);
+      return { ...onStanding(state, frame.run), children: frame.children ?? [] };
     case 'preview':
       return { ...state, preview: { text: frame.text, spans: frame.spans }, hasDraft: true };
     case 'message':

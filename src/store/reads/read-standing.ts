@@ -1,30 +1,38 @@
 import type { TimelineStanding } from '#contracts/timeline.ts';
-import type { StoreQuery } from '../base/command.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import { readConversationChildren } from './read-conversation-children.ts';
 
 /** Most tools listed; a batch may have started more. */
 const mostTools = 20;
+/** Most sub-agents listed that the conversation itself spawned. */
+const mostChildren = 50;
 
-/** The lane's run, in any process, its active tools, and what it waits for when it is parked. */
+/** The lane's run, in any process, its active tools, what it waits for when it is parked, and its sub-agents. */
 export const readStanding: StoreQuery<{ readonly laneKey: string }, TimelineStanding> = {
   query: 'readStanding',
   run: async (tx, { laneKey }) => {
-    const run = await tx.db
-      .selectFrom('lanes')
-      .innerJoin('runs', 'runs.id', 'lanes.runId')
-      .select(['runs.id', 'runs.parkReason', 'runs.state'])
-      .where('lanes.key', '=', laneKey)
-      .executeTakeFirst();
-    if (!run) return {};
-    const calls = await tx.db
-      .selectFrom('toolCalls')
-      .select('name')
-      .where('runId', '=', run.id)
-      .where('state', 'in', ['started', 'waiting'])
-      .orderBy('messageId')
-      .orderBy('ordinal')
-      .limit(mostTools)
-      .execute();
-    const waitsFor = run.state === 'parked' ? { waitsFor: run.parkReason ?? '' } : {};
-    return { run: { runId: run.id, tools: calls.map(({ name }) => name), ...waitsFor } };
+    const children = await readConversationChildren.run(tx, { laneKey, limit: mostChildren });
+    return { ...(await readRun(tx, laneKey)), ...(children.length > 0 && { children }) };
   },
 };
+
+async function readRun(tx: Tx, laneKey: string): Promise<Pick<TimelineStanding, 'run'>> {
+  const run = await tx.db
+    .selectFrom('lanes')
+    .innerJoin('runs', 'runs.id', 'lanes.runId')
+    .select(['runs.id', 'runs.parkReason', 'runs.state'])
+    .where('lanes.key', '=', laneKey)
+    .executeTakeFirst();
+  if (!run) return {};
+  const calls = await tx.db
+    .selectFrom('toolCalls')
+    .select('name')
+    .where('runId', '=', run.id)
+    .where('state', 'in', ['started', 'waiting'])
+    .orderBy('messageId')
+    .orderBy('ordinal')
+    .limit(mostTools)
+    .execute();
+  const waitsFor = run.state === 'parked' ? { waitsFor: run.parkReason ?? '' } : {};
+  return { run: { runId: run.id, tools: calls.map(({ name }) => name), ...waitsFor } };
+}

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
+import type { ChildView } from '#contracts/child.ts';
 import { holds } from '../../support/holds.ts';
 import { pageModule } from './page-module.ts';
 
@@ -10,13 +11,15 @@ type State = {
   readonly run?: { readonly waitsFor?: string };
 };
 type Shown = { readonly id: string; readonly text: string; readonly state: string };
-const { emptyConversation, reduce, messagesInOrder, isWorking, resumeFrom } = await pageModule<{
-  emptyConversation: State;
-  reduce(state: State, input: object): State;
-  messagesInOrder(state: State): readonly Shown[];
-  isWorking(state: State): boolean;
-  resumeFrom(state: State): number;
-}>('conversation.js');
+const { emptyConversation, reduce, entriesInOrder, messagesInOrder, isWorking, resumeFrom } =
+  await pageModule<{
+    emptyConversation: State;
+    reduce(state: State, input: object): State;
+    messagesInOrder(state: State): readonly Shown[];
+    entriesInOrder(state: State): readonly { readonly message?: Shown; readonly child?: ChildView }[];
+    isWorking(state: State): boolean;
+    resumeFrom(state: State): number;
+  }>('conversation.js');
 
 const after = (...frames: readonly ServerFrame[]) =>
   frames.reduce((state, frame) => reduce(state, { kind: 'frame', frame }), emptyConversation);
@@ -67,6 +70,17 @@ describe('the conversation of the page', () => {
       tools: [{ name: 'glob', state: 'started' }],
       waitsFor: 'an approval',
     });
+  });
+
+  it('shows each sub-agent where it was spawned, whatever becomes of it', () => {
+    const child = { id: 'c', depth: 1, name: 'look', agentId: 'main', createdAt: 1, tokens: 0, cost: 0 };
+    const shown = (state: State) =>
+      entriesInOrder(state).map((entry) => entry.message?.id ?? `${entry.child?.id}: ${entry.child?.state}`);
+    const spawned: ServerFrame = { type: 'standing', children: [{ ...child, state: 'queued' }] };
+    const done: ServerFrame = { type: 'standing', children: [{ ...child, state: 'done' }] };
+    expect(shown(after(own('taken'), spawned))).toEqual(['own', 'c: queued']);
+    expect(shown(after(own('answered'), spawned, stored, done))).toEqual(['own', 'c: done', 'p']);
+    expect(shown(after(own('answered'), stored, { type: 'standing' }))).toEqual(['own', 'p']);
   });
 
   it('takes a run away that ended unseen', () => {

@@ -1,0 +1,90 @@
+/** Sub-agents: each as a line of the conversation, and all of them as a tree. */
+import htm from '/vendor/htm.js';
+import { h } from '/vendor/preact.js';
+
+const html = htm.bind(h);
+
+const marks = { queued: '◌', running: '…', completed: '✓', stopped: '■' };
+const failedMark = '✕';
+
+/** One sub-agent in the conversation: its name, its state, and what it took. */
+export function ChildLine({ child }) {
+  return html`<div class="child" data-child=${child.id}
+    data-depth=${child.depth}>
+    <${Mark} child=${child} />
+    <span class="name">${child.name}</span>
+    <span class="facts">${factsOf(child)}</span>
+  </div>`;
+}
+
+/** The panel above the conversation; empty while there is nothing to show. */
+export function ChildTree({ nodes }) {
+  const shown = inTreeOrder(nodes.filter((child) => !child.isArchived));
+  return html`<section class="trees">${shown.length > 0 && html`<${Tree} shown=${shown} />`}</section>`;
+}
+
+function Tree({ shown }) {
+  return html`<details class="tree">
+    <summary>${summaryOf(shown)}</summary>
+    <div class="card"><table>
+      <thead><tr><th>Sub-agent</th><th>Depth</th><th>State</th><th>Time</th><th>Tokens</th><th>Cost</th></tr></thead>
+      <tbody>${shown.map((child) => html`<${Row} key=${child.id} child=${child} />`)}</tbody>
+    </table></div>
+  </details>`;
+}
+
+function Row({ child }) {
+  return html`<tr>
+    <td data-depth=${child.depth}><${Mark} child=${child} />
+      <span class="name" title=${`${child.id}, agent ${child.agentId}`}>${child.name}</span></td>
+    <td>${child.depth}</td>
+    <td>${child.status ?? child.state}</td>
+    <td>${child.startedAt === undefined ? '–' : durationOf(child)}</td>
+    <td>${child.tokens.toLocaleString()}</td>
+    <td>${dollars(child.cost)}</td>
+  </tr>`;
+}
+
+function Mark({ child }) {
+  const state = child.status ?? child.state;
+  return html`<span class="child-mark ${state}" aria-hidden="true">${marks[state] ?? failedMark}</span>`;
+}
+
+function factsOf(child) {
+  if (child.state !== 'done') return child.state;
+  const done = child.status === 'completed' ? 'done' : child.status;
+  const tokens = `${child.tokens.toLocaleString()} ${child.tokens === 1 ? 'token' : 'tokens'}`;
+  return child.startedAt === undefined ? done : `${done} in ${durationOf(child)}, ${tokens}`;
+}
+
+function summaryOf(nodes) {
+  const counts = Object.entries({ running: 'running', queued: 'queued', done: 'done' })
+    .map(([state, word]) => [nodes.filter((child) => child.state === state).length, word])
+    .filter(([count]) => count > 0)
+    .map(([count, word]) => `${count} ${word}`);
+  const cost = nodes.reduce((sum, child) => sum + child.cost, 0);
+  return `Sub-agents: ${counts.join(', ')}${cost === 0 ? '' : ` · ${dollars(cost)}`}`;
+}
+
+/** Each behind the one that spawned it. A child whose parent is not in the list stands by itself. */
+export function inTreeOrder(nodes) {
+  const known = new Set(nodes.map(({ id }) => id));
+  const below = new Map();
+  for (const child of nodes) {
+    const above = known.has(child.parentId) ? child.parentId : undefined;
+    below.set(above, [...(below.get(above) ?? []), child]);
+  }
+  const walk = (id) => (below.get(id) ?? []).flatMap((child) => [child, ...walk(child.id)]);
+  return walk(undefined);
+}
+
+/** One that runs is shown until now: the page draws itself anew every few seconds. */
+function durationOf({ startedAt, endedAt = Date.now() }) {
+  const seconds = Math.max(0, Math.round((endedAt - startedAt) / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}
+
+function dollars(micro) {
+  return `$${(micro / 1e6).toFixed(4)}`;
+}

@@ -1,0 +1,73 @@
+import type { ChildView } from '#contracts/child.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import { excerptOf } from './why/excerpt.ts';
+
+/** So many sessions of a conversation are looked at: `/new` makes another one. */
+const newestSessions = 3;
+
+/** Sub-agents of a conversation at every depth, oldest first: the newest `limit` it spawned, and all below those. */
+export const readConversationChildren: StoreQuery<
+  { readonly laneKey: string; readonly limit: number },
+  readonly ChildView[]
+> = {
+  query: 'readConversationChildren',
+  run: async (tx, { laneKey, limit }) => {
+    const sessions = await tx.db
+      .selectFrom('sessions')
+      .select('id')
+      .where('key', '=', laneKey)
+      .orderBy('createdAt', 'desc')
+      .limit(newestSessions)
+      .execute();
+    const found: Row[] = [];
+    let above = sessions.map(({ id }) => id);
+    for (let isFirst = true; above.length > 0; isFirst = false) {
+      const rows = await readBelow(tx, above, isFirst ? limit : mostBelow);
+      found.push(...rows);
+      above = rows.map(({ id }) => id);
+    }
+    const known = new Set(found.map(({ id }) => id));
+    return found
+      .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+      .map((row) => viewOf(row, known));
+  },
+};
+
+/** More nodes of one level than a tree may have in its life. */
+const mostBelow = 1_000;
+
+type Row = Awaited<ReturnType<typeof readBelow>>[number];
+
+/** Reads all but the result, which may be long. A session counts what its live child has used so far. */
+function readBelow(tx: Tx, sessionIds: readonly string[], limit: number) {
+  return tx.db
+    .selectFrom('children')
+    .leftJoin('sessions', 'sessions.id', 'children.id')
+    .select(['children.id', 'children.parentSessionId', 'children.depth', 'children.label', 'children.task'])
+    .select(['children.agentId', 'children.state', 'children.status', 'children.archivedAt'])
+    .select(['children.promptTokens', 'children.completionTokens', 'children.cost'])
+    .select(['children.createdAt', 'children.startedAt', 'children.endedAt'])
+    .select((eb) => [
+      eb('sessions.promptTokens', '+', eb.ref('sessions.completionTokens')).as('sessionTokens'),
+      'sessions.cost as sessionCost',
+    ])
+    .where('children.parentSessionId', 'in', sessionIds)
+    .orderBy('children.createdAt', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+function viewOf(row: Row, known: ReadonlySet<string>): ChildView {
+  const { id, parentSessionId, depth, agentId, state, createdAt } = row;
+  const isDone = state === 'done';
+  return {
+    ...{ id, depth, agentId, state, createdAt, name: excerptOf(row.label ?? row.task) },
+    ...(known.has(parentSessionId) && { parentId: parentSessionId }),
+    ...(row.status !== null && { status: row.status }),
+    ...(row.startedAt !== null && { startedAt: row.startedAt }),
+    ...(row.endedAt !== null && { endedAt: row.endedAt }),
+    ...(row.archivedAt !== null && { isArchived: true }),
+    tokens: isDone ? row.promptTokens + row.completionTokens : (row.sessionTokens ?? 0),
+    cost: isDone ? row.cost : (row.sessionCost ?? 0),
+  };
+}
