@@ -117,7 +117,7 @@ async function redisTakenOver(atEnd: AtEnd): Promise<number> {
   const since = now();
   await owner.kill();
   const isBack = async () =>
-    /redis\.owner-gone[\s\S]*redis\.restarted/.test(await readFile(join(dataDir, 'test.log'), 'utf8'));
+    /redis\.owner-lost[\s\S]*redis\.restarted/.test(await readFile(join(dataDir, 'test.log'), 'utf8'));
   await until(isBack, { what: 'Redis is there again' });
   return now() - since;
 }

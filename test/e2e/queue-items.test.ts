@@ -66,7 +66,7 @@ test('waiting messages are listed, promoted, edited and cancelled on Telegram wh
     `cancel by telegram:${ada.id}`,
   ]);
   expect(telegram.platform.commands.find(({ command }) => command === 'queue')?.description).toContain(
-    'waits',
+    'waiting',
   );
   expect(findBreaches(dataDir)).toEqual([]);
 });

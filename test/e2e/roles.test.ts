@@ -197,7 +197,7 @@ describe.concurrent('of a gateway and workers on one folder', () => {
     const since = performance.now();
     await owner.kill();
     const log = () => readFileSync(join(dataDir, 'test.log'), 'utf8');
-    await until(() => /redis\.owner-gone[\s\S]*redis\.restarted/.test(log()), {
+    await until(() => /redis\.owner-lost[\s\S]*redis\.restarted/.test(log()), {
       what: 'Redis is there again',
     });
     report('kill -9 of the owner of Redis, until Redis is there again', since);

@@ -84,7 +84,7 @@ describe.skipIf(!canMount())('a start on', () => {
       expect((await fetch(url)).status).toBe(200);
       expect(await problemsAt(url)).toMatch(plague.says);
       const log = await readFile(join(dataDir, 'test.log'), 'utf8');
-      expect(log).toMatch(/start\.waiting/);
+      expect(log).toMatch(/start\.postponed/);
       // What has to be written is refused, and the cursor stays.
       const form = { ...headers, origin: url, 'content-type': 'application/json', 'x-parley': '1' };
       const signIn = await fetch(`${url}/api/sign-in`, {
