@@ -89,7 +89,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     expect(until - since).toBeGreaterThan(dayMs);
     const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
     expect(story).toMatch(
-      new RegExp(`, its platform has asked to wait since ${time}, now until ${time} \\(too many`),
+      new RegExp(`; its platform has asked to wait since ${time}, now until ${time} \\(too many`),
     );
     expect(story).toMatch(/ended: answered \(delivery pending\) by /);
     expect(await notices()).toMatchObject([{ kind: 'delivery-waits', count: 1 }]);
