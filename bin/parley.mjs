@@ -18,9 +18,9 @@ const bundled = ['node_modules/.bin/node', '../.bin/node']
   .find((path) => existsSync(path));
 
 if (!isNewEnough && bundled === undefined) {
-  console.error(
-    `Parley needs Node.js 24 or newer; this is ${process.version}. Run "npm ci" in its folder first.`,
-  );
+  const isClone = existsSync(join(root, 'src'));
+  const todo = isClone ? 'Run "npm ci" in its folder' : 'Install Node.js 24';
+  console.error(`Parley needs Node.js 24 or newer; this is ${process.version}. ${todo} first.`);
   process.exit(1);
 }
 

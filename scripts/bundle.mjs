@@ -28,7 +28,12 @@ export async function makeBundle({ root, target = bundleFolder(root), input = en
       // Machine code, which its own package finds.
       external: ['better-sqlite3'],
       plugins: [modulesByAddress, requiresOnDemand],
-      transform: { define: { PARLEY_COMMIT: JSON.stringify(commitOf(root)) } },
+      transform: {
+        define: {
+          PARLEY_COMMIT: JSON.stringify(commitOf(root)),
+          ...(target === packedFolder(root) && { PARLEY_IS_PACKAGED: 'true' }),
+        },
+      },
       // Libraries look for what they may do without, such as zlib-sync; discord.js has an eval, which nothing calls.
       onLog: (level, log, pass) => !['UNRESOLVED_IMPORT', 'EVAL'].includes(log.code) && pass(level, log),
     });

@@ -72,7 +72,7 @@ export function createTerminalAdapter(deps: ChannelDeps): ChannelAdapter {
 }
 
 function identity(deps: ChannelDeps): BotAccount {
-  if (deps.timeline !== undefined) return { id: terminalAccount, name: 'npm run chat' };
+  if (deps.timeline !== undefined) return { id: terminalAccount, name: 'this machine' };
   throw new ParleyError(
     'channel_unavailable',
     'This process reads no timeline, so it has no terminal channel.',

@@ -6,7 +6,7 @@ export const terminalChannel = channelId('terminal');
 export const terminalAccount = accountId('terminal');
 export const terminalOwner = peerId('owner');
 
-/** Each chat is a conversation of its own; `npm run chat` opens `main`. */
+/** Each chat is a conversation of its own; `parley chat` opens `main`. */
 export function terminalRoute(conversation: string): ReplyRoute {
   return { channel: terminalChannel, account: terminalAccount, conversation: conversationId(conversation) };
 }

@@ -6,6 +6,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
 import { readAddress } from '../server/address-file.ts';
 import { pageAddress } from '../server/page-address.ts';
+import { startCommand } from './own-commands.ts';
 
 const statusSchema = z.object({
   version: z.string(),
@@ -104,7 +105,7 @@ export async function askRunningGateway(
     case 'away':
       throw new ParleyError(
         'store_unavailable',
-        `Parley isn't running at ${answer.url}. Start it: npm start`,
+        `Parley isn't running at ${answer.url}. Start it: ${startCommand}`,
       );
     case 'refused':
       throw new ParleyError('invalid_input', wordsForRefusal(answer, config));

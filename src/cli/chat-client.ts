@@ -1,5 +1,5 @@
 /**
- * `npm run chat`: talks to the running gateway. On a screen it is a conversation with the answer
+ * `parley chat`: talks to the running gateway. On a screen it is a conversation with the answer
  * growing in place; in a pipe it sends each line, prints the answers, and ends when all have ended.
  */
 import { randomUUID } from 'node:crypto';
@@ -10,6 +10,7 @@ import type { Clock } from '#contracts/clock.ts';
 import { type ChatLink, createChatLink } from './chat-link.ts';
 import { type ChatOutput, type ChatScreen, createStreamScreen, createTtyScreen } from './chat-screen.ts';
 import { type ChatTranscript, emptyTranscript, received, resumeFrom, sent } from './chat-transcript.ts';
+import { startCommand } from './own-commands.ts';
 
 export type ChatOptions = {
   /** Where the gateway listens; a pointer file beside it is followed. */
@@ -28,7 +29,7 @@ export type ChatOptions = {
 const defaultPatienceMs = 10_000;
 /** A second Ctrl-C within this time quits. */
 const quitWindowMs = 2000;
-const notRunning = "Parley isn't running. Start it: npm start";
+const notRunning = `Parley isn't running. Start it: ${startCommand}`;
 
 /** Resolves with the exit code: 0, or 1 when a pipe found no gateway. */
 export function runChat(options: ChatOptions): Promise<number> {

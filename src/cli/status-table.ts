@@ -1,3 +1,5 @@
+import { chatCommand } from './own-commands.ts';
+
 export type StatusTable = {
   /** Absent in a process without a page. */
   readonly url?: string;
@@ -29,7 +31,7 @@ export function renderStatusTable(status: StatusTable, signInLink: string | unde
       : [
           ['page', status.url],
           ['sign in', `${signInLink} (works once, for 15 minutes)`],
-          ['chat', 'npm run chat'],
+          ['chat', chatCommand],
         ];
   const rows: readonly (readonly [string, string])[] = [
     ...page,

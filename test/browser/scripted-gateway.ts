@@ -41,7 +41,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
       model: { name: 'demo-1', isDemo: true },
       channels: [
         { id: 'web', state: 'on', detail: 'this page' },
-        { id: 'terminal', state: 'on', detail: 'npm run chat' },
+        { id: 'terminal', state: 'on', detail: 'this machine' },
         { id: 'telegram', state: 'off', detail: 'TELEGRAM_BOT_TOKEN is not set' },
       ],
     }),

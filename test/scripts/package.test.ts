@@ -22,6 +22,8 @@ it('the package that "npm pack" makes can be installed, started and talked to', 
   const { stdout: version } = await run(parley, ['--version'], { env });
   expect(version).toMatch(/^\d+\.\d+\.\d+ \([0-9a-f]{7,}\)\n$/);
 
+  const { stderr: hint } = await run(parley, ['status'], { env }).catch((error) => error);
+  expect(hint).toContain('Start it: parley start');
   const gateway = spawn(parley, ['start'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(gateway, 'exit');
   try {
@@ -30,6 +32,9 @@ it('the package that "npm pack" makes can be installed, started and talked to', 
       shown += chunk;
     });
     await until(() => shown.includes('Parley is running.'), { what: 'the start' });
+    await until(() => shown.includes('terminal'), { what: 'the status table' });
+    expect(shown).toMatch(/chat +parley chat\n/);
+    expect(shown).not.toMatch(/npm|\.mjs/);
     const chat = spawn(parley, ['chat'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
     chat.stdin.end('hello\n');
     expect(await text(chat.stdout)).toContain('You said: “hello”');
