@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { ChildRole } from './child.ts';
 import type { AgentId, RunId, SessionId, SessionKey } from './ids.ts';
 import type { Authority } from './outcome.ts';
 import type { ReplyRoute } from './route.ts';
@@ -46,6 +47,8 @@ export type ToolRun = {
   /** Absent in a run that is only on record: nobody waits for its answer in a conversation. */
   readonly route?: ReplyRoute;
   readonly authority: Authority;
+  /** Its rights as a sub-agent; absent in a run that nobody spawned. */
+  readonly role?: ChildRole;
   /** The agent's workspace; the only folder its file tools reach. */
   readonly workspace: string;
   /** Proves to the store that this run still owns its lane. */

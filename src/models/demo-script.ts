@@ -4,10 +4,8 @@
  */
 import type { LlmMessage, ModelRequest, ToolSpec, UserBlock } from '#contracts/model.ts';
 
-export type DemoTurn = {
-  readonly text: string;
-  readonly call?: { readonly name: string; readonly input: Record<string, unknown> };
-};
+export type DemoCall = { readonly name: string; readonly input: Record<string, unknown> };
+export type DemoTurn = { readonly text: string; readonly calls?: readonly DemoCall[] };
 
 const LABEL = '[demo model]';
 /** Harmless tools that answer quickly, in order of liking. */
@@ -31,6 +29,10 @@ function answer(said: string, tools: readonly ToolSpec[]): DemoTurn {
       return showTool(tools);
     case 'work':
       return workStep(1, tools);
+    case 'spawn':
+      return spawnTwo(tools);
+    case 'part':
+      return { text: `${LABEL} Part ${/\d/.exec(said)?.[0] ?? '?'} is done.` };
     case 'none':
       return {
         text: `${LABEL} I'm a script, not a real model. You said: “${said}”. Write “help” to see what I can show.`,
@@ -41,14 +43,17 @@ function answer(said: string, tools: readonly ToolSpec[]): DemoTurn {
 const help = `${LABEL} I'm a script that shows what Parley does without a key. Write:
 - “show a tool”: I call one of my tools
 - “work”: a task of several steps; write something meanwhile and I read it before my next step
+- “spawn two”: I give two sub-agents a part each, wait for both, and answer once
 - “be silent”: I decide not to answer
 - anything else: I repeat it word by word, so you can watch it stream`;
 
-type Command = 'silent' | 'help' | 'tool' | 'work' | 'none';
+type Command = 'silent' | 'help' | 'tool' | 'work' | 'spawn' | 'part' | 'none';
 
 function commandIn(said: string): Command {
   if (/\b(be|stay|keep) silent\b/i.test(said)) return 'silent';
   if (/\bshow (me )?(a |the )?tools?\b/i.test(said)) return 'tool';
+  if (/\bspawn two\b/i.test(said)) return 'spawn';
+  if (/^Demo part \d\b/.test(said)) return 'part';
   if (/\bwork\b/i.test(said)) return 'work';
   return /\bhelp\b/i.test(said) ? 'help' : 'none';
 }
@@ -56,7 +61,27 @@ function commandIn(said: string): Command {
 function showTool(tools: readonly ToolSpec[]): DemoTurn {
   const [tool] = shownTools(tools);
   if (tool === undefined) return { text: `${LABEL} I have no tool to show here.` };
-  return { text: `${LABEL} I call the tool “${tool.name}”.`, call: callOf(tool) };
+  return { text: `${LABEL} I call the tool “${tool.name}”.`, calls: [callOf(tool)] };
+}
+
+/** Two calls in one turn: both sub-agents work at once, and the run waits for both without a slot. */
+function spawnTwo(tools: readonly ToolSpec[]): DemoTurn {
+  if (!tools.some(({ name }) => name === 'sessions_spawn'))
+    return { text: `${LABEL} I can't start sub-agents here.` };
+  const calls = [1, 2].map((part) => ({
+    name: 'sessions_spawn',
+    input: { task: `Demo part ${part} of 2.`, label: `part ${part}`, wait: true },
+  }));
+  return { text: `${LABEL} I'm starting two sub-agents and waiting for both.`, calls };
+}
+
+/** One answer out of all results, each without the lines around it. */
+function afterChildren(results: readonly ToolResult[]): DemoTurn {
+  const lines = results.map(({ content }) => {
+    const said = content.split('\n').find((line) => line.startsWith(LABEL)) ?? content.split('\n')[0] ?? '';
+    return `- ${said.replace(LABEL, '').trim().slice(0, 300)}`;
+  });
+  return { text: [`${LABEL} Both sub-agents have ended:`, ...lines].join('\n') };
 }
 
 /**
@@ -69,12 +94,13 @@ function workStep(step: number, tools: readonly ToolSpec[]): DemoTurn {
   const tool = shown[step % Math.max(1, shown.length)];
   if (step === steps || tool === undefined) return { text: `${LABEL} Done: all ${steps} steps.` };
   const text = `${LABEL} Step ${step} of ${steps}: I'm slow on purpose: send another message and watch me change course before the next step.`;
-  return { text, call: callOf(tool) };
+  return { text, calls: [callOf(tool)] };
 }
 
 function afterTool(request: ModelRequest, results: readonly ToolResult[]): DemoTurn {
   const { command, steps } = taskOf(request.messages);
   if (command === 'work') return workStep(steps + 1, request.tools);
+  if (command === 'spawn') return afterChildren(results);
   const [result] = results;
   const verb = result?.isError === true ? 'failed and said' : 'answered';
   return { text: `${LABEL} The tool ${verb}: ${(result?.content ?? '').slice(0, 300)}` };
@@ -102,7 +128,7 @@ function shownTools(tools: readonly ToolSpec[]): readonly ToolSpec[] {
 }
 
 /** Text is all the shown tools may require: the place they look at. */
-function callOf(tool: ToolSpec): NonNullable<DemoTurn['call']> {
+function callOf(tool: ToolSpec): DemoCall {
   const { required } = tool.inputSchema;
   const names = Array.isArray(required) ? required.map(String) : [];
   return { name: tool.name, input: Object.fromEntries(names.map((name) => [name, '.'])) };

@@ -8,7 +8,7 @@ import type {
   ModelRequest,
   Usage,
 } from '#contracts/model.ts';
-import { type DemoTurn, demoTurn } from './demo-script.ts';
+import { type DemoCall, type DemoTurn, demoTurn } from './demo-script.ts';
 import { failureError } from './model-failure.ts';
 import { noPrices } from './prices.ts';
 
@@ -40,8 +40,8 @@ export function createDemoProvider({ clock, chunkMs = 30, newId = randomUUID }: 
       yield { type: 'content_delta', text };
     }
     yield { type: 'content_stop' };
-    if (turn.call !== undefined) yield* callEvents(turn.call, `demo_${newId()}`);
-    const finish = turn.call === undefined ? 'end_turn' : 'tool_use';
+    for (const call of turn.calls ?? []) yield* callEvents(call, `demo_${newId()}`);
+    const finish = turn.calls === undefined ? 'end_turn' : 'tool_use';
     yield { type: 'complete', finish, usage: usageOf(request, turn), cost: 0, model: info.id };
   }
 
@@ -54,7 +54,7 @@ export function createDemoProvider({ clock, chunkMs = 30, newId = randomUUID }: 
   return { id: 'demo', stream, send, model: () => info };
 }
 
-function* callEvents(call: NonNullable<DemoTurn['call']>, id: string): Generator<ModelEvent> {
+function* callEvents(call: DemoCall, id: string): Generator<ModelEvent> {
   yield { type: 'tool_use_start', id, name: call.name };
   yield { type: 'tool_use_delta', id, json: JSON.stringify(call.input) };
   yield { type: 'tool_use_stop', id };

@@ -37,7 +37,7 @@ export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent' | 't
       const { settings, files } = find(run.agentId);
       const { id, name, profile } = settings;
       return buildSystemPrompt({
-        mode: 'full',
+        mode: run.role ? 'minimal' : 'full',
         agent: { id, name, ...(profile !== undefined && { instructions: profile }) },
         tools,
         files: await files.read(),

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
+import type { ChildRole } from '#contracts/child.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { agentId, runId, type SessionKey, sessionId, transcriptId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
@@ -11,7 +12,6 @@ import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { TimelineEvent, ToolState } from '#contracts/timeline.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
-import { isCounted } from '../agent/call-pairs.ts';
 import { createConverter } from '../agent/convert.ts';
 import { fitContext } from '../agent/fit-context.ts';
 import { fitImageBytes } from '../agent/fit-image.ts';
@@ -27,13 +27,13 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { handOver } from '../store/lanes/leases.ts';
 import type { ParkOutcome } from '../store/lanes/park-run.ts';
 import { type RunCall, readPreview, readToolResults, recoverRun } from '../store/lanes/recover-run.ts';
-import { readHistory } from '../store/reads/read-transcript.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { ActiveRuns, StopReason } from './active-runs.ts';
 import { newFraming } from './framing.ts';
 import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
 import { park } from './park.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
+import { childRunOf, runHistory, timeLeft } from './run-history.ts';
 import type { RunSettings } from './run-settings.ts';
 import { storedReceiptOf } from './tool-send.ts';
 
@@ -223,7 +223,8 @@ async function runLoop(
   { recorder, stopping }: { recorder: RunRecorder; stopping: StopController },
 ): Promise<readonly string[]> {
   const { store, clock, settings, model, sections } = deps;
-  const toolRun = toolRunOf(deps, run);
+  const child = await childRunOf(store, run);
+  const toolRun = toolRunOf(deps, run, child?.role);
   const tools = deps
     .toolsFor(toolRun)
     .filter((tool) => leastTrusted(run.authority, tool.authority) === tool.authority);
@@ -236,12 +237,10 @@ async function runLoop(
     recorder.recall(results.map(storedReceiptOf).filter((receipt) => receipt !== undefined));
   }
   if (isHandingOver()) return [];
-  const [system, history] = await Promise.all([
+  const [system, messages] = await Promise.all([
     deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
-    store.read(readHistory, { sessionId: run.sessionId }),
+    runHistory(store, run, child),
   ]);
-  // Text interrupted by a crash has left the context; the run writes it again.
-  const messages = history.filter(isCounted);
   deps.probe.reach('taken');
   const { thinkingTokens } = deps.agent(run.agentId);
   const { limits } = settings;
@@ -250,8 +249,7 @@ async function runLoop(
     clock,
     sections,
     newId: () => transcriptId(newRowId()),
-    // Time spent parked doesn't count; an exhausted limit ends the run at once.
-    limits: { ...limits, runTimeoutMs: Math.max(1, limits.runTimeoutMs - run.workedMs) },
+    limits: { ...limits, runTimeoutMs: timeLeft(limits.runTimeoutMs, run, child) },
     toolExecution: settings.toolExecution,
     steerTail: settings.steerTail,
     ...(thinkingTokens !== undefined && { thinkingTokens }),
@@ -281,7 +279,7 @@ function entryOf({ callId, state }: RunCall): CallEntry {
   return { callId, state: state === 'pending' ? 'fresh' : state };
 }
 
-function toolRunOf(deps: RunDeps, run: ClaimedRun): ToolRun {
+function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined): ToolRun {
   const route = routeOf(run.target);
   return {
     runId: runId(run.runId),
@@ -290,6 +288,7 @@ function toolRunOf(deps: RunDeps, run: ClaimedRun): ToolRun {
     sessionKey: run.laneKey as SessionKey,
     agentId: agentId(run.agentId),
     ...(route && { route }),
+    ...(role && { role }),
     authority: run.authority,
     workspace: deps.agent(run.agentId).workspace,
     epoch: run.epoch,

@@ -11,7 +11,8 @@ export function corePlugin(deps: MessageToolDeps & { readonly store: Store }): P
     id: 'core',
     configSchema: z.unknown(),
     setup: ({ tools }) => {
-      tools.register('message', (run) => createMessageTool(deps, run));
+      // A run that is only on record has nobody to send to.
+      tools.register('message', (run) => (run.route ? createMessageTool(deps, run) : undefined));
       tools.register('session_status', (run) => createSessionStatusTool(store, run));
       tools.register('sessions_list', (run) => createSessionsListTool(store, run));
       tools.register('sessions_history', (run) => createSessionsHistoryTool(store, run));

@@ -48,7 +48,7 @@ describe('the demo model', () => {
   });
 
   it('says what it can show', async () => {
-    expect(textIn(await say('help'))).toMatch(/show a tool[\s\S]*work[\s\S]*be silent/);
+    expect(textIn(await say('help'))).toMatch(/show a tool[\s\S]*work[\s\S]*spawn two[\s\S]*be silent/);
   });
 
   it('is silent on request', async () => {
@@ -64,6 +64,29 @@ describe('the demo model', () => {
     expect(textIn(await eventsOf(aDemo().demo, aRequest({ messages: goOn(messages, events) })))).toContain(
       'notes.md',
     );
+  });
+
+  it('gives two sub-agents a part each, and puts both results into one answer', async () => {
+    const spawnTool = { ...statusTool, name: 'sessions_spawn' };
+    const messages = [aUserMessage('please spawn two')];
+    const events = await eventsOf(aDemo().demo, aRequest({ messages, tools: [spawnTool] }));
+    const calls = events.flatMap((event) => (event.type === 'tool_use_start' ? [event] : []));
+    expect(calls.map(({ name }) => name)).toEqual(['sessions_spawn', 'sessions_spawn']);
+    const [one = '', two = ''] = await Promise.all(
+      [1, 2].map(async (part) => textIn(await say(`Demo part ${part} of 2.`))),
+    );
+    const results = [one, two].map((content, index) => ({
+      ...{ type: 'tool_result' as const, toolCallId: calls[index]?.id ?? '', isError: false },
+      content: `[Sub-agent "part": completed.]\n<<<untrusted>>>\n${content}\n<<<end untrusted>>>`,
+    }));
+    const asked: LlmMessage = {
+      role: 'assistant',
+      content: calls.map(({ id, name }) => ({ type: 'tool_use', id, name, input: {} })),
+    };
+    const after = [...messages, asked, { role: 'user' as const, content: results }];
+    const answer = await eventsOf(aDemo().demo, aRequest({ messages: after, tools: [spawnTool] }));
+    expect(textIn(answer)).toMatch(/Both sub-agents have ended:\n- Part 1 is done\.\n- Part 2 is done\.$/);
+    expect(callIn(await say('spawn two'))).toBeUndefined();
   });
 
   it('says so when no tool is offered', async () => {

@@ -107,9 +107,9 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'the time limit of a run counts its working time, all of it',
     edits: [
       {
-        in: 'runLoop',
-        find: 'limits.runTimeoutMs - run.workedMs',
-        replace: 'limits.runTimeoutMs',
+        in: 'timeLeft',
+        find: 'limitMs - workedMs',
+        replace: 'limitMs',
       },
     ],
     test: { file: runs, name: 'counts its working time only' },

@@ -1,7 +1,9 @@
 import type { Selectable } from 'kysely';
+import { parseJson } from '#channel-kit/parse-json.ts';
+import type { ForkPoint } from '#contracts/child.ts';
 import { type InboxId, sessionId, transcriptId } from '#contracts/ids.ts';
 import type { MessagePart, TranscriptMessage, Unsendable } from '#contracts/message.ts';
-import type { StoreQuery } from '../base/command.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { TranscriptTable } from '../base/tables.ts';
@@ -31,6 +33,41 @@ const history = prepared((db, of: QueryParams<{ sessionId: string }>) => {
     .where((eb) => eb('position', '>=', eb.fn.coalesce(summary, eb.lit(0))))
     .orderBy('position');
 });
+
+/**
+ * A session's history as it stood at a fork point. Nothing was copied: of a session that was forked itself, its
+ * own beginning is read where that lies.
+ */
+export const readForkedHistory: StoreQuery<ForkPoint, readonly TranscriptMessage[]> = {
+  query: 'readForkedHistory',
+  run: (tx, fork) => historyAt(tx, fork),
+};
+
+async function historyAt(tx: Tx, fork: ForkPoint): Promise<readonly TranscriptMessage[]> {
+  const { sessionId, summaryMessageId, position } = fork;
+  let query = tx.db
+    .selectFrom('transcript')
+    .select(columns)
+    .where('sessionId', '=', sessionId)
+    .where('isFinished', '=', 1)
+    .where('position', '<', position)
+    .orderBy('position');
+  if (summaryMessageId !== null) {
+    const summary = tx.db.selectFrom('transcript').select('position').where('id', '=', summaryMessageId);
+    query = query.where((eb) => eb('position', '>=', eb.fn.coalesce(summary, eb.lit(0))));
+  }
+  const own = (await query.execute()).map(messageOf);
+  // A summary holds what came before it, what it was forked from included.
+  if (summaryMessageId !== null) return own;
+  const session = await tx.db
+    .selectFrom('sessions')
+    .select('forkedFrom')
+    .where('id', '=', sessionId)
+    .executeTakeFirst();
+  const earlier = session?.forkedFrom ?? null;
+  // The fork point was written by us at the spawn.
+  return earlier === null ? own : [...(await historyAt(tx, parseJson(earlier) as ForkPoint)), ...own];
+}
 
 export type PageRequest = { readonly sessionId: string; readonly before?: number; readonly limit: number };
 
