@@ -178,7 +178,7 @@ async function countStatements(): Promise<ReadonlyMap<string, number>> {
   });
   const db = directDatabase(counting);
   const setup = storeSetup(noticesFor('en'));
-  const tx = () => ({ db, now: Date.now(), dialect: 'sqlite', ...setup }) as const;
+  const tx = () => ({ db, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, ...setup }) as const;
   const store: Store = {
     write: (command, input) => command.run(tx(), input),
     writeAlong: () => undefined,

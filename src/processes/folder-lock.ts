@@ -45,7 +45,7 @@ function lockExclusive(db: BetterSqlite3.Database): string {
 }
 
 /** How long one who shares waits for another that is naming the folder, ms. */
-const namingMs = 2_000;
+const namingMs = 10_000;
 
 /** An open read transaction holds the shared lock, which admits others of its kind and nobody alone. */
 function lockShared(db: BetterSqlite3.Database): string {

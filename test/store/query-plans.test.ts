@@ -33,7 +33,7 @@ const listening = Object.assign(Object.create(sqlite) as typeof sqlite, {
 });
 const db = directDatabase(listening);
 const setup = storeSetup(noticesFor('en'));
-const tx = () => ({ db, now: Date.now(), dialect: 'sqlite', ...setup }) as const;
+const tx = () => ({ db, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, ...setup }) as const;
 const store: Store = {
   write: (command, input) => command.run(tx(), input),
   writeAlong: () => undefined,

@@ -132,7 +132,7 @@ async function openTurned(folder: string, at = Date.UTC(2026, 10, 20)): Promise<
     turn: (ms) => {
       now += ms;
     },
-    tx: () => ({ db, now, dialect: 'sqlite' }),
+    tx: () => ({ db, now, dialect: 'sqlite', advanceNow: undefined }),
     restart: async () => {
       connection.close();
       return openTurned(folder, now);

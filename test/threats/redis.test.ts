@@ -20,7 +20,7 @@ const badAddresses = {
   'redis://127.0.0.1.example.com:6379': 'leads to another machine without a password',
   'rediss://10.255.255.1': 'leads to another machine without a password',
   'redis://:changeme@10.255.255.1': 'holds a password that is a placeholder',
-  'http://127.0.0.1:6379': 'is not a Redis address',
+  'http://127.0.0.1:6379': "isn't a Redis address",
 };
 
 describe('Redis as an attacker (threat 14)', () => {

@@ -13,8 +13,8 @@ export type Tx = {
    */
   readonly now: number;
   readonly dialect: 'sqlite' | 'postgres';
-  /** Moves `now` on after a wait for a row; absent where nothing waits for rows. */
-  readonly advanceNow?: (now: number) => void;
+  /** Moves `now` on after a wait for a row; undefined where nothing waits for rows. */
+  readonly advanceNow: ((now: number) => void) | undefined;
 };
 
 /** One open transaction of a step. */

@@ -54,7 +54,7 @@ export async function openPostgresStore(
     read: async (query, input) => {
       try {
         const now = query.usesClock ? await readClock(db) : Date.now();
-        return await query.run({ db, now, dialect: 'postgres' } satisfies Tx, input);
+        return await query.run({ db, now, dialect: 'postgres', advanceNow: undefined } satisfies Tx, input);
       } catch (error) {
         throw faultOf(error);
       }
@@ -92,7 +92,7 @@ class PostgresTx implements StepTx {
     return this.#now;
   }
 
-  waitedUntil(now: number): void {
+  advanceNow(now: number): void {
     this.#now = Math.max(this.#now, now);
   }
 }

@@ -12,7 +12,7 @@ export function openReader(file: string): Pick<Store, 'read'> & { close(): void 
   return {
     read: async (query, input) => {
       try {
-        return await query.run({ db, now: Date.now(), dialect: 'sqlite' }, input);
+        return await query.run({ db, now: Date.now(), dialect: 'sqlite', advanceNow: undefined }, input);
       } catch (error) {
         throw errorOf(faultOf(error, file));
       }

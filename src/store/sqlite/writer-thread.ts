@@ -125,7 +125,7 @@ async function commitGroup(database: Database, group: readonly WriterRequest[]):
   const { connection, control, db, chatCommands } = database;
   try {
     control.begin();
-    const tx: StepTx = { db, now: Date.now(), dialect: 'sqlite', texts, chatCommands };
+    const tx: StepTx = { db, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, texts, chatCommands };
     const answers: WriterAnswer[] = [];
     for (const request of group) answers.push(...(await runInSavepoint(database, tx, request)));
     control.commit();
