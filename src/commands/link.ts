@@ -1,6 +1,5 @@
 /** Makes several accounts one person, after a code has proved both sides. */
 import { agentId } from '#contracts/ids.ts';
-import { cleanLabel } from '../replies/clean-untrusted.ts';
 import type { LinkedAccount } from '../sessions/identities.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
@@ -17,6 +16,7 @@ import {
   voidCode,
 } from '../store/links/change-links.ts';
 import type { Rights } from '../store/links/trust-line.ts';
+import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
 import {
   anyone,

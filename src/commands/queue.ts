@@ -1,7 +1,5 @@
 /** The settings of the lane with where each comes from, what waits in it, and changes of both. */
 import type { QueueSettings } from '#contracts/queue-settings.ts';
-import { cleanLabel } from '../replies/clean-untrusted.ts';
-import { stripControls } from '../replies/control-characters.ts';
 import { renderInbound } from '../replies/untrusted.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { CommandScene, StepTx } from '../store/base/command.ts';
@@ -14,6 +12,8 @@ import { promote } from '../store/items/promote-item.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
 import { readWaitingItems, type WaitingItem } from '../store/reads/read-waiting-items.ts';
 import { changeSettings } from '../store/rows/lane-settings.ts';
+import { cleanLabel } from '../texts/clean-untrusted.ts';
+import { stripControls } from '../texts/control-characters.ts';
 import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
 import { adminsInGroups, type CommandCall, type CommandDeps, chatCommand } from './chat-command.ts';
 import { linkedAccounts } from './linked-accounts.ts';

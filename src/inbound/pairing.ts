@@ -1,8 +1,8 @@
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { hashPairingCode, newOneTimeCode } from '../commands/one-time-code.ts';
-import { cleanLabel } from '../replies/clean-untrusted.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { Decision } from '../store/intake/proposal.ts';
+import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 
 export type PairingSettings = {

@@ -2,11 +2,12 @@
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import { isTyped } from '#contracts/provenance.ts';
-import { cleanLabel } from '../replies/clean-untrusted.ts';
-import { newDelimiter, renderInbound, renderQuote, wrapUntrusted } from '../replies/untrusted.ts';
+import { renderInbound, renderQuote } from '../replies/untrusted.ts';
 import type { InboxContent } from '../store/base/json.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import type { Decision } from '../store/intake/proposal.ts';
+import { cleanLabel } from '../texts/clean-untrusted.ts';
+import { newDelimiter, wrapUntrusted } from '../texts/wrap-untrusted.ts';
 import type { InboundPolicy } from './inbound-policy.ts';
 
 /** A message with nothing but its text. */

@@ -1,6 +1,6 @@
 import type { AlertKind } from '#contracts/owner-alert.ts';
+import { stripControls } from '../texts/control-characters.ts';
 import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
-import { stripControls } from './control-characters.ts';
 
 export type TroubleTold = {
   readonly kind: AlertKind;

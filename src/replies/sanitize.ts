@@ -1,5 +1,5 @@
 /** The one outbound sanitiser: controls first, so that no marker hides behind one; then scaffolding. */
-import { stripControls, stripControlsStreaming } from './control-characters.ts';
+import { stripControls, stripControlsStreaming } from '../texts/control-characters.ts';
 import { type Stripped, stripScaffolding, stripScaffoldingStreaming } from './scaffolding.ts';
 
 /** A finished answer as a person may see it, and the reply tag it carried. */

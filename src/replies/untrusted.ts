@@ -2,14 +2,10 @@
  * How what people wrote becomes the model's text. What strangers wrote is data: it stands between two
  * lines with a random boundary, without role tokens and without anything that looks like such a line.
  */
-import { randomUUID } from 'node:crypto';
 import type { StoredAttachment } from '#contracts/attachment.ts';
-import type { Brand } from '#contracts/ids.ts';
 import type { Authority } from '#contracts/outcome.ts';
-import { cleanLabel, cleanUntrusted } from './clean-untrusted.ts';
-
-/** Random, so that no text can know it. */
-export type Delimiter = Brand<'Boundary'>;
+import { cleanLabel, cleanUntrusted } from '../texts/clean-untrusted.ts';
+import { type Delimiter, newDelimiter, wrapUntrusted } from '../texts/wrap-untrusted.ts';
 
 export type InboundText = {
   readonly text: string;
@@ -27,18 +23,6 @@ export type InboundText = {
 
 /** A line that looks like one of our labels inside somebody's text. */
 const IMITATED_LABEL = /^([^\S\r\n\u2028\u2029]*)\[(?=[^\]\n]{0,200}(?:·|\battached\b))/gim;
-
-/** 122 random bits: nobody can write the end of what encloses his text. */
-export function newDelimiter(): Delimiter {
-  return randomUUID().replaceAll('-', '') as Delimiter;
-}
-
-/** `about` says what it is and from whom; it is cleaned too. */
-export function wrapUntrusted(text: string, about: string, boundary: Delimiter): string {
-  const body = cleanUntrusted(text).replaceAll(boundary, '·');
-  const label = cleanLabel(about).replaceAll(boundary, '·');
-  return `<<<untrusted ${boundary} ${label}>>>\n${body}\n<<<end untrusted ${boundary}>>>`;
-}
 
 /** The quoted message, shown before a message's own words. */
 export function renderQuote(

@@ -1,5 +1,5 @@
-import { newDelimiter, wrapUntrusted } from '../replies/untrusted.ts';
 import type { Framing } from '../store/lanes/take-rows.ts';
+import { newDelimiter, wrapUntrusted } from '../texts/wrap-untrusted.ts';
 
 /** How what others said is framed for the model; the boundary is new for every take, so nobody can close it. */
 export function newFraming(): Framing {

@@ -13,8 +13,6 @@ import { accountId, channelId, conversationId, transcriptId } from '../../src/co
 import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { createRedactor, stripLogLine as stripLogControls, stripText } from '../../src/logging/redaction.ts';
 import { chunkFormatted } from '../../src/replies/chunk.ts';
-import { cleanLabel, cleanUntrusted } from '../../src/replies/clean-untrusted.ts';
-import { stripControls, stripControlsStreaming } from '../../src/replies/control-characters.ts';
 import { judgeRepeat } from '../../src/replies/dedupe.ts';
 import { isHonestLink } from '../../src/replies/link-safety.ts';
 import { isQuickToParse } from '../../src/replies/markdown.ts';
@@ -23,6 +21,8 @@ import { sanitizeOutbound, sanitizeStreaming } from '../../src/replies/sanitize.
 import { judgeSilence } from '../../src/replies/silence.ts';
 import { visibleWhileStreaming } from '../../src/replies/stream-guard.ts';
 import { renderInbound } from '../../src/replies/untrusted.ts';
+import { cleanLabel, cleanUntrusted } from '../../src/texts/clean-untrusted.ts';
+import { stripControls, stripControlsStreaming } from '../../src/texts/control-characters.ts';
 import { shaping } from '../support/free-loop.ts';
 
 export type Parser = {

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cleanLabel, cleanUntrusted } from '../../src/replies/clean-untrusted.ts';
-import { type InboundText, newDelimiter, renderInbound, wrapUntrusted } from '../../src/replies/untrusted.ts';
+import { type InboundText, renderInbound } from '../../src/replies/untrusted.ts';
+import { cleanLabel, cleanUntrusted } from '../../src/texts/clean-untrusted.ts';
+import { newDelimiter, wrapUntrusted } from '../../src/texts/wrap-untrusted.ts';
 import { check } from './reply-generators.ts';
 
 const boundary = newDelimiter();

@@ -1,0 +1,19 @@
+/** What strangers wrote is data: between two lines with a random boundary. */
+import { randomUUID } from 'node:crypto';
+import type { Brand } from '#contracts/ids.ts';
+import { cleanLabel, cleanUntrusted } from './clean-untrusted.ts';
+
+/** Random, so that no text can know it. */
+export type Delimiter = Brand<'Boundary'>;
+
+/** 122 random bits: nobody can write the end of what encloses his text. */
+export function newDelimiter(): Delimiter {
+  return randomUUID().replaceAll('-', '') as Delimiter;
+}
+
+/** `about` says what it is and from whom; it is cleaned too. */
+export function wrapUntrusted(text: string, about: string, boundary: Delimiter): string {
+  const body = cleanUntrusted(text).replaceAll(boundary, '·');
+  const label = cleanLabel(about).replaceAll(boundary, '·');
+  return `<<<untrusted ${boundary} ${label}>>>\n${body}\n<<<end untrusted ${boundary}>>>`;
+}
