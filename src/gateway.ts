@@ -161,6 +161,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     drive: (lane) => workers?.drive(lane.class, lane.laneKey) ?? false,
     deliver: deliverer.deliver,
     fetch: fetcher.fetch,
+    start: motion.dispatch,
     ...(front && { tellWaiting: wireWaitingNotices(stage, host).look }),
   });
   closers.add('sweeper', sweeper.stop);
@@ -340,6 +341,7 @@ async function wireRuns(
     wakes,
     leaseMs: config.lanes.leaseMs,
     maxTries: config.run.maxTries,
+    caps: config.lanes.concurrency,
     maxRuns: config.lanes.maxRunsPerTurn,
     maxHoldMs: config.lanes.maxHoldMs,
     start: motion.dispatch,

@@ -3,6 +3,8 @@ import { commandSteps } from './commands/list.ts';
 import { approveOnConsole, revokeOnConsole } from './store/access/operate-access.ts';
 import { dismissNotice, raiseAlert, resolveAlert } from './store/alerts/note-alert.ts';
 import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/command.ts';
+import { steerChild, stopChild } from './store/children/operate-child.ts';
+import { spawnChild } from './store/children/spawn-child.ts';
 import { claimDelivery, recordDelivery } from './store/delivery/claim-delivery.ts';
 import { dropPart, retryPart } from './store/delivery/operator-actions.ts';
 import { storeToolParts } from './store/delivery/post-part.ts';
@@ -31,6 +33,7 @@ import { parkRun, settleParkedCall } from './store/lanes/park-run.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
 import { takeSteers } from './store/lanes/steer.ts';
 import { closeBundles } from './store/lanes/sweep.ts';
+import { tendChild } from './store/lanes/tend-child.ts';
 import { claimAccount, releaseAccount, rememberCommands } from './store/processes/accounts.ts';
 import { addProcess, voidProcesses } from './store/processes/process-records.ts';
 import { lockOut } from './store/sign-ins/lockouts.ts';
@@ -81,11 +84,15 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   storeNotice,
   recordDelivery,
   settleParkedCall,
+  spawnChild,
+  steerChild,
+  stopChild,
   storeFetched,
   storeToolResults,
   takeSteers,
   queueAlertMessage,
   storeWaitingNotices,
+  tendChild,
   touchSignIn,
 ];
 

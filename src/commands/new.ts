@@ -10,7 +10,8 @@ export function newSession(name: string): ChatCommand {
     parse: noWords(name),
     right: adminsInGroups,
     load: asRequested,
-    apply: async (tx, scene) => startSession(tx, await scene.lane(), scene.number),
+    apply: async (tx, scene) =>
+      startSession(tx, await scene.lane(), { seq: scene.number, effects: scene.effects }),
     say: (_, texts) => texts.newSession,
   });
 }

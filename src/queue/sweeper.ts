@@ -1,8 +1,10 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
+import type { Effects } from '../store/base/effects.ts';
 import { readHeadDue } from '../store/items/waiting-rows.ts';
 import { closeBundles, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
+import { tendChild } from '../store/lanes/tend-child.ts';
 import type { Wakes } from './wakes.ts';
 
 export type SweeperDeps = {
@@ -17,6 +19,8 @@ export type SweeperDeps = {
   bury(): Promise<void>;
   deliver(conversationKey: string): void;
   fetch(inboxId: string): void;
+  /** Dispatches what a sub-agent's end makes due. */
+  start(effects: Effects): void;
   /** Tells people whose messages wait for long; absent where nobody is told. */
   tellWaiting?(): Promise<void>;
   /** Something has waited in a lane for so long and nobody works on it; said once, until it is over. */
@@ -105,6 +109,11 @@ function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
   }
   for (const conversationKey of sweep.conversations) deps.deliver(conversationKey);
   for (const inboxId of sweep.fetches) deps.fetch(inboxId);
+  for (const childId of sweep.children)
+    store
+      .write(tendChild, { childId })
+      .then(deps.start)
+      .catch((error: unknown) => log.warn({ childId, error }, 'sweep.child-failed'));
   if (sweep.expiredBundles.length > 0) {
     store
       .write(closeBundles, { laneKeys: sweep.expiredBundles, limit: contextLimit })

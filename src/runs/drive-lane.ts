@@ -23,6 +23,8 @@ export type DriveLaneDeps = {
   readonly notices: Notices;
   readonly leaseMs: number;
   readonly maxTries: number;
+  /** Lanes of a sub-agents' class that run at once, over all processes. */
+  readonly caps?: ClaimInput['caps'];
   /** A busy lane yields to others after this many runs or this long, ms. */
   readonly maxRuns: number;
   readonly maxHoldMs: number;
@@ -39,6 +41,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
     framing: newFraming(),
     maxTries: deps.maxTries,
     gaveUpText: deps.notices.restartGaveUp,
+    caps: deps.caps,
   });
   const claimTerms = () => ({ ...terms(), newRunId: newRowId() });
   return {
@@ -76,6 +79,7 @@ async function work(
     switch (claimed.kind) {
       case 'idle':
       case 'parked':
+      case 'full':
         return;
       case 'busy':
       case 'armed':

@@ -36,6 +36,7 @@ it('brings a lane that nobody has worked on for 10 s to the first slot that is f
     wakes: { wake: () => undefined, close: async () => undefined },
     deliver: () => undefined,
     fetch: () => undefined,
+    start: () => undefined,
     bury: async () => undefined,
     drive: ({ laneKey }) => {
       looks += 1;

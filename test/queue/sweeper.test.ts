@@ -35,6 +35,7 @@ async function anHourLater(
     wakes: { wake: ({ laneKey }) => void woken.push(laneKey), close: async () => undefined },
     deliver: () => undefined,
     fetch: () => undefined,
+    start: () => undefined,
     bury: async () => undefined,
     onAlarm: (laneKey, waitedMs) => void told.push(`${laneKey} waits ${waitedMs > 10_000}`),
     onAlarmOver: (laneKey) => void told.push(`${laneKey} goes on`),

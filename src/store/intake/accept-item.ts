@@ -6,6 +6,7 @@ import type { Acceptance } from '#contracts/acceptance.ts';
 import { inboxId, type SessionKey } from '#contracts/ids.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
+import { readLiveChildren } from '../children/child-rows.ts';
 import { enforceCap } from '../items/enforce-cap.ts';
 import { type PlacedItem, placeItem } from '../items/enqueue-item.ts';
 import type { Bundle, NewItem } from '../items/new-item.ts';
@@ -66,6 +67,8 @@ async function resetIfDue(tx: Tx, lane: Lane, { item, open }: Arrived): Promise<
   const isDue = resetBefore !== undefined && lane.lastActivityAt < resetBefore && lane.runId === null;
   const isEmpty = open.every((row) => row.state !== 'waiting');
   if (!isDue || lane.sessionId === newSessionId || !isEmpty) return lane;
+  // Whoever waits for sub-agents isn't idle.
+  if ((await readLiveChildren(tx, { sessionIds: [lane.sessionId] })).length > 0) return lane;
   await beginSession(tx, lane, newSessionId);
   return { ...lane, sessionId: newSessionId };
 }

@@ -1,6 +1,9 @@
 import type { CommandScene, Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
+import { readLiveChildren } from '../children/child-rows.ts';
+import { stopTree } from '../children/stop-tree.ts';
 import { dropRetained } from '../items/retained-steers.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
@@ -36,12 +39,31 @@ async function stopLane(tx: Tx, lane: Lane, { scene, input }: Stopping): Promise
   const isTheirs = senderOf(scene, input);
   const waiting = await cancelWaiting(tx, lane, isTheirs);
   const isCancelled = waiting + (await cancelSummaries(tx, lane, isTheirs)) > 0;
-  if (lane.runId === null) return isCancelled ? 'done' : 'nothing';
-  const mayStopRun = input.isPrivileged || (await startedBy(tx, lane.runId, scene.senderId));
-  if (!mayStopRun) return isCancelled ? 'done' : 'not-permitted';
+  const mayStop = async (runId: string) => input.isPrivileged || (await startedBy(tx, runId, scene.senderId));
+  const stoppedBelow = await stopChildren(tx, lane, { mayStop, effects: scene.effects });
+  const hasStopped = isCancelled || stoppedBelow > 0;
+  if (lane.runId === null) return hasStopped ? 'done' : 'nothing';
+  if (!(await mayStop(lane.runId))) return hasStopped ? 'done' : 'not-permitted';
   await dropRetained(tx, lane.runId, isTheirs);
   await cancelRun(tx, lane, { reason: 'stop', effects: scene.effects });
   return 'done';
+}
+
+type StoppingChildren = {
+  readonly mayStop: (runId: string) => Promise<boolean>;
+  readonly effects: Effects;
+};
+
+/** Stops what the runs of this session have spawned, also those that are over, with all below. */
+async function stopChildren(tx: Tx, lane: Lane, { mayStop, effects }: StoppingChildren): Promise<number> {
+  const { sessionId } = lane;
+  const live = await readLiveChildren(tx, { sessionIds: [sessionId] });
+  const runIds: string[] = [];
+  for (const runId of new Set(live.map(({ parentRunId }) => parentRunId)))
+    if (await mayStop(runId)) runIds.push(runId);
+  if (runIds.length === 0) return 0;
+  const { queued, active } = await stopTree(tx, { sessionId, runIds, reason: 'stop' }, effects);
+  return queued + active;
 }
 
 const stopped = { outcome: 'cancelled', outcomeReason: 'stop' } as const;

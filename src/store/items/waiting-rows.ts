@@ -14,6 +14,7 @@ export type WaitingRow = QueuedRow & {
   readonly conversationKey: string;
   readonly content: InboxContent;
   readonly reservedRunId: string | null;
+  readonly sourceKey: string | null;
   readonly isCorrection: boolean;
 };
 
@@ -54,6 +55,7 @@ const columns = [
   'bundle',
   'reach',
   'reservedRunId',
+  'sourceKey',
   'content',
 ] as const;
 
@@ -84,6 +86,7 @@ function waitingRow(row: Pick<Selectable<InboxTable>, (typeof columns)[number]>)
     bundle: row.bundle,
     reach: row.reach,
     reservedRunId: row.reservedRunId,
+    sourceKey: row.sourceKey,
     content,
     isCorrection: content.note?.kind === 'correction',
   };

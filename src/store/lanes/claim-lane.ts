@@ -4,13 +4,17 @@ import { type RunTarget, routeOf } from '#contracts/route.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json, targetText } from '../base/json.ts';
+import { isChildLane } from '../children/child-rows.ts';
+import { hasRoom } from '../children/class-room.ts';
+import { lockLineage } from '../children/lock-lineage.ts';
+import { treeOf } from '../children/tree-of.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { chooseBatch } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { expireCalls } from '../rows/call-states.ts';
 import { endItems } from '../rows/item-states.ts';
 import { giveUpLease, holdLane } from '../rows/lane-leases.ts';
-import { type Lane, lockLane } from '../rows/lane-row.ts';
+import type { Lane } from '../rows/lane-row.ts';
 import { beginRun, resumeRun } from '../rows/run-states.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
@@ -27,6 +31,8 @@ export type ClaimInput = {
   /** A run that was found unfinished this often is given up with a notice. */
   readonly maxTries: number;
   readonly gaveUpText: string;
+  /** How many lanes of a sub-agents' class run at once, over all processes; no limit for a class without. */
+  readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
 };
 
 /** A run that this holder may execute until its lease expires. */
@@ -58,6 +64,8 @@ export type Claim =
   | { readonly kind: 'armed'; readonly class: string; readonly delayMs: number }
   /** Its run waits for something outside; ending the wait wakes the lane, and the sweep finds one that expires. */
   | { readonly kind: 'parked' }
+  /** As many lanes of its class run as may; the end of one of them wakes the next. */
+  | { readonly kind: 'full' }
   | { readonly kind: 'idle' };
 
 /**
@@ -68,24 +76,32 @@ export type Claim =
 export const claimLane: StoreCommand<ClaimInput, Claim> = {
   name: 'claimLane',
   run: async (tx, input) => {
-    const lane = await lockLane(tx, input.laneKey);
+    const lane = await lockLineage(tx, input.laneKey);
     if (!lane) return { kind: 'idle' };
     const isMine = lane.holder === input.holder && lane.runId === null;
     if (lane.leaseUntil > tx.now && !isMine)
       return (await isParked(tx, lane))
         ? { kind: 'parked' }
         : { kind: 'busy', class: lane.class, delayMs: lane.leaseUntil - tx.now };
-    if (lane.runId !== null) return resume(tx, { lane, input, runId: lane.runId });
+    const isFull = !(await mayRun(tx, lane, input));
+    if (lane.runId !== null)
+      return isFull ? { kind: 'full' } : resume(tx, { lane, input, runId: lane.runId });
     const rows = await readWaiting(tx, lane.key);
     const choice = chooseBatch(rows, lane.mode as QueueMode, tx.now);
-    if (choice.kind === 'run') return begin(tx, { lane, input, rows: choice.rows });
+    if (choice.kind === 'run' && !isFull) return begin(tx, { lane, input, rows: choice.rows });
     if (choice.kind === 'command') return runCommand(tx, { lane, row: choice.row });
     if (lane.holder !== null) await giveUpLease(tx, lane.key, 0);
+    if (choice.kind === 'run') return { kind: 'full' };
     return choice.kind === 'later'
       ? { kind: 'armed', class: lane.class, delayMs: choice.dueAt - tx.now }
       : { kind: 'idle' };
   },
 };
+
+async function mayRun(tx: Tx, lane: Lane, { caps }: ClaimInput): Promise<boolean> {
+  const cap = isChildLane(lane.key) ? caps?.[lane.class] : undefined;
+  return cap === undefined || hasRoom(tx, lane, cap);
+}
 
 async function begin(
   tx: Tx,
@@ -103,7 +119,7 @@ async function begin(
     epoch,
     route: targetText(last.target),
     authority: last.authority,
-    treeId: runId,
+    treeId: (await treeOf(tx, lane, head)) ?? runId,
   });
   await hold(tx, { lane, input, epoch, runId });
   await takeRows(tx, { lane, runId, framing: input.framing, rows, merges: true });
@@ -131,7 +147,11 @@ async function resume(
   const tries = run.tries + (run.isHandedOver ? 0 : 1);
   const epoch = lane.epoch + 1;
   if (tries > input.maxTries) {
-    const effects = await giveUpRun(tx, { ...lane, epoch }, { run, text: input.gaveUpText });
+    const effects = await giveUpRun(
+      tx,
+      { ...lane, epoch },
+      { run, text: input.gaveUpText, endReason: 'gave_up' },
+    );
     return { kind: 'again', effects };
   }
   // Nobody has ended the wait, and the lane's lease is over: the wait has expired.

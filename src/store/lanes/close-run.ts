@@ -1,5 +1,8 @@
 import type { Outcome } from '#contracts/outcome.ts';
 import type { Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import { endRunOfChild, isStoppingChild } from '../children/end-child-run.ts';
+import { stopTree } from '../children/stop-tree.ts';
 import { endTaken } from '../rows/item-states.ts';
 import { endLaneRun } from '../rows/lane-leases.ts';
 import type { Lane } from '../rows/lane-row.ts';
@@ -16,6 +19,7 @@ export type Closing = {
   readonly parts: number;
   /** Whether the holder may continue with due items, or yields to other lanes. */
   readonly mayKeepLane: boolean;
+  readonly effects: Effects;
 };
 
 /** How a lane is left: there is no fourth case. */
@@ -34,12 +38,15 @@ export async function closeRun(
   closing: Closing,
   waiting: readonly { readonly dueAt: number }[],
 ): Promise<LaneExit> {
-  const { runId, endReason, detail = null, outcome, outcomeReason = null, parts } = closing;
+  const { runId, endReason, detail = null, outcome, outcomeReason = null, parts, effects } = closing;
   await finishRun(tx, { runId, endReason, detail, parts });
   if (outcome !== undefined) await endTaken(tx, runId, { outcome, outcomeReason });
-  const next = lookAhead(waiting, tx.now);
+  if (endReason !== 'natural')
+    await stopTree(tx, { sessionId: lane.sessionId, runIds: [runId], reason: 'parent-ended' }, effects);
+  const next = lookAhead((await isStoppingChild(tx, lane)) ? [] : waiting, tx.now);
   const isKept = next.kind === 'continuing' && closing.mayKeepLane;
   await endLaneRun(tx, { laneKey: lane.key, parts }, isKept);
+  await endRunOfChild(tx, lane, { endReason, isIdle: next.kind === 'idle' }, effects);
   return next.kind === 'continuing' && !closing.mayKeepLane ? { kind: 'armed', delayMs: 0 } : next;
 }
 

@@ -4,6 +4,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { lockLineageAt } from '../children/lock-lineage.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/claim-delivery.ts';
 import type { NewPart } from '../delivery/insert-part.ts';
 import { insertReply } from '../delivery/insert-reply.ts';
@@ -11,7 +12,7 @@ import { closePreview } from '../delivery/record-preview.ts';
 import { requeueRetained } from '../items/retained-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
 import { deliveryFailed, endAnswered } from '../rows/item-states.ts';
-import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
+import type { Lane } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
@@ -63,7 +64,7 @@ export type Answered = Boundary & {
 export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
   name: 'commitAnswer',
   run: async (tx, input) => {
-    const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
+    const lane = await lockLineageAt(tx, input.laneKey, input.epoch);
     const { message, runId, modelCall, mayKeepLane, framing } = input;
     const effects = noEffects();
     const run = await readSteered(tx, runId);
@@ -85,7 +86,7 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
       const steers = await takeRows(tx, { lane, runId, framing, rows: chosen, ...asSteers(lane) });
       return { steers, cancelReason, next: undefined, effects, claimed };
     }
-    const closing = { runId, endReason: 'natural', parts: parts.length, mayKeepLane };
+    const closing = { runId, endReason: 'natural', parts: parts.length, mayKeepLane, effects };
     const next = await closeRun(tx, lane, closing, waiting);
     const nextRun = next.kind === 'continuing' ? await claimNext(tx, input, effects) : undefined;
     return { steers: [], cancelReason, next, effects, claimed, nextRun };
@@ -182,7 +183,7 @@ export type Ending = RunFence & {
 export const endRun: StoreCommand<Ending, { readonly next: LaneExit; readonly effects: Effects }> = {
   name: 'endRun',
   run: async (tx, input) => {
-    const lane = await lockLaneAt(tx, input.laneKey, input.epoch);
+    const lane = await lockLineageAt(tx, input.laneKey, input.epoch);
     const { runId, message } = input;
     const effects = noEffects();
     const run = await readSteered(tx, runId);
@@ -192,7 +193,7 @@ export const endRun: StoreCommand<Ending, { readonly next: LaneExit; readonly ef
     const { waiting } = await insertReply(tx, parts, undefined);
     if (waiting !== undefined) effects.deliveries.push(waiting);
     await closePreview(tx, input.preview);
-    const closing = { ...input, parts: parts.length };
+    const closing = { ...input, parts: parts.length, effects };
     return { next: await closeRun(tx, lane, closing, await readWaiting(tx, lane.key)), effects };
   },
 };

@@ -18,13 +18,14 @@ import { findPreview, interruptUnfinished } from './recover-run.ts';
 type GivingUp = {
   readonly run: { readonly id: string; readonly route: string | null };
   readonly text: string;
+  readonly endReason: 'gave_up' | 'stop';
 };
 
 /**
- * Ends a run that crashed too often, so that its lane goes on: the person reads `text` where the answer
+ * Ends a run that crashed too often or didn't stop in time, so that its lane goes on: the person reads `text` where the answer
  * would stand, and nothing of the run is left open. `lane` carries the new epoch.
  */
-export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Promise<Effects> {
+export async function giveUpRun(tx: Tx, lane: Lane, { run, text, endReason }: GivingUp): Promise<Effects> {
   const effects = noEffects();
   await interruptUnfinished(tx, run.id);
   for (const call of await readOpenCalls(tx, run.id)) {
@@ -49,10 +50,11 @@ export async function giveUpRun(tx: Tx, lane: Lane, { run, text }: GivingUp): Pr
   await raiseEpoch(tx, lane.key, lane.epoch);
   const closing = {
     runId: run.id,
-    endReason: 'gave_up',
-    outcome: 'failed',
+    endReason,
+    outcome: endReason === 'stop' ? 'cancelled' : 'failed',
     parts: 0,
     mayKeepLane: false,
+    effects,
   } as const;
   await closeRun(tx, lane, closing, await readWaiting(tx, lane.key));
   return effects;

@@ -1,14 +1,21 @@
 import type { Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { newRowId } from '../base/row-id.ts';
+import { stopTree } from '../children/stop-tree.ts';
 import { endSummarized } from '../rows/item-states.ts';
 import { beginSession, type Lane } from '../rows/lane-row.ts';
 
 /**
- * Starts another session in a lane. What was overheard or summarized before `seq`, the command's own
+ * Starts another session in a lane. The old one's sub-agents are stopped, and what was overheard or summarized before `seq`, the command's own
  * number, ends with the old session.
  */
-export async function startSession(tx: Tx, lane: Lane, seq = lane.nextSeq): Promise<void> {
+export async function startSession(
+  tx: Tx,
+  lane: Lane,
+  { seq = lane.nextSeq, effects }: { readonly seq?: number | undefined; readonly effects: Effects },
+): Promise<void> {
+  await stopTree(tx, { sessionId: lane.sessionId, reason: 'reset' }, effects);
   await beginSession(tx, lane, newRowId());
   await tx.db
     .deleteFrom('groupContext')

@@ -8,6 +8,8 @@ import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 
 /** What one scan found due. */
+import { archiveAfterMs } from './tend-child.ts';
+
 export type Sweep = {
   /** The database's clock, ms since the epoch. */
   readonly now: number;
@@ -21,6 +23,8 @@ export type Sweep = {
   readonly conversations: readonly string[];
   readonly expiredBundles: readonly string[];
   readonly fetches: readonly string[];
+  /** Sub-agents for `tendChild`. */
+  readonly children: readonly string[];
   /** Where the next sweep goes on; undefined when this one came to the end of what is due. */
   readonly next: SweepPlace | undefined;
 };
@@ -49,6 +53,7 @@ export const readSweep: StoreQuery<
     const unfinished = await unfinishedLanes.all(tx, { now });
     const open = await openConversations.all(tx, { after: after?.conversationKey ?? '', now });
     const fetching = await fetchingItems.all(tx, {});
+    const children = await childrenToTend.all(tx, { now, archiveBefore: now - archiveAfterMs });
     const waiting = new Map<string, DueItem>();
     for (const row of due)
       if (row.state === 'waiting' && row.leaseUntil <= now && !waiting.has(row.laneKey))
@@ -73,6 +78,7 @@ export const readSweep: StoreQuery<
       conversations: open.filter((row) => Number(row.isDue) === 1).map((row) => row.conversationKey),
       expiredBundles: [...new Set(expired)],
       fetches: fetching.map((row) => row.id),
+      children: children.map((row) => row.id),
       next: placeBehind(due, open),
     };
   },
@@ -127,6 +133,50 @@ const unfinishedLanes = prepared((db, of: QueryParams<{ now: number }>) =>
 
 const fetchingItems = prepared((db) =>
   db.selectFrom('inbox').select('id').where(isFetchingItem()).limit(sql.lit(page)),
+);
+
+/** Past their time, at rest but not ended, or ended long ago. */
+const childrenToTend = prepared((db, of: QueryParams<{ now: number; archiveBefore: number }>) =>
+  db
+    .selectFrom('children')
+    .innerJoin('lanes', 'lanes.key', 'children.laneKey')
+    .select('children.id')
+    .where('children.endedAt', 'is', null)
+    .where((eb) =>
+      eb.or([
+        eb('children.stopAt', '<=', of.now),
+        eb.and([eb('children.stopAt', 'is', null), eb('children.deadlineAt', '<=', of.now)]),
+        eb.and([
+          eb('lanes.runId', 'is', null),
+          eb.not(
+            eb.exists(
+              eb
+                .selectFrom('inbox')
+                .select('inbox.id')
+                .whereRef('inbox.laneKey', '=', 'children.laneKey')
+                .where(isOpenItem()),
+            ),
+          ),
+          eb.not(
+            eb.exists(
+              eb
+                .selectFrom('children as below')
+                .select('below.id')
+                .whereRef('below.parentSessionId', '=', 'children.id')
+                .where('below.endedAt', 'is', null),
+            ),
+          ),
+        ]),
+      ]),
+    )
+    .unionAll(
+      db
+        .selectFrom('children')
+        .select('children.id')
+        .where('archivedAt', 'is', null)
+        .where('endedAt', '<=', of.archiveBefore),
+    )
+    .limit(sql.lit(page)),
 );
 
 /**

@@ -26,7 +26,10 @@ const holdRow = prepared((db, of: QueryParams<LaneHold>) =>
     .where('key', '=', of.laneKey),
 );
 
-/** False when the lane isn't the holder's any more. */
+/**
+ * False when the lane isn't the holder's any more. A sub-agent's lease that is over can't come back: its place in
+ * the class may have gone to another.
+ */
 export async function renewLease(tx: Tx, { laneKey, epoch, ...lease }: LaneHold): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('lanes')
@@ -35,6 +38,7 @@ export async function renewLease(tx: Tx, { laneKey, epoch, ...lease }: LaneHold)
     .where('epoch', '=', epoch)
     .where('holder', '=', lease.holder)
     .where('runId', '=', lease.runId)
+    .where((eb) => eb.or([eb('class', 'not like', 'sub-%'), eb('leaseUntil', '>', tx.now)]))
     .executeTakeFirst();
   return numUpdatedRows > 0n;
 }

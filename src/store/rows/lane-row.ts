@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from '../base/command.ts';
 import { insertNewRow, insertRow } from '../base/insert-row.ts';
@@ -16,10 +16,15 @@ export async function lockLane(tx: Tx, key: string): Promise<Lane | undefined> {
   return lockedLane.first(tx, { key });
 }
 
-/** Several lanes are locked in key order, so that two steps never wait for each other. One writer has no order to keep. */
+/**
+ * Several lanes are locked by depth and key, so that two steps never wait for each other: a sub-agent's key
+ * holds its parent's after an `@`, which no segment of a key has. One writer has no order to keep.
+ */
 export async function lockLanes(tx: Tx, keys: readonly string[]): Promise<void> {
   if (tx.dialect !== 'postgres' || keys.length === 0) return;
-  await lockRows(tx, tx.db.selectFrom('lanes').select('key').where('key', 'in', keys).orderBy('key'));
+  const depth = sql<number>`length(key) - length(replace(key, '@', ''))`;
+  const rows = tx.db.selectFrom('lanes').select('key').where('key', 'in', keys);
+  await lockRows(tx, rows.orderBy(depth).orderBy('key'));
 }
 
 const lockedLane = locking((db, of: QueryParams<{ key: string }>) =>

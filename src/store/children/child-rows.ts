@@ -1,0 +1,121 @@
+/** Writes what becomes of a child, and nothing else does: `queued → running → done`, and its one end. */
+import { createHash } from 'node:crypto';
+import type { Selectable } from 'kysely';
+import type { ChildStatus, ChildTold, ChildUsage } from '#contracts/child.ts';
+import type { Tx } from '../base/command.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import type { Tables } from '../base/tables.ts';
+
+export type Child = Selectable<Tables['children']>;
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/**
+ * Id of the child of that call, and of its session: 80 bits of a hash, in base32. The run is part of it, since
+ * servers repeat call ids.
+ */
+export function childIdOf(call: {
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly callId: string;
+}): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([call.sessionId, call.runId, call.callId]))
+    .digest();
+  let bits = 0n;
+  for (const byte of hash.subarray(0, 10)) bits = (bits << 8n) | BigInt(byte);
+  return Array.from({ length: 16 }, (_, n) => alphabet[Number((bits >> BigInt(75 - 5 * n)) & 31n)]).join('');
+}
+
+/** Whether the lane is a child's: only their keys begin with the codec's reserved word. */
+export function isChildLane(laneKey: string): boolean {
+  return laneKey.startsWith('agent:');
+}
+
+export function readChild(tx: Tx, id: string): Promise<Child | undefined> {
+  return childById.first(tx, { id });
+}
+
+const childById = prepared((db, of: QueryParams<{ id: string }>) =>
+  db.selectFrom('children').selectAll().where('id', '=', of.id),
+);
+
+/** The child that works in the lane. */
+export function readChildIn(tx: Tx, laneKey: string): Promise<Child | undefined> {
+  return childByLane.first(tx, { laneKey });
+}
+
+const childByLane = prepared((db, of: QueryParams<{ laneKey: string }>) =>
+  db.selectFrom('children').selectAll().where('laneKey', '=', of.laneKey),
+);
+
+/** Children of the sessions that have not ended, oldest first; of these runs only, if they are named. */
+export function readLiveChildren(
+  tx: Tx,
+  {
+    sessionIds,
+    runIds,
+  }: { readonly sessionIds: readonly string[]; readonly runIds?: readonly string[] | undefined },
+): Promise<readonly Child[]> {
+  let query = tx.db
+    .selectFrom('children')
+    .selectAll()
+    .where('parentSessionId', 'in', sessionIds)
+    .where('endedAt', 'is', null)
+    .orderBy('createdAt')
+    .orderBy('id');
+  if (runIds !== undefined) query = query.where('parentRunId', 'in', runIds);
+  return query.execute();
+}
+
+/** The first claim of its lane: from here on its own time limit counts. Repeating it changes nothing. */
+export async function startChild(tx: Tx, { id, timeoutMs, deadlineAt }: Child): Promise<void> {
+  const ownDeadline = timeoutMs === null ? deadlineAt : tx.now + timeoutMs;
+  await tx.db
+    .updateTable('children')
+    .set({ state: 'running', startedAt: tx.now, deadlineAt: Math.min(deadlineAt, ownDeadline) })
+    .where('id', '=', id)
+    .where('state', '=', 'queued')
+    .execute();
+}
+
+export type StopMark = { readonly reason: string; readonly stopAt: number };
+
+/** Records that the child has to stop. `overrides`: the reason counts even if there was one before. */
+export async function markStopping(
+  tx: Tx,
+  child: Child,
+  { reason, stopAt, overrides }: StopMark & { readonly overrides: boolean },
+): Promise<Child> {
+  const stopReason = child.stopReason === null || overrides ? reason : child.stopReason;
+  const mark = { stopReason, stopAt: child.stopAt ?? stopAt };
+  await tx.db.updateTable('children').set(mark).where('id', '=', child.id).execute();
+  return { ...child, ...mark };
+}
+
+export type ChildEnd = {
+  readonly status: ChildStatus;
+  readonly result: string;
+  readonly usage: ChildUsage;
+  readonly told: ChildTold;
+};
+
+/** Writes the child's one record. */
+export async function endChild(tx: Tx, id: string, { status, result, usage, told }: ChildEnd): Promise<void> {
+  await tx.db
+    .updateTable('children')
+    .set({ state: 'done', status, result, told, endedAt: tx.now, ...usage })
+    .where('id', '=', id)
+    .where('state', '<>', 'done')
+    .execute();
+}
+
+/** Takes an ended child from the lists of what is recent. Its row and transcript stay. */
+export async function archiveChild(tx: Tx, id: string): Promise<void> {
+  await tx.db
+    .updateTable('children')
+    .set({ archivedAt: tx.now })
+    .where('id', '=', id)
+    .where('archivedAt', 'is', null)
+    .execute();
+}

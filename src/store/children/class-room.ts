@@ -1,0 +1,58 @@
+/**
+ * How many children of one depth run at once, over all processes. Live leases are counted, none is reserved:
+ * a crash gives its place back by itself.
+ */
+import { sql } from 'kysely';
+import type { Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import { insertNewRow } from '../base/insert-row.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import { locking } from '../base/row-locks.ts';
+import type { Lane } from '../rows/lane-row.ts';
+
+/** Whether one more lane of the class may run. The class's row stays locked, so nobody else counts meanwhile. */
+export async function hasRoom(tx: Tx, lane: Lane, cap: number): Promise<boolean> {
+  await insertNewRow(tx, 'laneClasses', { name: lane.class });
+  await lockedClass.one(tx, { name: lane.class });
+  const { running } = await runningLanes.one(tx, { name: lane.class, except: lane.key, now: tx.now });
+  return running < cap;
+}
+
+const lockedClass = locking((db, of: QueryParams<{ name: string }>) =>
+  db.selectFrom('laneClasses').select('name').where('name', '=', of.name),
+);
+
+const runningLanes = prepared((db, of: QueryParams<{ name: string; except: string; now: number }>) =>
+  db
+    .selectFrom('lanes')
+    .select(sql<number>`count(*)`.as('running'))
+    .where('runId', 'is not', null)
+    .where('leaseUntil', '>', of.now)
+    .where('holder', 'is not', null)
+    .where('class', '=', of.name)
+    .where('key', '<>', of.except),
+);
+
+/** Wakes the lane that waits longest for a place in the class: the sweep finds the others. */
+export async function wakeNext(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>): Promise<void> {
+  const next = await nextInLine.first(tx, { name: lane.class, except: lane.key, now: tx.now });
+  if (next) effects.wakes.push({ laneKey: next.laneKey, class: lane.class, delayMs: 0 });
+}
+
+const nextInLine = prepared((db, of: QueryParams<{ name: string; except: string; now: number }>) =>
+  db
+    .selectFrom('children')
+    .innerJoin('lanes', 'lanes.key', 'children.laneKey')
+    .select('children.laneKey')
+    .where('children.endedAt', 'is', null)
+    .where('children.laneClass', '=', of.name)
+    .where('children.laneKey', '<>', of.except)
+    .where((eb) =>
+      eb.or([
+        eb('children.state', '=', 'queued'),
+        eb.and([eb('lanes.runId', 'is not', null), eb('lanes.leaseUntil', '<=', of.now)]),
+      ]),
+    )
+    .orderBy('children.createdAt')
+    .limit(1),
+);

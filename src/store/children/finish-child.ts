@@ -1,0 +1,138 @@
+import { sql } from 'kysely';
+import type { ChildStatus, ChildTold, ChildUsage } from '#contracts/child.ts';
+import type { MessagePart } from '#contracts/message.ts';
+import type { Authority } from '#contracts/outcome.ts';
+import type { Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import { json } from '../base/json.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import { newRowId } from '../base/row-id.ts';
+import { enqueueItem, type InnerItem } from '../items/enqueue-item.ts';
+import { endCall, hasWaitingCall } from '../rows/call-states.ts';
+import { lockLane } from '../rows/lane-row.ts';
+import { unpark } from '../waits/parked.ts';
+import { announcementOf, type ChildReport, readResult } from './announcement.ts';
+import { type Child, endChild, readChild } from './child-rows.ts';
+import { innerContent } from './inner-content.ts';
+
+/**
+ * Ends the child: its record, its cost to the sessions above it, and the one notice to its parent are one
+ * commit. The caller holds the locks of `lockLineage` and has made sure that nothing of the child goes on.
+ */
+export async function finishChild(
+  tx: Tx,
+  child: Child,
+  { status }: { readonly status: ChildStatus },
+  effects: Effects,
+): Promise<void> {
+  const known = await readChild(tx, child.id);
+  if (!known || known.state === 'done') return;
+  const usage = await usageOf.one(tx, { laneKey: child.laneKey });
+  const report = { status, usage, result: await readResult(tx, child.id) };
+  const told = await tellParent(tx, { child: known, report }, effects);
+  await endChild(tx, child.id, { ...report, told });
+  await leaveTree.run(tx, { treeId: child.treeId });
+  await chargeAncestors(tx, child.id, usage.cost);
+}
+
+/** All model calls of the runs in its lane. What its own children cost was charged to it as they ended. */
+const usageOf = prepared((db, of: QueryParams<{ laneKey: string }>) => {
+  const query = sql<ChildUsage>`
+    select cast(coalesce(sum("inputTokens" + "cacheReadTokens" + "cacheWriteTokens"), 0) as bigint) as "promptTokens",
+      cast(coalesce(sum("outputTokens"), 0) as bigint) as "completionTokens",
+      cast(coalesce(sum(cost), 0) as bigint) as cost
+    from "modelCalls"
+    where "runId" in (select "runId" from inbox where "laneKey" = ${of.laneKey} and "runId" is not null)`;
+  return { compile: () => query.compile(db) };
+});
+
+/** Gives the tree's node back, under its row's lock: other lanes' children count there too. */
+const leaveTree = prepared((db, of: QueryParams<{ treeId: string }>) =>
+  db
+    .updateTable('trees')
+    .set((eb) => ({ live: eb('live', '-', 1) }))
+    .where('id', '=', of.treeId),
+);
+
+/** From the child's parent up to the root. */
+async function chargeAncestors(tx: Tx, id: string, cost: number): Promise<void> {
+  const own = await tx.db
+    .updateTable('sessions')
+    .set({ endedAt: tx.now })
+    .where('id', '=', id)
+    .returning('ancestors')
+    .executeTakeFirst();
+  if (cost === 0) return;
+  for (const sessionId of json.strings(own?.ancestors ?? null).toReversed())
+    await chargeSession.run(tx, { sessionId, cost });
+}
+
+const chargeSession = prepared((db, of: QueryParams<{ sessionId: string; cost: number }>) =>
+  db
+    .updateTable('sessions')
+    .set((eb) => ({ cost: eb('cost', '+', of.cost) }))
+    .where('id', '=', of.sessionId),
+);
+
+type Telling = { readonly child: Child; readonly report: ChildReport };
+
+/** The call that waits for it, or else an item in the parent's lane, or nobody. */
+async function tellParent(tx: Tx, telling: Telling, effects: Effects): Promise<ChildTold> {
+  const { child, report } = telling;
+  if (isCascade(child.stopReason)) return 'none';
+  if (child.mode === 'wait' && (await settleWaitingCall(tx, telling, effects))) return 'tool';
+  const heir = await findHeir(tx, child);
+  const lane = heir && (await lockLane(tx, heir.parentLaneKey));
+  // After a reset nobody is left who asked for it.
+  if (!heir || lane?.sessionId !== heir.parentSessionId) return 'none';
+  const announcement: InnerItem = {
+    id: newRowId(),
+    source: 'child',
+    sourceKey: `child:${child.id}`,
+    reach: 'always',
+    target: json.target(heir.route),
+    // Authority was written by us at the spawn.
+    authority: heir.authority as Authority,
+    content: innerContent(tx, report.result, announcementOf(tx, child, report)),
+  };
+  await enqueueItem(tx, { key: lane.key }, announcement, effects);
+  return 'lane';
+}
+
+/** Reasons of a stop that comes from above: nobody there waits for the result any more. */
+const cascades: ReadonlySet<string> = new Set(['stop', 'reset', 'parent-ended']);
+
+export function isCascade(reason: string | null): boolean {
+  return reason !== null && cascades.has(reason);
+}
+
+/** The child itself, or the nearest one above it whose parent has not ended. */
+async function findHeir(tx: Tx, child: Child): Promise<Child | undefined> {
+  const parent = await readChild(tx, child.parentSessionId);
+  if (parent?.state !== 'done') return child;
+  return isCascade(parent.stopReason) || parent.archivedAt !== null ? undefined : findHeir(tx, parent);
+}
+
+/** Gives the result to the call that spawned it, if its run still waits for it. */
+async function settleWaitingCall(tx: Tx, { child, report }: Telling, effects: Effects): Promise<boolean> {
+  const { parentRunId, parentCallId, parentLaneKey } = child;
+  const lane = await lockLane(tx, parentLaneKey);
+  if (lane?.runId !== parentRunId) return false;
+  const call = await tx.db
+    .selectFrom('toolCalls')
+    .innerJoin('runs', 'runs.id', 'toolCalls.runId')
+    .select(['toolCalls.messageId', 'toolCalls.name'])
+    .where('toolCalls.runId', '=', parentRunId)
+    .where('toolCalls.callId', '=', parentCallId)
+    .where('toolCalls.state', 'in', ['started', 'waiting'])
+    .where('runs.cancelReason', 'is', null)
+    .executeTakeFirst();
+  if (!call) return false;
+  const isError = report.status !== 'completed';
+  const content = announcementOf(tx, child, report);
+  const data = { tool_call_id: parentCallId, name: call.name, content, is_error: isError };
+  const parts: readonly MessagePart[] = [{ type: 'tool_result', data }];
+  await endCall(tx, call.messageId, { callId: parentCallId, isError, parts });
+  if (!(await hasWaitingCall(tx, parentRunId))) await unpark(tx, lane, effects);
+  return true;
+}

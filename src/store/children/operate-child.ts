@@ -1,0 +1,61 @@
+import type { Authority } from '#contracts/outcome.ts';
+import type { StoreCommand } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { enqueueItem } from '../items/enqueue-item.ts';
+import { lockLane } from '../rows/lane-row.ts';
+import { readChild } from './child-rows.ts';
+import { innerContent } from './inner-content.ts';
+import { lockLineage } from './lock-lineage.ts';
+import { readLive, stopBranch } from './stop-tree.ts';
+
+/** `by`: who asks, `<channel>:<peer>`, `console` or the parent's run. */
+export type ChildOperation = { readonly childId: string; readonly by: string };
+
+/** `ended`: there is no such child any more. */
+export type OperatedChild = { readonly kind: 'done' | 'ended' | 'unknown'; readonly effects: Effects };
+
+/** Stops one child and all below it; its parent is told. Repeating it changes nothing. */
+export const stopChild: StoreCommand<ChildOperation, OperatedChild & { readonly stopped: number }> = {
+  name: 'stopChild',
+  run: async (tx, { childId }) => {
+    const effects = noEffects();
+    const seen = await readChild(tx, childId);
+    if (!seen) return { kind: 'unknown', effects, stopped: 0 };
+    await lockLineage(tx, seen.laneKey);
+    const child = await readLive(tx, childId);
+    if (!child) return { kind: 'ended', effects, stopped: 0 };
+    const { queued, active } = await stopBranch(tx, child, 'asked', effects);
+    return { kind: 'done', effects, stopped: queued + active };
+  },
+};
+
+export type SteeredChild = ChildOperation & {
+  /** Unique; a repeat under one id adds nothing. */
+  readonly id: string;
+  readonly text: string;
+  readonly authority: Authority;
+};
+
+/** Sends a message to a child: its run takes it at the next boundary. */
+export const steerChild: StoreCommand<SteeredChild, OperatedChild> = {
+  name: 'steerChild',
+  run: async (tx, { childId, id, text, authority, by }) => {
+    const effects = noEffects();
+    const seen = await readChild(tx, childId);
+    if (!seen) return { kind: 'unknown', effects };
+    await lockLane(tx, seen.laneKey);
+    const child = await readLive(tx, childId);
+    if (!child || child.stopAt !== null) return { kind: 'ended', effects };
+    const content = { ...innerContent(tx, text), sender: { id: by, name: by } };
+    await enqueueItem(
+      tx,
+      { key: child.laneKey },
+      {
+        ...{ id, reach: 'always', target: 'record', authority, content },
+        ...{ source: 'child', sourceKey: `steer:${id}` },
+      } as const,
+      effects,
+    );
+    return { kind: 'done', effects };
+  },
+};

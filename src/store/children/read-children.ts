@@ -1,0 +1,67 @@
+import { sql } from 'kysely';
+import type { ChildRecord } from '#contracts/child.ts';
+import { isLaneClass } from '#contracts/lane-class.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import type { Child } from './child-rows.ts';
+
+/** All children below the session, or of the tree; newest first. */
+export const readChildren: StoreQuery<
+  { readonly sessionId?: string; readonly treeId?: string; readonly limit: number },
+  readonly ChildRecord[]
+> = {
+  query: 'readChildren',
+  run: async (tx, { sessionId, treeId, limit }) => {
+    let query = tx.db.selectFrom('children').selectAll();
+    if (treeId !== undefined) query = query.where('treeId', '=', treeId);
+    if (sessionId !== undefined) {
+      const ids = await idsBelow(tx, sessionId);
+      if (ids.length === 0) return [];
+      query = query.where('id', 'in', ids);
+    }
+    const rows = await query.orderBy('createdAt', 'desc').orderBy('id').limit(limit).execute();
+    return rows.map(recordOf);
+  },
+};
+
+/** So many below one session say enough; older ones are in their trees. */
+const maxBelow = 1_000;
+
+async function idsBelow(tx: Tx, sessionId: string): Promise<readonly string[]> {
+  const { rows } = await sql<{ readonly id: string }>`
+    with recursive below(id) as (
+      select id from children where "parentSessionId" = ${sessionId}
+      union all
+      select children.id from children join below on children."parentSessionId" = below.id
+    )
+    select id from below limit ${sql.lit(maxBelow)}`.execute(tx.db);
+  return rows.map(({ id }) => id);
+}
+
+/** A child by its id. */
+export const findChild: StoreQuery<{ readonly childId: string }, ChildRecord | undefined> = {
+  query: 'findChild',
+  run: async (tx, { childId }) => {
+    const row = await tx.db.selectFrom('children').selectAll().where('id', '=', childId).executeTakeFirst();
+    return row && recordOf(row);
+  },
+};
+
+/** The row as other folders read it. */
+export function recordOf(row: Child): ChildRecord {
+  const { route: _route, authority: _authority, timeoutMs: _timeout, stopReason: _reason, ...child } = row;
+  const { promptTokens, completionTokens, cost, ...rest } = child;
+  return {
+    ...rest,
+    sessionId: row.id,
+    laneClass: isLaneClass(row.laneClass) ? row.laneClass : 'sub-1',
+    label: row.label ?? undefined,
+    status: row.status ?? undefined,
+    result: row.result ?? undefined,
+    told: row.told ?? undefined,
+    usage: { promptTokens, completionTokens, cost },
+    stopAt: row.stopAt ?? undefined,
+    startedAt: row.startedAt ?? undefined,
+    endedAt: row.endedAt ?? undefined,
+    archivedAt: row.archivedAt ?? undefined,
+  };
+}

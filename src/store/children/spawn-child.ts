@@ -1,0 +1,184 @@
+import type {
+  ChildMode,
+  ChildRecord,
+  ChildRole,
+  ForkPoint,
+  SpawnLimits,
+  SpawnRefusal,
+} from '#contracts/child.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { Authority } from '#contracts/outcome.ts';
+import type { StoreCommand, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { insertNewRow, insertRow } from '../base/insert-row.ts';
+import { json } from '../base/json.ts';
+import type { LaneSpec } from '../base/lane-spec.ts';
+import type { QueryParams } from '../base/prepared.ts';
+import { newRowId } from '../base/row-id.ts';
+import { locking } from '../base/row-locks.ts';
+import { enqueueItem } from '../items/enqueue-item.ts';
+import { lockLaneAt } from '../rows/lane-row.ts';
+import type { RunFence } from '../rows/run-fence.ts';
+import { type Child, childIdOf, readChild, readLiveChildren } from './child-rows.ts';
+import { innerContent } from './inner-content.ts';
+import { recordOf } from './read-children.ts';
+
+export type SpawnInput = RunFence & {
+  readonly callId: string;
+  readonly task: string;
+  readonly agentId: string;
+  readonly label?: string;
+  readonly mode: ChildMode;
+  readonly context: 'isolated' | 'fork';
+  /** How long it may take from its first claim on, ms; absent: as long as its tree. */
+  readonly timeoutMs?: number;
+  readonly role: ChildRole;
+  readonly limits: SpawnLimits;
+  /** Its lane, under the codec's key of `childIdOf` and the parent's key; `newSessionId` isn't used. */
+  readonly lane: LaneSpec;
+};
+
+export type SpawnResult =
+  | { readonly kind: 'spawned' | 'attached'; readonly child: ChildRecord; readonly effects: Effects }
+  | { readonly kind: 'refused'; readonly reason: SpawnRefusal; readonly limit: number };
+
+/**
+ * Gives a task of the run to a child: its row, session, lane and first item are one commit, and so are the
+ * limits that allow them. The call is the idempotency key: a repeat returns the same child. Throws
+ * `stale_epoch`.
+ */
+export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
+  name: 'spawnChild',
+  run: async (tx, input) => {
+    await lockLaneAt(tx, input.laneKey, input.epoch);
+    const run = await tx.db
+      .selectFrom('runs')
+      .select(['sessionId', 'treeId', 'route', 'authority'])
+      .where('id', '=', input.runId)
+      .executeTakeFirstOrThrow();
+    const id = childIdOf({ ...input, sessionId: run.sessionId });
+    const known = await readChild(tx, id);
+    if (known) return { kind: 'attached', child: recordOf(known), effects: noEffects() };
+    const parent = await readChild(tx, run.sessionId);
+    const depth = (parent?.depth ?? 0) + 1;
+    const refusal = await refusalOf(tx, { depth, sessionId: run.sessionId, limits: input.limits });
+    if (refusal) return refusal;
+    const tree = await reserve(tx, { treeId: run.treeId, sessionId: run.sessionId, limits: input.limits });
+    if (tree.kind === 'refused') return tree;
+    const { laneKey: parentLaneKey, runId: parentRunId, callId: parentCallId } = input;
+    const { agentId, task, mode, label = null, timeoutMs = null, role } = input;
+    const child = {
+      ...{ id, treeId: run.treeId, depth, agentId, task, mode, label, timeoutMs },
+      ...{ parentSessionId: run.sessionId, parentLaneKey, parentRunId, parentCallId },
+      ...{ laneKey: input.lane.key, laneClass: input.lane.class, state: 'queued' },
+      ...{ route: run.route, authority: run.authority, deadlineAt: tree.deadlineAt, createdAt: tx.now },
+      ...{ promptTokens: 0, completionTokens: 0, cost: 0 },
+      ...{ status: null, result: null, told: null, stopReason: null, stopAt: null },
+      ...{ startedAt: null, endedAt: null, archivedAt: null },
+    } satisfies Child;
+    if (input.lane.class !== `sub-${depth}` || role.depth !== depth)
+      throw new ParleyError('invalid_input', `A child at depth ${depth} can't be of another depth.`);
+    await insertRow(tx, 'children', child);
+    const effects = noEffects();
+    await openSession(tx, { child, input }, effects);
+    return { kind: 'spawned', child: recordOf(child), effects };
+  },
+};
+
+type Asked = { readonly depth: number; readonly sessionId: string; readonly limits: SpawnLimits };
+type Refused = Extract<SpawnResult, { kind: 'refused' }>;
+
+/** The parent's own limits. Its lane's lock keeps its children from being counted twice at once. */
+async function refusalOf(tx: Tx, { depth, sessionId, limits }: Asked): Promise<Refused | undefined> {
+  if (depth > limits.depth) return { kind: 'refused', reason: 'too_deep', limit: limits.depth };
+  const live = await readLiveChildren(tx, { sessionIds: [sessionId] });
+  if (live.length < limits.children) return undefined;
+  return { kind: 'refused', reason: 'too_many_children', limit: limits.children };
+}
+
+type Reserving = { readonly treeId: string; readonly sessionId: string; readonly limits: SpawnLimits };
+
+/** Counts a new node of the tree, under its row's lock: runs of several lanes share it. */
+async function reserve(
+  tx: Tx,
+  { treeId, sessionId, limits }: Reserving,
+): Promise<Refused | { readonly kind: 'reserved'; readonly deadlineAt: number }> {
+  const fresh = { live: 0, total: 0, createdAt: tx.now, deadlineAt: tx.now + limits.treeMs };
+  await insertNewRow(tx, 'trees', { id: treeId, sessionId, ...fresh });
+  const { live, total, deadlineAt } = await lockedTree.one(tx, { treeId });
+  const refused = (reason: SpawnRefusal, limit: number) => ({ kind: 'refused', reason, limit }) as const;
+  if (tx.now >= deadlineAt) return refused('tree_out_of_time', Math.round(limits.treeMs / 1000));
+  if (total >= limits.lifetime) return refused('tree_exhausted', limits.lifetime);
+  if (live >= limits.nodes) return refused('tree_full', limits.nodes);
+  await tx.db
+    .updateTable('trees')
+    .set({ live: live + 1, total: total + 1 })
+    .where('id', '=', treeId)
+    .execute();
+  return { kind: 'reserved', deadlineAt };
+}
+
+const lockedTree = locking((db, of: QueryParams<{ treeId: string }>) =>
+  db.selectFrom('trees').selectAll().where('id', '=', of.treeId),
+);
+
+type Opening = { readonly child: Child; readonly input: SpawnInput };
+
+/** Makes the child's lane and session with its task as the first item. */
+async function openSession(tx: Tx, { child, input }: Opening, effects: Effects): Promise<void> {
+  const { id, parentSessionId } = child;
+  await enqueueItem(
+    tx,
+    { ...input.lane, newSessionId: id },
+    {
+      id: newRowId(),
+      source: 'child',
+      sourceKey: `spawn:${id}`,
+      reach: 'mode',
+      target: 'record',
+      // Authority was written by us at the start of the run.
+      authority: child.authority as Authority,
+      content: innerContent(tx, child.task),
+    },
+    effects,
+  );
+  const parent = await tx.db
+    .selectFrom('sessions')
+    .select(['ancestors', 'summaryMessageId', 'messageCount'])
+    .where('id', '=', parentSessionId)
+    .executeTakeFirstOrThrow();
+  const forked = input.context === 'fork' ? await forkPoint(tx, { ...parent, child }) : undefined;
+  await tx.db
+    .updateTable('sessions')
+    .set({
+      parentSessionId,
+      role: JSON.stringify(input.role),
+      ancestors: JSON.stringify([...json.strings(parent.ancestors), parentSessionId]),
+      forkedFrom: forked ? JSON.stringify(forked) : null,
+    })
+    .where('id', '=', id)
+    .where('key', '=', child.laneKey)
+    .execute();
+}
+
+/** The parent's history before the message that spawned the child. */
+async function forkPoint(
+  tx: Tx,
+  from: {
+    readonly child: Child;
+    readonly summaryMessageId: string | null;
+    readonly messageCount: number;
+  },
+): Promise<ForkPoint> {
+  const { parentSessionId, parentRunId, parentCallId } = from.child;
+  const message = await tx.db
+    .selectFrom('toolCalls')
+    .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')
+    .select('transcript.position')
+    .where('toolCalls.runId', '=', parentRunId)
+    .where('toolCalls.callId', '=', parentCallId)
+    .orderBy('transcript.position', 'desc')
+    .executeTakeFirst();
+  const position = message?.position ?? from.messageCount;
+  return { sessionId: parentSessionId, summaryMessageId: from.summaryMessageId, position };
+}

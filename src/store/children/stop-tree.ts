@@ -1,0 +1,99 @@
+import type { Tx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
+import { endItems } from '../rows/item-states.ts';
+import { lockLane, lockLanes } from '../rows/lane-row.ts';
+import { cancelRun } from '../waits/parked.ts';
+import { type Child, markStopping, readChild, readLiveChildren } from './child-rows.ts';
+import { finishChild, isCascade } from './finish-child.ts';
+
+/** Why children are stopped: by a person, a reset or the end of the run above them, or one of them by itself. */
+export type StopReason = 'stop' | 'reset' | 'parent-ended' | 'asked' | 'timeout';
+
+/** So long a run has to end by itself, ms; then a sweep fences it, so that nothing works on after 10 s. */
+export const stopGraceMs = 8_000;
+
+export type TreeStop = {
+  readonly sessionId: string;
+  readonly reason: StopReason;
+  /** Only what these runs have spawned. */
+  readonly runIds?: readonly string[];
+};
+
+export type StoppedTree = { readonly queued: number; readonly active: number };
+
+/**
+ * Stops everything below the session: what is queued ends at once, what works is asked to, and is fenced if it doesn't. The
+ * caller holds the session's own lane and those above it; the lanes below are locked level by level, and
+ * none can spawn past its lock.
+ */
+export async function stopTree(tx: Tx, stop: TreeStop, effects: Effects): Promise<StoppedTree> {
+  const children: Child[] = [];
+  let level = await lockLevel(tx, { sessionIds: [stop.sessionId], runIds: stop.runIds });
+  while (level.length > 0) {
+    children.push(...level);
+    level = await lockLevel(tx, { sessionIds: level.map(({ id }) => id) });
+  }
+  const queued = children.filter(({ state }) => state === 'queued');
+  const active = children.filter(({ state }) => state !== 'queued');
+  for (const child of [...queued, ...active.toReversed()]) await stopOne(tx, child, stop.reason, effects);
+  return { queued: queued.length, active: active.length };
+}
+
+type Level = { readonly sessionIds: readonly string[]; readonly runIds?: readonly string[] | undefined };
+
+/** Their lanes are locked, and then read again: one of them may have ended meanwhile. */
+async function lockLevel(tx: Tx, level: Level): Promise<readonly Child[]> {
+  const seen = await readLiveChildren(tx, level);
+  if (tx.dialect !== 'postgres' || seen.length === 0) return seen;
+  await lockLanes(
+    tx,
+    seen.map(({ laneKey }) => laneKey),
+  );
+  return readLiveChildren(tx, level);
+}
+
+/** Stops one child and everything below it. The caller holds the locks of `lockLineage`. */
+export async function stopBranch(
+  tx: Tx,
+  child: Child,
+  reason: 'asked' | 'timeout',
+  effects: Effects,
+): Promise<StoppedTree> {
+  const below = await stopTree(tx, { sessionId: child.id, reason: 'parent-ended' }, effects);
+  await stopOne(tx, child, reason, effects);
+  const isQueued = child.state === 'queued';
+  return { queued: below.queued + (isQueued ? 1 : 0), active: below.active + (isQueued ? 0 : 1) };
+}
+
+async function stopOne(tx: Tx, child: Child, reason: StopReason, effects: Effects): Promise<void> {
+  const overrides = isCascade(reason);
+  const marked = await markStopping(tx, child, { reason, stopAt: tx.now + stopGraceMs, overrides });
+  await cancelItemsOf(tx, child.laneKey);
+  const lane = await lockLane(tx, child.laneKey);
+  if (lane && lane.runId !== null) return cancelRun(tx, lane, { reason: 'stop', effects });
+  await finishChild(tx, marked, { status: statusOfStop(marked.stopReason) }, effects);
+}
+
+/** Status of a child that was asked to stop. */
+export function statusOfStop(reason: string | null): 'timed-out' | 'stopped' {
+  return reason === 'timeout' ? 'timed-out' : 'stopped';
+}
+
+/** Ends what waits in a lane that does nothing more. */
+export async function cancelItemsOf(tx: Tx, laneKey: string): Promise<void> {
+  const rows = await tx.db
+    .selectFrom('inbox')
+    .select('id')
+    .where('laneKey', '=', laneKey)
+    .where(isOpenItem())
+    .execute();
+  const ids = rows.map(({ id }) => id);
+  await endItems(tx, ids, { outcome: 'cancelled', outcomeReason: 'stop' });
+}
+
+/** The child of that id, if it has not ended. */
+export async function readLive(tx: Tx, id: string): Promise<Child | undefined> {
+  const child = await readChild(tx, id);
+  return child?.state === 'done' ? undefined : child;
+}

@@ -1,0 +1,77 @@
+import type { StoreCommand, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
+import { archiveChild, type Child, readChild, readLiveChildren } from '../children/child-rows.ts';
+import { statusOfEnd } from '../children/end-child-run.ts';
+import { finishChild } from '../children/finish-child.ts';
+import { lockLineage } from '../children/lock-lineage.ts';
+import { cancelItemsOf, statusOfStop, stopBranch } from '../children/stop-tree.ts';
+import type { Lane } from '../rows/lane-row.ts';
+import { giveUpRun } from './give-up-run.ts';
+
+/** From its end on a child is in the lists of what is recent for so long, ms. */
+export const archiveAfterMs = 60 * 60_000;
+
+/**
+ * What time decides about a child: one that is past its deadline is stopped, one that was asked to and hasn't is
+ * fenced, one with nothing left to do ends, and what ended long ago is archived. Safe to repeat.
+ */
+export const tendChild: StoreCommand<{ readonly childId: string }, Effects> = {
+  name: 'tendChild',
+  run: async (tx, { childId }) => {
+    const effects = noEffects();
+    const seen = await readChild(tx, childId);
+    const lane = seen && (await lockLineage(tx, seen.laneKey));
+    const child = lane && (await readChild(tx, childId));
+    if (!child) return effects;
+    if (child.endedAt !== null) {
+      if (child.endedAt + archiveAfterMs <= tx.now) await archiveChild(tx, childId);
+    } else if (child.stopAt !== null) {
+      if (child.stopAt <= tx.now) await fence(tx, lane, child, effects);
+    } else if (child.deadlineAt <= tx.now) {
+      await stopBranch(tx, child, 'timeout', effects);
+    } else if (await isAtRest(tx, lane, child)) {
+      await finishChild(tx, child, { status: await statusOfRest(tx, child) }, effects);
+    }
+    return effects;
+  },
+};
+
+/** Its run counts as over from here on, whatever its holder still does. */
+async function fence(tx: Tx, lane: Lane, child: Child, effects: Effects): Promise<void> {
+  if (lane.runId === null) {
+    await cancelItemsOf(tx, lane.key);
+    return finishChild(tx, child, { status: statusOfStop(child.stopReason) }, effects);
+  }
+  const run = { id: lane.runId, route: null };
+  const ended = await giveUpRun(tx, { ...lane, epoch: lane.epoch + 1 }, { run, text: '', endReason: 'stop' });
+  effects.wakes.push(...ended.wakes);
+  effects.cancels.push(...ended.cancels);
+  effects.arrivals.push(...ended.arrivals);
+}
+
+/** Nothing of it goes on: no run, nothing that waits, no child of its own. */
+async function isAtRest(tx: Tx, lane: Lane, child: Child): Promise<boolean> {
+  if (lane.runId !== null) return false;
+  const waiting = await tx.db
+    .selectFrom('inbox')
+    .select('id')
+    .where('laneKey', '=', lane.key)
+    .where(isOpenItem())
+    .limit(1)
+    .executeTakeFirst();
+  return waiting === undefined && (await readLiveChildren(tx, { sessionIds: [child.id] })).length === 0;
+}
+
+/** As its last run ended; a child that never had one is lost. */
+async function statusOfRest(tx: Tx, child: Child) {
+  const run = await tx.db
+    .selectFrom('inbox')
+    .innerJoin('runs', 'runs.id', 'inbox.runId')
+    .select('runs.endReason')
+    .where('inbox.laneKey', '=', child.laneKey)
+    .where('inbox.runId', 'is not', null)
+    .orderBy('runs.startedAt', 'desc')
+    .executeTakeFirst();
+  return run ? statusOfEnd(run.endReason) : 'lost';
+}
