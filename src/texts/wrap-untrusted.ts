@@ -1,4 +1,4 @@
-/** What strangers wrote is data: between two lines with a random boundary. */
+/** Encloses what strangers wrote between two lines with a random boundary: it is data. */
 import { randomUUID } from 'node:crypto';
 import type { Brand } from '#contracts/ids.ts';
 import { cleanLabel, cleanUntrusted } from './clean-untrusted.ts';

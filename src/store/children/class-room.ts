@@ -44,6 +44,7 @@ const nextInLine = prepared((db, of: QueryParams<{ name: string; except: string;
     .selectFrom('children')
     .innerJoin('lanes', 'lanes.key', 'children.laneKey')
     .select('children.laneKey')
+    .where('children.state', 'in', ['queued', 'running'])
     .where('children.endedAt', 'is', null)
     .where('children.laneClass', '=', of.name)
     .where('children.laneKey', '<>', of.except)

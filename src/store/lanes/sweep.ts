@@ -141,6 +141,7 @@ const childrenToTend = prepared((db, of: QueryParams<{ now: number; archiveBefor
     .selectFrom('children')
     .innerJoin('lanes', 'lanes.key', 'children.laneKey')
     .select('children.id')
+    .where('children.state', 'in', ['queued', 'running'])
     .where('children.endedAt', 'is', null)
     .where((eb) =>
       eb.or([

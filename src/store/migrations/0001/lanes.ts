@@ -180,7 +180,7 @@ export const laneTables: SchemaOf<
       childrenOf: { on: ['parentSessionId', 'createdAt'] },
       childrenOfRun: { on: ['parentRunId'] },
       childrenOfTree: { on: ['treeId'] },
-      childrenLive: { on: ['laneClass', 'state', 'createdAt'], where: `"endedAt" is null` },
+      childrenLive: { on: ['state', 'laneClass', 'createdAt'], where: `"endedAt" is null` },
       childrenKept: { on: ['endedAt'], where: `"archivedAt" is null` },
     },
   },
