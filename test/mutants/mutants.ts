@@ -228,7 +228,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         in: 'closeRun',
-        find: 'const next = lookAhead(waiting, tx.now);',
+        find: 'const next = lookAhead(left, tx.now);',
         replace: "const next = { kind: 'idle' } as LaneExit;",
       },
     ],

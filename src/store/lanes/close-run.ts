@@ -43,7 +43,8 @@ export async function closeRun(
   if (outcome !== undefined) await endTaken(tx, runId, { outcome, outcomeReason });
   if (endReason !== 'natural')
     await stopTree(tx, { sessionId: lane.sessionId, runIds: [runId], reason: 'parent-ended' }, effects);
-  const next = lookAhead((await isStoppingChild(tx, lane)) ? [] : waiting, tx.now);
+  const left = (await isStoppingChild(tx, lane)) ? [] : waiting;
+  const next = lookAhead(left, tx.now);
   const isKept = next.kind === 'continuing' && closing.mayKeepLane;
   await endLaneRun(tx, { laneKey: lane.key, parts }, isKept);
   await endRunOfChild(tx, lane, { endReason, isIdle: next.kind === 'idle' }, effects);

@@ -1,0 +1,169 @@
+import type { ChildMode, SpawnLimits } from '../../src/contracts/child.ts';
+import type { AgentId, SessionKey } from '../../src/contracts/ids.ts';
+import type { MessagePart } from '../../src/contracts/message.ts';
+import { formatSessionKey } from '../../src/sessions/session-key.ts';
+import type { Store } from '../../src/store/base/command.ts';
+import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
+import { childIdOf } from '../../src/store/children/child-rows.ts';
+import { type SpawnInput, type SpawnResult, spawnChild } from '../../src/store/children/spawn-child.ts';
+import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/claim-lane.ts';
+import { type Answered, commitAnswer, endRun } from '../../src/store/lanes/commit-answer.ts';
+import { commitToolTurn, markToolStarted } from '../../src/store/lanes/commit-turn.ts';
+import { parkRun } from '../../src/store/lanes/park-run.ts';
+import { readSweep } from '../../src/store/lanes/sweep.ts';
+import { tendChild } from '../../src/store/lanes/tend-child.ts';
+import { aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
+
+export const limits: SpawnLimits = { depth: 5, children: 5, nodes: 20, lifetime: 200, treeMs: 3_600_000 };
+
+export const fenceOf = ({ laneKey, epoch, runId }: ClaimedRun) => ({ laneKey, epoch, runId });
+
+export type Spawning = {
+  readonly callId?: string;
+  readonly mode?: ChildMode;
+  readonly limits?: Partial<SpawnLimits>;
+  readonly over?: Partial<SpawnInput>;
+};
+
+/** One process that works on children, in a few words. `costOf`: what each of its model calls costs. */
+export function aFamilyWorker(
+  store: Store,
+  {
+    name = holder,
+    caps,
+    cost = 7,
+  }: { readonly name?: string; readonly caps?: Record<string, number>; readonly cost?: number } = {},
+) {
+  const people = aWorker(store, name);
+
+  const claim = (laneKey: string, leaseMs = 10_000): Promise<Claim> =>
+    store.write(claimLane, {
+      laneKey,
+      holder: name,
+      leaseMs,
+      newRunId: crypto.randomUUID(),
+      framing,
+      maxTries: 3,
+      gaveUpText: 'gave up',
+      caps,
+    });
+  const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {
+    const claimed = await claim(laneKey, leaseMs);
+    if (claimed.kind !== 'run') throw new Error(`expected a run, got ${JSON.stringify(claimed)}`);
+    return claimed.run;
+  };
+
+  /** A conversation whose first message has begun a run. */
+  const begin = async (mode: 'steer' | 'followup' = 'steer') => {
+    const conversation = unique('c');
+    const lane = aLane(conversation, { settings: { ...defaults, mode } });
+    await people.accept(aMessage({ conversation, text: 'go', lane }));
+    return { conversation, lane, run: await claimRun(lane.key) };
+  };
+
+  const inputOf = (
+    run: ClaimedRun,
+    { callId = unique('call'), mode = 'announce', over, ...rest }: Spawning,
+  ): SpawnInput => {
+    const depth = depthOf(run.laneKey) + 1;
+    return {
+      ...fenceOf(run),
+      ...{ callId, mode, task: `task of ${callId}`, agentId: 'main', context: 'isolated' },
+      role: { depth, profile: 'task', deniedTools: [] },
+      limits: { ...limits, ...rest.limits },
+      lane: childLane(run, callId, depth),
+      ...over,
+    };
+  };
+
+  /** As the loop does it: the turn with the call is stored and the call has started before its tool spawns. */
+  const spawn = async (run: ClaimedRun, spawning: Spawning = {}): Promise<SpawnResult> => {
+    const input = inputOf(run, spawning);
+    const { callId } = input;
+    const messageId = unique('message');
+    const data = { id: callId, name: 'sessions_spawn', input: '{}', finished: true };
+    const parts: readonly MessagePart[] = [
+      { type: 'tool_call', data },
+      { type: 'finish', data: { reason: 'tool_use', time: 1 } },
+    ];
+    const message = { id: messageId, sessionId: run.sessionId, model: 'test', parts };
+    const calls = [{ callId, name: 'sessions_spawn', input: '{}' }];
+    await store.write(commitToolTurn, { ...fenceOf(run), message, calls, modelCall: undefined });
+    await store.write(markToolStarted, { ...fenceOf(run), messageId, callId });
+    return store.write(spawnChild, input);
+  };
+
+  const spawnOne = async (run: ClaimedRun, spawning: Spawning = {}) => {
+    const spawned = await spawn(run, spawning);
+    if (spawned.kind === 'refused') throw new Error(`refused: ${spawned.reason}`);
+    return spawned.child;
+  };
+
+  const answer = (
+    run: ClaimedRun,
+    text = 'done',
+    over: { readonly mayKeepLane?: boolean } = {},
+  ): Promise<Answered> =>
+    store.write(commitAnswer, {
+      ...fenceOf(run),
+      framing,
+      delivery: 'one-at-a-time',
+      message: {
+        id: crypto.randomUUID(),
+        sessionId: run.sessionId,
+        model: 'test',
+        parts: [
+          { type: 'text', data: { text } },
+          { type: 'finish', data: { reason: 'end_turn', time: 1 } },
+        ],
+      },
+      modelCall: {
+        id: crypto.randomUUID(),
+        model: 'test',
+        cost,
+        latencyMs: 1,
+        usage: { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 },
+      },
+      parts: [],
+      preview: undefined,
+      outcome: 'answered',
+      mayKeepLane: false,
+      ...over,
+    });
+
+  const fail = (run: ClaimedRun, endReason = 'error') =>
+    store.write(endRun, {
+      ...fenceOf(run),
+      ...{ endReason, detail: undefined, outcome: 'failed', message: undefined },
+      ...{ parts: [], preview: undefined, mayKeepLane: false },
+    });
+
+  const park = (run: ClaimedRun) =>
+    store.write(parkRun, { ...fenceOf(run), reason: 'sub-agents', workedMs: 1, waitMs: 86_400_000 });
+
+  return { ...people, claim, claimRun, begin, inputOf, spawn, spawnOne, answer, fail, park };
+}
+
+function depthOf(laneKey: string): number {
+  return laneKey.split('@').length - 1;
+}
+
+function childLane(run: ClaimedRun, callId: string, depth: number): LaneSpec {
+  const child = childIdOf({ sessionId: run.sessionId, runId: run.runId, callId });
+  const key = formatSessionKey({
+    kind: 'sub-agent',
+    agent: 'main' as AgentId,
+    depth,
+    child,
+    parent: run.laneKey as SessionKey,
+  });
+  const settings = { ...defaults, mode: 'followup', cap: 20 } as const;
+  return aLane('child', { key, class: `sub-${depth}` as LaneSpec['class'], settings });
+}
+
+/** What the sweep of any process would do about children, so many ms from now. */
+export async function tend(store: Store, inMs = 0): Promise<readonly string[]> {
+  const { children } = await store.read(readSweep, { now: Date.now() + inMs });
+  for (const childId of children) await store.write(tendChild, { childId });
+  return children;
+}
