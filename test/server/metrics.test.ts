@@ -167,9 +167,9 @@ describeEachDatabase('the metrics', (open, { sql }) => {
     const numbers = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)`;
     const prefix = unique('many');
     await sql(`insert into "inbox" ("id", "laneKey", "seq", "kind", "state", "outcome", "account",
-        "conversationKey", "senderId", "authority", "route", "content", "dueAt", "createdAt")
+        "conversationKey", "senderId", "authority", "route", "content", "rank", "isFetching", "dueAt", "createdAt")
       ${numbers} select '${prefix}-' || i, '${prefix}', i, 'message', 'ended', 'silent', 'test/bot',
-        '${prefix}', 'ann', 'owner', '{}', '{}', 1, 1 from n`);
+        '${prefix}', 'ann', 'owner', '{}', '{}', 0, 0, 1, 1 from n`);
     await sql(`insert into "ledger" ("account", "eventKey", "kind", "outcome", "inboxId", "conversationKey", "at")
       ${numbers} select 'test/bot', '${prefix}-' || i, 'message', 'accepted', '${prefix}-' || i, '${prefix}', 1 from n`);
     const counted = async () => {

@@ -48,6 +48,7 @@ export function aChildRow(parent: Parent | ChildRow, over: ChildOver = {}): Chil
   };
   const session = {
     ...{ id, key: laneKey, parentSessionId: parent.sessionId, agentId: 'main', messageCount: 0 },
+    ...{ promptTokens: 0, completionTokens: 0, cost: 0 },
     ...{ createdAt, updatedAt: createdAt },
   };
   const tree = {
