@@ -34,6 +34,16 @@ export const itemMutants: readonly Mutant[] = [
     needsPostgres: true,
   },
   {
+    name: 'lane awaited behind the conversation',
+    invariant: 'lanes are locked before conversations, by every step',
+    edits: [{ in: 'tryLockLanes', find: '.forUpdate().skipLocked()', replace: '.forUpdate()' }],
+    test: {
+      file: 'test/store/lock-order.test.ts',
+      name: 'never waits for a lane when it gives up a part',
+    },
+    needsPostgres: true,
+  },
+  {
     name: 'cancel of a message that was taken',
     invariant: 'a message is cancelled only while it waits',
     edits: [

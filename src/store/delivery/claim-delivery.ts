@@ -3,12 +3,13 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { PartKey } from '#contracts/ids.ts';
 import type { Outbound } from '#contracts/outbound.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
-import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
+import { isOpenPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
-import { lockLanes } from '../rows/lane-row.ts';
+import { lockLanes, tryLockLanes } from '../rows/lane-row.ts';
 import { endPart } from './end-part.ts';
+import { readWaitingLanes } from './reachability.ts';
 import { recordSend, type SendOutcome } from './record-send.ts';
 import { dropReceipt, isObsolete } from './waiting-notice-part.ts';
 
@@ -102,22 +103,9 @@ export const recordDelivery: StoreCommand<RecordDeliveryInput, Delivery> = {
  */
 async function lockReached(tx: Tx, { conversationKey, partKey, result }: RecordDeliveryInput): Promise<void> {
   if (tx.dialect !== 'postgres' || result.kind === 'sent' || result.kind === 'retry') return;
-  const lanes = await tx.db
-    .selectFrom('outbox')
-    .select('laneKey')
-    .where('key', '=', partKey)
-    .union(
-      tx.db
-        .selectFrom('inbox')
-        .select('laneKey')
-        .where('conversationKey', '=', conversationKey)
-        .where(isOpenItem()),
-    )
-    .execute();
-  await lockLanes(
-    tx,
-    lanes.flatMap(({ laneKey }) => laneKey ?? []),
-  );
+  const part = await tx.db.selectFrom('outbox').select('laneKey').where('key', '=', partKey).execute();
+  const own = part.flatMap(({ laneKey }) => laneKey ?? []);
+  await lockLanes(tx, [...own, ...(await readWaitingLanes(tx, [conversationKey]))]);
 }
 
 const lockedConversation = locking((db, of: QueryParams<{ conversationKey: string }>) =>
@@ -144,6 +132,9 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
     const content = json.outbound(part.content);
     const step = stepFor(tx, head, { ...part, content });
     if (step === 'give-up') {
+      // The agent is told of it in its lane, which comes before the conversation in the order of locks.
+      if (part.laneKey !== null && (await tryLockLanes(tx, [part.laneKey])).length === 0)
+        return leave(tx, head, { kind: 'later', delayMs: lockedLaneMs });
       const problem = part.state === 'sending' ? 'interrupted while sending' : part.problem;
       await endPart(tx, { key: part.key, state: 'unknown', ...(problem !== null && { problem }) });
       continue;
@@ -164,6 +155,9 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
     };
   }
 }
+
+/** How long to wait for a lane that a step has locked: steps take some milliseconds. */
+const lockedLaneMs = 50;
 
 /** The next part of a conversation's order; previews are outside the order. */
 export const headPart = prepared((db, of: QueryParams<{ conversationKey: string }>) =>

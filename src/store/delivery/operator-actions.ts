@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { closeAlert } from '../alerts/note-alert.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { lockLanes } from '../rows/lane-row.ts';
 import { endAskedWait } from './asked-wait.ts';
 import { reviseOutcome } from './reply-outcome.ts';
 
@@ -53,6 +54,7 @@ export type OperatorResult = 'done' | 'not-found' | 'not-possible';
 export const retryPart: StoreCommand<{ readonly key: string }, OperatorResult> = {
   name: 'retryPart',
   run: async (tx, { key }) => {
+    await lockLaneOf(tx, key);
     const changed = await tx.db
       .updateTable('outbox')
       .set({ state: 'pending', tries: 0, sendingAt: null, endedAt: null, dueAt: tx.now, ...noWait })
@@ -69,6 +71,7 @@ export const retryPart: StoreCommand<{ readonly key: string }, OperatorResult> =
 export const dropPart: StoreCommand<{ readonly key: string }, OperatorResult> = {
   name: 'dropPart',
   run: async (tx, { key }) => {
+    await lockLaneOf(tx, key);
     const changed = await tx.db
       .updateTable('outbox')
       .set({ state: 'failed', problem: 'dropped by the operator', endedAt: tx.now })
@@ -79,6 +82,12 @@ export const dropPart: StoreCommand<{ readonly key: string }, OperatorResult> = 
     return operated(tx, key, changed);
   },
 };
+
+/** A failed delivery has the lane too when it changes the parts of an answer and what the answer is to. */
+async function lockLaneOf(tx: Tx, key: string): Promise<void> {
+  const part = await tx.db.selectFrom('outbox').select('laneKey').where('key', '=', key).executeTakeFirst();
+  if (part?.laneKey) await lockLanes(tx, [part.laneKey]);
+}
 
 type Changed = {
   readonly runId: string | null;

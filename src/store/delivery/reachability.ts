@@ -3,23 +3,20 @@ import type { Tx } from '../base/command.ts';
 import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { endItems } from '../rows/item-states.ts';
-import { lockLane } from '../rows/lane-row.ts';
+import { tryLockLanes } from '../rows/lane-row.ts';
 import { endAskedWait } from './asked-wait.ts';
 import { amendOutcome } from './reply-outcome.ts';
 
-/** Blocked or removed: queue and outbox of the conversation end with a recorded outcome. */
+/**
+ * Blocked or removed: queue and outbox of the conversation end with a recorded outcome. The caller has locked
+ * `readWaitingLanes`. A lane that came after that is left alone if a step has it: what waits there is answered, and
+ * the answer is recorded as failed.
+ */
 export async function markUnreachable(tx: Tx, key: string): Promise<void> {
-  await lockLanesOf(tx, key);
+  const lanes = await tryLockLanes(tx, await readWaitingLanes(tx, [key]));
   await tx.db.updateTable('conversations').set({ unreachableAt: tx.now }).where('key', '=', key).execute();
   await openAlert(tx, { kind: 'conversation-unreachable', subject: key });
-  const open = await tx.db
-    .selectFrom('inbox')
-    .select('id')
-    .where('conversationKey', '=', key)
-    .where(isOpenItem())
-    .execute();
-  const ids = open.map(({ id }) => id);
-  await endItems(tx, ids, { outcome: 'failed', outcomeReason: 'unreachable' });
+  if (lanes.length > 0) await endWaiting(tx, key, lanes);
   const ended = await tx.db
     .updateTable('outbox')
     .set({ state: 'failed', problem: 'the conversation is unreachable', endedAt: tx.now })
@@ -34,17 +31,29 @@ export async function markUnreachable(tx: Tx, key: string): Promise<void> {
   }
 }
 
-/** The lanes of what waits there, in key order: a claim takes a waiting message, or finds it ended. */
-async function lockLanesOf(tx: Tx, key: string): Promise<void> {
+async function endWaiting(tx: Tx, key: string, lanes: readonly string[]): Promise<void> {
+  const open = await tx.db
+    .selectFrom('inbox')
+    .select('id')
+    .where('conversationKey', '=', key)
+    .where('laneKey', 'in', lanes)
+    .where(isOpenItem())
+    .execute();
+  const ids = open.map(({ id }) => id);
+  await endItems(tx, ids, { outcome: 'failed', outcomeReason: 'unreachable' });
+}
+
+/** The lanes with items of the conversations that wait. */
+export async function readWaitingLanes(tx: Tx, keys: readonly string[]): Promise<readonly string[]> {
+  if (keys.length === 0) return [];
   const lanes = await tx.db
     .selectFrom('inbox')
     .select('laneKey')
     .distinct()
-    .where('conversationKey', '=', key)
+    .where('conversationKey', 'in', keys)
     .where(isOpenItem())
-    .orderBy('laneKey')
     .execute();
-  for (const { laneKey } of lanes) await lockLane(tx, laneKey);
+  return lanes.map(({ laneKey }) => laneKey);
 }
 
 /** Who writes can be written to, whatever an earlier failure said. */

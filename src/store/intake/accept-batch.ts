@@ -8,7 +8,7 @@ import { insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
-import { markReachable } from '../delivery/reachability.ts';
+import { markReachable, readWaitingLanes } from '../delivery/reachability.ts';
 import { type ClaimTerms, claimDue } from '../lanes/claim-due.ts';
 import type { ClaimedRun } from '../lanes/claim-lane.ts';
 import { proveLinks } from '../links/read-links.ts';
@@ -46,8 +46,9 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
     await assertRolesUnchanged(tx, input);
     if (input.links) await proveLinks(tx, input.links);
     const lanes = lanesOf(tx, input);
-    // A single one is locked by the step that needs it.
-    if (lanes.length > 1) await lockLanes(tx, lanes);
+    const left = await readWaitingLanes(tx, conversationsLeft(input));
+    // A single one is locked by the step that needs it, unless that has a conversation by then.
+    if (lanes.length > 1 || left.length > 0) await lockLanes(tx, [...lanes, ...left]);
     const effects = noEffects();
     const acceptances: Acceptance[] = [];
     for (const proposal of input.proposals)
@@ -65,6 +66,13 @@ function lanesOf(tx: StepTx, { proposals }: AcceptInput): readonly string[] {
     return tx.chatCommands.get(decision.command)?.locksFirst ? [] : [decision.lane.key];
   });
   return [...new Set(keys)];
+}
+
+/** Conversations that the bot has left: what waits there ends. */
+function conversationsLeft({ proposals }: AcceptInput): readonly string[] {
+  return proposals.flatMap(({ decision, conversationKey }) =>
+    decision.kind === 'membership' && !decision.isMember ? [conversationKey] : [],
+  );
 }
 
 /** Locks the account under the caller's lease; its cursor moves at once, and counts with the commit. */

@@ -27,6 +27,16 @@ export async function lockLanes(tx: Tx, keys: readonly string[]): Promise<void> 
   await lockRows(tx, rows.orderBy(depth).orderBy('key'));
 }
 
+/**
+ * Locks those of the lanes that nobody else has locked, and returns their keys. It never waits, so a step that has
+ * a conversation already, which comes after the lanes, may call it.
+ */
+export async function tryLockLanes(tx: Tx, keys: readonly string[]): Promise<readonly string[]> {
+  if (tx.dialect !== 'postgres' || keys.length === 0) return keys;
+  const free = tx.db.selectFrom('lanes').select('key').where('key', 'in', keys).forUpdate().skipLocked();
+  return (await free.execute()).map(({ key }) => key);
+}
+
 const lockedLane = locking((db, of: QueryParams<{ key: string }>) =>
   db.selectFrom('lanes').selectAll().where('key', '=', of.key),
 );
