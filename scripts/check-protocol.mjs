@@ -1,10 +1,10 @@
-// Checks the model of the lane protocol (proof/lane-protocol/lane.pml) with spin: that it holds, and that
-// each broken variant is refuted, for the reason it should be. One line per check; the exit code is 1
-// when a proof fails, a broken variant is not refuted, or a program is missing.
+// Checks the models of the lane protocol (proof/lane-protocol/lane.pml, child.pml) with spin: that they hold,
+// and that each broken variant is refuted, for the reason it should be. One line per check; the exit code is
+// 1 when a proof fails, a broken variant is not refuted, or a program is missing.
 //   --small          the sizes that the tests run, some seconds each
 //   --share <i>/<n>  every nth of them, from the ith on
 //   --only <text>    only checks whose line contains the text
-//   --model <file>   another model
+//   --model <file>   another model in place of each
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { findOnPath } from './bootstrap.mjs';
 
-const model = fileURLToPath(new URL('../proof/lane-protocol/lane.pml', import.meta.url));
+const modelOf = (name) => fileURLToPath(new URL(`../proof/lane-protocol/${name}.pml`, import.meta.url));
 
 /** `settles` looks at every endless run too; without it only at every state. */
 const proofs = [
@@ -56,6 +56,12 @@ const proofs = [
 
 /** Meanings of the model's assertions, each known by a piece of its text. */
 const harms = [
+  ['bereft', 'an orphan'],
+  ['heard', 'a parent that was not told once'],
+  ['state[kid[', 'a call that spawned twice'],
+  ['(items[1]>0)))', 'work for a child that has ended'],
+  ['stopping', 'a child that a stop has not reached'],
+  ['<=', 'a tree above its limit'],
   ['accepted==', 'something is stuck'],
   ['owner', 'a write out of turn'],
   ['!(said', 'answered twice'],
@@ -164,10 +170,93 @@ const broken = [
   },
 ];
 
+/** One lane's own protocol is taken for granted there. `refutedBy` as in `broken`. */
+const child = [
+  { size: 'small', title: 'a child', defines: ['CHILDREN=1'], settles: true },
+  {
+    size: 'small',
+    title: "a child's child, one slot for all of them",
+    defines: ['CHILDREN=2', 'SLOTS=1'],
+    settles: true,
+  },
+  {
+    size: 'small',
+    title: 'two children, one slot for all of them',
+    defines: ['CHILDREN=2', 'SIBLINGS', 'SLOTS=1'],
+    settles: true,
+  },
+  { title: "a child's child", defines: ['CHILDREN=2'] },
+  {
+    size: 'small',
+    title: 'a child ends and its parent is told in two transactions',
+    defines: ['FINISH_APART'],
+    refutedBy: 'work for a child that has ended',
+  },
+  {
+    size: 'small',
+    title: "a child ends without the lock on its parent's lane",
+    defines: ['PARENT_UNLOCKED'],
+    refutedBy: 'something is stuck',
+  },
+  {
+    size: 'small',
+    title: 'a stop without the locks on the lanes below',
+    defines: ['STOP_UNLOCKED'],
+    refutedBy: 'a child that a stop has not reached',
+  },
+  {
+    title: 'a run that fails leaves its children alone',
+    defines: ['DEATH_UNHEARD'],
+    refutedBy: 'an orphan',
+  },
+  {
+    title: 'a child ends without looking for its own children',
+    defines: ['CHILDREN_FORGOTTEN'],
+    refutedBy: 'an orphan',
+  },
+  {
+    title: 'a child ends without looking at what waits in its lane',
+    defines: ['FINISH_BLIND'],
+    refutedBy: 'work for a child that has ended',
+  },
+  {
+    title: 'a call that is repeated spawns anew',
+    defines: ['SPAWN_ANEW'],
+    refutedBy: 'a call that spawned twice',
+  },
+  {
+    title: 'children are counted in a transaction of its own',
+    defines: ['COUNT_UNLOCKED', 'CHILDREN=3', 'NODES=2'],
+    refutedBy: 'a tree above its limit',
+  },
+  {
+    size: 'small',
+    title: 'a parent that waits for its child keeps its slot',
+    defines: ['WAIT_HOLDS_SLOT', 'SLOTS=1'],
+    refutedBy: 'something is stuck',
+  },
+  {
+    title: 'a parent parks whether or not its child has ended',
+    defines: ['PARK_UNSEEN'],
+    refutedBy: 'something is stuck',
+  },
+  {
+    title: 'a child that hangs is asked to stop, and never fenced',
+    defines: ['WITHOUT_FENCE'],
+    refutedBy: 'something is stuck',
+  },
+].map((check) => ({ ...check, model: 'child', title: `children: ${check.title}` }));
+
 function chooseChecks({ isSmall, only, share }) {
   const [first = 0, step = 1] = share.split('/').map(Number);
   const all = [
     ...proofs.map((check) => ({ ...check, line: `holds: ${check.title}` })),
+    ...child
+      .filter(({ refutedBy }) => !refutedBy)
+      .map((check) => ({ ...check, line: `holds: ${check.title}` })),
+    ...child
+      .filter(({ refutedBy }) => refutedBy)
+      .map((check) => ({ ...check, line: `broken: ${check.title}` })),
     ...broken.map((check) => ({ ...check, line: `broken: ${check.title}` })),
   ];
   return all
@@ -192,10 +281,9 @@ async function mustRun(program, args, cwd) {
 }
 
 /** The commands of one check; README.md beside the model shows them written out. */
-export function commandsOf({ defines, settles = false, refutedBy }, file) {
-  const sized = defines.some((define) => define.startsWith('MESSAGES='))
-    ? defines
-    : [...defines, 'MESSAGES=2'];
+export function commandsOf({ defines, settles = false, refutedBy, model = 'lane' }, file) {
+  const isSized = model === 'child' || defines.some((define) => define.startsWith('MESSAGES='));
+  const sized = isSized ? defines : [...defines, 'MESSAGES=2'];
   // Nearly every step touches the lane: partial order reduction finds nothing to leave out.
   const kind = settles ? [] : ['-DSAFETY', '-DNOCLAIM'];
   // A broken variant is refuted within thousands of states: there compiling is what takes time.
@@ -277,7 +365,7 @@ async function main() {
       small: { type: 'boolean', default: false },
       only: { type: 'string', default: '' },
       share: { type: 'string', default: '0/1' },
-      model: { type: 'string', default: model },
+      model: { type: 'string' },
     },
   });
   const missing = findMissing();
@@ -290,7 +378,10 @@ async function main() {
   let wrong = 0;
   const work = async () => {
     for (let check = left.shift(); check !== undefined; check = left.shift()) {
-      const { isRight, line } = await applyDecision(check, resolve(values.model));
+      const { isRight, line } = await applyDecision(
+        check,
+        resolve(values.model ?? modelOf(check.model ?? 'lane')),
+      );
       console.log(line);
       if (!isRight) wrong += 1;
     }
