@@ -29,6 +29,7 @@ describe('an export', () => {
       imported: new Set(),
       identifiers: new Map(),
       members: new Set(),
+      chains: new Set(),
       events: [],
       ...over,
     });
@@ -84,20 +85,52 @@ describe('a setting', () => {
     return deeper.length > 0 ? deeper : [path.join('.')];
   };
 
-  const readers = product.filter(({ path }) => !path.startsWith('src/config/'));
-  const isRead = (name: string) => readers.some(({ members }) => members.has(name));
+  /**
+   * Whether somebody reads `a.b.c`: as `b.c`, or as `c` where `a` is passed on whole. Passing on `a.b` counts for
+   * all of it: `lanes.concurrency`. Channels and plugins read what is theirs by schemas of their own.
+   */
+  const createIsRead = (readers: readonly Pick<Names, 'members' | 'chains'>[]) => {
+    const chains = readers.flatMap((file) => [...file.chains].map((chain) => `.${chain}.`));
+    const members = new Set(readers.flatMap((file) => [...file.members]));
+    const isAnywhere = (way: string) => chains.some((chain) => chain.includes(`.${way}.`));
+    const isPassedOn = (way: string) => chains.some((chain) => chain.endsWith(`.${way}.`));
+    return (leaf: string): boolean => {
+      const names = leaf.split('.').filter((name) => name !== '*');
+      const [name = '', group, above] = names.toReversed();
+      if (group === undefined) return isAnywhere(`config.${name}`) || isAnywhere(`?.${name}`);
+      if (isAnywhere(`${group}.${name}`)) return true;
+      if (above !== undefined && isPassedOn(`${above}.${group}`)) return true;
+      const [top = ''] = names;
+      const isOwnSchema = top === 'channels' || top === 'plugins';
+      const isWhole = isOwnSchema || isPassedOn(`config.${top}`) || isPassedOn(`?.${top}`);
+      return isWhole && (members.has(name) || (above !== undefined && members.has(group)));
+    };
+  };
 
   it('is read by somebody', () => {
     const leaves = leavesOf(z.toJSONSchema(fileSchema, { io: 'input', unrepresentable: 'any' }) as Schema);
     expect(leaves.length).toBeGreaterThan(80);
+    const isRead = createIsRead(product.filter(({ path }) => !path.startsWith('src/config/')));
     const unread = leaves.filter((leaf) => {
       // What a channel takes beside that is its own.
       if (readByConfig.has(leaf) || /^channels\.\w+\.\*$/.test(leaf)) return false;
-      const names = leaf.split('.').filter((name) => name !== '*');
-      // A group that is handed on as a whole counts for its members: `prices`, a reset rule.
-      return !isRead(names.at(-1) ?? '') && !(names.length > 2 && isRead(names.at(-2) ?? ''));
+      return !isRead(leaf);
     });
     expect(unread).toEqual([]);
+  });
+
+  it.each([
+    ['lanes.concurrency.main', 'config.lanes.leaseMs', false],
+    ['lanes.concurrency.main', 'config.queue.concurrency', false],
+    ['lanes.concurrency.main', 'config.lanes.concurrency', true],
+    ['run.turns', 'counts.turns', false],
+    ['run.turns', 'config.run.turns', true],
+    ['run.turns', '?.run.turns.length', true],
+    ['port', 'server.port', false],
+    ['port', 'config.port', true],
+  ])('%s is judged by its path: %s', (leaf, chain, isRead) => {
+    const members = new Set(chain.split('.').slice(1));
+    expect(createIsRead([{ members, chains: new Set([chain]) }])(leaf)).toBe(isRead);
   });
 });
 

@@ -14,6 +14,8 @@ export type Names = {
   readonly identifiers: ReadonlyMap<string, number>;
   /** Members that it reads, as `x.name` or by destructuring. */
   readonly members: ReadonlySet<string>;
+  /** Whole chains of what it reads, `config.lanes.leaseMs`; `?` begins those of a destructured parameter. */
+  readonly chains: ReadonlySet<string>;
   /** Events that it logs. */
   readonly events: readonly string[];
 };
@@ -42,18 +44,42 @@ function namesOf(root: string, path: string, file: SourceFile): Names {
   const imported = new Set<string>();
   const identifiers = new Map<string, number>();
   const members = new Set<string>();
+  const chains = new Set<string>();
   const events: string[] = [];
   const visit = (node: Node): void => {
     if (is.isIdentifier(node)) identifiers.set(node.text, (identifiers.get(node.text) ?? 0) + 1);
     if (is.isPropertyAccessExpression(node) && is.isIdentifier(node.name)) members.add(node.name.text);
     if (is.isBindingElement(node)) members.add((node.propertyName ?? node.name)?.getText() ?? '');
+    for (const chain of chainsOf(node)) chains.add(chain);
     if (node.parent?.kind === SyntaxKind.SourceFile) exported.push(...exportsOf(node));
     for (const name of importsOf(root, path, node)) imported.add(name);
     events.push(...eventsOf(node));
     node.forEachChild(visit);
   };
   visit(file);
-  return { path, exported, imported, identifiers, members, events };
+  return { path, exported, imported, identifiers, members, chains, events };
+}
+
+/** The chain that ends at this node, which is not the beginning of a longer one. */
+function chainsOf(node: Node): readonly string[] {
+  if (is.isBindingElement(node)) {
+    const isGroup = node.name !== undefined && is.isObjectBindingPattern(node.name);
+    return isGroup ? [] : [chainOf(node)];
+  }
+  const isWhole =
+    is.isPropertyAccessExpression(node) && !(node.parent && is.isPropertyAccessExpression(node.parent));
+  return isWhole ? [chainOf(node)] : [];
+}
+
+function chainOf(node: Node | undefined): string {
+  if (node === undefined) return '?';
+  if (is.isPropertyAccessExpression(node)) return `${chainOf(node.expression)}.${node.name.getText()}`;
+  if (is.isBindingElement(node)) {
+    const name = (node.propertyName ?? node.name)?.getText() ?? '';
+    return `${chainOf(node.parent.parent)}.${name}`;
+  }
+  if (is.isVariableDeclaration(node)) return chainOf(node.initializer);
+  return is.isIdentifier(node) ? node.text : '?';
 }
 
 function exportsOf(node: Node): readonly Export[] {
