@@ -12,6 +12,7 @@ import { reset } from './reset.ts';
 import { start } from './start.ts';
 import { status } from './status.ts';
 import { stop } from './stop.ts';
+import { subagents } from './subagents.ts';
 import { whoami } from './whoami.ts';
 
 const others: readonly ChatCommand[] = [
@@ -20,6 +21,7 @@ const others: readonly ChatCommand[] = [
   fresh,
   reset,
   queue,
+  subagents,
   activation,
   link,
   pair,

@@ -46,6 +46,13 @@ describe('chat commands', () => {
     ['/link remove net:7', { name: 'link', request: { kind: 'remove', target: 'net:7' } }],
     ['/activation Always', { name: 'activation', request: { value: 'always' } }],
     ['/activation mention', { name: 'activation', request: { value: 'mention' } }],
+    ['/subagents', { name: 'subagents', request: { kind: 'list' } }],
+    ['/subagents list', { name: 'subagents', request: { kind: 'list' } }],
+    ['/subagents Stop K3vq2', { name: 'subagents', request: { kind: 'stop', which: 'k3vq2' } }],
+    [
+      '/subagents steer #k3vq Two lines,\n  the Second one',
+      { name: 'subagents', request: { kind: 'steer', which: 'k3vq', text: 'Two lines,\n  the Second one' } },
+    ],
     ['/queue', { name: 'queue', request: { kind: 'show' } }],
     ['/queue reset', { name: 'queue', request: { kind: 'reset' } }],
     ['/queue List', { name: 'queue', request: { kind: 'list' } }],
@@ -109,6 +116,9 @@ describe('chat commands', () => {
       '/queue fast',
       '“fast” isn’t a queue mode. Use one of steer, steer-backlog, followup, collect, interrupt, or reset.',
     ],
+    ['/subagents stop', 'Use /subagents stop and an id from /subagents list.'],
+    ['/subagents steer k3vq', 'Use /subagents steer, an id from /subagents list, and your message.'],
+    ['/subagents kill k3vq', '/subagents can’t “kill”. Use list, info, log, steer or stop.'],
     ['/queue debounce:2', 'debounce needs a time like 500ms, 2s or 1m, not “2”.'],
     ['/queue quiet:11m', 'quiet can be at most 10m.'],
     ['/queue cap:0', 'cap needs a whole number from 1 to 1000, not “0”.'],
@@ -203,6 +213,9 @@ describe('chat commands', () => {
     expect(right('/stop', guest, 'group')).toBe('own');
     for (const text of ['/queue list', '/queue cancel 1', '/queue cancel all', '/queue edit 1 x'])
       expect([text, right(text, guest, 'group')]).toEqual([text, 'own']);
+    for (const text of ['/subagents info abc', '/subagents stop abc', '/subagents steer abc x'])
+      expect([text, right(text, guest, 'group')]).toEqual([text, 'own']);
+    expect(right('/subagents list', guest, 'group')).toBe('allowed');
     expect(right('/status', guest, 'group')).toBe('allowed');
   });
 
@@ -215,7 +228,7 @@ describe('chat commands', () => {
       if (ownersDmOnly.includes(name)) return chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied';
       if (chat === 'dm' || authority === 'owner' || isAdmin) return 'allowed';
       if (adminsOnly.includes(name)) return 'denied';
-      return name === 'stop' ? 'own' : 'allowed';
+      return name === 'stop' || name === 'subagents' ? 'own' : 'allowed';
     };
     for (const { name, right } of chatCommands) {
       for (const asker of everyAsker)
@@ -236,6 +249,7 @@ describe('chat commands', () => {
       'start',
       'status',
       'stop',
+      'subagents',
       'whoami',
     ]);
     for (const { name, description } of native) {

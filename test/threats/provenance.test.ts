@@ -22,6 +22,7 @@ const orders = {
   new: ['/new'],
   reset: ['/reset'],
   queue: ['/queue reset'],
+  subagents: ['/subagents list'],
   activation: ['/activation always'],
   link: ['/link', '/link ABCDEFGH', '/link confirm ABCDEFGH', '/start link_ABCDEFGH'],
   pair: ['/pair list', '/pair approve ABCDEFGH', '/pair confirm ABCDEFGH', '/pair revoke net:1'],

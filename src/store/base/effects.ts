@@ -27,3 +27,14 @@ export function noEffects(): Effects {
     reusedKeys: [],
   };
 }
+
+/** Adds what another step of the same commit makes due. */
+export function addEffects(to: Effects, from: Effects): void {
+  to.wakes.push(...from.wakes);
+  to.arrivals.push(...from.arrivals);
+  to.cancels.push(...from.cancels);
+  to.deliveries.push(...from.deliveries);
+  to.fetches.push(...from.fetches);
+  to.overflows.push(...from.overflows);
+  to.reusedKeys.push(...from.reusedKeys);
+}

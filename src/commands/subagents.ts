@@ -1,0 +1,197 @@
+/** The sub-agents of this conversation: what they do, what they said, and changes of one of them. */
+import type { ChildView } from '#contracts/child.ts';
+import { textOf } from '#contracts/message.ts';
+import { type Authority, leastTrusted } from '#contracts/outcome.ts';
+import { platformRef } from '../sessions/platform-ref.ts';
+import type { CommandScene, StepTx } from '../store/base/command.ts';
+import { addEffects } from '../store/base/effects.ts';
+import { newRowId } from '../store/base/row-id.ts';
+import { readChild } from '../store/children/child-rows.ts';
+import { steerChild, stopChild } from '../store/children/operate-child.ts';
+import { readConversationChildren } from '../store/reads/read-conversation-children.ts';
+import { readRunSenders } from '../store/reads/read-run-senders.ts';
+import { readTranscriptPage } from '../store/reads/read-transcript.ts';
+import { cleanLabel } from '../texts/clean-untrusted.ts';
+import { stripControls } from '../texts/control-characters.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
+import { adminsInGroups, type CommandCall, type CommandDeps, chatCommand } from './chat-command.ts';
+import { linkedAccounts } from './linked-accounts.ts';
+import { parseSubagentsRequest, type SubagentsRequest } from './subagents-request.ts';
+
+/** How many of those that the conversation itself spawned are listed. */
+const shown = 20;
+/** Messages that `log` shows, and characters of each. */
+const logged = 8;
+const loggedLength = 400;
+/** Letters of an id that the list shows. */
+const shortId = 5;
+
+export const subagents = chatCommand({
+  name: 'subagents',
+  usage: '[list|info id|log id|steer id text|stop id]',
+  menu: 'subagentsMenu',
+  isForAll: true,
+  parse: parseSubagentsRequest,
+  // What a sub-agent reads and says belongs to those who may direct it; that it works is no secret.
+  right: (asker, request) => {
+    const right = adminsInGroups(asker);
+    return right === 'denied' ? (request?.kind === 'list' ? 'allowed' : 'own') : right;
+  },
+  load,
+  apply,
+  say,
+  isRefused: ({ kind }) => kind === 'not-permitted',
+});
+
+type Found =
+  | { readonly kind: 'list'; readonly children: readonly ChildView[]; readonly now: number }
+  | { readonly kind: 'unknown' | 'several'; readonly which: string }
+  | { readonly kind: 'not-permitted' }
+  | { readonly kind: 'info'; readonly child: ChildView; readonly now: number }
+  | { readonly kind: 'log'; readonly child: ChildView; readonly lines: readonly LogLine[] };
+
+type LogLine = { readonly role: string; readonly text: string };
+
+type SubagentsInput =
+  | Found
+  | { readonly kind: 'stop'; readonly child: ChildView; readonly by: string }
+  | {
+      readonly kind: 'steer';
+      readonly child: ChildView;
+      readonly by: string;
+      readonly id: string;
+      readonly text: string;
+      readonly authority: Authority;
+    };
+
+async function load(
+  deps: CommandDeps,
+  call: CommandCall,
+  request: SubagentsRequest,
+): Promise<SubagentsInput> {
+  const { now, lane, authority } = call;
+  const children = await deps.store.read(readConversationChildren, { laneKey: lane.key, limit: shown });
+  if (request.kind === 'list')
+    return { kind: 'list', children: children.filter(({ isArchived }) => !isArchived), now };
+  const [child, ...others] = children.filter(({ id }) => id.startsWith(request.which));
+  if (!child) return { kind: 'unknown', which: request.which };
+  if (others.length > 0) return { kind: 'several', which: request.which };
+  if (call.right === 'own' && !(await hasStarted(deps, call, child))) return { kind: 'not-permitted' };
+  const by = platformRef(call.envelope.route.channel, call.envelope.sender.id);
+  switch (request.kind) {
+    case 'info':
+      return { kind: 'info', child, now };
+    case 'log':
+      return { kind: 'log', child, lines: await readLog(deps, child) };
+    case 'stop':
+      return { kind: 'stop', child, by };
+    case 'steer':
+      return { kind: 'steer', child, by, id: newRowId(), text: request.text, authority };
+    default:
+      return request satisfies never;
+  }
+}
+
+/** Whether the run at the top of its tree answers a message of the sender. */
+async function hasStarted(
+  { store, policy }: CommandDeps,
+  call: CommandCall,
+  child: ChildView,
+): Promise<boolean> {
+  const { route, sender } = call.envelope;
+  const people = linkedAccounts(policy, call)?.people ?? [];
+  const own = new Set([platformRef(route.channel, sender.id), ...people]);
+  return (await store.read(readRunSenders, { childId: child.id })).some((ref) => own.has(ref));
+}
+
+async function readLog({ store }: CommandDeps, { id }: ChildView): Promise<readonly LogLine[]> {
+  const page = await store.read(readTranscriptPage, { sessionId: id, limit: logged });
+  return page.flatMap(({ role, parts }) => {
+    const calls = parts.flatMap((part) => (part.type === 'tool_call' ? [`[${part.data.name}]`] : []));
+    const text = [textOf(parts).trim(), ...calls].filter((said) => said !== '').join(' ');
+    return text === '' ? [] : [{ role, text: text.slice(0, loggedLength).toWellFormed() }];
+  });
+}
+
+type Facts = Found | { readonly kind: 'stopped' | 'steered' | 'ended'; readonly child: ChildView };
+
+async function apply(tx: StepTx, { effects }: CommandScene, input: SubagentsInput): Promise<Facts> {
+  if (input.kind !== 'stop' && input.kind !== 'steer') return input;
+  const { child } = input;
+  const operation = { ...input, childId: child.id };
+  if (input.kind === 'steer') {
+    const row = await readChild(tx, child.id);
+    // A steer with lesser rights would lower those of the run, one with more would lend them.
+    const authority = leastTrusted(input.authority, (row?.authority ?? 'owner') as Authority);
+    if (authority !== row?.authority) return { kind: 'not-permitted' };
+    const steered = await steerChild.run(tx, { ...input, childId: child.id, authority });
+    addEffects(effects, steered.effects);
+    return { kind: steered.kind === 'done' ? 'steered' : 'ended', child };
+  }
+  const stopped = await stopChild.run(tx, operation);
+  addEffects(effects, stopped.effects);
+  return { kind: stopped.kind === 'done' ? 'stopped' : 'ended', child };
+}
+
+function say(facts: Facts, texts: Notices): string {
+  switch (facts.kind) {
+    case 'list':
+      return sayList(facts, texts);
+    case 'unknown':
+      return fillNotice(texts.childUnknown, facts);
+    case 'several':
+      return fillNotice(texts.childSeveral, facts);
+    case 'not-permitted':
+      return fillNotice(texts.notPermitted, { who: texts.whoStops });
+    case 'info': {
+      const { child, now } = facts;
+      const cost = `$${(child.cost / 1e6).toFixed(4)}`;
+      const { agentId: agent, depth, tokens } = child;
+      return `${lineOf(child, { now, texts })}\n${fillNotice(texts.childInfo, { agent, depth, tokens, cost })}`;
+    }
+    case 'log': {
+      const lines = facts.lines.map(({ role, text }) => `${role}: ${stripControls(text)}`);
+      return lines.length === 0 ? fillNotice(texts.childNoLog, namesOf(facts.child)) : lines.join('\n');
+    }
+    case 'stopped':
+      return fillNotice(texts.childStopped, namesOf(facts.child));
+    case 'steered':
+      return fillNotice(texts.childSteered, namesOf(facts.child));
+    case 'ended':
+      return fillNotice(texts.childEnded, namesOf(facts.child));
+    default:
+      return facts satisfies never;
+  }
+}
+
+type Scene = { readonly now: number; readonly texts: Notices };
+
+function sayList({ children, now }: Extract<Facts, { kind: 'list' }>, texts: Notices): string {
+  if (children.length === 0) return texts.childrenNone;
+  return [...children.map((child) => lineOf(child, { now, texts })), texts.childrenHint].join('\n');
+}
+
+function lineOf(child: ChildView, { now, texts }: Scene): string {
+  const line = fillNotice(texts.childLine, { ...namesOf(child), state: stateOf(child, { now, texts }) });
+  return `${'· '.repeat(child.depth - 1)}${line}`;
+}
+
+function namesOf({ id, name }: ChildView) {
+  return { id: id.slice(0, shortId), name: cleanLabel(name) };
+}
+
+const endTexts = {
+  completed: 'childDone',
+  failed: 'childFailed',
+  'timed-out': 'childTimedOut',
+  stopped: 'childWasStopped',
+  lost: 'childLost',
+} as const;
+
+function stateOf(child: ChildView, { now, texts }: Scene): string {
+  const { startedAt, endedAt = now, status, tokens } = child;
+  if (child.state === 'queued') return texts.childQueued;
+  const seconds = Math.max(0, Math.round((endedAt - (startedAt ?? endedAt)) / 1000));
+  if (child.state === 'running') return fillNotice(texts.childRunning, { seconds });
+  return fillNotice(texts.childEnd, { end: texts[endTexts[status ?? 'lost']], seconds, tokens });
+}

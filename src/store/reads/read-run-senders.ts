@@ -1,0 +1,18 @@
+import type { StoreQuery } from '../base/command.ts';
+import { senderRef } from '../items/item-change.ts';
+
+/** People whose messages the run at the top of the child's tree took, as `<channel>:<peer>`. */
+export const readRunSenders: StoreQuery<{ readonly childId: string }, readonly string[]> = {
+  query: 'readRunSenders',
+  run: async (tx, { childId }) => {
+    const rows = await tx.db
+      .selectFrom('children')
+      .innerJoin('inbox', 'inbox.runId', 'children.treeId')
+      .select(['inbox.account', 'inbox.senderId'])
+      .where('children.id', '=', childId)
+      .where('inbox.source', '=', 'platform')
+      .where('inbox.transcriptId', 'is not', null)
+      .execute();
+    return [...new Set(rows.map(senderRef))];
+  },
+};
