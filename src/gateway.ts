@@ -42,6 +42,8 @@ import { runSettingsFrom } from './runs/run-settings.ts';
 import { createSettleCall } from './runs/settle-call.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
 import { noEffects } from './store/base/effects.ts';
+import { subagentsPlugin } from './subagents/subagents-plugin.ts';
+import { permittedTools } from './subagents/tool-policy.ts';
 import { noticesFor } from './texts/notices.ts';
 import { corePlugin } from './tools/core-tools.ts';
 
@@ -320,7 +322,8 @@ async function wireRuns(
   const capabilitiesFor = ({ route }: { readonly route?: ReplyRoute }) =>
     route && host.find(route)?.definition.capabilities;
   const core = { definition: corePlugin({ ...stage, post, capabilitiesFor }), config: {} };
-  const reports = await plugins.load([core, ...stage.plugins]);
+  const subagents = { definition: subagentsPlugin({ ...stage, start: motion.dispatch }), config: {} };
+  const reports = await plugins.load([core, subagents, ...stage.plugins]);
 
   const agents = createAgents(config);
   const runDeps: RunDeps = {
@@ -331,7 +334,7 @@ async function wireRuns(
     settings: runSettingsFrom(config),
     agent: agents.settingsOf,
     systemFor: (run, scene) => agents.promptFor(run, { ...scene, now: clock.now() }),
-    toolsFor: plugins.toolsFor,
+    toolsFor: (run) => permittedTools(plugins.toolsFor(run), run, agents.settingsOf(run.agentId)),
     channelFor: host.find,
     start: motion.dispatch,
     publish: timelines.publish,

@@ -60,6 +60,15 @@ export type AgentSettings = {
   readonly workspace: string;
   readonly profile?: string;
   readonly thinkingTokens?: number;
+  readonly tools: {
+    /** Only these; absent: all. */
+    readonly allow?: readonly string[];
+    readonly deny: readonly string[];
+  };
+  readonly subagents: {
+    /** Agents it may start as sub-agents; `*`: all. Absent: only itself. */
+    readonly allowAgents?: readonly string[];
+  };
 };
 
 /** Sends what matches every given field to an agent; the most specific binding wins. */

@@ -2,17 +2,12 @@
 // is laid over it by load-config.ts. Secrets are not in it: they come from the environment only.
 import { z } from 'zod';
 import { isAddressRange } from './address-range.ts';
+import { agent, count, identifier, subagents } from './agent-schema.ts';
 import { peer } from './peer.ts';
 import { queue } from './queue-schema.ts';
 import { compilePattern } from './text-pattern.ts';
 
 const milliseconds = (byDefault: number) => z.int().min(0).max(86_400_000).default(byDefault);
-const count = (byDefault: number, max = 1_000_000) => z.int().min(1).max(max).default(byDefault);
-
-const identifier = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/i, 'use up to 64 letters, digits, - and _')
-  .refine((value) => value !== 'agent', 'the name "agent" is reserved');
 
 const httpUrl = z.url({ protocol: /^https?$/, error: "isn't an http:// or https:// address" });
 
@@ -47,14 +42,6 @@ const model = z
       .describe('Dollars per million tokens, replacing the built-in prices.'),
   })
   .prefault({});
-
-const agent = z.strictObject({
-  id: identifier,
-  name: z.string().min(1).max(100).exactOptional(),
-  workspace: z.string().min(1).exactOptional().describe('Folder of its files; default <dataDir>/workspace.'),
-  profile: z.string().exactOptional().describe('Text put before its instructions.'),
-  thinkingTokens: z.int().min(1024).exactOptional(),
-});
 
 const binding = z.strictObject({
   agent: identifier,
@@ -321,7 +308,7 @@ export const fileSchema = z.strictObject({
   agents: z
     .array(agent)
     .min(1)
-    .default([{ id: 'main' }]),
+    .prefault([{ id: 'main' }]),
   defaultAgent: identifier.exactOptional().describe('Default: the first agent.'),
   bindings: z.array(binding).default([]),
   dmScope: z
@@ -340,6 +327,7 @@ export const fileSchema = z.strictObject({
   ),
   run,
   lanes,
+  subagents,
   outbox,
   replies,
   reset,

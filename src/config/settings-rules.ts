@@ -25,6 +25,12 @@ function findAgentProblems(settings: FileSettings): readonly Problem[] {
       });
     }
   }
+  for (const [index, { subagents }] of settings.agents.entries()) {
+    for (const id of subagents.allowAgents ?? []) {
+      if (id === '*' || ids.includes(id)) continue;
+      problems.push({ where: `agents[${index}].subagents.allowAgents`, what: unknownAgent(id, ids) });
+    }
+  }
   const { defaultAgent } = settings;
   if (defaultAgent !== undefined && !ids.includes(defaultAgent)) {
     problems.push({ where: 'defaultAgent', what: unknownAgent(defaultAgent, ids) });

@@ -318,6 +318,26 @@ describe('the configuration', () => {
     expect(first?.workspace).not.toBe(second?.workspace);
   });
 
+  it('lets an agent start only itself as a sub-agent unless told otherwise, within limits', () => {
+    const agents = [
+      { id: 'main' },
+      { id: 'chief', subagents: { allowAgents: ['main', '*'] }, tools: { deny: ['write'] } },
+    ];
+    expect(load({ agents })).toMatchObject({
+      agents: [{ tools: { deny: [] }, subagents: {} }, { tools: { deny: ['write'] } }],
+      subagents: {
+        maxSpawnDepth: 1,
+        maxChildrenPerAgent: 5,
+        tree: { nodes: 20, lifetime: 200, seconds: 3600 },
+      },
+    });
+    expect(load({ agents }).agents[0]?.subagents.allowAgents).toBeUndefined();
+    expect(problemsOf({ agents: [{ id: 'main', subagents: { allowAgents: ['cook'] } }] })).toContain(
+      `"cook" isn't a known agent`,
+    );
+    expect(problemsOf({ subagents: { maxSpawnDepth: 6 } })).toContain('subagents.maxSpawnDepth');
+  });
+
   it('turns dollars into micro-dollars', () => {
     const prices = { input: 3, output: 15, cacheWrite: 3.75, cacheRead: 0.3 };
     expect(load({ model: { prices } }).model.prices).toEqual({

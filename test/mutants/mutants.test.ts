@@ -21,6 +21,7 @@ import { proofMutants } from './proof-mutants.ts';
 import { remoteMutants } from './remote-mutants.ts';
 import { roleMutants } from './role-mutants.ts';
 import { signalMutants } from './signal-mutants.ts';
+import { subagentMutants } from './subagent-mutants.ts';
 import { toolPathMutants } from './tool-path-mutants.ts';
 import { waitMutants } from './wait-mutants.ts';
 import { copyWorkTree } from './work-tree.ts';
@@ -43,6 +44,7 @@ const mutants = [
   ...waitMutants,
   ...loopMutants,
   ...toolPathMutants,
+  ...subagentMutants,
 ];
 const isLong = process.env.PARLEY_LONG === '1';
 const hasPostgres = process.env.PARLEY_TEST_DATABASE_URL !== undefined;

@@ -1,13 +1,11 @@
 import type { ChildStatus, ChildUsage } from '#contracts/child.ts';
-import { textOf } from '#contracts/message.ts';
 import { cleanLabel } from '../../texts/clean-untrusted.ts';
 import { newDelimiter, wrapUntrusted } from '../../texts/wrap-untrusted.ts';
 import type { Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import type { Child } from './child-rows.ts';
+import { resultTextOf } from './result-text.ts';
 
-/** Longest result that a parent gets, bytes. */
-const maxResultBytes = 100_000;
 /** Among so many last messages is one with words, or there is none. */
 const lastMessages = 20;
 
@@ -22,23 +20,7 @@ export async function readResult(tx: Tx, sessionId: string): Promise<string> {
     .orderBy('position', 'desc')
     .limit(lastMessages)
     .execute();
-  const said = rows
-    .filter(({ role }) => role === 'assistant')
-    .map(({ parts }) => textOf(json.parts(parts)).trim());
-  const results = rows
-    .flatMap(({ role, parts }) => (role === 'tool' ? json.parts(parts) : []))
-    .flatMap((part) => (part.type === 'tool_result' ? [part.data.content.trim()] : []));
-  return cutBytes([...said, ...results].find((text) => text !== '') ?? '');
-}
-
-function cutBytes(text: string): string {
-  const bytes = Buffer.from(text);
-  if (bytes.length <= maxResultBytes) return text;
-  // What is left of a character that was cut in two is a replacement character.
-  return bytes
-    .subarray(0, maxResultBytes)
-    .toString()
-    .replace(/\uFFFD$/, '');
+  return resultTextOf(rows.reverse().map(({ role, parts }) => ({ role, parts: json.parts(parts) })));
 }
 
 export type ChildReport = {

@@ -1,0 +1,63 @@
+/** The shape of the agents and of the limits of their sub-agents, with what other settings share. */
+import { z } from 'zod';
+
+/** A number of things, at least one. */
+export const count = (byDefault: number, max = 1_000_000) => z.int().min(1).max(max).default(byDefault);
+
+/** A name that the owner gives: of an agent, an account, a person. */
+export const identifier = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/i, 'use up to 64 letters, digits, - and _')
+  .refine((value) => value !== 'agent', 'the name "agent" is reserved');
+
+const toolName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "isn't a tool's name, for example web_fetch");
+
+/** One agent, as written. */
+export const agent = z.strictObject({
+  id: identifier,
+  name: z.string().min(1).max(100).exactOptional(),
+  workspace: z.string().min(1).exactOptional().describe('Folder of its files; default <dataDir>/workspace.'),
+  profile: z.string().exactOptional().describe('Text put before its instructions.'),
+  thinkingTokens: z.int().min(1024).exactOptional(),
+  tools: z
+    .strictObject({
+      allow: z.array(toolName).exactOptional().describe('Only these tools; absent = all.'),
+      deny: z.array(toolName).default([]).describe('Never these tools, even if allowed.'),
+    })
+    .prefault({})
+    .describe('Tools of its runs. They only narrow what a run may use anyway.'),
+  subagents: z
+    .strictObject({
+      allowAgents: z
+        .array(z.union([identifier, z.literal('*')]))
+        .exactOptional()
+        .describe('Agents it may start as sub-agents; "*" = all. Default: only itself.'),
+    })
+    .prefault({}),
+});
+
+/** Limits of sub-agents, as written. */
+export const subagents = z
+  .strictObject({
+    maxSpawnDepth: z
+      .int()
+      .min(1)
+      .max(5)
+      .default(1)
+      .describe('Levels of sub-agents: with 2, a sub-agent may start its own.'),
+    maxChildrenPerAgent: count(5, 100).describe('Sub-agents that one session may have at a time.'),
+    tree: z
+      .strictObject({
+        nodes: count(20, 1000).describe('Sub-agents at a time …'),
+        lifetime: count(200, 10_000).describe('… in all …'),
+        seconds: z
+          .int()
+          .min(1)
+          .max(604_800)
+          .default(3600)
+          .describe('… and for how long, below one run that nobody spawned.'),
+      })
+      .prefault({}),
+  })
+  .prefault({})
+  .describe('Limits of sub-agents. Beyond lanes.concurrency they queue; beyond these they are refused.');

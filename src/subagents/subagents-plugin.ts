@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import type { SpawnLimits } from '#contracts/child.ts';
+import type { PluginDefinition } from '#contracts/plugin.ts';
+import type { Config } from '../config/config.ts';
+import { createAgentsListTool } from './agents-list-tool.ts';
+import { createSpawnTool, type SpawnToolDeps } from './spawn-tool.ts';
+import { createSubagentsTool } from './subagents-tool.ts';
+
+/** The tools for sub-agents, brought like those of any plugin. */
+export function subagentsPlugin(
+  deps: Omit<SpawnToolDeps, 'limits' | 'agents'> & { readonly config: Config },
+): PluginDefinition {
+  const { agents, subagents } = deps.config;
+  const limits = spawnLimits(subagents);
+  return {
+    id: 'subagents',
+    configSchema: z.unknown(),
+    setup: ({ tools }) => {
+      tools.register('sessions_spawn', (run) => createSpawnTool({ ...deps, agents, limits }, run));
+      tools.register('subagents', (run) => createSubagentsTool(deps, run));
+      tools.register('agents_list', (run) => createAgentsListTool(agents, run));
+      return () => undefined;
+    },
+  };
+}
+
+function spawnLimits({ maxSpawnDepth, maxChildrenPerAgent, tree }: Config['subagents']): SpawnLimits {
+  const { nodes, lifetime, seconds } = tree;
+  return { depth: maxSpawnDepth, children: maxChildrenPerAgent, nodes, lifetime, treeMs: seconds * 1000 };
+}

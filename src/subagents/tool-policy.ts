@@ -1,0 +1,82 @@
+/**
+ * Which tools a run may use. A sub-agent's role, stored when it was spawned, has the first word; an agent's
+ * own lists only narrow what is left.
+ */
+import type { ChildRole } from '#contracts/child.ts';
+import type { Tool, ToolRun } from '#contracts/tool.ts';
+import type { AgentSettings } from '../config/config.ts';
+
+/** Tools that no sub-agent has: they reach beyond its task, or wait for what its parent waits for. */
+export const deniedToChildren: readonly string[] = [
+  'gateway',
+  'agents_list',
+  'channel_login',
+  'session_status',
+  'schedule',
+  'memory_search',
+  'memory_get',
+  'sessions_send',
+];
+
+/** Tools that only a sub-agent with children of its own has a use for. */
+export const deniedToTheDeepest: readonly string[] = [
+  'sessions_list',
+  'sessions_history',
+  'sessions_spawn',
+  'subagents',
+];
+
+/** The tools of the `task` profile: they look, and change nothing. */
+export const taskTools: readonly string[] = ['read', 'glob', 'grep', 'list', 'view', 'code_search'];
+
+/** `main`: all tools of its agent that its depth allows. */
+export type Profile = 'main' | 'task';
+
+export type RoleRequest = {
+  /** The spawning run's role; absent when a person's message began it. */
+  readonly parent: ChildRole | undefined;
+  readonly profile: Profile;
+  /** Deepest level that may be spawned at all. */
+  readonly maxSpawnDepth: number;
+};
+
+/** The role of a sub-agent: never more than its parent's, whatever was asked for. */
+export function childRole({ parent, profile, maxSpawnDepth }: RoleRequest): ChildRole {
+  const depth = (parent?.depth ?? 0) + 1;
+  const own = depth >= maxSpawnDepth ? [...deniedToChildren, ...deniedToTheDeepest] : deniedToChildren;
+  return {
+    depth,
+    profile: parent?.profile === 'task' ? 'task' : profile,
+    deniedTools: [...new Set([...(parent?.deniedTools ?? []), ...own])],
+  };
+}
+
+/** Whether a run may use the tool. `role`: absent in a run that nobody spawned. */
+export function mayUseTool(
+  name: string,
+  role: ChildRole | undefined,
+  { allow, deny }: AgentSettings['tools'],
+): boolean {
+  if (deny.includes(name) || (allow !== undefined && !allow.includes(name))) return false;
+  if (role === undefined) return true;
+  return !role.deniedTools.includes(name) && (role.profile !== 'task' || taskTools.includes(name));
+}
+
+/** The tools of `tools` that the run may use, by its role and its agent's lists. */
+export function permittedTools(
+  tools: readonly Tool[],
+  { role }: Pick<ToolRun, 'role'>,
+  agent: Pick<AgentSettings, 'tools'>,
+): readonly Tool[] {
+  return tools.filter(({ name }) => mayUseTool(name, role, agent.tools));
+}
+
+/** Ids of the agents that `agent` may start as sub-agents, in the order of the configuration. */
+export function spawnableAgents(
+  agent: Pick<AgentSettings, 'id' | 'subagents'>,
+  agents: readonly Pick<AgentSettings, 'id'>[],
+): readonly string[] {
+  const { allowAgents = [agent.id] } = agent.subagents;
+  const isAll = allowAgents.includes('*');
+  return agents.map(({ id }) => id).filter((id) => isAll || allowAgents.includes(id));
+}

@@ -1,0 +1,103 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { agentId } from '#contracts/ids.ts';
+import type { ChildRole } from '../../src/contracts/child.ts';
+import {
+  childRole,
+  deniedToChildren,
+  deniedToTheDeepest,
+  mayUseTool,
+  type Profile,
+  permittedTools,
+  spawnableAgents,
+  taskTools,
+} from '../../src/subagents/tool-policy.ts';
+import { aTool } from '../agent/support/builders.ts';
+
+const names = [...deniedToChildren, ...deniedToTheDeepest, ...taskTools, 'write', 'bash', 'message'];
+const toolNames = fc.subarray(names);
+const lists = fc.record({ allow: toolNames, deny: toolNames }, { requiredKeys: ['deny'] });
+const profiles = fc.constantFrom<Profile>('main', 'task');
+const everything = { deny: [] };
+
+/** The role of a sub-agent at the end of a line of spawns, each with its profile. */
+function roleAfter(line: readonly Profile[], maxSpawnDepth: number): ChildRole {
+  let role: ChildRole | undefined;
+  for (const profile of line) role = childRole({ parent: role, profile, maxSpawnDepth });
+  if (!role) throw new Error('test error: an empty line');
+  return role;
+}
+
+const usable = (role: ChildRole | undefined, agent: { allow?: readonly string[]; deny: readonly string[] }) =>
+  names.filter((name) => mayUseTool(name, role, agent));
+
+describe('the tools of a sub-agent', () => {
+  it('are never more than those of the one above it, whatever profile was asked for', () => {
+    fc.assert(
+      fc.property(
+        fc.array(profiles, { minLength: 1, maxLength: 5 }),
+        fc.integer({ min: 1, max: 5 }),
+        (line, depth) => {
+          const role = roleAfter(line, depth);
+          const parent = line.length > 1 ? roleAfter(line.slice(0, -1), depth) : undefined;
+          const above = new Set(usable(parent, everything));
+          expect(usable(role, everything).filter((name) => !above.has(name))).toEqual([]);
+          expect(role.depth).toBe(line.length);
+        },
+      ),
+    );
+  });
+
+  it('lack what is denied to every sub-agent, and at the deepest level what needs children', () => {
+    fc.assert(
+      fc.property(
+        fc.array(profiles, { minLength: 1, maxLength: 5 }),
+        fc.integer({ min: 1, max: 5 }),
+        lists,
+        (line, depth, agent) => {
+          const denied = [...deniedToChildren, ...(line.length >= depth ? deniedToTheDeepest : [])];
+          const role = roleAfter(line, depth);
+          expect(usable(role, agent).filter((name) => denied.includes(name))).toEqual([]);
+        },
+      ),
+    );
+  });
+
+  it('only get fewer by an allow list and by a deny list of its agent', () => {
+    fc.assert(
+      fc.property(fc.option(profiles, { nil: undefined }), lists, (profile, agent) => {
+        const role = profile && roleAfter([profile], 2);
+        const all = usable(role, everything);
+        const allowed = agent.allow ?? names;
+        const expected = all.filter((name) => allowed.includes(name) && !agent.deny.includes(name));
+        expect(usable(role, agent)).toEqual(expected);
+      }),
+    );
+  });
+
+  it('of the task profile only look', () => {
+    const tools = names.map((name) => aTool(name));
+    const permitted = permittedTools(tools, { role: roleAfter(['task'], 3) }, { tools: everything });
+    expect(permitted.map(({ name }) => name)).toEqual(taskTools);
+  });
+
+  it('let a sub-agent spawn one level above the deepest, and not at it', () => {
+    expect(mayUseTool('sessions_spawn', roleAfter(['main'], 2), everything)).toBe(true);
+    expect(mayUseTool('sessions_spawn', roleAfter(['main', 'main'], 2), everything)).toBe(false);
+    expect(mayUseTool('sessions_spawn', undefined, everything)).toBe(true);
+  });
+});
+
+describe('the agents that may be started', () => {
+  const agents = ['main', 'clerk', 'cook'].map((id) => ({ id: agentId(id) }));
+  it.each([
+    ['itself only, by default', undefined, ['main']],
+    ['those that are named', ['cook'], ['cook']],
+    ['all, by *', ['*'], ['main', 'clerk', 'cook']],
+    ['none, by an empty list', [], []],
+    ['none that is not configured', ['gone', 'clerk'], ['clerk']],
+  ])('are %s', (_, allowAgents, expected) => {
+    const agent = { id: agentId('main'), subagents: allowAgents === undefined ? {} : { allowAgents } };
+    expect(spawnableAgents(agent, agents)).toEqual(expected);
+  });
+});
