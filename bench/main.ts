@@ -4,6 +4,7 @@
  * of the lanes into docs/lanes.md. The figures are printed, never asserted; a lost, doubled or
  * disordered message ends the run with an error.
  */
+import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -16,6 +17,10 @@ import { renderMarkdown, renderText } from './report.ts';
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { write: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+});
+// Every subject runs the bundle, as `npm start` does.
+execFileSync(process.execPath, [join(import.meta.dirname, '../scripts/bundle.mjs'), '--bench'], {
+  stdio: 'inherit',
 });
 const pace = values.quick ? quickPace : fullPace;
 const chosen = positionals.length > 0 ? positionals : Object.keys(parts);

@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { bundleFolder } from '../bin/bundle.mjs';
 import { now, withDeadline } from './clock.ts';
 import type { Platforms } from './platforms.ts';
 import { childNamed } from './process-figures.ts';
@@ -28,7 +29,7 @@ export type SubjectOptions = {
   /** Kept over a kill, so that the next start finds it. */
   readonly home?: string;
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Starts src/main.ts itself with these flags for Node.js, for profiles. */
+  /** Starts the bundle itself with these flags for Node.js, for profiles. */
   readonly nodeFlags?: readonly string[];
   /** Through `npm start`, as a person does. */
   readonly isByNpm?: boolean;
@@ -59,7 +60,7 @@ export async function startParley(platforms: Platforms, options: SubjectOptions 
   const [program, args] = options.isByNpm
     ? ['npm', ['start', '--silent']]
     : options.nodeFlags
-      ? [process.execPath, [...options.nodeFlags, join(root, 'src/main.ts'), 'start']]
+      ? [process.execPath, [...options.nodeFlags, join(bundleFolder(root), 'main.mjs'), 'start']]
       : [process.execPath, [join(root, 'bin/parley.mjs'), 'start']];
   const started = await launch(program, args, {
     platforms,

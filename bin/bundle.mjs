@@ -8,6 +8,8 @@ import { join } from 'node:path';
 const sources = ['src', 'channels', 'plugins', 'package.json', 'package-lock.json', 'scripts/bundle.mjs'];
 /** The end-to-end tests have a gateway of their own, with kill points. */
 const testSources = [...sources, 'test/e2e'];
+/** The benchmarks of the lanes have a gateway of their own, without a network. */
+const benchSources = [...sources, 'bench'];
 
 /**
  * The folder of the bundle that `parley` runs. In a package, which has no sources, it is the one that came
@@ -18,6 +20,8 @@ export const bundleFolder = (root) =>
   existsSync(join(root, 'src')) ? join(root, 'dist', stampOf(root, sources)) : packedFolder(root);
 
 export const testBundleFolder = (root) => join(root, 'dist', `test-${stampOf(root, testSources)}`);
+
+export const benchBundleFolder = (root) => join(root, 'dist', `bench-${stampOf(root, benchSources)}`);
 
 export const packedFolder = (root) => join(root, 'dist', 'package');
 

@@ -6,11 +6,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleFolder } from './bundle.mjs';
+import { nodeEnvironment, nodeFlags } from './node-settings.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const bundle = join(bundleFolder(root), 'main.mjs');
 const main = existsSync(bundle) ? bundle : join(root, 'src', 'main.ts');
-const compiled = join(root, 'node_modules', '.cache', 'parley');
 const isNewEnough = Number(process.versions.node.split('.')[0]) >= 24;
 // In a clone; in a package, beside it or below it.
 const bundled = ['node_modules/.bin/node', '../.bin/node']
@@ -25,20 +25,8 @@ if (!isNewEnough && bundled === undefined) {
 }
 
 const node = isNewEnough ? process.execPath : bundled;
-// Left alone, V8 lets old objects grow to four times what lives: 130 MB more under load at the same speed.
-// Below 100 percent it would collect so often that a message takes a quarter more processor time. With less
-// room for young objects, what 200 conversations have at hand grows old in between: with 2 MB a message of a
-// burst takes a fifth more. `--expose-gc` is for src/cli/gc-when-idle.ts.
-const flags = ['--max-semi-space-size=16', '--heap-growing-percent=100', '--expose-gc'];
-const args = [...flags, main, ...process.argv.slice(2)];
-const env = {
-  // Set before the first module is read, so that the code that strips types is not even loaded: 25 MB.
-  NODE_COMPILE_CACHE: compiled,
-  // Threads that share glibc's heaps leave less unused in each, and what is free goes back: 13 MB.
-  MALLOC_ARENA_MAX: '2',
-  MALLOC_TRIM_THRESHOLD_: '131072',
-  ...process.env,
-};
+const args = [...nodeFlags, main, ...process.argv.slice(2)];
+const env = { ...nodeEnvironment(root), ...process.env };
 if (typeof process.execve === 'function') {
   // Takes this process's place: one process less, and signals arrive where they belong.
   process.execve(node, [node, ...args], env);

@@ -1,15 +1,17 @@
 // Makes the bundle that bin/parley.mjs runs: `src/` with its libraries in a few files, channels and plugins
 // in files of their own that are loaded when they are on. A start reads some 20 files instead of 1,500.
-// Without arguments for this clone, with --package for `npm pack`, with --tests for the end-to-end tests.
+// Without arguments for this clone, with --package for `npm pack`, with --tests for the end-to-end tests, with
+// --bench for this clone and the benchmarks.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { bundleFolder, packedFolder, testBundleFolder } from '../bin/bundle.mjs';
+import { benchBundleFolder, bundleFolder, packedFolder, testBundleFolder } from '../bin/bundle.mjs';
 
 /** By the name of its file; what they start by its address is found on the way. */
 const entries = { main: 'src/main.ts' };
+const benchEntries = { 'lane-process': 'bench/lanes/process.ts' };
 const testEntries = { ...entries, 'parley-under-test': 'test/e2e/parley-under-test.ts' };
 
 /** How many builds a clone keeps: a process that began with an earlier one may still load from it. */
@@ -106,6 +108,7 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
 async function makeFor(root, purpose) {
   await mkdir(join(root, 'dist'), { recursive: true });
   if (purpose === '--tests') return makeBundle({ root, target: testBundleFolder(root), input: testEntries });
+  if (purpose === '--bench') await makeBundle({ root, target: benchBundleFolder(root), input: benchEntries });
   if (purpose !== '--package') return makeBundle({ root });
   // A package is made anew each time: it names its commit.
   await rm(packedFolder(root), { recursive: true, force: true });

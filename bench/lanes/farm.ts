@@ -1,6 +1,8 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { benchBundleFolder } from '../../bin/bundle.mjs';
+import { nodeEnvironment, nodeFlags } from '../../bin/node-settings.mjs';
 import { withDeadline } from '../clock.ts';
 import { cpuMs, residentMb } from '../process-figures.ts';
 import { aHome } from '../subject.ts';
@@ -63,6 +65,8 @@ async function startRedis(home: string) {
   return { process, pid: process.pid ?? 0, socket };
 }
 
+const root = join(import.meta.dirname, '../..');
+
 /** Everybody may write, as often as the measurement wants; every message is its own turn. */
 const settings = {
   port: 0,
@@ -87,9 +91,10 @@ export async function startProcess({ ground, number = 0, role = 'all' }: StartOp
   await writeFile(configFile, JSON.stringify({ ...settings, dataDir, role }));
   const logFile = join(home, `parley-${number}.log`);
   const startedAt = performance.timeOrigin + performance.now();
-  const child = fork(join(import.meta.dirname, 'process.ts'), [logFile], {
-    execArgv: ['--expose-gc'],
+  const child = fork(join(benchBundleFolder(root), 'lane-process.mjs'), [logFile], {
+    execArgv: [...nodeFlags],
     env: {
+      ...nodeEnvironment(root),
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       PARLEY_CONFIG: configFile,

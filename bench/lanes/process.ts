@@ -1,11 +1,8 @@
 /** One Parley of the measurement, the whole gateway but for its network and its model. Speaks with `farm.ts`. */
-import { enableCompileCache } from 'node:module';
-import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { now } from '../clock.ts';
 
 const begunAt = now();
-enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/parley'));
 
 const [{ startGateway }, { loadConfig }, { createLogger }, channels, load, { instantModel }] =
   await Promise.all([
