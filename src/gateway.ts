@@ -138,6 +138,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
   const front = stage.receives ? wireGatewayRole(stage) : undefined;
   const host = wireIntake(stage, { gate, space: front?.space, owner: front?.owner });
   const fetcher = createFetcher({
+    texts: stage.notices,
     ...stage,
     mediaDir: join(config.dataDir, 'media'),
     maxBytes: config.media.maxMb * 1e6,

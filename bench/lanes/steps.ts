@@ -109,7 +109,6 @@ async function stepsOf(store: Store) {
       leaseMs: 60_000,
       framing,
       maxTries: 3,
-      gaveUpText: '',
       class: 'main',
       newRunIds,
     };

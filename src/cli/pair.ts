@@ -1,6 +1,6 @@
 import { ParleyError } from '#contracts/errors.ts';
 import { hashPairingCode, readOneTimeCode } from '../commands/one-time-code.ts';
-import { describeAccess, isRef } from '../commands/pair.ts';
+import { atConsole, describeAccess, isRef } from '../commands/pair.ts';
 import { hasOwner, loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
 import { approveOnConsole, readAccess, revokeOnConsole } from '../store/access/operate-access.ts';
@@ -26,9 +26,8 @@ export async function runPairApprove(typed: string): Promise<ExitCode> {
   const config = loadConfig();
   const approval = {
     codeHash: hashPairingCode(code),
-    by: 'console',
+    by: atConsole,
     role: hasOwner(config) ? 'user' : 'owner-if-none',
-    text: noticesFor(config.language, config.texts).pairingApproved,
   } as const;
   const approved = await withStore((store) => store.write(approveOnConsole, approval), config);
   switch (approved.kind) {

@@ -22,6 +22,9 @@ type PairRequest =
   /** `channel:peer`. */
   | { readonly kind: 'revoke'; readonly ref: string };
 
+/** `by` of an approval on the command line; in chat it is the owner's `channel:peer`. */
+export const atConsole = 'console';
+
 /** How many of each `/pair list` shows. */
 const shown = 20;
 
@@ -96,7 +99,6 @@ async function apply(tx: StepTx, { conversationKey, effects }: CommandScene, inp
         codeHash: hashPairingCode(input.code),
         by: input.by,
         role: 'user',
-        text: tx.texts.pairingApproved,
         offeredIn: conversationKey,
       });
       if (result.kind === 'approved') effects.deliveries.push(result.conversationKey);
@@ -141,7 +143,9 @@ export function describeAccess({ requests, people }: AccessList, now: number, te
     });
   const personLine = ({ account, role, approvedAt, approvedBy, ...person }: ApprovedPerson) =>
     fillNotice(texts.pairListPerson, {
-      ...{ role, account, who: personLabel(person), by: approvedBy },
+      ...{ account, who: personLabel(person) },
+      role: role === 'owner' ? texts.whoIsOwner : texts.whoIsUser,
+      by: approvedBy === atConsole ? texts.whoAtConsole : approvedBy,
       since: timeText(approvedAt).slice(0, 10),
     });
   const lines = [...requests.map(requestLine), ...people.map(personLine)];

@@ -1,4 +1,5 @@
 /** The settings of the lane with where each comes from, what waits in it, and changes of both. */
+import type { Outcome } from '#contracts/outcome.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import { renderInbound } from '../replies/untrusted.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
@@ -196,7 +197,22 @@ const whoMay = { cancel: 'whoCancels', promote: 'whoPromotes', edit: 'whoEdits' 
 
 function sayChanged({ verb, number, changed }: ChangedFacts, texts: Notices): string {
   if (changed.kind === 'not-permitted') return fillNotice(texts.notPermitted, { who: texts[whoMay[verb]] });
-  return fillNotice(texts[changedText(verb, changed)], { ...changed, number });
+  const values = changed.kind === 'ended' ? { outcome: outcomeText(changed.outcome, texts) } : changed;
+  return fillNotice(texts[changedText(verb, changed)], { ...values, number });
+}
+
+const outcomeTexts = {
+  answered: 'outcomeAnswered',
+  silent: 'outcomeSilent',
+  merged: 'outcomeMerged',
+  cancelled: 'outcomeCancelled',
+  refused: 'outcomeRefused',
+  failed: 'outcomeFailed',
+} as const satisfies Record<Outcome, NoticeKey>;
+
+function outcomeText(outcome: string, texts: Notices): string {
+  const key: NoticeKey | undefined = new Map(Object.entries(outcomeTexts)).get(outcome);
+  return key === undefined ? outcome : texts[key];
 }
 
 function changedText(verb: Verb, { kind }: ItemChangeResult): NoticeKey {

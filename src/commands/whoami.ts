@@ -1,6 +1,8 @@
 import { platformRef } from '../sessions/platform-ref.ts';
 import { fillNotice } from '../texts/notices.ts';
-import { anyone, asLoaded, chatCommand, noWords } from './chat-command.ts';
+import { anyone, chatCommand, noWords } from './chat-command.ts';
+
+const authorityTexts = { owner: 'whoIsOwner', member: 'whoIsMember', guest: 'whoIsGuest' } as const;
 
 export const whoami = chatCommand({
   name: 'whoami',
@@ -15,10 +17,13 @@ export const whoami = chatCommand({
     // The key leads to everything that was said under it.
     session: authority === 'owner' ? lane.key : undefined,
   }),
-  apply: asLoaded,
+  apply: async (_tx, _scene, facts) => facts,
   say: ({ isGroupAdmin, session, ...values }, texts) =>
     [
-      fillNotice(isGroupAdmin ? texts.whoamiAdmin : texts.whoami, values),
+      fillNotice(isGroupAdmin ? texts.whoamiAdmin : texts.whoami, {
+        ...values,
+        authority: texts[authorityTexts[values.authority]],
+      }),
       fillNotice(texts.whoamiAgent, values),
       ...(session === undefined ? [] : [fillNotice(texts.whoamiSession, { session })]),
     ].join('\n'),

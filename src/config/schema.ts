@@ -282,11 +282,11 @@ export const fileSchema = z.strictObject({
     .string()
     .regex(/^[a-z]{2,3}(-[a-z0-9]{1,8})*$/i, "isn't a language tag, for example en or de-AT")
     .default('en')
-    .describe('Language of Parley’s own texts; missing texts are in English.'),
+    .describe('Language of Parley’s own texts: en or de; any other is in English.'),
   texts: z
     .record(z.string(), z.string().min(1))
     .default({})
-    .describe('Replaces single texts of src/replies/notices.ts, by their names there.'),
+    .describe('Replaces single texts of src/texts/english.ts, by their names there.'),
   allowInsecureRedis: z.boolean().default(false).describe('Accept a remote Redis without a password.'),
   role: z
     .enum(['all', 'gateway', 'worker'])

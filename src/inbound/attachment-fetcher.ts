@@ -14,6 +14,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { readPendingFetch, storeFetched } from '../store/intake/fetching.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
 import { sniffType } from './sniff-type.ts';
 
 export type FetcherDeps = {
@@ -23,6 +24,7 @@ export type FetcherDeps = {
   readonly probe: Probe;
   readonly mediaDir: string;
   readonly maxBytes: number;
+  readonly texts: Pick<Notices, 'fileTooLarge' | 'fileNotFetched'>;
   channelFor(route: ReplyRoute): HostedChannel | undefined;
   start(effects: Effects): void;
 };
@@ -87,9 +89,12 @@ async function fetchWithRetry(deps: FetcherDeps, fetching: Fetching): Promise<St
       return await fetchOne(deps, fetching, name);
     } catch (error) {
       const isTooLarge = hasCode(error, 'media_too_large');
-      if (isTooLarge) return { kind: 'missing', name, reason: `it is larger than ${deps.maxBytes / 1e6} MB` };
+      if (isTooLarge) {
+        const reason = fillNotice(deps.texts.fileTooLarge, { size: deps.maxBytes / 1e6 });
+        return { kind: 'missing', name, reason };
+      }
       if (attempt >= tries || signal.aborted)
-        return { kind: 'missing', name, reason: 'it could not be fetched' };
+        return { kind: 'missing', name, reason: deps.texts.fileNotFetched };
       deps.log.warn({ attempt, error }, 'media.retried');
       await deps.clock.wait(500 * 4 ** (attempt - 1), signal);
     }

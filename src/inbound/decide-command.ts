@@ -37,6 +37,5 @@ function itemOf({ order, call }: CommandArrival, input: unknown): NewItem {
     },
     passesGate: true,
     contextLimit: 0,
-    overflow: { summarized: '', dropped: '', refused: '' },
   };
 }

@@ -27,7 +27,7 @@ export function pairingRequest(
     request: {
       id: crypto.randomUUID(),
       ref: platformRef(route.channel, sender.id),
-      name: cleanLabel(sender.name) || 'someone',
+      name: cleanLabel(sender.name) || notices.whoIsUnnamed,
       route,
       codeHash: hashPairingCode(code),
       text: fillNotice(notices.pairingCode, { code, minutes: validMinutes }),

@@ -78,7 +78,7 @@ export function propose(gate: InboundPolicy, arrival: Arrival): Proposed {
     case 'edit':
       return asProposal(decideEdit({ gate, envelope, authority, event: envelope.event }));
     case 'delete':
-      return asProposal(decideDelete({ gate, envelope, event: envelope.event }));
+      return asProposal(decideDelete({ envelope, event: envelope.event }));
     case 'reaction':
       return asProposal(reactionOf({ gate, envelope, event: envelope.event }));
     case 'stop': {
@@ -172,7 +172,6 @@ function readCommand(
 
 function newItem(gate: InboundPolicy, { arrival, authority, message }: Messaging): NewItem {
   const { envelope } = arrival;
-  const { notices } = gate;
   const bundle = bundleOf(envelope, message, gate.joinMs);
   return {
     id: newRowId(),
@@ -184,11 +183,6 @@ function newItem(gate: InboundPolicy, { arrival, authority, message }: Messaging
     ...(bundle && { bundle }),
     passesGate: envelope.chat.kind === 'dm' || isCalled(gate, arrival, message),
     contextLimit: gate.groups.contextLimit,
-    overflow: {
-      summarized: fillNotice(notices.queueSummarised, { count: 1 }),
-      dropped: notices.queueDroppedOld,
-      refused: fillNotice(notices.queueFull, { waiting: laneOf(gate, arrival).settings.cap }),
-    },
   };
 }
 

@@ -105,12 +105,12 @@ export function decideEdit({ gate, envelope, authority, event }: Changing<'edit'
 }
 
 /** Some networks say that a message is gone, and not who took it away. */
-export function decideDelete({ gate, envelope, event }: Omit<Changing<'delete'>, 'authority'>): Decision {
+export function decideDelete({ envelope, event }: Omit<Changing<'delete'>, 'authority' | 'gate'>): Decision {
   return {
     kind: 'delete',
     ...(event.isVouched && { isVouched: true }),
     note: `${nameOf(envelope)} deleted {message}.`,
-    offer: { route: envelope.route, text: gate.notices.stopOffer },
+    route: envelope.route,
   };
 }
 

@@ -40,7 +40,6 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
     leaseMs: deps.leaseMs,
     framing: newFraming(),
     maxTries: deps.maxTries,
-    gaveUpText: deps.notices.restartGaveUp,
     caps: deps.caps,
   });
   const claimTerms = () => ({ ...terms(), newRunId: newRowId() });

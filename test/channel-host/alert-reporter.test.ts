@@ -148,20 +148,20 @@ describe('a channel that is down', () => {
   it('is told at once when only a person can mend it', async () => {
     const { watch, untilTold } = await aWatch();
     watch.onState(broken, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked', since: 0 });
-    await untilTold(/carrier refuses my credentials: token revoked/);
+    await untilTold(/carrier rejects my credentials: token revoked/);
     watch.onState(channelId('pigeon'), {
       kind: 'trouble',
       problem: 'challenge',
       reason: 'solve the captcha',
       since: 0,
     });
-    await untilTold(/carrier/, /pigeon wants to know whether I am a person.*solve the captcha/);
+    await untilTold(/carrier/, /pigeon asks for a captcha.*solve the captcha/);
   });
 
   it('is not told where it is, nor to somebody who is no owner', async () => {
     const { watch, untilShown, told } = await aWatch();
     watch.onState(works, { kind: 'trouble', problem: 'unauthorised', reason: 'token revoked', since: 0 });
-    await untilShown(/test refuses my credentials/);
+    await untilShown(/test rejects my credentials/);
     expect(await told()).toEqual([]);
     const stranger = await aWatch({ owners: [] });
     stranger.watch.onState(broken, {
@@ -170,7 +170,7 @@ describe('a channel that is down', () => {
       reason: 'token revoked',
       since: 0,
     });
-    await stranger.untilShown(/carrier refuses my credentials/);
+    await stranger.untilShown(/carrier rejects my credentials/);
     await stranger.stop();
     expect(await stranger.told()).toEqual([]);
   });
@@ -214,24 +214,24 @@ describe('other troubles', () => {
     const { watch, pass, untilTold, untilShown } = await aWatch();
     const conversation = conversationId('group-1');
     for (let times = 0; times < 3; times++) watch.onGap(hosted, { conversation, reason: 'no history' });
-    await untilShown(/carrier\/bot\/group-1 may have been missed.*no history.*\(3 times\)/);
+    await untilShown(/missed messages in carrier\/bot\/group-1 .*no history.*\(3 times\)/);
     await pass(6_000);
-    await untilTold(/group-1 may have been missed and cannot be fetched: no history\. \(3 times\)/);
+    await untilTold(/missed messages in .*group-1 and can’t fetch them: no history\. \(3 times\)/);
   });
 
   it('of a lane end with it, also when the process that raised them is gone', async () => {
     const first = await aWatch();
     first.watch.onAlarm('lane-1', 12_000);
-    await first.untilTold(/waited for 12 s in lane-1/);
+    await first.untilTold(/lane-1 has been stuck for 12 s/);
     await first.stop();
     const second = await aWatch({ store: first.store });
     await second.untilShown();
     second.watch.onAlarm('lane-1', 13_000);
-    await second.untilShown(/13 s in lane-1/);
+    await second.untilShown(/lane-1 .* 13 s/);
     second.watch.onAlarmOver('lane-1');
     await second.untilShown();
     await second.pass(301_000);
-    await second.untilTold(/12 s in lane-1/, /lane-1 goes on/);
+    await second.untilTold(/lane-1 .* 12 s/, /lane-1 is moving again/);
   });
 
   it('are dismissed by the owner', async () => {

@@ -10,8 +10,8 @@ import { shareGateway, type Talk } from './shared-gateway.ts';
 import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
-const unavailable = 'I cannot reach the model at the moment. Please try again later.';
-const refused = 'The model could not take this request. My owner finds the reason in the log.';
+const unavailable = 'I can’t reach the model right now. Please try again later.';
+const refused = 'The model rejected this request. My owner can check the log.';
 const impatient = { run: { modelIdleMs: 4000, timeoutMs: 30_000 } };
 
 const passing: readonly { readonly what: string; readonly fault: Reply }[] = [
@@ -210,7 +210,7 @@ describe.concurrent('a tool that', () => {
     const talk = aTalk();
     talk.script((_, count) => (count === 1 ? { toolCalls: [{ name: 'explode' }] } : {}));
     talk.says(`Heat the house. ${talk.mark}`);
-    await talk.untilSaid('Sorry, I could not finish that: explode failed.');
+    await talk.untilSaid('Sorry, I couldn’t finish that: explode failed.');
     await talk.untilAtRest(1);
     expect(talk.said()).toHaveLength(1);
     expect(talk.rows('inbox', 'outcome')).toEqual([{ outcome: 'failed' }]);
@@ -225,7 +225,7 @@ describe.concurrent('a tool that', () => {
     const { telegram, model, dataDir } = await startTelegramGateway(settings, onTestFinished);
     model.script(hangsOnce);
     telegram.userSends({ from: ada, text: 'Wait for ever.' });
-    await untilSaid(telegram, { chat: ada.id, text: 'Sorry, that took too long and I had to stop.' });
+    await untilSaid(telegram, { chat: ada.id, text: 'Sorry, that took too long, so I stopped.' });
     telegram.userSends({ from: ada, text: 'And now?' });
     await untilSaid(telegram, { chat: ada.id, text: 'Back again.' });
     await untilAtRest(dataDir, 2);

@@ -96,7 +96,7 @@ describe.concurrent('a person with several accounts', { timeout: 300_000 }, () =
     expect(questionsIn(stage.model.requests.at(-1)?.body)).toEqual(['question-one', 'question-two']);
 
     third.says('/link remove telegram:501');
-    await untilTold(telegram, /has taken this account out/);
+    await untilTold(telegram, /unlinked this account/);
     telegram.says('question-three');
     await untilTold(telegram, new RegExp(answerTo('question-three')));
     expect(questionsIn(stage.model.requests.at(-1)?.body)).toEqual(['question-three']);

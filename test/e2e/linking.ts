@@ -16,5 +16,5 @@ export async function link(asker: Person, joiner: Person): Promise<void> {
   await until(() => asker.standing().length > seen, { what: 'the code' });
   const [, code] = /\/link ([A-Z2-9]{8})/.exec(asker.standing().at(-1) ?? '') ?? [];
   joiner.says(`/link ${code}`);
-  await untilTold(joiner, /is linked with/);
+  await untilTold(joiner, /is now linked with/);
 }

@@ -7,7 +7,7 @@ import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { bob, eve, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
-const codeNotice = /^I do not know you yet\. .* code: ([A-Z2-9]{8}) /;
+const codeNotice = /^I don’t know you yet\. .* code: ([A-Z2-9]{8}) /;
 
 test('a stranger gets a code, the console makes the first one owner, who lets the next one in and out', {
   timeout: 300_000,
@@ -62,7 +62,7 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
   const waits = () => readStore(dataDir, `select 1 from inbox where state = 'waiting'`).length === 1;
   await until(waits, { what: 'the second message' });
   telegram.userSends({ from: eve, text: '/pair revoke telegram:502' });
-  await untilSaid(telegram, { chat: eve.id, text: 'telegram:502 may not write to me any more.' });
+  await untilSaid(telegram, { chat: eve.id, text: 'telegram:502 may no longer write to me.' });
   telegram.userSends({ from: bob, text: 'Hello?' });
   await codeFor(bob.id, 1);
   await untilAtRest(dataDir, 12);

@@ -33,7 +33,9 @@ test('waiting messages are listed, promoted, edited and cancelled on Telegram wh
   );
 
   const list = await ask('/queue list');
-  expect(list).toMatch(/^3 waiting, in this order:\n#\d+ Ada, \d+ s: “Buy milk\.”\n#\d+ Ada, .*\n#\d+ Ada, /);
+  expect(list).toMatch(
+    /^Waiting \(3\), next first:\n#\d+ Ada, \d+ s: “Buy milk\.”\n#\d+ Ada, .*\n#\d+ Ada, /,
+  );
   const [milk, , mum] = [...list.matchAll(/^#(\d+)/gm)].map(([, number]) => number);
   expect(await ask(`/queue promote ${mum}`)).toBe(`#${mum} comes next: “Call mum.”`);
   expect(await ask(`/queue edit ${mum} Call Mum, please.`)).toBe(`#${mum} now reads: “Call Mum, please.”`);
@@ -57,7 +59,7 @@ test('waiting messages are listed, promoted, edited and cancelled on Telegram wh
   expect(countTold(dataDir, ['Buy milk.', 'Call mum.', 'Call Mum, please.', 'Buy bread.'])).toEqual([
     0, 0, 1, 1,
   ]);
-  expect(await ask(`/queue cancel ${mum}`)).toBe(`#${mum} does not wait any more: answered.`);
+  expect(await ask(`/queue cancel ${mum}`)).toBe(`#${mum} is no longer waiting: answered.`);
   await untilAtRest(dataDir, 12);
   const changes = readStore(dataDir, 'select kind, "by" from itemChanges order by "at"');
   expect(changes.map(({ kind, by }) => `${kind} by ${by}`)).toEqual([

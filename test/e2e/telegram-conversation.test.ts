@@ -69,7 +69,7 @@ describe.concurrent('a direct message on Telegram', () => {
   }) => {
     const { telegram, model, dataDir, parley, start } = await startTelegramGateway({}, onTestFinished);
     telegram.userSends({ from: eve, text: 'Hello?' });
-    await untilSaid(telegram, { chat: eve.id, text: /people I do not know\. .*telegram:666$/ });
+    await untilSaid(telegram, { chat: eve.id, text: /people I don’t know\. .*telegram:666$/ });
     telegram.userSends({ from: eve, text: '/start' });
     telegram.userSends({ from: eve, text: 'Anybody?' });
     await untilAtRest(dataDir, 3);
@@ -389,7 +389,7 @@ describe.concurrent('a command on Telegram', () => {
     await untilSaid(telegram, { chat: ada.id, text: 'Fresh.' });
     await untilAtRest(dataDir, 3);
     gate.open();
-    expect(said(telegram, ada.id)).toEqual([expect.stringMatching(/^New conversation/), 'Fresh.']);
+    expect(said(telegram, ada.id)).toEqual([expect.stringMatching(/^Started a new conversation/), 'Fresh.']);
     expect(shown(model.requests[1]?.body ?? noBody)).toBe('Hello.');
     expect(readStore(dataDir, 'select outcome, outcomeReason as reason from inbox order by seq')).toEqual([
       { outcome: 'cancelled', reason: 'reset' },
@@ -423,7 +423,9 @@ describe.concurrent('a command on Telegram', () => {
       expect.stringMatching(/steer /),
     ]);
     expect(telegram.platform.commands.map(({ command }) => command)).toContain('stop');
-    expect(said(telegram, ada.id).filter((text) => text.startsWith('New conversation'))).toHaveLength(1);
+    expect(
+      said(telegram, ada.id).filter((text) => text.startsWith('Started a new conversation')),
+    ).toHaveLength(1);
     expect(shown(model.requests.at(-1)?.body ?? noBody)).not.toContain('milk');
     expect(findBreaches(dataDir)).toEqual([]);
   });
@@ -433,13 +435,13 @@ describe.concurrent('more than Parley takes in', () => {
   const drops = [
     {
       drop: 'summarize',
-      notice: /I will read the 1 oldest as a summary/,
+      notice: /so I’ll read your oldest as one line/,
       outcome: 'merged',
       reason: 'summarized',
     },
     {
       drop: 'old',
-      notice: /^Too many messages are waiting, so I left out the oldest: “(One|Two)\.”\.$/,
+      notice: /^Too many messages are waiting, so I dropped your oldest: “(One|Two)\.”$/,
       outcome: 'refused',
       reason: 'queue-full',
     },
@@ -478,7 +480,7 @@ describe.concurrent('more than Parley takes in', () => {
     await untilSaid(telegram, { chat: bob.id, text: 'You said: Me too.' });
     await untilAtRest(dataDir, 5);
     expect([...said(telegram, ada.id)].sort()).toEqual([
-      expect.stringMatching(/^That is too many messages at once. Please wait \d+ seconds.$/),
+      expect.stringMatching(/^That’s too many messages at once. Please wait \d+ s.$/),
       'You said: One.',
       'You said: Two.',
     ]);

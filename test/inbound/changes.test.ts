@@ -148,7 +148,7 @@ describeEachDatabase('a deletion', (open) => {
     const run = await town.worker.claimRun(laneKey);
     await town.send(ann, edited(said.id, 'blue'));
     expect(await town.send(ann, deleted(said.id))).toEqual({ kind: 'noted', effect: 'stop-offered' });
-    expect((await town.said(ann)).at(-1)).toContain('Send /stop if I should stop');
+    expect((await town.said(ann)).at(-1)).toContain('Send /stop to stop me');
     expect(await steers(open(), run)).toEqual([]);
     await town.worker.answer(run, 'ok');
     expect(await outcomes(open(), laneKey)).toEqual(['answered null', 'cancelled deleted']);

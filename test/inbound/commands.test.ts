@@ -125,7 +125,7 @@ describe('chat commands', () => {
     ['/queue cap:1e3', 'cap needs a whole number from 1 to 1000, not “1e3”.'],
     ['/queue drop:all', 'drop needs one of summarize, old, new, not “all”.'],
     ['/queue size:3', '“size” isn’t a queue setting. Use debounce, quiet, cap or drop.'],
-    ['/queue list all', 'Use /queue list on its own.'],
+    ['/queue list all', 'Send /queue list on its own.'],
     ['/queue cancel', 'Use /queue cancel and a number from /queue list, or /queue cancel all.'],
     ['/queue cancel 1 2', 'Use /queue cancel and a number from /queue list, or /queue cancel all.'],
     ['/queue promote all', 'Use /queue promote and a number from /queue list.'],
@@ -137,13 +137,10 @@ describe('chat commands', () => {
       '/queue reset cap:5',
       '“reset” isn’t a queue mode. Use one of steer, steer-backlog, followup, collect, interrupt, or reset.',
     ],
-    ['/pair approve', 'Use /pair approve and the code of 8 letters and digits that the person was shown.'],
-    [
-      '/pair approve 0IO1',
-      'Use /pair approve and the code of 8 letters and digits that the person was shown.',
-    ],
+    ['/pair approve', 'Use /pair approve and the person’s code of 8 letters and digits.'],
+    ['/pair approve 0IO1', 'Use /pair approve and the person’s code of 8 letters and digits.'],
     ['/pair revoke ann', 'Use /pair revoke channel:id; /pair list shows the ids.'],
-    ['/pair list all', 'Use /pair list on its own.'],
+    ['/pair list all', 'Send /pair list on its own.'],
     [
       '/pair up',
       'Use /pair list, /pair approve and a code, /pair confirm and a code, or /pair revoke channel:id.',
@@ -156,7 +153,7 @@ describe('chat commands', () => {
       '/link ABCD234O',
       'Use /link to get a code, /link and a code to use it, /link list, or /link remove channel:id.',
     ],
-    ['/new what is the weather?', '/new takes no text. Send that on its own.'],
+    ['/new what is the weather?', '/new takes no text. Send it on its own.'],
   ])('says what is wrong with %j', (text, problem) => {
     expect(problemOf(text)).toBe(problem);
   });

@@ -32,9 +32,9 @@ const expected = {
   old: {
     kind: 'accepted',
     outcomes: ['null null', 'refused queue-full', 'null null'],
-    notice: /^Too many messages are waiting, so I left out the oldest: “two”/,
+    notice: /^Too many messages are waiting, so I dropped your oldest: “two”/,
   },
-  new: { kind: 'refused', outcomes: ['null null', 'null null'], notice: /so I did not take this one/ },
+  new: { kind: 'refused', outcomes: ['null null', 'null null'], notice: /so I didn’t take this message/ },
 } as const;
 
 describeEachDatabase('a full lane', (open) => {

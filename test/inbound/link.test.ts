@@ -51,7 +51,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
     await town.link(asker, joiner);
     expect((await town.said(asker)).at(-1)).toContain(`${labelOf(joiner)} is now linked with this account`);
-    expect((await town.said(joiner)).at(-1)).toContain(`This account is linked with ${labelOf(asker)}`);
+    expect((await town.said(joiner)).at(-1)).toContain(`This account is now linked with ${labelOf(asker)}`);
     await town.send(joiner, '/link list');
     const list = (await town.said(joiner)).at(-1);
     expect(list?.split('\n').slice(1).sort()).toEqual([refOf(asker), `${refOf(joiner)} (this one)`].sort());
@@ -77,13 +77,13 @@ describeEachDatabase('linking accounts', (open, beside) => {
         expect(await lastTo(stranger)).toContain('There’s nothing to confirm here.');
       }
       await town.send(other, `/link ${code}`);
-      expect(await lastTo(other)).toContain('That is no code that holds');
+      expect(await lastTo(other)).toContain('That code isn’t valid');
       await town.send(joiner, '/link list');
-      expect(await lastTo(joiner)).toContain('linked with no other');
+      expect(await lastTo(joiner)).toContain('isn’t linked');
       // A new process knows what was offered.
       await beside.sql('delete from "linkGuesses"');
       await createIntakeFixture(open(), { config }).send(joiner, `/link confirm ${code}`);
-      expect(await lastTo(joiner)).toContain(`This account is linked with ${labelOf(asker)}`);
+      expect(await lastTo(joiner)).toContain(`This account is now linked with ${labelOf(asker)}`);
       await town.send(joiner, `/link confirm ${code}`);
       expect(await lastTo(joiner)).toContain('There’s nothing to confirm here.');
     }
@@ -96,7 +96,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     await town.send(joiner, `/start link_${code}`);
     expect((await town.said(joiner)).at(-1)).toContain(`/link confirm ${code}`);
     await town.send(joiner, `/link confirm ${code}`);
-    expect((await town.said(joiner)).at(-1)).toContain('is linked with');
+    expect((await town.said(joiner)).at(-1)).toContain('is now linked with');
     await town.send(third, `/link ${await town.ask(joiner)}`);
     expect((await town.said(third)).at(-1)).toContain('/link confirm');
   });
@@ -157,8 +157,8 @@ describeEachDatabase('linking accounts', (open, beside) => {
         await beside.sql('delete from "linkGuesses"');
         await Promise.all([town.send(one, `/link ${code}`), other.send(two, `/link ${code}`)]);
         const answers = [...(await town.said(one)), ...(await town.said(two))];
-        expect(answers.filter((text) => text.includes('is linked with')).length).toBe(1);
-        expect(answers.filter((text) => text.includes('That is no code that holds')).length).toBe(1);
+        expect(answers.filter((text) => text.includes('is now linked with')).length).toBe(1);
+        expect(answers.filter((text) => text.includes('That code isn’t valid')).length).toBe(1);
       }
     } finally {
       await elsewhere.close();
@@ -167,7 +167,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
 
   it('takes no code that has expired, was replaced, was shown to a group, or is one’s own', async () => {
     const town = createIntakeFixture(open());
-    const wrong = expect.stringContaining('That is no code that holds');
+    const wrong = expect.stringContaining('That code isn’t valid');
     const [asker, joiner] = [anAccount('alpha'), anAccount('beta')];
 
     const expired = await town.ask(asker);
@@ -185,9 +185,9 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect((await town.said(joiner)).at(-1)).toEqual(wrong);
 
     await town.send(asker, `/link ${await town.ask(asker)}`);
-    expect((await town.said(asker)).at(-1)).toContain('from this very account');
+    expect((await town.said(asker)).at(-1)).toContain('You created that code here');
     await town.send(asker, '/link list');
-    expect((await town.said(asker)).at(-1)).toContain('linked with no other');
+    expect((await town.said(asker)).at(-1)).toContain('isn’t linked');
   });
 
   it('keeps no code: not in its table, and nowhere once it is used', async () => {
@@ -196,7 +196,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     const code = await town.ask(asker);
     expect(JSON.stringify(await open().read(storedCodes, {}))).not.toContain(code);
     await town.send(joiner, `/link ${code.toLowerCase().slice(0, 4)}-${code.toLowerCase().slice(4)}`);
-    expect((await town.said(joiner)).at(-1)).toContain('is linked with');
+    expect((await town.said(joiner)).at(-1)).toContain('is now linked with');
     expect(JSON.stringify(await open().read(everyText, {}))).not.toContain(code);
   });
 
@@ -211,7 +211,7 @@ describeEachDatabase('linking accounts', (open, beside) => {
     const code = await town.ask(owner);
     expect(await town.send(stranger, `/link ${code}`)).toEqual({ kind: 'refused', reason: 'dm-not-allowed' });
     await town.send(owner, '/link list');
-    expect((await town.said(owner)).at(-1)).toContain('linked with no other');
+    expect((await town.said(owner)).at(-1)).toContain('isn’t linked');
   });
 
   it('survives a redelivery: the same event links once and says it once', async () => {
@@ -224,13 +224,13 @@ describeEachDatabase('linking accounts', (open, beside) => {
     expect(await town.said(joiner)).toHaveLength(1);
   });
 
-  it('refuses to make one person of two who are linked with others already', async () => {
+  it('refuses to make one person of two who are already linked elsewhere', async () => {
     const town = createIntakeFixture(open());
     const [a, b, c, d] = [anAccount('alpha'), anAccount('beta'), anAccount('alpha'), anAccount('beta')];
     await town.link(a, b);
     await town.link(c, d);
     await town.link(a, d);
-    expect((await town.said(d)).at(-1)).toContain('linked with others already');
+    expect((await town.said(d)).at(-1)).toContain('already linked elsewhere');
     await town.link(a, b);
     expect((await town.said(b)).at(-1)).toContain('linked with');
     expect((await town.said(b)).at(-1)).toContain('already');
@@ -246,12 +246,12 @@ describeEachDatabase('linking accounts', (open, beside) => {
     await town.link(phone, page);
     expect(town.laneOf(await town.send(phone, 'hello'))).toBe(lane);
     await town.send(phone, `/link remove ${refOf(page)}`);
-    expect((await town.said(phone)).at(-1)).toContain('The configuration links');
+    expect((await town.said(phone)).at(-1)).toContain('is linked in the configuration');
     await town.send(phone, '/link list');
     expect((await town.said(phone)).at(-1)).toContain(`${refOf(page)} (by the configuration)`);
     await town.send(page, `/link remove ${refOf(phone)}`);
     expect(town.laneOf(await town.send(phone, 'hello'))).not.toBe(lane);
-    expect((await town.said(phone)).at(-1)).toContain('has taken this account out');
+    expect((await town.said(phone)).at(-1)).toContain('unlinked this account');
   });
 });
 
@@ -274,14 +274,14 @@ describeEachDatabase('taking an account out', (open, beside) => {
     const shared = town.laneOf(await town.send(asker, 'before'));
     await town.link(asker, joiner);
     await town.send(joiner, `/link remove ${refOf(asker)}`);
-    expect((await town.said(asker)).at(-1)).toContain('has taken this account out');
+    expect((await town.said(asker)).at(-1)).toContain('unlinked this account');
     expect(town.laneOf(await town.send(joiner, 'my secret'))).toBe(shared);
     const alone = town.laneOf(await town.send(asker, 'what was said?'));
     expect(alone).not.toBe(shared);
     expect(town.laneOf(await town.send(asker, 'again'))).toBe(alone);
     expect(await transcriptOf(open(), alone)).toEqual([]);
     await town.send(asker, '/link list');
-    expect((await town.said(asker)).at(-1)).toContain('linked with no other');
+    expect((await town.said(asker)).at(-1)).toContain('isn’t linked');
 
     const third = anAccount('gamma');
     await town.link(asker, third);
@@ -293,7 +293,7 @@ describeEachDatabase('taking an account out', (open, beside) => {
     const [asker, joiner, stranger] = [anAccount('alpha'), anAccount('beta'), anAccount('gamma')];
     await town.link(asker, joiner);
     await town.send(stranger, `/link remove ${refOf(asker)}`);
-    expect((await town.said(stranger)).at(-1)).toContain('is not linked with this account');
+    expect((await town.said(stranger)).at(-1)).toContain('isn’t linked with this account');
     await town.send(asker, '/link list');
     expect((await town.said(asker)).at(-1)).toContain(refOf(joiner));
   });
@@ -309,14 +309,14 @@ describeEachDatabase('guessing a link code', (open, beside) => {
     const guessers = Array.from({ length: 40 }, () => anAccount('beta'));
     for (const guesser of guessers) await town.send(guesser, '/link AAAAAAAA');
     const answers = (await Promise.all(guessers.map(town.said))).flat();
-    expect(answers.filter((text) => text.includes('no code that holds')).length).toBe(10);
-    expect(answers.filter((text) => text.includes('too many codes')).length).toBe(30);
+    expect(answers.filter((text) => text.includes('code isn’t valid')).length).toBe(10);
+    expect(answers.filter((text) => text.includes('Too many attempts')).length).toBe(30);
 
     const restarted = await beside.open();
     const late = createIntakeFixture(restarted, { holder: 'boot-2' });
     const joiner = anAccount('epsilon');
     await late.send(joiner, `/link ${code}`);
-    expect((await late.said(joiner)).at(-1)).toContain('too many codes');
+    expect((await late.said(joiner)).at(-1)).toContain('Too many attempts');
     await beside.sql(`update "linkGuesses" set "since" = "since" - 60000`);
     await late.send(joiner, `/link ${code}`);
     expect((await late.said(joiner)).at(-1)).toContain(`linked with ${refOf(asker)}`);
@@ -339,9 +339,9 @@ describeEachDatabase('guessing a link code', (open, beside) => {
         kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
       }
     }
-    expect([...kinds.keys()].sort()).toEqual(['That is no code that holds', 'Those were too many codes']);
+    expect([...kinds.keys()].sort()).toEqual(['That code isn’t valid or has expired', 'Too many attempts']);
     // A slow machine may take several minutes for them, each with ten looks.
-    expect(kinds.get('That is no code that holds')).toBeLessThan(guesses / 2);
+    expect(kinds.get('That code isn’t valid or has expired')).toBeLessThan(guesses / 2);
     expect([...kinds.values()].reduce((sum, count) => sum + count)).toBe(guesses);
   });
 
@@ -351,7 +351,7 @@ describeEachDatabase('guessing a link code', (open, beside) => {
     const code = await town.ask(asker);
     for (let n = 0; n < 5; n++) await town.send(guesser, '/link ZZZZZZZZ');
     await town.send(guesser, `/link ${code}`);
-    expect((await town.said(guesser)).at(-1)).toContain('too many codes');
+    expect((await town.said(guesser)).at(-1)).toContain('Too many attempts');
     await town.send(anAccount('gamma'), `/link ${code}`);
     await town.send(asker, '/link list');
     expect((await town.said(asker)).at(-1)).toContain('gamma:');

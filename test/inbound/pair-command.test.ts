@@ -93,7 +93,7 @@ describe('an owner', () => {
     );
 
     expect((await say('owner', '/pair revoke telegram:6')).answer).toBe(
-      'telegram:6 may not write to me any more.',
+      'telegram:6 may no longer write to me.',
     );
     expect((await say('stranger', 'And now?')).acceptance).toEqual({
       kind: 'refused',
@@ -131,22 +131,26 @@ describe('an owner', () => {
   });
 
   it('is told what is wrong with a code, with whom nobody let in, and who is named elsewhere', async () => {
-    expect((await say('owner', '/pair approve ABCDEFGH')).answer).toMatch(/^Nobody waits with that code\./);
-    expect((await say('owner', '/pair approve you')).answer).toMatch(/^Use \/pair approve and the code/);
+    expect((await say('owner', '/pair approve ABCDEFGH')).answer).toMatch(
+      /^No pending request has that code\./,
+    );
+    expect((await say('owner', '/pair approve you')).answer).toMatch(
+      /^Use \/pair approve and the person’s code/,
+    );
     expect((await say('owner', '/pair revoke telegram:99')).answer).toBe(
-      'telegram:99 was not let in by a code.',
+      'telegram:99 has no approval or pending request.',
     );
     expect((await say('owner', '/pair revoke telegram:3')).answer).toBe(
-      'telegram:3 was not let in by a code. telegram:3 is named in the configuration and is let in by it.',
+      'telegram:3 has no approval or pending request. telegram:3 still has access through the configuration.',
     );
     for (let n = 0; n < 10; n++) await say('owner', '/pair approve ABCDEFGH');
-    expect((await say('owner', '/pair approve ABCDEFGH')).answer).toMatch(/^That were many codes/);
+    expect((await say('owner', '/pair approve ABCDEFGH')).answer).toMatch(/^Too many codes/);
   });
 
   it('approves nobody by opening a link, and nobody guesses by one', async () => {
     const code = codeIn((await say('stranger', '/start ABCDEFGH')).answer);
     expect((await say('owner', `/start ${code}`)).answer).toBe(
-      `telegram:6 “Name of stranger” asks to write to me. To let them in, send: /pair approve ${code}`,
+      `telegram:6 “Name of stranger” is asking for access. To let them in, send: /pair approve ${code}`,
     );
     expect((await say('stranger', 'Am I in?')).acceptance?.kind).toBe('refused');
     expect((await say('owner', '/start ABCDEFGH')).answer).toMatch(/^Hello! .*\n.* \/link ABCDEFGH$/);

@@ -67,7 +67,7 @@ it('draws a new code for every stranger, and hands on nothing of it but its hash
     if (decision.kind !== 'pair') throw new Error(`expected a request, not ${JSON.stringify(decision)}`);
     return decision.request;
   });
-  const codes = requests.map(({ text }) => /this code: (\S+) \(valid for 60 minutes\)/.exec(text)?.[1] ?? '');
+  const codes = requests.map(({ text }) => /this code: (\S+) \(valid for 60 min\)/.exec(text)?.[1] ?? '');
   for (const [index, code] of codes.entries()) {
     expect(code).toMatch(/^[ABCDEFGHJKLMNPQRSTUVWXYZ23456789]{8}$/);
     const { text: _, ...kept } = requests[index] ?? { text: '' };
@@ -90,7 +90,7 @@ it('tells a stranger once by which id an owner can let them in', () => {
 it('tells an owner once how to have the bot in a group that is not answered', () => {
   const notice = noticeFor({ sender: '1', kind: 'group', isMention: true });
   expect(notice).toMatchObject({
-    text: expect.stringContaining('add “net:-100” to access.allowGroups'),
+    text: expect.stringContaining('Add “net:-100” to access.allowGroups'),
     onceKey: 'net:-100:not-allowed',
   });
 });

@@ -41,8 +41,8 @@ describeEachDatabase('the settings of a lane', (open) => {
     };
     expect(await ask('/queue')).toBe(
       'Queue: followup debounce:0ms quiet:5ms cap:9 drop:summarize\n' +
-        'Configured for this conversation: cap. Configured for alpha: quiet. As everywhere: mode, debounce, drop.\n' +
-        'Nothing waits.',
+        'Configured for this conversation: cap. Configured for alpha: quiet. Default: mode, debounce, drop.\n' +
+        'Nothing is waiting.',
     );
     expect(await ask('/queue drop:new')).toBe('Queue: followup debounce:0ms quiet:5ms cap:9 drop:new');
     expect(await ask('/queue collect quiet:2s')).toBe(
@@ -51,11 +51,11 @@ describeEachDatabase('the settings of a lane', (open) => {
     await town.send(ann, 'hello');
     expect(await ask('/queue')).toBe(
       'Queue: collect debounce:0ms quiet:2000ms cap:9 drop:new\n' +
-        'Set here with /queue: mode, quiet, drop. Configured for this conversation: cap. As everywhere: debounce.\n' +
+        'Set here with /queue: mode, quiet, drop. Configured for this conversation: cap. Default: debounce.\n' +
         '1 waiting; /queue list shows them.',
     );
     expect(await ask('/queue reset')).toBe(
-      'Back to the settings of the configuration. Queue: followup debounce:0ms quiet:5ms cap:9 drop:summarize',
+      'Back to the configured settings. Queue: followup debounce:0ms quiet:5ms cap:9 drop:summarize',
     );
   });
 
@@ -127,8 +127,8 @@ describeEachDatabase('/queue in a direct conversation', (open) => {
     const list = (await ask('/queue list')).split('\n');
     const [heading, first, second, third, hint] = list;
     expect([heading, hint, list.length]).toEqual([
-      '3 waiting, in this order:',
-      '/queue cancel, promote or edit and the number change one of them.',
+      'Waiting (3), next first:',
+      'Change one with /queue cancel, promote or edit plus its number.',
       5,
     ]);
     const [milk, bread, mum] = [first, second, third].map((line) => Number(/^#(\d+) /.exec(line ?? '')?.[1]));
@@ -136,23 +136,25 @@ describeEachDatabase('/queue in a direct conversation', (open) => {
     expect(await ask(`/queue promote ${mum}`)).toBe(`#${mum} comes next: “call mum”`);
     expect(await ask(`/queue edit #${mum} Call Mum, please`)).toBe(`#${mum} now reads: “Call Mum, please”`);
     expect(await ask(`/queue cancel ${milk}`)).toBe(`Cancelled #${milk}: “buy milk”`);
-    expect(await ask(`/queue cancel ${milk}`)).toBe(`#${milk} does not wait any more: cancelled.`);
-    expect(await ask('/queue cancel 99999')).toBe('There is no #99999 here. /queue list shows what waits.');
-    expect(await ask('/queue edit 99999 x')).toBe('There is no #99999 here. /queue list shows what waits.');
-    expect(await numbersOf(open(), laneKey)).toEqual([mum, bread]);
-    expect(await ask('/queue list')).toContain(`“Call Mum, please” (put ahead)`);
-    const run = await town.worker.claimRun(laneKey);
-    expect(await ask(`/queue cancel ${mum}`)).toBe(
-      `I am working on #${mum} already. Send /stop if I should stop.`,
+    expect(await ask(`/queue cancel ${milk}`)).toBe(`#${milk} is no longer waiting: cancelled.`);
+    expect(await ask('/queue cancel 99999')).toBe(
+      'There is no #99999 here. Send /queue list to see what’s waiting.',
     );
-    expect(await ask(`/queue promote ${mum}`)).toBe(`I am working on #${mum} already.`);
+    expect(await ask('/queue edit 99999 x')).toBe(
+      'There is no #99999 here. Send /queue list to see what’s waiting.',
+    );
+    expect(await numbersOf(open(), laneKey)).toEqual([mum, bread]);
+    expect(await ask('/queue list')).toContain(`“Call Mum, please” (moved up)`);
+    const run = await town.worker.claimRun(laneKey);
+    expect(await ask(`/queue cancel ${mum}`)).toBe(`I’m already working on #${mum}. Send /stop to stop me.`);
+    expect(await ask(`/queue promote ${mum}`)).toBe(`I’m already working on #${mum}.`);
     expect(await ask(`/queue edit ${mum} Call Dad`)).toBe(
-      `I am working on #${mum} already, so I take that as a correction.`,
+      `I’m already working on #${mum}, so I’ll take that as a correction.`,
     );
     expect(await ask('/queue list')).toContain('“Call Dad” (a correction)');
-    expect(await ask('/queue cancel all')).toBe('Cancelled what waited: 2.');
-    expect(await ask('/queue cancel all')).toBe('Nothing waits.');
-    expect(await ask('/queue list')).toBe('Nothing waits.');
+    expect(await ask('/queue cancel all')).toBe('Cancelled everything waiting (2).');
+    expect(await ask('/queue cancel all')).toBe('Nothing is waiting.');
+    expect(await ask('/queue list')).toBe('Nothing is waiting.');
     await town.worker.answer(run, 'ok');
     expect(await outcomes(open(), laneKey)).toEqual([
       `cancelled by ${refOf(ann)}`,
@@ -168,8 +170,8 @@ describeEachDatabase('/queue in a direct conversation', (open) => {
     await town.send(ann, '/new');
     await town.send(ann, 'after');
     const [, command = 0, after = 0] = await numbersOf(open(), laneKey);
-    expect(await ask(`/queue promote ${after}`)).toContain('stands behind a /new that waits');
-    expect(await ask(`/queue edit ${command} /reset`)).toContain('can only be cancelled');
+    expect(await ask(`/queue promote ${after}`)).toContain('comes after a waiting /new');
+    expect(await ask(`/queue edit ${command} /reset`)).toContain('is a command: you can cancel it');
     await ask(`/queue cancel ${command}`);
     expect(await ask(`/queue promote ${after}`)).toBe(`#${after} comes next: “after”`);
     const run = await town.worker.claimRun(laneKey);
@@ -200,10 +202,10 @@ describeEachDatabase('/queue in a direct conversation', (open) => {
       kind: 'refused',
       reason: 'not-permitted',
     });
-    expect(await asks(bob, '/queue cancel all')).toBe('Cancelled what waited: 1.');
+    expect(await asks(bob, '/queue cancel all')).toBe('Cancelled everything waiting (1).');
     expect(await asks(boss, `/queue cancel ${secret}`)).toBe(`Cancelled #${secret}: “a secret”`);
     expect((await town.said(ann)).at(-1)).toBe(
-      'I will not answer this message of yours, as my owner has cancelled it: “a secret”',
+      'Your message was cancelled, so I won’t answer it: “a secret”',
     );
     expect(await outcomes(open(), laneKey)).toEqual([
       `cancelled by ${refOf(boss)}`,
@@ -237,7 +239,7 @@ describeEachDatabase('/queue in a group', (open) => {
     // In the name, with the rights and the time of its own sender.
     expect(told.at(-1)?.text).toMatch(new RegExp(`^\\[Person ${bob.peer} \\(guest\\) · .*\\] better$`));
     await town.worker.answer(run, 'ok');
-    expect(await ask(ann, '/queue cancel all', { isAdmin: true })).toBe('Cancelled what waited: 1.');
+    expect(await ask(ann, '/queue cancel all', { isAdmin: true })).toBe('Cancelled everything waiting (1).');
   });
 });
 

@@ -39,7 +39,8 @@ describeEachDatabase('what linked accounts may do', (open, beside) => {
     };
     expect([await authorityOf(owner), await authorityOf(guest)]).toEqual(['owner', 'guest']);
     await town.link(owner, guest);
-    for (const one of [owner, guest]) expect((await town.said(one)).at(-1)).toContain('lesser rights');
+    for (const one of [owner, guest])
+      expect((await town.said(one)).at(-1)).toContain('different permissions');
     expect([await authorityOf(owner), await authorityOf(guest)]).toEqual(['guest', 'guest']);
     // A command is carried out for the account it came from, and nobody else's text has a part in it.
     await town.send(owner, '/whoami');
@@ -54,7 +55,7 @@ describeEachDatabase('what linked accounts may do', (open, beside) => {
     const [one, two] = [anAccount('alpha'), anAccount('beta')];
     const town = createIntakeFixture(open(), { config: { owners: [refOf(one), refOf(two)] } });
     await town.link(one, two);
-    expect((await town.said(two)).at(-1)).not.toContain('lesser rights');
+    expect((await town.said(two)).at(-1)).not.toContain('different permissions');
     const run = await town.worker.claimRun(town.laneOf(await town.send(two, 'hello')));
     expect(run.authority).toBe('owner');
   });

@@ -74,8 +74,8 @@ export const modeMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'enforceCap',
-        find: 'tell(item.overflow.dropped.replace($$HOW), oldest.route)',
-        replace: 'tell(item.overflow.dropped.replace($$HOW), item.route)',
+        find: 'tell(fillNotice(tx.texts.queueDroppedOld, $$HOW), oldest.route)',
+        replace: 'tell(fillNotice(tx.texts.queueDroppedOld, $$HOW), item.route)',
       },
     ],
     test: { file: table, name: 'that gives way under drop:old is refused' },

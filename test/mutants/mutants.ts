@@ -276,7 +276,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         in: 'enforceCap',
-        find: 'await tell(item.overflow.summarized, oldest.route);',
+        find: 'await tell(tx.texts.queueSummarised, oldest.route);',
         replace: '',
       },
     ],

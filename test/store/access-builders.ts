@@ -5,7 +5,7 @@ import { type Approval, type Approved, approvePairing } from '../../src/store/ac
 import { approveOnConsole } from '../../src/store/access/operate-access.ts';
 import { type Requested, requestPairing } from '../../src/store/access/request-pairing.ts';
 import type { SenderRole } from '../../src/store/access/sender-roles.ts';
-import type { Store, StoreQuery, Tx } from '../../src/store/base/command.ts';
+import type { StepTx, Store, StoreQuery } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts';
@@ -50,7 +50,7 @@ export async function aBot(store: Store) {
 
 /** A request as a step of its own, for a test that has the transaction in hand. */
 export function askIn(
-  tx: Tx,
+  tx: StepTx,
   { account, peer, code }: { account: string; peer: string; code: string },
 ): Promise<Requested> {
   const [channel = '', bot = ''] = account.split('/');
@@ -90,14 +90,14 @@ export function aRequest({ peer, code, route }: Asking): Proposal {
 }
 
 export function anApproval(code: string, over: Partial<Approval> = {}): Approval {
-  return { codeHash: hashPairingCode(code), by: 'console', role: 'user', text: 'Come in.', ...over };
+  return { codeHash: hashPairingCode(code), by: 'console', role: 'user', ...over };
 }
 
 export function approve(store: Store, code: string, over: Partial<Approval> = {}): Promise<Approved> {
   return store.write(approveOnConsole, anApproval(code, over));
 }
 
-export function approveIn(tx: Tx, code: string): Promise<Approved> {
+export function approveIn(tx: StepTx, code: string): Promise<Approved> {
   return approvePairing(tx, anApproval(code));
 }
 

@@ -3,10 +3,13 @@ import { hasCode } from '../../src/contracts/errors.ts';
 import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { aBot, anApproval, approve, readAccessRows } from './access-builders.ts';
 import { aWorker, framing, unique } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
 import { readLane } from './lane-at-rest.ts';
+
+const texts = noticesFor('en');
 
 describeEachDatabase('a stranger', (open, beside) => {
   const forgetTries = () => beside.sql(`update "pairingTries" set "recent" = '[]'`);
@@ -35,10 +38,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     await beside.sql(`update "pairings" set "expiresAt" = 1 where "account" = '${bot.account}'`);
     expect(await approve(open(), 'AAAA3333')).toEqual({ kind: 'unknown' });
     await bot.asks('eve', 'BBBB3333');
-    expect((await rows(bot.account)).notices).toEqual([
-      'This showed a pairing code, which is no longer valid.',
-      'Your code: BBBB3333',
-    ]);
+    expect((await rows(bot.account)).notices).toEqual([texts.pairingCodeGone, 'Your code: BBBB3333']);
     expect(await approve(open(), 'AAAA3333')).toEqual({ kind: 'unknown' });
     expect(await approve(open(), 'BBBB3333')).toMatchObject({ kind: 'approved' });
   });
@@ -52,11 +52,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     const { people, pending, notices } = await rows(bot.account);
     expect({ people, pending }).toEqual({ people: [{ peerId: 'eve', role: 'user' }], pending: ['mallory'] });
     // The code has left the outbox with the request.
-    expect(notices.toSorted()).toEqual([
-      'Come in.',
-      'This showed a pairing code, which is no longer valid.',
-      'Your code: BBBB4444',
-    ]);
+    expect(notices.toSorted()).toEqual([texts.pairingCodeGone, texts.pairingApproved, 'Your code: BBBB4444']);
     expect((await rows(other.account)).people).toEqual([]);
     await expect(other.says('eve', 'user')).rejects.toSatisfy((error) => hasCode(error, 'access_changed'));
   });
@@ -70,7 +66,9 @@ describeEachDatabase('a stranger', (open, beside) => {
       await bot.asks('eve', `AAAA55${n + 2}2`);
       const both = await Promise.all([open(), second].map((store) => approve(store, `AAAA55${n + 2}2`)));
       expect(both.map(({ kind }) => kind).sort()).toEqual(['approved', 'unknown']);
-      expect((await rows(bot.account)).notices.filter((text) => text === 'Come in.')).toHaveLength(1);
+      expect((await rows(bot.account)).notices.filter((text) => text === texts.pairingApproved)).toHaveLength(
+        1,
+      );
     }
   });
 
@@ -114,7 +112,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     expect(await rows(bot.account)).toMatchObject({
       pending: [],
       ledger: ['refused dm-not-paired', 'refused dm-not-paired'],
-      notices: ['This showed a pairing code, which is no longer valid.'],
+      notices: [texts.pairingCodeGone],
     });
     for (const code of ['AAAA8888', 'BBBB8888']) expect((await approve(open(), code)).kind).toBe('unknown');
     // One who was turned down takes nobody's place.

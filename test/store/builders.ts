@@ -94,7 +94,6 @@ export function aMessage({
         },
         passesGate: true,
         contextLimit: 50,
-        overflow: { summarized: 'summarized', dropped: 'dropped', refused: 'refused' },
         ...item,
       },
     },
@@ -155,7 +154,6 @@ export function aWorker(store: Store, name = holder) {
       newRunId: crypto.randomUUID(),
       framing,
       maxTries: 3,
-      gaveUpText: 'gave up',
     });
   const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {
     const claimed = await claim(laneKey, leaseMs);

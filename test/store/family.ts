@@ -44,7 +44,6 @@ export function aFamilyWorker(
       newRunId: crypto.randomUUID(),
       framing,
       maxTries: 3,
-      gaveUpText: 'gave up',
       caps,
     });
   const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {

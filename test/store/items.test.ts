@@ -249,9 +249,9 @@ describeEachDatabase('a message that is held for its siblings', (open) => {
       const [event] = await store.read(eventsOf, { conversation });
       expect(event).toBe('held');
       const about = { ...aMessage({ conversation, text: '', messageId }), eventKey: unique('event') };
-      const offer = { route: aRoute(conversation), text: 'stop?' };
+      const route = aRoute(conversation);
       if (end === 'cancelled') await change('cancel', part);
-      if (end === 'deleted') await worker.accept({ ...about, decision: { kind: 'delete', note: '', offer } });
+      if (end === 'deleted') await worker.accept({ ...about, decision: { kind: 'delete', note: '', route } });
       if (end === 'unreachable')
         await worker.accept({ ...about, decision: { kind: 'membership', isMember: false } });
       const stop = aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false });

@@ -153,8 +153,8 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
 
   it('is not taken again after its sender has deleted it', async () => {
     const { worker, steer, conversation, end, outcomes } = await steered(open());
-    const offer = { route: aRoute(conversation), text: 'stop?' };
-    const decision = { kind: 'delete', note: 'deleted {message}', offer } as const;
+    const route = aRoute(conversation);
+    const decision = { kind: 'delete', note: 'deleted {message}', route } as const;
     await worker.accept({ ...steer, eventKey: unique('delete'), kind: 'delete', decision });
     await end('error');
     expect(await outcomes()).toEqual(['failed: error', 'failed: error', 'none']);

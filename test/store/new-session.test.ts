@@ -25,7 +25,7 @@ describeEachDatabase('a new session', (open) => {
     const gone = { ...cut, eventKey: unique('delete'), kind: 'delete' };
     await worker.accept({
       ...gone,
-      decision: { kind: 'delete', note: 'deleted', offer: { route: aRouteOf(cut), text: 'stop?' } },
+      decision: { kind: 'delete', note: 'deleted', route: aRouteOf(cut) },
     });
     await worker.accept(aNewSession(conversation, lane), say('young'), say('youngest'));
     expect((await worker.claim(lane.key)).kind).toBe('again');

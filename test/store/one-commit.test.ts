@@ -12,7 +12,6 @@ const terms = (slots: number): ClaimTerms => ({
   leaseMs: 10_000,
   framing,
   maxTries: 3,
-  gaveUpText: 'gave up',
   class: 'main',
   newRunIds: Array.from({ length: slots }, () => crypto.randomUUID()),
 });

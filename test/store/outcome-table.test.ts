@@ -10,6 +10,7 @@ import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { renewLeases } from '../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
+import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
 import {
   aCommand,
   aLane,
@@ -24,6 +25,8 @@ import {
   unique,
 } from './builders.ts';
 import { describeEachDatabase } from './each-database.ts';
+
+const texts = noticesFor('en');
 
 const outcomesOf: StoreQuery<{ readonly laneKey: string }, readonly string[]> = {
   query: 'outcomesOfLane',
@@ -179,7 +182,7 @@ describeEachDatabase('a message', (open) => {
       if (claim.kind === 'run') held = claim.run;
     }
     expect(await outcomes()).toEqual(['a: failed']);
-    expect(await notices()).toEqual(['gave up']);
+    expect(await notices()).toEqual([texts.restartGaveUp]);
   });
 
   it('is cancelled by /stop, with all that its sender has waiting, summarised or not', async () => {
@@ -242,7 +245,7 @@ describeEachDatabase('a message', (open) => {
     const at = await run();
     await says('ann', 'b');
     await says('ann', 'c');
-    expect(await notices()).toEqual(['summarized']);
+    expect(await notices()).toEqual([texts.queueSummarised]);
     await answer(at);
     const next = await run();
     expect(await merged()).toEqual([next.runId]);
@@ -260,7 +263,7 @@ describeEachDatabase('a message', (open) => {
     expect(await outcomes()).toEqual(['a: open', 'b: refused (queue-full)', 'c: open']);
     expect(await notices()).toEqual([]);
     expect(await open().read(noticesOf, { conversationKey: conversationKeyOf(elsewhere) })).toEqual([
-      'dropped',
+      fillNotice(texts.queueDroppedOld, { excerpt: 'b' }),
     ]);
     expect(effects.overflows).toMatchObject([{ drop: 'old' }]);
   });
@@ -274,7 +277,7 @@ describeEachDatabase('a message', (open) => {
     expect(acceptances).toEqual([{ kind: 'refused', reason: 'queue-full' }]);
     expect(effects.overflows).toMatchObject([{ drop: 'new' }]);
     expect(await outcomes()).toEqual(['a: open', 'b: open']);
-    expect(await notices()).toEqual(['refused']);
+    expect(await notices()).toEqual([fillNotice(texts.queueFull, { waiting: 1 })]);
   });
 
   it('that waited with a newer one under interrupt is merged, and what ran is cancelled', async () => {
@@ -322,7 +325,7 @@ describeEachDatabase('a message', (open) => {
     const decision = {
       kind: 'delete',
       note: '',
-      offer: { route: aRoute(conversation), text: 'stop?' },
+      route: aRoute(conversation),
     } as const;
     await worker.accept({ ...seen, eventKey: unique('delete'), kind: 'delete', decision });
     expect(await outcomes()).toEqual(['a: open', 'b: cancelled (deleted)']);

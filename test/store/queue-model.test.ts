@@ -160,8 +160,8 @@ function createPair(
     const text = `text ${++count}`;
     const newId = crypto.randomUUID();
     const edit = { kind: 'edit', text, prompt: text, note: 'edited', newId } as const;
-    const offer = { route: aRoute(conversation), text: 'stop?' };
-    const removal = { kind: 'delete', note: 'deleted {message}', offer } as const;
+    const route = aRoute(conversation);
+    const removal = { kind: 'delete', note: 'deleted {message}', route } as const;
     const decision = kind === 'edit' ? edit : removal;
     const expected = item && (kind === 'edit' ? model.edit(item, text) : model.remove(item));
     const acceptance = await accept({ ...message, eventKey: unique(kind), kind, decision });

@@ -1,12 +1,66 @@
-import { expect, it } from 'vitest';
-import { noticesFor } from '../../src/texts/notices.ts';
+import { describe, expect, it } from 'vitest';
+import { english } from '../../src/texts/english.ts';
+import { german } from '../../src/texts/german.ts';
+import { type NoticeKey, noticesFor } from '../../src/texts/notices.ts';
 import { readSourceTree } from '../architecture/source-tree.ts';
 
-it('holds no notice that nobody says', () => {
-  const root = new URL('../..', import.meta.url).pathname;
-  const texts = readSourceTree(root)
-    .modules.filter(({ path }) => path.startsWith('src/') && path !== 'src/texts/notices.ts')
-    .map(({ text }) => text);
-  const isSaid = (name: string) => texts.some((text) => new RegExp(`\\b${name}\\b`).test(text));
-  expect(Object.keys(noticesFor('en')).filter((name) => !isSaid(name))).toEqual([]);
+const keys = Object.keys(english) as readonly NoticeKey[];
+
+describe('the table of notices', () => {
+  it('holds none that nobody says', () => {
+    const root = new URL('../..', import.meta.url).pathname;
+    const texts = readSourceTree(root)
+      .modules.filter(({ path }) => path.startsWith('src/') && !path.startsWith('src/texts/'))
+      .map(({ text }) => text);
+    const isSaid = (name: string) => texts.some((text) => new RegExp(`\\b${name}\\b`).test(text));
+    expect(keys.filter((name) => !isSaid(name))).toEqual([]);
+  });
+
+  it.each([
+    ['English', english],
+    ['German', german],
+  ])('in %s fits the menus of every network', (_, texts) => {
+    const menus = Object.entries(texts).filter(([name]) => name.endsWith('Menu'));
+    expect(menus.length).toBeGreaterThan(8);
+    expect(menus.filter(([, text]) => text.length < 3 || text.length > 100)).toEqual([]);
+  });
+
+  it('says nothing in English with a straight apostrophe, and names no internals', () => {
+    const odd = /\w'\w|\b(?:lanes?|epochs?|parts?|whoever|what waits)\b/i;
+    expect(Object.entries(english).filter(([, text]) => odd.test(text))).toEqual([]);
+  });
+});
+
+describe('German', () => {
+  const namesIn = (text: string) => [...new Set(text.match(/\{\w+\}/g))].sort();
+  const commandsIn = (text: string) => [...new Set(text.match(/(?<!\w)\/[a-z{}]+/g))].sort();
+
+  it('takes the same values as English', () => {
+    const differing = keys.filter((key) => `${namesIn(german[key])}` !== `${namesIn(english[key])}`);
+    expect(differing).toEqual([]);
+  });
+
+  it('names the same commands as English', () => {
+    const differing = keys.filter((key) => `${commandsIn(german[key])}` !== `${commandsIn(english[key])}`);
+    expect(differing).toEqual([]);
+  });
+
+  it('leaves no text in English', () => {
+    // Words that both languages have in common.
+    const shared: readonly NoticeKey[] = ['itemLine', 'whoamiAgent'];
+    const same = keys.filter((key) => german[key] === english[key] && !shared.includes(key));
+    expect(same).toEqual([]);
+    const words = /\b(?:the|and|is|are|your?|my|I|to|of|for|send|with|from|please|this|that)\b/;
+    const bare = (text: string) => text.replace(/\{\w+\}|\/\w+|parley outbox list/g, '');
+    expect(keys.filter((key) => words.test(bare(german[key])))).toEqual([]);
+  });
+
+  it('is chosen by the first part of a language tag, and any other language is English', () => {
+    expect(noticesFor('de-AT').stopped).toBe(german.stopped);
+    expect(noticesFor('constructor').stopped).toBe(english.stopped);
+    expect(noticesFor('de', { stopped: 'Halt.' })).toMatchObject({
+      stopped: 'Halt.',
+      newSession: german.newSession,
+    });
+  });
 });

@@ -101,7 +101,7 @@ describe('the door (threat 1)', () => {
     // Three of them wait with a code; nobody else was said anything to.
     const said = door.rows(`select "content" from "outbox" where "conversationKey" like @account || '/%'`);
     expect(said).toHaveLength(3);
-    for (const { content } of said) expect(content).toContain('I do not know you yet.');
+    for (const { content } of said) expect(content).toContain('I don’t know you yet.');
 
     // The door is not simply shut.
     const cell = { event: 'text', sender: 'owner', chat: 'dm' } as const;

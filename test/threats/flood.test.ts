@@ -65,7 +65,7 @@ describe('one sender who floods the gateway (threat 16)', () => {
     expect(residentMb(parley().pid) - before).toBeLessThan(60);
     const notices = telegram
       .botMessages(mallory.id)
-      .filter(({ text }) => text.startsWith('That is too many messages'));
+      .filter(({ text }) => text.startsWith('That’s too many messages'));
     expect(notices.map(({ text }) => text)).toHaveLength(1);
   });
 });

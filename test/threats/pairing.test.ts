@@ -12,10 +12,11 @@ import { newOneTimeCode } from '../../src/commands/one-time-code.ts';
 import type { Approved } from '../../src/store/access/approve-pairing.ts';
 import { triesPerMinute } from '../../src/store/access/pairing-attempts.ts';
 import { revokeAccess } from '../../src/store/access/revoke-access.ts';
-import type { Tx } from '../../src/store/base/command.ts';
+import type { StepTx } from '../../src/store/base/command.ts';
 import type { Tables } from '../../src/store/base/tables.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
 import { approveIn, askIn } from '../store/access-builders.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
@@ -112,7 +113,7 @@ async function askFor(clock: TurnedStore, peer: string): Promise<string | undefi
 type TurnedStore = {
   now(): number;
   turn(ms: number): void;
-  tx(): Tx;
+  tx(): StepTx;
   /** Closes the file and opens it again, at the same time of its clock. */
   restart(): Promise<TurnedStore>;
   people(): readonly string[];
@@ -126,13 +127,14 @@ async function openTurned(folder: string, at = Date.UTC(2026, 10, 20)): Promise<
   connection.pragma('journal_mode = WAL');
   await migrate(new Kysely<Tables>({ dialect: new SqliteDialect({ database: connection }) }));
   const db = directDatabase(connection);
+  const setup = { texts: noticesFor('en'), chatCommands: new Map() };
   let now = at;
   return {
     now: () => now,
     turn: (ms) => {
       now += ms;
     },
-    tx: () => ({ db, now, dialect: 'sqlite', advanceNow: undefined }),
+    tx: () => ({ db, now, dialect: 'sqlite', advanceNow: undefined, ...setup }),
     restart: async () => {
       connection.close();
       return openTurned(folder, now);

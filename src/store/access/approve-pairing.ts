@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
-import { insertPart } from '../delivery/insert-part.ts';
+import { insertNotice } from '../delivery/insert-notice.ts';
 import { takeAttempt } from './pairing-attempts.ts';
 import { blankNotice } from './request-pairing.ts';
 import { lockAccount, type Role } from './sender-roles.ts';
@@ -13,8 +13,6 @@ export type Approval = {
   readonly by: string;
   /** `owner-if-none`: the first person who is approved, as long as no row names an owner. */
   readonly role: Role | 'owner-if-none';
-  /** Told to the person who was let in. */
-  readonly text: string;
   /**
    * In chat: the conversation in which `by` was named the person before. Without that nobody is let in.
    * Absent on the console, where the list is read.
@@ -41,7 +39,7 @@ type Unapproved =
  * A code lets in the very person who was shown it, on the account that showed it, once: the row that
  * holds it is deleted with the approval. Repeating it is a try with an unknown code.
  */
-export async function approvePairing(tx: Tx, approval: Approval): Promise<Approved> {
+export async function approvePairing(tx: StepTx, approval: Approval): Promise<Approved> {
   if ((await takeAttempt(tx)) === 'limited') return { kind: 'limited' };
   const found = await findRequest(tx, approval.codeHash);
   if (!found) return { kind: 'unknown' };
@@ -59,11 +57,10 @@ export async function approvePairing(tx: Tx, approval: Approval): Promise<Approv
   if (!request) return { kind: 'unknown' };
   await blankNotice(tx, request.noticeKey);
   const role = await enterPerson(tx, { account, peerId, ref, name }, approval);
-  const conversationKey = await insertPart(tx, {
+  const conversationKey = await insertNotice(tx, {
     key: `pairing:${id}:approved`,
     route: json.route(request.route),
-    content: { kind: 'text', text: { text: approval.text, spans: [] } },
-    purpose: 'notice',
+    text: tx.texts.pairingApproved,
   });
   return { kind: 'approved', ref, name, role, conversationKey };
 }

@@ -1,6 +1,6 @@
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Tx } from '../base/command.ts';
-import { insertPart } from '../delivery/insert-part.ts';
+import type { StepTx } from '../base/command.ts';
+import { insertNotice } from '../delivery/insert-notice.ts';
 
 /** A stranger's request, made by their first message. */
 export type PairingRequest = {
@@ -34,7 +34,7 @@ type Requesting = {
 };
 
 /** The caller holds the account's row, so that requests of one account come one after the other. */
-export async function requestPairing(tx: Tx, requesting: Requesting): Promise<Requested> {
+export async function requestPairing(tx: StepTx, requesting: Requesting): Promise<Requested> {
   const { account, peerId, noticeKey, request } = requesting;
   await forgetExpired(tx, account);
   const requests = await tx.db
@@ -60,12 +60,11 @@ export async function requestPairing(tx: Tx, requesting: Requesting): Promise<Re
       expiresAt: tx.now + validMs,
     })
     .execute();
-  const content = { kind: 'text', text: { text, spans: [] } } as const;
-  const conversationKey = await insertPart(tx, { key: noticeKey, route, content, purpose: 'notice' });
+  const conversationKey = await insertNotice(tx, { key: noticeKey, route, text });
   return { kind: 'new', conversationKey };
 }
 
-async function forgetExpired(tx: Tx, account: string): Promise<void> {
+async function forgetExpired(tx: StepTx, account: string): Promise<void> {
   const expired = await tx.db
     .deleteFrom('pairings')
     .where('account', '=', account)
@@ -76,9 +75,8 @@ async function forgetExpired(tx: Tx, account: string): Promise<void> {
 }
 
 /** The code is worth nothing any more and leaves the outbox too, unless it is just being sent. */
-export async function blankNotice(tx: Tx, noticeKey: string): Promise<void> {
-  const text = 'This showed a pairing code, which is no longer valid.';
-  const content = JSON.stringify({ kind: 'text', text: { text, spans: [] } });
+export async function blankNotice(tx: StepTx, noticeKey: string): Promise<void> {
+  const content = JSON.stringify({ kind: 'text', text: { text: tx.texts.pairingCodeGone, spans: [] } });
   await tx.db
     .updateTable('outbox')
     .set({ content })

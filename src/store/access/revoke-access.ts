@@ -1,4 +1,4 @@
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { dropRetained } from '../items/retained-steers.ts';
@@ -24,7 +24,7 @@ export type Revoked = {
  * they have waiting ends as refused and what runs for them is stopped, in the same transaction; as it
  * holds the accounts' rows, nothing they send afterwards is taken in. Repeating it changes nothing.
  */
-export async function revokeAccess(tx: Tx, { ref }: { readonly ref: string }): Promise<Revoked> {
+export async function revokeAccess(tx: StepTx, { ref }: { readonly ref: string }): Promise<Revoked> {
   for (const account of await accountsOf(tx, ref)) await lockAccount(tx, account);
   const people = await tx.db
     .deleteFrom('people')

@@ -175,7 +175,7 @@ async function applyDecision(tx: StepTx, accepting: AcceptEventInput): Promise<A
 }
 
 async function refuseUnpaired(
-  tx: Tx,
+  tx: StepTx,
   { input, proposal, effects }: AcceptEventInput,
   request: PairingRequest,
 ): Promise<Acceptance> {

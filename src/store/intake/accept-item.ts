@@ -4,7 +4,7 @@
  */
 import type { Acceptance } from '#contracts/acceptance.ts';
 import { inboxId, type SessionKey } from '#contracts/ids.ts';
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { readLiveChildren } from '../children/child-rows.ts';
 import { enforceCap } from '../items/enforce-cap.ts';
@@ -19,7 +19,11 @@ import type { AcceptEventInput } from './accept-input.ts';
 /** The longest a lane waits for a file before it goes on without it, ms. */
 const fetchWaitMs = 20_000;
 
-export async function acceptItem(tx: Tx, accepting: AcceptEventInput, item: NewItem): Promise<Acceptance> {
+export async function acceptItem(
+  tx: StepTx,
+  accepting: AcceptEventInput,
+  item: NewItem,
+): Promise<Acceptance> {
   const known = await ensureLane(tx, item.lane);
   const open = await readOpenItems(tx, known.key);
   const lane = await resetIfDue(tx, known, { item, open });

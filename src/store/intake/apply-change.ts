@@ -5,10 +5,10 @@
  * edits a message.
  */
 import type { Acceptance } from '#contracts/acceptance.ts';
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import { type InboxContent, json } from '../base/json.ts';
 import { oneLine } from '../base/one-line.ts';
-import { insertPart } from '../delivery/insert-part.ts';
+import { insertNotice } from '../delivery/insert-notice.ts';
 import {
   changeSummary,
   correct,
@@ -19,7 +19,7 @@ import {
 } from '../items/corrections.ts';
 import { appendNote } from '../rows/append-transcript.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
-import { lockLane, takeSeq } from '../rows/lane-row.ts';
+import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import type { AcceptEventInput } from './accept-input.ts';
 import type { Decision } from './proposal.ts';
@@ -68,7 +68,7 @@ function wordedAnew(content: InboxContent, edit: EditDecision) {
 }
 
 export async function applyDelete(
-  tx: Tx,
+  tx: StepTx,
   accepting: AcceptEventInput,
   deletion: DeleteDecision,
 ): Promise<Acceptance> {
@@ -86,11 +86,9 @@ export async function applyDelete(
   if (isInActiveRun(found)) {
     await withdrawCorrections(tx, found, 'deleted');
     const { proposal, input, effects } = accepting;
-    const { route, text } = deletion.offer;
     const key = `${input.account}:${proposal.eventKey}:offer`;
-    const content = { kind: 'text', text: { text, spans: [] } } as const;
-    const timeline = { laneKey: lane.key, seq: await takeSeq(tx, lane.key) };
-    effects.deliveries.push(await insertPart(tx, { key, route, content, purpose: 'notice', timeline }));
+    const notice = { key, route: deletion.route, text: tx.texts.stopOffer, laneKey: lane.key };
+    effects.deliveries.push(await insertNotice(tx, notice));
     return { kind: 'noted', effect: 'stop-offered' };
   }
   if (row.transcriptId !== null) {

@@ -58,9 +58,9 @@ export type Decision =
     }
   /**
    * `{message}` in a note stands for the message that it is about. `isVouched`: the network has taken it
-   * away; otherwise only its own sender may.
+   * away; otherwise only its own sender may. `route`: where a stop is offered.
    */
-  | { readonly kind: 'delete'; readonly isVouched?: true; readonly note: string; readonly offer: Notice }
+  | { readonly kind: 'delete'; readonly isVouched?: true; readonly note: string; readonly route: ReplyRoute }
   | { readonly kind: 'reaction'; readonly content: InboxContent; readonly limit: number }
   | { readonly kind: 'migrate'; readonly to: string; readonly toKey: string; readonly from: string }
   | { readonly kind: 'membership'; readonly isMember: boolean };

@@ -1,10 +1,11 @@
 import type { DropPolicy } from '#contracts/queue-settings.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import type { Tx } from '../base/command.ts';
+import { fillNotice } from '../../texts/notices.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import type { EventStep } from '../base/event-step.ts';
 import { type InboxContent, json, type Summary } from '../base/json.ts';
 import { oneLine } from '../base/one-line.ts';
-import { insertPart } from '../delivery/insert-part.ts';
+import { insertNotice } from '../delivery/insert-notice.ts';
 import { endItems, summarized } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import type { NewItem } from './new-item.ts';
@@ -23,7 +24,7 @@ type Arriving = {
  * says so.
  */
 export async function enforceCap(
-  tx: Tx,
+  tx: StepTx,
   { lane, item, accepting, open }: Arriving,
 ): Promise<'room' | 'refused'> {
   if (item.kind === 'command') return 'room';
@@ -38,11 +39,10 @@ export async function enforceCap(
   const tell = async (text: string, route: ReplyRoute) => {
     // One line per event: a second overflow by the same redelivered event changes nothing.
     const key = `${input.account}:${proposal.eventKey}:overflow`;
-    const content = { kind: 'text', text: { text, spans: [] } } as const;
-    effects.deliveries.push(await insertPart(tx, { key, route, content, purpose: 'notice' }));
+    effects.deliveries.push(await insertNotice(tx, { key, route, text }));
   };
   if (lane.drop === 'new') {
-    await tell(item.overflow.refused, item.route);
+    await tell(fillNotice(tx.texts.queueFull, { waiting: lane.cap }), item.route);
     return 'refused';
   }
   const [first] = waiting;
@@ -51,14 +51,11 @@ export async function enforceCap(
   if (lane.drop === 'old') {
     await endItems(tx, [oldest.id], { outcome: 'refused', outcomeReason: 'queue-full' });
     const excerpt = oneLine(oldest.content.text);
-    await tell(
-      item.overflow.dropped.replace('{excerpt}', () => excerpt),
-      oldest.route,
-    );
+    await tell(fillNotice(tx.texts.queueDroppedOld, { excerpt }), oldest.route);
     return 'room';
   }
   await summarize(tx, lane, oldest);
-  await tell(item.overflow.summarized, oldest.route);
+  await tell(tx.texts.queueSummarised, oldest.route);
   return 'room';
 }
 

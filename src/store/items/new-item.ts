@@ -19,8 +19,6 @@ export type NewItem = {
   readonly passesGate: boolean;
   /** Unmentioned messages remembered per lane. */
   readonly contextLimit: number;
-  /** Told to the sender when the cap pushes something out; `{excerpt}` stands for what was dropped. */
-  readonly overflow: { readonly summarized: string; readonly dropped: string; readonly refused: string };
 };
 
 /** Parts that belong together: an album, a text the client split. */

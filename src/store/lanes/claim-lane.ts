@@ -30,7 +30,6 @@ export type ClaimInput = {
   readonly framing: Framing;
   /** A run that was found unfinished this often is given up with a notice. */
   readonly maxTries: number;
-  readonly gaveUpText: string;
   /** How many lanes of a sub-agents' class run at once, over all processes; no limit for a class without. */
   readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
 };
@@ -104,7 +103,7 @@ async function mayRun(tx: Tx, lane: Lane, { caps }: ClaimInput): Promise<boolean
 }
 
 async function begin(
-  tx: Tx,
+  tx: StepTx,
   { lane, input, rows }: { lane: Lane; input: ClaimInput; rows: readonly WaitingRow[] },
 ): Promise<Claim> {
   const [head] = rows;
@@ -140,7 +139,7 @@ async function begin(
 }
 
 async function resume(
-  tx: Tx,
+  tx: StepTx,
   { lane, input, runId }: { lane: Lane; input: ClaimInput; runId: string },
 ): Promise<Claim> {
   const run = await tx.db.selectFrom('runs').selectAll().where('id', '=', runId).executeTakeFirstOrThrow();
@@ -150,7 +149,7 @@ async function resume(
     const effects = await giveUpRun(
       tx,
       { ...lane, epoch },
-      { run, text: input.gaveUpText, endReason: 'gave_up' },
+      { run, text: tx.texts.restartGaveUp, endReason: 'gave_up' },
     );
     return { kind: 'again', effects };
   }

@@ -1,7 +1,7 @@
 import type { AgentMessage } from '#contracts/message.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
 import type { RunTarget } from '#contracts/route.ts';
-import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
@@ -61,7 +61,7 @@ const runById = prepared((db, of: QueryParams<{ runId: string }>) =>
     .where('id', '=', of.runId),
 );
 
-export async function steerAt(tx: Tx, lane: Lane, input: RunFence & Steering): Promise<Boundary> {
+export async function steerAt(tx: StepTx, lane: Lane, input: RunFence & Steering): Promise<Boundary> {
   const run = await readSteered(tx, input.runId);
   if (run.cancelReason !== undefined) return { steers: [], cancelReason: run.cancelReason };
   const { runId, framing, delivery } = input;

@@ -1,7 +1,7 @@
-import type { StoredAttachment } from '#contracts/attachment.ts';
+import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
-import type { Tx } from '../base/command.ts';
+import type { StepTx, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
@@ -33,7 +33,7 @@ export type Taking = {
  * one transaction, so no message is lost in between.
  */
 export async function takeRows(
-  tx: Tx,
+  tx: StepTx,
   { lane, runId, framing, rows, merges, isKept = false }: Taking,
 ): Promise<readonly AgentMessage[]> {
   const messages: AgentMessage[] = [];
@@ -52,7 +52,7 @@ export async function takeRows(
     if (text !== undefined) await append('system', [{ type: 'text', data: { text } }]);
 
   for (const [index, row] of rows.entries()) {
-    const transcriptId = await append('user', partsOf(row));
+    const transcriptId = await append('user', partsOf(tx, row));
     const isMerged = merges && index < rows.length - 1;
     await takeItem(tx, { id: row.id, runId, transcriptId, isMerged, isKept });
   }
@@ -102,9 +102,9 @@ const unshownContext = prepared((db, of: QueryParams<{ laneKey: string }>) =>
     .orderBy('seq'),
 );
 
-function partsOf(row: WaitingRow): readonly MessagePart[] {
+function partsOf({ texts }: StepTx, row: WaitingRow): readonly MessagePart[] {
   const { content } = row;
-  const stored = content.stored ?? content.attachments.map(missing);
+  const stored = content.stored ?? content.attachments.map((ref) => missing(ref, texts.fileTooLate));
   const names = stored.map(describeAttachment).filter((line) => line !== undefined);
   const text = [content.prompt, ...names].filter((line) => line !== '').join('\n');
   return [
@@ -115,8 +115,8 @@ function partsOf(row: WaitingRow): readonly MessagePart[] {
   ];
 }
 
-function missing(ref: { readonly name?: string; readonly kind: string }): StoredAttachment {
-  return { kind: 'missing', name: ref.name ?? ref.kind, reason: 'it could not be fetched in time' };
+function missing({ name, kind }: AttachmentRef, reason: string): StoredAttachment {
+  return { kind: 'missing', name: name ?? kind, reason };
 }
 
 function describeAttachment(file: StoredAttachment): string | undefined {
