@@ -93,6 +93,10 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
   },
   runs: { columns: ['state', 'parkedAt', 'endReason', 'endedAt'], writer: 'src/store/rows/run-states.ts' },
   children: { columns: ['state', 'status', 'told', 'endedAt'], writer: 'src/store/children/child-rows.ts' },
+  outbox: {
+    columns: ['state', 'tries', 'sendingAt', 'endedAt', 'problem', 'receipts'],
+    writer: 'src/store/delivery/part-states.ts',
+  },
   toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/call-states.ts' },
 };
 

@@ -99,7 +99,7 @@ export const modeMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'recordSend',
-        find: "if (result.kind !== 'sent' && isWaitingNotice(partKey)) return dropReceipt(tx, partKey);",
+        find: "if (result.kind !== 'sent' && isWaitingNotice(partKey)) return removePart(tx, partKey);",
         replace: '',
       },
     ],

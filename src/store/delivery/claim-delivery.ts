@@ -9,9 +9,10 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 import { lockLanes, tryLockLanes } from '../rows/lane-row.ts';
 import { endPart } from './end-part.ts';
+import { beginSending, removePart } from './part-states.ts';
 import { readWaitingLanes } from './reachability.ts';
 import { recordSend, type SendOutcome } from './record-send.ts';
-import { dropReceipt, isObsolete } from './waiting-notice-part.ts';
+import { isObsolete } from './waiting-notice-part.ts';
 
 /** How a channel's parts are delivered; times in ms. */
 export type DeliveryPolicy = {
@@ -122,7 +123,7 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
     const part = await headPart.first(tx, head);
     if (!part) return leave(tx, head, { kind: 'empty' });
     if (await isObsolete(tx, part.key)) {
-      await dropReceipt(tx, part.key);
+      await removePart(tx, part.key);
       continue;
     }
     const delayMs = part.dueAt - tx.now;
@@ -170,13 +171,6 @@ export const headPart = prepared((db, of: QueryParams<{ conversationKey: string 
     .where('purpose', '<>', 'preview')
     .orderBy('place')
     .limit(1),
-);
-
-const beginSending = prepared((db, of: QueryParams<{ key: string; sendingAt: number; tries: number }>) =>
-  db
-    .updateTable('outbox')
-    .set({ state: 'sending', sendingAt: of.sendingAt, tries: of.tries })
-    .where('key', '=', of.key),
 );
 
 /** However long a platform recognises a repeat, a call that never gets an answer ends. */

@@ -2,12 +2,11 @@
 
 import { openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
-import { isOpenPart } from '../base/index-predicates.ts';
 import { insertNewRow } from '../base/insert-row.ts';
 import { type InboxContent, json } from '../base/json.ts';
-import { prepared, type QueryParams } from '../base/prepared.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import { endAskedWait, noteAskedWait } from './asked-wait.ts';
+import { closePart, failRestOf, returnPart } from './part-states.ts';
 import { amendOutcome } from './reply-outcome.ts';
 
 export type Repeat = {
@@ -21,22 +20,8 @@ export type Repeat = {
 };
 
 export async function reschedulePart(tx: Tx, repeat: Repeat): Promise<void> {
-  const { partKey, dueAt, problem, mayStandSince, askedMs } = repeat;
-  await tx.db
-    .updateTable('outbox')
-    .set({ state: 'pending', sendingAt: mayStandSince ?? null, dueAt, problem })
-    .where('key', '=', partKey)
-    .execute();
-  if (askedMs !== undefined) await noteAskedWait(tx, partKey, askedMs);
-}
-
-/** However long the platform was away, or asked to wait, the part has all its tries when it is back. */
-export async function refundAttempt(tx: Tx, partKey: string): Promise<void> {
-  await tx.db
-    .updateTable('outbox')
-    .set((eb) => ({ tries: eb('tries', '-', 1) }))
-    .where('key', '=', partKey)
-    .execute();
+  await returnPart(tx, repeat);
+  if (repeat.askedMs !== undefined) await noteAskedWait(tx, repeat.partKey, repeat.askedMs);
 }
 
 type End = {
@@ -72,22 +57,6 @@ export async function endPart(tx: Tx, { key, state, problem, receipts }: End): P
   if (state === 'unknown' && !key.startsWith(ownerPartPrefix))
     await openAlert(tx, { kind: 'delivery-unknown', subject: row.conversationKey });
 }
-
-type Ending = {
-  key: string;
-  state: End['state'];
-  problem: string | null;
-  receipts: string | null;
-  endedAt: number;
-};
-
-const closePart = prepared((db, of: QueryParams<Ending>) =>
-  db
-    .updateTable('outbox')
-    .set({ state: of.state, problem: of.problem, receipts: of.receipts, endedAt: of.endedAt })
-    .where('key', '=', of.key)
-    .returning(['conversationKey', 'waitAskedSince']),
-);
 
 type Undelivered = {
   readonly laneKey: string;
@@ -126,13 +95,7 @@ export async function failAnswer(
     .where('key', '=', partKey)
     .executeTakeFirst();
   if (!part?.answer || isRemoval(part)) return;
-  await tx.db
-    .updateTable('outbox')
-    .set({ state: 'failed', problem: 'an earlier part of the answer failed', endedAt: tx.now })
-    .where('answer', '=', part.answer)
-    .where(isOpenPart())
-    .where('state', '=', 'pending')
-    .execute();
+  await failRestOf(tx, part.answer);
 }
 
 function isRemoval({ content }: { readonly content: string }): boolean {

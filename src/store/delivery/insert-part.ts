@@ -2,8 +2,9 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
-import { insertNewRow, insertRow } from '../base/insert-row.ts';
+import { insertNewRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { type FirstPartState, storePart } from './part-states.ts';
 
 /** A part to insert. */
 export type NewPart = {
@@ -33,13 +34,11 @@ export type PartPlace = {
   readonly route: ReplyRoute;
   readonly conversationKey: string;
   readonly place: number;
-  /** `failed`: the conversation is unreachable; `sending`: claimed for its first try as it is stored. */
-  readonly state: 'pending' | 'sending' | 'failed';
+  readonly state: FirstPartState;
 };
 
 export async function writePart(tx: Tx, part: NewPart, at: PartPlace): Promise<void> {
-  const { state } = at;
-  await insertRow(tx, 'outbox', {
+  const row = {
     key: part.key,
     conversationKey: at.conversationKey,
     place: at.place,
@@ -50,14 +49,9 @@ export async function writePart(tx: Tx, part: NewPart, at: PartPlace): Promise<v
     purpose: part.purpose,
     route: JSON.stringify(at.route),
     content: JSON.stringify(part.content),
-    state,
-    problem: state === 'failed' ? 'the conversation is unreachable' : null,
-    tries: state === 'sending' ? 1 : 0,
-    dueAt: tx.now,
-    sendingAt: state === 'sending' ? tx.now : null,
     createdAt: tx.now,
-    endedAt: state === 'failed' ? tx.now : null,
-  });
+  };
+  await storePart(tx, row, at.state);
 }
 
 const knownPart = prepared((db, of: QueryParams<{ key: string }>) =>

@@ -4,6 +4,7 @@ import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { lockLanes } from '../rows/lane-row.ts';
 import { endAskedWait } from './asked-wait.ts';
+import { dismissPart, reopenPart } from './part-states.ts';
 import { reviseOutcome } from './reply-outcome.ts';
 
 /** A part that is unknown or failed, for `parley outbox list`. */
@@ -45,8 +46,6 @@ function excerptOf(stored: string): string {
   return text.replace(/\s+/g, ' ').slice(0, 80).toWellFormed();
 }
 
-const noWait = { waitAskedSince: null, waitAskedUntil: null };
-
 /** The result of an operator's action on a part. */
 export type OperatorResult = 'done' | 'not-found' | 'not-possible';
 
@@ -55,15 +54,7 @@ export const retryPart: StoreCommand<{ readonly key: string }, OperatorResult> =
   name: 'retryPart',
   run: async (tx, { key }) => {
     await lockLaneOf(tx, key);
-    const changed = await tx.db
-      .updateTable('outbox')
-      .set({ state: 'pending', tries: 0, sendingAt: null, endedAt: null, dueAt: tx.now, ...noWait })
-      .where('key', '=', key)
-      .where('state', 'in', ['unknown', 'failed'])
-      .where('purpose', '<>', 'preview')
-      .returning(['runId', 'answer', 'conversationKey'])
-      .executeTakeFirst();
-    return operated(tx, key, changed);
+    return operated(tx, key, await reopenPart(tx, key));
   },
 };
 
@@ -72,14 +63,7 @@ export const dropPart: StoreCommand<{ readonly key: string }, OperatorResult> = 
   name: 'dropPart',
   run: async (tx, { key }) => {
     await lockLaneOf(tx, key);
-    const changed = await tx.db
-      .updateTable('outbox')
-      .set({ state: 'failed', problem: 'dropped by the operator', endedAt: tx.now })
-      .where('key', '=', key)
-      .where('state', 'in', ['pending', 'unknown'])
-      .returning(['runId', 'answer', 'conversationKey'])
-      .executeTakeFirst();
-    return operated(tx, key, changed);
+    return operated(tx, key, await dismissPart(tx, key));
   },
 };
 

@@ -1,10 +1,11 @@
 import { closeAlert, openAlert } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
-import { isOpenItem, isOpenPart } from '../base/index-predicates.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { endItems } from '../rows/item-states.ts';
 import { tryLockLanes } from '../rows/lane-row.ts';
 import { endAskedWait } from './asked-wait.ts';
+import { failUnreachable } from './part-states.ts';
 import { amendOutcome } from './reply-outcome.ts';
 
 /**
@@ -17,14 +18,7 @@ export async function markUnreachable(tx: Tx, key: string): Promise<void> {
   await tx.db.updateTable('conversations').set({ unreachableAt: tx.now }).where('key', '=', key).execute();
   await openAlert(tx, { kind: 'conversation-unreachable', subject: key });
   if (lanes.length > 0) await endWaiting(tx, key, lanes);
-  const ended = await tx.db
-    .updateTable('outbox')
-    .set({ state: 'failed', problem: 'the conversation is unreachable', endedAt: tx.now })
-    .where('conversationKey', '=', key)
-    .where(isOpenPart())
-    .where('state', '=', 'pending')
-    .returning(['runId', 'answer'])
-    .execute();
+  const ended = await failUnreachable(tx, key);
   await endAskedWait(tx, key, true);
   for (const { runId, answer } of new Map(ended.map((part) => [part.answer, part])).values()) {
     if (runId !== null && answer !== null) await amendOutcome(tx, { runId, answer });

@@ -1,6 +1,7 @@
 import type { Outbound } from '#contracts/outbound.ts';
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { StoreCommand } from '../base/command.ts';
 import { ensureConversation, takePlace } from './insert-part.ts';
+import { confirmPreview, failPreview, storePreview } from './part-states.ts';
 
 export type PreviewStep =
   | { readonly kind: 'sending'; readonly key: string; readonly runId: string; readonly part: Outbound }
@@ -15,48 +16,24 @@ export const recordPreview: StoreCommand<PreviewStep, void> = {
       case 'sending': {
         const { route, conversationKey, place } = await takePlace(tx, step.part.route);
         await ensureConversation(tx, conversationKey);
-        await tx.db
-          .insertInto('outbox')
-          .values({
-            key: step.key,
-            conversationKey,
-            place,
-            runId: step.runId,
-            purpose: 'preview',
-            route: JSON.stringify(route),
-            content: JSON.stringify(step.part.content),
-            state: 'unknown',
-            tries: 1,
-            dueAt: tx.now,
-            sendingAt: tx.now,
-            createdAt: tx.now,
-          })
-          .onConflict((c) => c.doNothing())
-          .execute();
+        await storePreview(tx, {
+          key: step.key,
+          conversationKey,
+          place,
+          runId: step.runId,
+          purpose: 'preview',
+          route: JSON.stringify(route),
+          content: JSON.stringify(step.part.content),
+          createdAt: tx.now,
+        });
         return;
       }
       case 'sent':
-        await tx.db
-          .updateTable('outbox')
-          .set({ state: 'sent', receipts: JSON.stringify([step.messageId]) })
-          .where('key', '=', step.key)
-          .execute();
-        return;
+        return confirmPreview(tx, step.key, step.messageId);
       case 'lost':
-        await tx.db
-          .updateTable('outbox')
-          .set({ state: 'failed', problem: step.problem, endedAt: tx.now })
-          .where('key', '=', step.key)
-          .execute();
-        return;
+        return failPreview(tx, step.key, step.problem);
       default:
         return step satisfies never;
     }
   },
 };
-
-/** The answer took the preview over, or takes it away: in the transaction that says so. */
-export async function closePreview(tx: Tx, key: string | undefined): Promise<void> {
-  if (key === undefined) return;
-  await tx.db.updateTable('outbox').set({ endedAt: tx.now }).where('key', '=', key).execute();
-}

@@ -9,10 +9,11 @@ import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { json } from '../base/json.ts';
 import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts';
-import { endPart, failAnswer, refundAttempt, reschedulePart, storeReceipts } from './end-part.ts';
+import { endPart, failAnswer, reschedulePart, storeReceipts } from './end-part.ts';
 import { moveConversation, movedTo } from './move-conversation.ts';
+import { refundAttempt, removePart } from './part-states.ts';
 import { markUnreachable } from './reachability.ts';
-import { dropReceipt, isWaitingNotice } from './waiting-notice-part.ts';
+import { isWaitingNotice } from './waiting-notice-part.ts';
 
 /** The result of a send, once retries are counted. */
 export type SendOutcome =
@@ -34,7 +35,7 @@ export type PartEnd = Ambiguous & {
 
 export async function recordSend(tx: Tx, settling: PartEnd): Promise<void> {
   const { conversationKey, partKey, result, mayStandSince } = settling;
-  if (result.kind !== 'sent' && isWaitingNotice(partKey)) return dropReceipt(tx, partKey);
+  if (result.kind !== 'sent' && isWaitingNotice(partKey)) return removePart(tx, partKey);
   switch (result.kind) {
     case 'sent':
       await endPart(tx, { key: partKey, state: 'sent', receipts: result.receipts });
@@ -132,9 +133,14 @@ async function settleFailure(
   }
   const dueAt = tx.now + (mend.kind === 'wait' ? mend.delayMs : 0);
   await reschedulePart(tx, { partKey, dueAt, problem, mayStandSince });
-  const change = tx.db.updateTable('outbox').where('key', '=', partKey);
-  if (mend.kind === 'content') await change.set({ content: JSON.stringify(mend.content) }).execute();
-  if (mend.kind === 'route') await change.set({ route: JSON.stringify(mend.route) }).execute();
+  if (mend.kind === 'content') {
+    const changed = JSON.stringify(mend.content);
+    await tx.db.updateTable('outbox').set({ content: changed }).where('key', '=', partKey).execute();
+  }
+  if (mend.kind === 'route') {
+    const changed = JSON.stringify(mend.route);
+    await tx.db.updateTable('outbox').set({ route: changed }).where('key', '=', partKey).execute();
+  }
   if (mend.kind === 'move') {
     const toKey = conversationKeyOf({ ...route, conversation: mend.to });
     await moveConversation(tx, { fromKey: conversationKey, from: route.conversation, to: mend.to, toKey });

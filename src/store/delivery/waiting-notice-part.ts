@@ -22,8 +22,3 @@ export async function isObsolete(tx: Tx, partKey: string): Promise<boolean> {
     .executeTakeFirst();
   return row?.state !== 'waiting';
 }
-
-/** Leaves no trace: nobody misses it, and the message's own row says that it was to be told. */
-export async function dropReceipt(tx: Tx, partKey: string): Promise<void> {
-  await tx.db.deleteFrom('outbox').where('key', '=', partKey).execute();
-}

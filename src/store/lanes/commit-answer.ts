@@ -8,7 +8,7 @@ import { lockLineageAt } from '../children/lock-lineage.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../delivery/claim-delivery.ts';
 import type { NewPart } from '../delivery/insert-part.ts';
 import { insertReply } from '../delivery/insert-reply.ts';
-import { closePreview } from '../delivery/record-preview.ts';
+import { closePreview } from '../delivery/part-states.ts';
 import { requeueRetained } from '../items/retained-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
 import { deliveryFailed, endAnswered } from '../rows/item-states.ts';

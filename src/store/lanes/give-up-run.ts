@@ -6,7 +6,7 @@ import type { Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json } from '../base/json.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { closePreview } from '../delivery/record-preview.ts';
+import { closePreview } from '../delivery/part-states.ts';
 import { requeueRetained } from '../items/retained-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
 import { endCall } from '../rows/call-states.ts';

@@ -4,6 +4,7 @@
  */
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
+import { requeueParts } from '../delivery/part-states.ts';
 import { voidLaneLeases } from '../rows/lane-leases.ts';
 
 /** What a process does: everything, receiving or working. */
@@ -89,10 +90,5 @@ async function requeueUnsent(tx: Tx, { holder, begun }: JournaledSends): Promise
     .execute();
   const known = new Set(begun);
   const unsent = inHand.map(({ key }) => key).filter((key) => !known.has(key));
-  if (unsent.length === 0) return;
-  await tx.db
-    .updateTable('outbox')
-    .set({ state: 'pending', tries: 0, sendingAt: null })
-    .where('key', 'in', unsent)
-    .execute();
+  if (unsent.length > 0) await requeueParts(tx, unsent);
 }

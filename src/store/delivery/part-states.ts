@@ -1,0 +1,174 @@
+/** Writes what becomes of a part, and nothing else does: `pending ⇄ sending`, then `sent`, `unknown` or `failed`. */
+import type { Insertable } from 'kysely';
+import type { Tx } from '../base/command.ts';
+import { isOpenPart } from '../base/index-predicates.ts';
+import { insertNewRow, insertRow } from '../base/insert-row.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import type { OutboxTable } from '../base/tables.ts';
+
+type NewRow = Omit<
+  Insertable<OutboxTable>,
+  'state' | 'problem' | 'tries' | 'dueAt' | 'sendingAt' | 'endedAt'
+>;
+
+/** `failed`: the conversation is unreachable; `sending`: claimed for its first try as it is stored. */
+export type FirstPartState = 'pending' | 'sending' | 'failed';
+
+/** Stores a part; throws when its key is taken. */
+export async function storePart(tx: Tx, row: NewRow, state: FirstPartState): Promise<void> {
+  const isSending = state === 'sending';
+  await insertRow(tx, 'outbox', {
+    ...row,
+    state,
+    problem: state === 'failed' ? unreachable : null,
+    tries: isSending ? 1 : 0,
+    dueAt: tx.now,
+    sendingAt: isSending ? tx.now : null,
+    endedAt: state === 'failed' ? tx.now : null,
+  });
+}
+
+/** Stores a preview as what it is until its platform id is known; a second one under its key adds nothing. */
+export async function storePreview(tx: Tx, row: NewRow): Promise<void> {
+  const attempt = { tries: 1, dueAt: tx.now, sendingAt: tx.now };
+  await insertNewRow(tx, 'outbox', { ...row, ...attempt, state: 'unknown' });
+}
+
+const unreachable = 'the conversation is unreachable';
+
+/** Marks the part as handed to the platform; `sendingAt` is when the first attempt that may have arrived began. */
+export const beginSending = prepared(
+  (db, of: QueryParams<{ key: string; sendingAt: number; tries: number }>) =>
+    db
+      .updateTable('outbox')
+      .set({ state: 'sending', sendingAt: of.sendingAt, tries: of.tries })
+      .where('key', '=', of.key),
+);
+
+type NextAttempt = {
+  readonly partKey: string;
+  readonly dueAt: number;
+  readonly problem: string;
+  readonly mayStandSince: number | undefined;
+};
+
+/** Lets the part wait for another attempt. */
+export async function returnPart(tx: Tx, next: NextAttempt): Promise<void> {
+  const { partKey, dueAt, problem, mayStandSince } = next;
+  await tx.db
+    .updateTable('outbox')
+    .set({ state: 'pending', sendingAt: mayStandSince ?? null, dueAt, problem })
+    .where('key', '=', partKey)
+    .execute();
+}
+
+/** However long the platform was away, or asked to wait, the part has all its tries when it is back. */
+export async function refundAttempt(tx: Tx, partKey: string): Promise<void> {
+  await tx.db
+    .updateTable('outbox')
+    .set((eb) => ({ tries: eb('tries', '-', 1) }))
+    .where('key', '=', partKey)
+    .execute();
+}
+
+/** Requeues parts whose call had not started. */
+export async function requeueParts(tx: Tx, keys: readonly string[]): Promise<void> {
+  await tx.db
+    .updateTable('outbox')
+    .set({ state: 'pending', tries: 0, sendingAt: null })
+    .where('key', 'in', keys)
+    .execute();
+}
+
+type Closing = {
+  key: string;
+  state: 'sent' | 'unknown' | 'failed';
+  problem: string | null;
+  /** JSON of the platform's ids. */
+  receipts: string | null;
+  endedAt: number;
+};
+
+/** Ends the part; returns its conversation and since when its platform asks to wait. */
+export const closePart = prepared((db, of: QueryParams<Closing>) =>
+  db
+    .updateTable('outbox')
+    .set({ state: of.state, problem: of.problem, receipts: of.receipts, endedAt: of.endedAt })
+    .where('key', '=', of.key)
+    .returning(['conversationKey', 'waitAskedSince']),
+);
+
+/** Fails the parts of the answer that nobody has begun to send. */
+export async function failRestOf(tx: Tx, answer: string): Promise<void> {
+  await failPending(tx, 'an earlier part of the answer failed').where('answer', '=', answer).execute();
+}
+
+/** Fails everything that waits to be sent in a conversation that can't be reached. */
+export function failUnreachable(tx: Tx, conversationKey: string) {
+  return failPending(tx, unreachable)
+    .where('conversationKey', '=', conversationKey)
+    .returning(['runId', 'answer'])
+    .execute();
+}
+
+function failPending(tx: Tx, problem: string) {
+  return tx.db
+    .updateTable('outbox')
+    .set({ state: 'failed', problem, endedAt: tx.now })
+    .where(isOpenPart())
+    .where('state', '=', 'pending');
+}
+
+const freshAttempt = { tries: 0, sendingAt: null, endedAt: null, waitAskedSince: null, waitAskedUntil: null };
+
+/** Sends an unknown or failed part once more. Undefined when it is in another state, or isn't there. */
+export function reopenPart(tx: Tx, key: string) {
+  return tx.db
+    .updateTable('outbox')
+    .set({ state: 'pending', dueAt: tx.now, ...freshAttempt })
+    .where('key', '=', key)
+    .where('state', 'in', ['unknown', 'failed'])
+    .where('purpose', '<>', 'preview')
+    .returning(['runId', 'answer', 'conversationKey'])
+    .executeTakeFirst();
+}
+
+/** Gives up a pending part, or takes note of an unknown one. Undefined when it is in another state, or isn't there. */
+export function dismissPart(tx: Tx, key: string) {
+  return tx.db
+    .updateTable('outbox')
+    .set({ state: 'failed', problem: 'dropped by the operator', endedAt: tx.now })
+    .where('key', '=', key)
+    .where('state', 'in', ['pending', 'unknown'])
+    .returning(['runId', 'answer', 'conversationKey'])
+    .executeTakeFirst();
+}
+
+/** The preview stands, under its platform id. */
+export async function confirmPreview(tx: Tx, key: string, messageId: string): Promise<void> {
+  await tx.db
+    .updateTable('outbox')
+    .set({ state: 'sent', receipts: JSON.stringify([messageId]) })
+    .where('key', '=', key)
+    .execute();
+}
+
+/** The preview could not be shown. */
+export async function failPreview(tx: Tx, key: string, problem: string): Promise<void> {
+  await tx.db
+    .updateTable('outbox')
+    .set({ state: 'failed', problem, endedAt: tx.now })
+    .where('key', '=', key)
+    .execute();
+}
+
+/** The answer took the preview over, or takes it away: in the transaction that says so. */
+export async function closePreview(tx: Tx, key: string | undefined): Promise<void> {
+  if (key === undefined) return;
+  await tx.db.updateTable('outbox').set({ endedAt: tx.now }).where('key', '=', key).execute();
+}
+
+/** Removes a part that nobody misses: a waiting notice, whose message's own row says what became of it. */
+export async function removePart(tx: Tx, key: string): Promise<void> {
+  await tx.db.deleteFrom('outbox').where('key', '=', key).execute();
+}
