@@ -63,7 +63,7 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
       { wait, agentId: agent = run.agentId, profile, timeoutSeconds, label, ...rest },
       { callId },
     ) => {
-      if (!allowed.includes(agent)) return refusal('agent_not_allowed', 0, allowed);
+      if (!allowed.includes(agent)) return refusal('agent_not_allowed', allowed.length, allowed);
       const role = childRole({ parent: run.role, profile, maxSpawnDepth: limits.depth });
       const { sessionKey: parent, sessionId, epoch, runId } = run;
       const id = childIdOf({ sessionId, runId, callId });

@@ -1,0 +1,133 @@
+/** The tools for sub-agents, and a sub-agent's run, over the real store. */
+import { describe, expect, it } from 'vitest';
+import { agentId } from '#contracts/ids.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import type { Tool, ToolRun } from '../../src/contracts/tool.ts';
+import { executeRun } from '../../src/runs/execute-run.ts';
+import { readChildRun } from '../../src/store/children/read-child-run.ts';
+import { findChild } from '../../src/store/children/read-children.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
+import { readForkedHistory } from '../../src/store/reads/read-transcript.ts';
+import { createSpawnTool } from '../../src/subagents/spawn-tool.ts';
+import { createSubagentsTool } from '../../src/subagents/subagents-tool.ts';
+import { aRun } from '../agent/support/builders.ts';
+import { hangsAfter, scriptedModel } from '../agent/support/scripted-model.ts';
+import { openOwnStore } from '../runs/own-store.ts';
+import { runDeps, someActiveRuns } from '../runs/run-builders.ts';
+import { holder, unique } from '../store/builders.ts';
+import { aFamilyWorker, limits } from '../store/family.ts';
+
+const agents = ['main', 'clerk'].map((id) => ({
+  ...{ id: agentId(id), name: id, workspace: '/nowhere' },
+  ...{ tools: { deny: [] }, subagents: {} },
+}));
+
+describe('the tools for sub-agents', () => {
+  const store = openOwnStore();
+
+  const toolRunOf = ({ runId, sessionId, laneKey, epoch, authority }: ClaimedRun): ToolRun =>
+    // The ids are the store's own.
+    ({ ...aRun, ...{ runId, sessionId, sessionKey: laneKey, epoch, authority } }) as ToolRun;
+  const call = (tool: Tool, run: ClaimedRun, input: Record<string, unknown>, callId = unique('call')) =>
+    tool.execute(tool.inputSchema.parse(input), {
+      ...{ callId, run: toolRunOf(run), signal: new AbortController().signal, update: () => undefined },
+    });
+  const open = async (over: Partial<typeof limits> = {}) => {
+    const worker = aFamilyWorker(store());
+    const { run } = await worker.begin();
+    const deps = { store: store(), agents, limits: { ...limits, ...over }, start: () => undefined };
+    const spawn = (input: Record<string, unknown>, callId?: string) =>
+      call(createSpawnTool(deps, toolRunOf(run)), run, { task: 'look', ...input }, callId);
+    const subagents = (input: Record<string, unknown>, by = run) =>
+      call(createSubagentsTool(deps, toolRunOf(by)), by, input);
+    return { worker, run, spawn, subagents };
+  };
+  const textOf = (output: Awaited<ReturnType<Tool['execute']>>) => ('text' in output ? output.text : '');
+  const idOf = (output: Awaited<ReturnType<Tool['execute']>>): string => JSON.parse(textOf(output)).id;
+
+  it('accept at once, attach a repeated call to the same sub-agent, and park when they wait', async () => {
+    const { spawn } = await open();
+    const callId = unique('call');
+    const first = JSON.parse(textOf(await spawn({ label: 'one' }, callId)));
+    expect(first).toMatchObject({
+      status: 'accepted',
+      childSessionKey: expect.stringMatching(/^agent:main:sub:1:/),
+    });
+    expect(idOf(await spawn({ label: 'one' }, callId))).toBe(first.id);
+    expect(await spawn({ wait: true })).toEqual({ parked: { reason: 'a sub-agent' } });
+    const child = await store().read(findChild, { childId: first.id });
+    expect(child).toMatchObject({ label: 'one', mode: 'announce', agentId: 'main', depth: 1 });
+    expect(await store().read(readChildRun, { sessionId: first.id })).toMatchObject({
+      role: { depth: 1, profile: 'main', deniedTools: expect.arrayContaining(['agents_list']) },
+      fork: undefined,
+    });
+  });
+
+  it.each([
+    ['too_many_children', { children: 0 }, {}],
+    ['tree_full', { nodes: 0 }, {}],
+    ['tree_exhausted', { lifetime: 0 }, {}],
+    ['tree_out_of_time', { treeMs: 0 }, {}],
+    ['too_deep', { depth: 0 }, {}],
+    ['agent_not_allowed', {}, { agentId: 'clerk' }],
+  ])('refuse with %s as a result that names the limit and a way on', async (reason, over, input) => {
+    const { spawn } = await open(over);
+    const refused = JSON.parse(textOf(await spawn(input)));
+    expect(refused).toMatchObject({
+      status: 'refused',
+      reason,
+      limit: reason === 'agent_not_allowed' ? 1 : 0,
+      note: expect.stringMatching(/\w{3}.*\.$/),
+    });
+  });
+
+  it('list, steer, show and stop the own sub-agents, and no others', async () => {
+    const { worker, spawn, subagents } = await open();
+    const id = idOf(await spawn({ label: 'one' }));
+    const [listed] = JSON.parse(textOf(await subagents({ action: 'list' })));
+    expect(listed).toMatchObject({ id, label: 'one', state: 'queued' });
+    expect(textOf(await subagents({ action: 'log', id }))).toBe('It has not begun.');
+    expect(textOf(await subagents({ action: 'steer', id: 'one', text: 'look left' }))).toContain('next step');
+    await expect(subagents({ action: 'steer', id })).rejects.toThrow('needs a text');
+    const { run: stranger } = await worker.begin();
+    await expect(subagents({ action: 'stop', id }, stranger)).rejects.toThrow(`no sub-agent ${id}`);
+    expect(textOf(await subagents({ action: 'stop', id }))).toContain('Stopped');
+    expect(textOf(await subagents({ action: 'stop', id }))).toContain('ended already');
+    expect(await store().read(findChild, { childId: id })).toMatchObject({ status: 'stopped' });
+  });
+
+  it('leave a sub-agent no more time than it was given, and say so', async () => {
+    const { worker, spawn } = await open();
+    const id = idOf(await spawn({ timeoutSeconds: 1 }));
+    const child = await store().read(findChild, { childId: id });
+    const run = await worker.claimRun(child?.laneKey ?? '');
+    const active = someActiveRuns(store(), holder);
+    const deps = runDeps(store(), { active, model: scriptedModel(hangsAfter([])), tools: [] });
+    const signal = new AbortController().signal;
+    const patient = { ...deps, clock: systemClock, settings: { ...deps.settings, limits: patience } };
+    await executeRun(patient, run, { signal, mayKeepLane: () => false, claims: () => undefined });
+    await active.close();
+    expect(await store().read(findChild, { childId: id })).toMatchObject({
+      state: 'done',
+      status: 'timed-out',
+    });
+  });
+
+  it('show a fork of a fork what was said in both before it, and nothing after', async () => {
+    const worker = aFamilyWorker(store());
+    const { run } = await worker.begin();
+    const fork = { over: { context: 'fork' } } as const;
+    const first = await worker.spawnOne(run, { ...fork, callId: 'a' });
+    await worker.answer(run, 'said after the fork');
+    const second = await worker.spawnOne(await worker.claimRun(first.laneKey), { ...fork, callId: 'b' });
+    const { fork: point } = await store().read(readChildRun, { sessionId: second.id });
+    const shown = point ? await store().read(readForkedHistory, point) : [];
+    const texts = shown.flatMap(({ parts }) =>
+      parts.flatMap((part) => (part.type === 'text' ? part.data.text : [])),
+    );
+    expect(texts).toEqual(['go', 'task of a']);
+  });
+});
+
+/** Limits that only a sub-agent's own deadline comes before. */
+const patience = { runTimeoutMs: 600_000, modelIdleMs: 600_000, turns: 10, repeatedCalls: 3 };
