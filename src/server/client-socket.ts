@@ -29,9 +29,8 @@ export function createClientSocket(socket: WebSocket): ClientSocket {
 /** Closes politely, and by force when the other side does not answer within 300 ms. */
 export function closeSocket(socket: WebSocket, code: number, reason: string): void {
   socket.close(code, reason);
-  const timer = setTimeout(() => socket.terminate(), closeGraceMs);
-  timer.unref();
-  socket.once('close', () => clearTimeout(timer));
+  // A client may have itself closed again and again: a listener that ends the timer would pile up on its socket.
+  setTimeout(() => socket.terminate(), closeGraceMs).unref();
 }
 
 function watchHeartbeat(socket: WebSocket): void {
