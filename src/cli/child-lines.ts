@@ -17,8 +17,10 @@ function indent({ depth }: ChildView): string {
   return '  '.repeat(depth - 1);
 }
 
+type Times = { readonly startedAt?: number | undefined; readonly endedAt?: number | undefined };
+
 /** From its first claim to its end, or until `now` (ms). */
-export function durationOf({ startedAt, endedAt }: ChildView, now: number): string {
+export function durationOf({ startedAt, endedAt }: Times, now: number): string {
   if (startedAt === undefined) return '–';
   const seconds = Math.max(0, Math.round(((endedAt ?? now) - startedAt) / 1000));
   if (seconds < 120) return `${seconds} s`;

@@ -38,6 +38,7 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
     .configureOutput({ writeErr: (text) => process.stderr.write(text) });
   addGatewayCommands(program, entry, finish);
   addOutboxCommands(program.command('outbox').description('manage undelivered messages'), finish);
+  addSubagentCommands(program.command('subagents').description('manage sub-agents'), finish);
   addPairCommands(program.command('pair').description('manage who may write to the bot'), finish);
   addSignInCommands(program.command('sign-ins').description('manage signed-in browsers'), finish);
   addChannelCommands(program.command('channels').description('manage the networks'), entry, finish);
@@ -128,6 +129,47 @@ function addOutboxCommands(outbox: Command, finish: Finish): void {
     .action(async (part: string) => {
       const { runOutboxDrop } = await import('./outbox.ts');
       await finish(runOutboxDrop(part));
+    });
+}
+
+function addSubagentCommands(subagents: Command, finish: Finish): void {
+  subagents
+    .command('list')
+    .description('list sub-agents, newest first')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { runSubagentsList } = await import('./subagents.ts');
+      await finish(runSubagentsList({ asJson: json }));
+    });
+  subagents
+    .command('info <id>')
+    .description('show one with its task and result')
+    .option('--json', 'as JSON')
+    .action(async (id: string, { json = false }: { json?: boolean }) => {
+      const { runSubagentsInfo } = await import('./subagents.ts');
+      await finish(runSubagentsInfo({ id, asJson: json }));
+    });
+  subagents
+    .command('log <id>')
+    .description('show what it has read and said')
+    .option('--json', 'as JSON')
+    .action(async (id: string, { json = false }: { json?: boolean }) => {
+      const { runSubagentsLog } = await import('./subagents.ts');
+      await finish(runSubagentsLog({ id, asJson: json }));
+    });
+  subagents
+    .command('steer <id> <message>')
+    .description('send it a message, which it reads before its next step')
+    .action(async (id: string, text: string) => {
+      const { runSubagentsSteer } = await import('./subagents.ts');
+      await finish(runSubagentsSteer({ id, text }));
+    });
+  subagents
+    .command('stop <id>')
+    .description('stop it and all below it')
+    .action(async (id: string) => {
+      const { runSubagentsStop } = await import('./subagents.ts');
+      await finish(runSubagentsStop({ id }));
     });
 }
 

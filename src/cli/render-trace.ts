@@ -1,6 +1,7 @@
 /** The account of a message as a story: one fact per line, in the order in which it happened. */
 import { timeText } from '../logging/time-text.ts';
 import type {
+  ChildFacts,
   EventFacts,
   ItemFacts,
   MessageTrace,
@@ -15,11 +16,12 @@ type Fact = { readonly at: number; readonly text: string };
 
 /** Lines of plain text; the times are UTC. */
 export function renderTrace(account: MessageTrace): string {
-  const { asked, events, items, runs, parts } = account;
+  const { asked, events, items, runs, children, parts } = account;
   const facts = [
     ...events.map(eventFact),
     ...items.flatMap(itemFacts),
     ...runs.flatMap(runFacts),
+    ...children.flatMap(childFacts),
     ...parts.map(partFact),
   ];
   // Within one millisecond the order above is the order of events.
@@ -38,6 +40,7 @@ function nameOf(asked: TraceSubject): string {
     case 'part':
     case 'run':
     case 'transcript':
+    case 'child':
       return `${asked.kind} ${asked.id}`;
     default:
       return asked satisfies never;
@@ -96,6 +99,26 @@ function runFacts(run: RunFacts): readonly Fact[] {
   }
   return facts;
 }
+
+function childFacts(child: ChildFacts): readonly Fact[] {
+  const { id, depth, parentRunId, parentCallId, laneKey, createdAt, endedAt, state, excerpt } = child;
+  const words = excerpt === undefined ? '' : ` “${excerpt}”`;
+  const spawned = {
+    at: createdAt,
+    text: `sub-agent ${id}${words} was spawned by run ${parentRunId} (${parentCallId}) at depth ${depth} in lane ${laneKey}`,
+  };
+  if (endedAt === undefined)
+    return [spawned, { at: Number.MAX_SAFE_INTEGER, text: `sub-agent ${id} is ${state}` }];
+  const told = toldWords[child.told ?? 'none'] ?? toldWords.none;
+  const used = `tokens: ${child.tokens}, ${dollars(child.cost)}`;
+  return [spawned, { at: endedAt, text: `sub-agent ${id} ended (${child.status}), ${used}; ${told}` }];
+}
+
+const toldWords: Readonly<Record<string, string>> = {
+  tool: 'its result went to the call that waits',
+  lane: "its result went into its parent's lane",
+  none: 'nobody waits for its result',
+};
 
 function modelCallFact({ at, model, cost, latencyMs, ...tokens }: ModelCallFacts): Fact {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = tokens;

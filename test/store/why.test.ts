@@ -52,6 +52,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     const found = await accountOf(messageId);
     expect(found).toEqual({
       asked: { kind: 'message', conversationKey, messageId },
+      children: [],
       events: [
         expect.objectContaining({
           account,
@@ -111,7 +112,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     ];
     for (const id of ids) {
       const { asked: _, ...facts } = await accountOf(id ?? 'missing');
-      expect(facts, id).toEqual({ events, items, runs, parts });
+      expect(facts, id).toEqual({ events, items, runs, children: [], parts });
     }
   });
 

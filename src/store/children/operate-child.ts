@@ -1,4 +1,4 @@
-import type { Authority } from '#contracts/outcome.ts';
+import { type Authority, leastTrusted } from '#contracts/outcome.ts';
 import type { StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
@@ -33,6 +33,7 @@ export type SteeredChild = ChildOperation & {
   /** Unique; a repeat under one id adds nothing. */
   readonly id: string;
   readonly text: string;
+  /** Of who sends it. It never lends the child more than it has. */
   readonly authority: Authority;
 };
 
@@ -51,7 +52,9 @@ export const steerChild: StoreCommand<SteeredChild, OperatedChild> = {
       tx,
       { key: child.laneKey },
       {
-        ...{ id, reach: 'always', target: 'record', authority, content },
+        ...{ id, reach: 'always', target: 'record', content },
+        // The child's own was written by us at the spawn.
+        authority: leastTrusted(authority, child.authority as Authority),
         ...{ source: 'child', sourceKey: `steer:${id}` },
       } as const,
       effects,

@@ -2,6 +2,7 @@ import type { StoreQuery, Tx } from '../../base/command.ts';
 import { readEventsOf, readItems } from './read-items.ts';
 import { type Origin, originOfPart, partKeysOf, readParts } from './read-parts.ts';
 import { readRuns } from './read-runs.ts';
+import { readTree } from './read-tree.ts';
 import { type Candidate, resolveSubject } from './resolve-subject.ts';
 import type { MessageTrace, TraceSubject } from './trace.ts';
 
@@ -47,19 +48,20 @@ async function readAccount(tx: Tx, asked: TraceSubject, withExcerpts: boolean): 
   const asking = { withExcerpts };
   const seedItems = await readItems(tx, { ids: seeds.itemIds, ...asking });
   const seedParts = await readParts(tx, { keys: seeds.partKeys, ...asking });
-  const runIds = new Set(
+  const own = new Set(
     [...seeds.runIds, ...seedItems.map((item) => item.runId), ...seedParts.map((part) => part.runId)].filter(
       (runId) => runId !== undefined,
     ),
   );
-  const runs = await readRuns(tx, [...runIds]);
-  const ofRuns = await readItems(tx, { runIds: [...runIds], ...asking });
+  const { children, runIds } = await readTree(tx, [...own], asking);
+  const runs = await readRuns(tx, runIds);
+  const ofRuns = await readItems(tx, { runIds, ...asking });
   const items = merge([...seedItems, ...ofRuns], (item) => item.id);
   const events = await readEventsOf(tx, seeds.eventKeys, items);
   const partKeys = partKeysOf(events, items);
   const said = [
     ...seedParts,
-    ...(await readParts(tx, { runIds: [...runIds], ...asking })),
+    ...(await readParts(tx, { runIds, ...asking })),
     ...(await readParts(tx, { keys: partKeys, ...asking })),
   ];
   return {
@@ -67,6 +69,7 @@ async function readAccount(tx: Tx, asked: TraceSubject, withExcerpts: boolean): 
     events: [...events].sort((a, b) => a.at - b.at),
     items: [...items].sort((a, b) => a.arrivedAt - b.arrivedAt || a.seq - b.seq),
     runs,
+    children,
     parts: [...merge(said, (part) => part.key)].sort((a, b) => a.createdAt - b.createdAt),
   };
 }
@@ -79,6 +82,8 @@ async function seedsOf(tx: Tx, asked: TraceSubject): Promise<Seeds> {
       return { ...noSeeds, itemIds: [asked.id] };
     case 'run':
       return { ...noSeeds, runIds: [asked.id] };
+    case 'child':
+      return { ...noSeeds, runIds: await runOfChild(tx, asked.id) };
     case 'part':
       return { ...noSeeds, partKeys: [asked.id], ...(await originOfPart(tx, asked.id)) };
     case 'transcript':
@@ -90,6 +95,11 @@ async function seedsOf(tx: Tx, asked: TraceSubject): Promise<Seeds> {
     default:
       return asked satisfies never;
   }
+}
+
+async function runOfChild(tx: Tx, id: string): Promise<readonly string[]> {
+  const rows = await tx.db.selectFrom('children').select('parentRunId').where('id', '=', id).execute();
+  return rows.map(({ parentRunId }) => parentRunId);
 }
 
 async function runOfTranscript(tx: Tx, id: string): Promise<readonly string[]> {

@@ -36,6 +36,8 @@ async function findOwn(tx: Tx, id: string): Promise<TraceSubject | undefined> {
     return { kind: 'run', id };
   if (await db.selectFrom('transcript').select('id').where('id', '=', id).executeTakeFirst())
     return { kind: 'transcript', id };
+  if (await db.selectFrom('children').select('id').where('id', '=', id).executeTakeFirst())
+    return { kind: 'child', id };
   // Reserved, and the item has not begun that run, or never will: it was merged into another one.
   const item = await db.selectFrom('inbox').select('id').where('reservedRunId', '=', id).executeTakeFirst();
   return item && { kind: 'item', id: item.id };

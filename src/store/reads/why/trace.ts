@@ -9,6 +9,8 @@ export type MessageTrace = {
   /** The messages that entered a lane: what was asked for, and all that its runs took. In arrival order. */
   readonly items: readonly ItemFacts[];
   readonly runs: readonly RunFacts[];
+  /** Sub-agents of the runs' trees, in the order of their spawns; their runs and items are among the others. */
+  readonly children: readonly ChildFacts[];
   /** Answers, oldest first. */
   readonly parts: readonly PartFacts[];
 };
@@ -17,7 +19,7 @@ export type MessageTrace = {
 export type TraceSubject =
   | { readonly kind: 'message'; readonly conversationKey: string; readonly messageId: string }
   | { readonly kind: 'event'; readonly account: string; readonly eventKey: string }
-  | { readonly kind: 'item' | 'part' | 'run' | 'transcript'; readonly id: string };
+  | { readonly kind: 'item' | 'part' | 'run' | 'transcript' | 'child'; readonly id: string };
 
 /** A ledger row: one platform event, and intake's decision on it. Times are ms since the epoch. */
 export type EventFacts = {
@@ -94,6 +96,27 @@ export type RunFacts = {
 };
 
 /** A tool call, as `why` shows it. */
+export type ChildFacts = {
+  readonly id: string;
+  readonly depth: number;
+  readonly agentId: string;
+  readonly laneKey: string;
+  readonly parentRunId: string;
+  readonly parentCallId: string;
+  readonly mode: 'wait' | 'announce';
+  readonly state: 'queued' | 'running' | 'done';
+  readonly status: string | undefined;
+  /** Who has the result: `tool`, `lane`, or `none`. */
+  readonly told: string | undefined;
+  /** Prompt and completion tokens. */
+  readonly tokens: number;
+  /** Micro-dollars. */
+  readonly cost: number;
+  readonly createdAt: number;
+  readonly endedAt: number | undefined;
+  readonly excerpt?: string;
+};
+
 export type ToolCallFacts = {
   readonly callId: string;
   readonly messageId: string;

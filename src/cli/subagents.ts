@@ -1,0 +1,106 @@
+import type { ChildRecord } from '#contracts/child.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import { textOf } from '#contracts/message.ts';
+import { stripText } from '../logging/redaction.ts';
+import { timeText } from '../logging/time-text.ts';
+import type { Store } from '../store/base/command.ts';
+import { newRowId } from '../store/base/row-id.ts';
+import { steerChild, stopChild } from '../store/children/operate-child.ts';
+import { readChildren } from '../store/children/read-children.ts';
+import { readTranscriptPage } from '../store/reads/read-transcript.ts';
+import { durationOf } from './child-lines.ts';
+import type { ExitCode } from './exit-code.ts';
+import { withStore } from './with-store.ts';
+
+/** Newest sub-agents that the commands know. */
+const known = 500;
+/** Messages that `log` prints. */
+const logged = 200;
+
+export async function runSubagentsList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+  const children = await withStore((store) => store.read(readChildren, { limit: known }));
+  if (asJson) print(JSON.stringify(children.map(withoutResult), undefined, 2));
+  else print(children.length === 0 ? 'No sub-agents.' : children.map(lineOf).join('\n'));
+  return 0;
+}
+
+type Named = { readonly id: string; readonly asJson: boolean };
+
+export async function runSubagentsInfo({ id, asJson }: Named): Promise<ExitCode> {
+  const child = await withStore((store) => findOne(store, id));
+  if (asJson) print(JSON.stringify(child, undefined, 2));
+  else
+    print(
+      [
+        lineOf(child),
+        `  agent ${child.agentId}, parent session ${child.parentSessionId}, tree ${child.treeId}`,
+        `  spawned ${timeText(child.createdAt)}, lane ${child.laneKey}`,
+        `  task: ${child.task}`,
+        ...(child.result === undefined ? [] : [`  result (told: ${child.told}): ${child.result}`]),
+      ].join('\n'),
+    );
+  return 0;
+}
+
+export async function runSubagentsLog({ id, asJson }: Named): Promise<ExitCode> {
+  const messages = await withStore(async (store) => {
+    const { sessionId } = await findOne(store, id);
+    return store.read(readTranscriptPage, { sessionId, limit: logged });
+  });
+  if (asJson) print(JSON.stringify(messages, undefined, 2));
+  for (const { role, createdAt, parts } of asJson ? [] : messages) {
+    const calls = parts.flatMap((part) => (part.type === 'tool_call' ? [`[${part.data.name}]`] : []));
+    const results = parts.flatMap((part) => (part.type === 'tool_result' ? [part.data.content] : []));
+    print(`${timeText(createdAt)}  ${role}: ${[textOf(parts), ...calls, ...results].join(' ').trim()}`);
+  }
+  return 0;
+}
+
+/** The message has the sub-agent's own rights, not the operator's. */
+export async function runSubagentsSteer({ id, text }: { id: string; text: string }): Promise<ExitCode> {
+  if (text.trim() === '') throw new ParleyError('invalid_input', 'The message is empty.');
+  const { kind } = await withStore(async (store) => {
+    const { id: childId } = await findOne(store, id);
+    return store.write(steerChild, { childId, id: newRowId(), text, authority: 'owner', by: 'console' });
+  });
+  return reportEnd(id, kind);
+}
+
+/** A running gateway sees it within a second. */
+export async function runSubagentsStop({ id }: { readonly id: string }): Promise<ExitCode> {
+  const { kind } = await withStore(async (store) => {
+    const { id: childId } = await findOne(store, id);
+    return store.write(stopChild, { childId, by: 'console' });
+  });
+  return reportEnd(id, kind);
+}
+
+function reportEnd(id: string, kind: 'done' | 'ended' | 'unknown'): ExitCode {
+  if (kind === 'done') return 0;
+  throw new ParleyError('invalid_input', `${id} has already ended. See: parley subagents info ${id}`);
+}
+
+/** By the id or its beginning. Throws `invalid_input`. */
+async function findOne(store: Store, id: string): Promise<ChildRecord> {
+  const children = await store.read(readChildren, { limit: known });
+  const [child, ...others] = children.filter((one) => one.id.startsWith(id.toLowerCase()));
+  if (child !== undefined && others.length === 0) return child;
+  const why = child === undefined ? "isn't a sub-agent" : 'matches several sub-agents';
+  throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: parley subagents list`);
+}
+
+function lineOf(child: ChildRecord): string {
+  const { id, depth, state, status, usage, label, task } = child;
+  const tokens = usage.promptTokens + usage.completionTokens;
+  const facts = [`depth ${depth}`, status ?? state, durationOf(child, Date.now()), `tokens: ${tokens}`];
+  const name = (label ?? task).replace(/\s+/g, ' ').slice(0, 60).toWellFormed();
+  return `${id}  ${facts.join(', ')}, cost $${(usage.cost / 1e6).toFixed(4)}  “${name}”`;
+}
+
+function withoutResult({ result: _, ...child }: ChildRecord): Omit<ChildRecord, 'result'> {
+  return child;
+}
+
+function print(text: string): void {
+  process.stdout.write(`${stripText(text)}\n`);
+}

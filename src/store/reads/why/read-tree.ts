@@ -1,0 +1,62 @@
+import type { Tx } from '../../base/command.ts';
+import { excerptOf } from './excerpt.ts';
+import type { ChildFacts } from './trace.ts';
+
+export type TraceTree = {
+  readonly children: readonly ChildFacts[];
+  /** The given runs and all of their trees, up, down, and those that the children's ends were announced to. */
+  readonly runIds: readonly string[];
+};
+
+/** Follows runs through the sub-agents of their trees and back. */
+export async function readTree(
+  tx: Tx,
+  runIds: readonly string[],
+  { withExcerpts }: { readonly withExcerpts: boolean },
+): Promise<TraceTree> {
+  if (runIds.length === 0) return { children: [], runIds };
+  const trees = await tx.db.selectFrom('runs').select('treeId').where('id', 'in', runIds).execute();
+  const treeIds = [...new Set(trees.map(({ treeId }) => treeId))];
+  if (treeIds.length === 0) return { children: [], runIds };
+  const rows = await tx.db
+    .selectFrom('children')
+    .select(['id', 'treeId', 'depth', 'agentId', 'laneKey', 'parentRunId', 'parentCallId', 'mode', 'state'])
+    .select(['status', 'told', 'promptTokens', 'completionTokens', 'cost', 'createdAt', 'endedAt'])
+    .select(['label', 'task'])
+    .where('treeId', 'in', treeIds)
+    .orderBy('createdAt')
+    .execute();
+  if (rows.length === 0) return { children: [], runIds };
+  const items = await tx.db
+    .selectFrom('inbox')
+    .select('runId')
+    .where((eb) =>
+      eb.or([
+        eb(
+          'laneKey',
+          'in',
+          rows.map(({ laneKey }) => laneKey),
+        ),
+        eb(
+          'sourceKey',
+          'in',
+          rows.map(({ id }) => `child:${id}`),
+        ),
+      ]),
+    )
+    .execute();
+  const all = [
+    ...runIds,
+    ...rows.map(({ parentRunId }) => parentRunId),
+    ...items.flatMap(({ runId }) => runId ?? []),
+  ];
+  const children = rows.map(({ treeId: _, label, task, promptTokens, completionTokens, ...row }) => ({
+    ...row,
+    status: row.status ?? undefined,
+    told: row.told ?? undefined,
+    endedAt: row.endedAt ?? undefined,
+    tokens: promptTokens + completionTokens,
+    ...(withExcerpts && { excerpt: excerptOf(label ?? task) }),
+  }));
+  return { children, runIds: [...new Set(all)] };
+}

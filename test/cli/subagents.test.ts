@@ -1,0 +1,39 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { findChild } from '../../src/store/children/read-children.ts';
+import { aFamilyWorker } from '../store/family.ts';
+import { openStore } from '../support/open-store.ts';
+import { runParley } from './run-parley.ts';
+
+it('lists, shows, steers and stops sub-agents on the data folder', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-subagents-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  onTestFinished(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const subagents = (...args: string[]) => runParley(['subagents', ...args], { PARLEY_DATA_DIR: dataDir });
+  expect((await subagents('list')).stdout).toBe('No sub-agents.\n');
+
+  const worker = aFamilyWorker(store);
+  const { run } = await worker.begin();
+  const { id } = await worker.spawnOne(run, { over: { label: 'research' } });
+  expect((await subagents('list')).stdout).toMatch(new RegExp(`^${id}  depth 1, queued, .*“research”\n$`));
+  const [listed] = JSON.parse((await subagents('list', '--json')).stdout);
+  expect(listed).toMatchObject({ id, state: 'queued', label: 'research' });
+  expect((await subagents('info', id.slice(0, 6))).stdout).toContain('task: task of');
+
+  expect((await subagents('steer', id, 'faster')).code).toBe(0);
+  expect((await subagents('stop', id)).code).toBe(0);
+  expect(await store.read(findChild, { childId: id })).toMatchObject({ state: 'done', status: 'stopped' });
+  const again = await subagents('stop', id);
+  expect(again).toMatchObject({
+    code: 1,
+    stderr: `${id} has already ended. See: parley subagents info ${id}\n`,
+  });
+  expect((await subagents('log', 'nobody')).stderr).toBe(
+    "nobody isn't a sub-agent. See: parley subagents list\n",
+  );
+});
