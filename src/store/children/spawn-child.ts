@@ -45,7 +45,7 @@ export type SpawnResult =
 /**
  * Gives a task of the run to a child: its row, session, lane and first item are one commit, and so are the
  * limits that allow them. The call is the idempotency key: a repeat returns the same child. Throws
- * `stale_epoch`.
+ * `stale_epoch`, and `invalid_input` for a run that was asked to stop.
  */
 export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
   name: 'spawnChild',
@@ -53,12 +53,14 @@ export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
     await lockLaneAt(tx, input.laneKey, input.epoch);
     const run = await tx.db
       .selectFrom('runs')
-      .select(['sessionId', 'treeId', 'route', 'authority'])
+      .select(['sessionId', 'treeId', 'route', 'authority', 'cancelReason'])
       .where('id', '=', input.runId)
       .executeTakeFirstOrThrow();
     const id = childIdOf({ ...input, sessionId: run.sessionId });
     const known = await readChild(tx, id);
     if (known) return { kind: 'attached', child: recordOf(known), effects: noEffects() };
+    // What was stopped below it stays the last.
+    if (run.cancelReason !== null) throw new ParleyError('invalid_input', 'This run was asked to stop.');
     const parent = await readChild(tx, run.sessionId);
     const depth = (parent?.depth ?? 0) + 1;
     const refusal = await refusalOf(tx, { depth, sessionId: run.sessionId, limits: input.limits });
