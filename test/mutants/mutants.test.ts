@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { shareOf, turn } from '../support/turn.ts';
 import { accessMutants } from './access-mutants.ts';
 import { accountMutants } from './account-mutants.ts';
+import { childMutants } from './child-mutants.ts';
 import { discordMutants } from './discord-mutants.ts';
 import { entranceMutants } from './entrance-mutants.ts';
 import { itemMutants } from './item-mutants.ts';
@@ -36,6 +37,7 @@ const mutants = [
   ...modeMutants,
   ...outcomeMutants,
   ...parkedMutants,
+  ...childMutants,
   ...discordMutants,
   ...remoteMutants,
   ...roleMutants,

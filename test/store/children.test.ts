@@ -206,6 +206,40 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await worker.claim(lane.key)).toEqual({ kind: 'idle' });
   });
 
+  it('is caught by /stop or refused, even if it is spawned at the same moment', async () => {
+    const other = await beside.open();
+    onTestFinished(() => other.close());
+    const worker = aFamilyWorker(open());
+    for (let round = 0; round < 12; round++) {
+      const { run, conversation } = await worker.begin();
+      const child = await worker.spawnOne(run);
+      await worker.answer(run);
+      const childRun = await worker.claimRun(child.laneKey);
+      const stop = worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
+      const spawn = other.write(spawnChild, worker.inputOf(childRun, {})).catch(() => undefined);
+      await Promise.all([stop, spawn]);
+      const family = await open().read(readChildren, { sessionId: run.sessionId, limit: 10 });
+      expect(family.filter(({ state, stopAt }) => state !== 'done' && stopAt === undefined)).toEqual([]);
+      await worker.fail(childRun, 'stop');
+    }
+  });
+
+  it('is announced into a lane at its cap, and stays there whatever else comes', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, lane, conversation } = await worker.begin('followup', { cap: 1, drop: 'old' });
+    const child = await worker.spawnOne(run);
+    await worker.answer(await worker.claimRun(child.laneKey), 'found');
+    for (const text of ['one', 'two']) await worker.accept(aMessage({ conversation, text, lane }));
+    // The announcement joins the run at work; the message has one of its own.
+    expect((await worker.answer(run)).steers).toHaveLength(1);
+    await worker.answer(run);
+    await worker.answer(await worker.claimRun(lane.key));
+    const read = await readText(open(), run.sessionId);
+    expect(read).toContain('found');
+    expect(read).toContain('two');
+    expect(read).not.toContain('one');
+  });
+
   it('is fenced when it does not stop in time', async () => {
     const worker = aFamilyWorker(open());
     const { run, conversation } = await worker.begin();

@@ -1,6 +1,7 @@
 import type { ChildMode, SpawnLimits } from '../../src/contracts/child.ts';
 import type { AgentId, SessionKey } from '../../src/contracts/ids.ts';
 import type { MessagePart } from '../../src/contracts/message.ts';
+import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
 import { formatSessionKey } from '../../src/sessions/session-key.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
@@ -53,9 +54,9 @@ export function aFamilyWorker(
   };
 
   /** A conversation whose first message has begun a run. */
-  const begin = async (mode: 'steer' | 'followup' = 'steer') => {
+  const begin = async (mode: QueueSettings['mode'] = 'steer', over: Partial<QueueSettings> = {}) => {
     const conversation = unique('c');
-    const lane = aLane(conversation, { settings: { ...defaults, mode } });
+    const lane = aLane(conversation, { settings: { ...defaults, mode, ...over } });
     await people.accept(aMessage({ conversation, text: 'go', lane }));
     return { conversation, lane, run: await claimRun(lane.key) };
   };

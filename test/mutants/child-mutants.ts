@@ -1,0 +1,74 @@
+import type { Mutant } from './mutants.ts';
+
+const children = 'test/store/children.test.ts';
+
+/** Of sub-agents. */
+export const childMutants: readonly Mutant[] = [
+  {
+    name: 'children counted before the lock',
+    invariant: 'a parent never has more live children than it may',
+    edits: [
+      {
+        in: 'spawnChild',
+        find: 'await lockLaneAt(tx, input.laneKey, input.epoch);',
+        replace: 'await Promise.resolve(lockLaneAt);',
+      },
+    ],
+    test: { file: children, name: 'is never beyond the limit when many are spawned at once on PostgreSQL' },
+    needsPostgres: true,
+  },
+  {
+    name: 'finish and announcement in two transactions',
+    invariant: 'a child has ended only if its parent is told in the same commit',
+    edits: [
+      {
+        in: 'finishChild',
+        find: 'const told = await tellParent(tx, { child: known, report }, effects);',
+        replace:
+          "const told = 'lane' as ChildTold; const tellLater = () => tellParent(tx, { child: known, report }, effects); void tellLater;",
+      },
+    ],
+    test: { file: children, name: 'is announced to its parent once' },
+    isSample: true,
+  },
+  {
+    name: 'completion dropped by the cap',
+    invariant: 'no cap drops what a child has found',
+    edits: [
+      {
+        in: 'enforceCap',
+        find: "row.kind === 'message' && row.source === 'platform'",
+        replace: "row.kind === 'message'",
+      },
+    ],
+    test: { file: children, name: 'is announced into a lane at its cap' },
+  },
+  {
+    name: 'stop without locks',
+    invariant: 'a child that is spawned as its tree is stopped is stopped too',
+    edits: [
+      {
+        in: 'lockLevel',
+        find: `await lockLanes(
+    tx,
+    seen.map(({ laneKey }) => laneKey),
+  );`,
+        replace: 'await Promise.resolve(lockLanes);',
+      },
+    ],
+    test: { file: children, name: 'is caught by /stop or refused' },
+    needsPostgres: true,
+  },
+  {
+    name: 'one child too many in a class',
+    invariant: 'a class never has more lanes at work than it may, over all processes',
+    edits: [
+      {
+        in: 'hasRoom',
+        find: 'return running < cap;',
+        replace: 'return running <= cap;',
+      },
+    ],
+    test: { file: children, name: 'waits for a place in its class' },
+  },
+];
