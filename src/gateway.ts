@@ -80,10 +80,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const live = openLiveEvents(config, { ...infrastructure, log });
     closers.add('live events', live.close);
     const model = options.model ?? configuredModel(config.model, clock);
+    const probe = options.probe ?? noProbe;
     const stage: StageDeps = {
       ...options,
       clock,
-      probe: options.probe ?? noProbe,
+      probe,
       closers,
       ...infrastructure,
       live,
@@ -93,7 +94,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       receives: config.role !== 'worker',
       works: config.role !== 'gateway',
       notices: noticesFor(config.language, config.texts),
-      motion: createMotion(),
+      motion: createMotion(probe),
       timelines: createTimelines({ store: infrastructure.store, log, live }),
       meters: createMetrics({
         store: infrastructure.store,

@@ -29,7 +29,10 @@ export type KillPoint =
   | 'sending'
   | 'sent-not-marked'
   | 'marked'
-  | 'handing-over';
+  | 'handing-over'
+  | 'child-reserved'
+  | 'child-finished'
+  | 'tree-stopped';
 
 /** The probe of production: it does nothing. */
 export const noProbe: Probe = { reach: () => undefined };

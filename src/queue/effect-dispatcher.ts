@@ -1,3 +1,4 @@
+import type { Probe } from '#contracts/probe.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { Reservation } from './lane-workers.ts';
 
@@ -23,7 +24,7 @@ export type EffectHandlers = {
 };
 
 /** The stages feed each other in a circle; this is the one place where the circle closes. */
-export function createMotion(): EffectDispatcher {
+export function createMotion(probe: Probe): EffectDispatcher {
   let movers: EffectHandlers | undefined;
   return {
     connect: (all) => {
@@ -32,6 +33,8 @@ export function createMotion(): EffectDispatcher {
     reserve: (laneClass, most) => movers?.reserve(laneClass, most),
     dispatch: (effects) => {
       if (!movers) return;
+      if (effects.endedChildren.length > 0) probe.reach('child-finished');
+      if (effects.stoppedChildren.length > 0) probe.reach('tree-stopped');
       for (const { runId, reason } of effects.cancels) movers.cancel(runId, reason);
       for (const wake of effects.wakes) movers.wake(wake);
       for (const conversationKey of effects.deliveries) movers.deliver(conversationKey);

@@ -54,7 +54,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
     ...{ store, holder, clock: systemClock, log: silentLog },
     ...{ leaseMs, renewMs: 1_000 },
   });
-  const motion = createMotion();
+  const motion = createMotion(noProbe);
   const workers = slots > 0 ? startWorkers() : undefined;
   motion.connect({
     cancel: active.cancel,

@@ -229,15 +229,15 @@ describeEachDatabase('a child', (open, beside) => {
     const { run, lane, conversation } = await worker.begin('followup', { cap: 1, drop: 'old' });
     const child = await worker.spawnOne(run);
     await worker.answer(await worker.claimRun(child.laneKey), 'found');
-    for (const text of ['one', 'two']) await worker.accept(aMessage({ conversation, text, lane }));
+    for (const text of ['first', 'second']) await worker.accept(aMessage({ conversation, text, lane }));
     // The announcement joins the run at work; the message has one of its own.
     expect((await worker.answer(run)).steers).toHaveLength(1);
     await worker.answer(run);
     await worker.answer(await worker.claimRun(lane.key));
     const read = await readText(open(), run.sessionId);
     expect(read).toContain('found');
-    expect(read).toContain('two');
-    expect(read).not.toContain('one');
+    expect(read).toContain('second');
+    expect(read).not.toContain('first');
   });
 
   it('is fenced when it does not stop in time', async () => {

@@ -13,6 +13,9 @@ export type Effects = {
   readonly overflows: { readonly laneKey: string; readonly drop: DropPolicy }[];
   /** Duplicates with another date and another text: the platform seems to give ids twice. */
   readonly reusedKeys: string[];
+  /** Sub-agents that have ended, and those that were asked to stop. */
+  readonly endedChildren: string[];
+  readonly stoppedChildren: string[];
 };
 
 /** Effects of a commit that makes nothing due. */
@@ -25,6 +28,8 @@ export function noEffects(): Effects {
     fetches: [],
     overflows: [],
     reusedKeys: [],
+    endedChildren: [],
+    stoppedChildren: [],
   };
 }
 

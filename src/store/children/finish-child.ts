@@ -31,6 +31,7 @@ export async function finishChild(
   const report = { status, usage, result: await readResult(tx, child.id) };
   const told = await tellParent(tx, { child: known, report }, effects);
   await endChild(tx, child.id, { ...report, told });
+  effects.endedChildren.push(child.id);
   await leaveTree.run(tx, { treeId: child.treeId });
   await chargeAncestors(tx, child.id, usage.cost);
 }

@@ -69,6 +69,7 @@ export async function stopBranch(
 async function stopOne(tx: Tx, child: Child, reason: StopReason, effects: Effects): Promise<void> {
   const overrides = isCascade(reason);
   const marked = await markStopping(tx, child, { reason, stopAt: tx.now + stopGraceMs, overrides });
+  effects.stoppedChildren.push(child.id);
   await cancelItemsOf(tx, child.laneKey);
   const lane = await lockLane(tx, child.laneKey);
   if (lane && lane.runId !== null) return cancelRun(tx, lane, { reason: 'stop', effects });

@@ -27,7 +27,7 @@ export const tendChild: StoreCommand<{ readonly childId: string }, Effects> = {
     if (child.endedAt !== null) {
       if (child.endedAt + archiveAfterMs <= tx.now) await archiveChild(tx, childId);
     } else if (child.stopAt !== null) {
-      if (child.stopAt <= tx.now) await fence(tx, lane, child, effects);
+      if (child.stopAt <= tx.now) return fence(tx, lane, child);
     } else if (child.deadlineAt <= tx.now) {
       await stopBranch(tx, child, 'timeout', effects);
     } else if (await isAtRest(tx, lane, child)) {
@@ -38,16 +38,15 @@ export const tendChild: StoreCommand<{ readonly childId: string }, Effects> = {
 };
 
 /** Its run counts as over from here on, whatever its holder still does. */
-async function fence(tx: Tx, lane: Lane, child: Child, effects: Effects): Promise<void> {
-  if (lane.runId === null) {
-    await cancelItemsOf(tx, lane.key);
-    return finishChild(tx, child, { status: statusOfStop(child.stopReason) }, effects);
+async function fence(tx: Tx, lane: Lane, child: Child): Promise<Effects> {
+  if (lane.runId !== null) {
+    const run = { id: lane.runId, route: null };
+    return giveUpRun(tx, { ...lane, epoch: lane.epoch + 1 }, { run, text: '', endReason: 'stop' });
   }
-  const run = { id: lane.runId, route: null };
-  const ended = await giveUpRun(tx, { ...lane, epoch: lane.epoch + 1 }, { run, text: '', endReason: 'stop' });
-  effects.wakes.push(...ended.wakes);
-  effects.cancels.push(...ended.cancels);
-  effects.arrivals.push(...ended.arrivals);
+  const effects = noEffects();
+  await cancelItemsOf(tx, lane.key);
+  await finishChild(tx, child, { status: statusOfStop(child.stopReason) }, effects);
+  return effects;
 }
 
 /** Nothing of it goes on: no run, nothing that waits, no child of its own. */
