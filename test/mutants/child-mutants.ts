@@ -14,7 +14,7 @@ export const childMutants: readonly Mutant[] = [
         replace: 'await Promise.resolve(lockLaneAt);',
       },
     ],
-    test: { file: children, name: 'is never beyond the limit when many are spawned at once on PostgreSQL' },
+    test: { file: children, name: 'is never beyond the limit when many are spawned at once' },
     needsPostgres: true,
   },
   {
