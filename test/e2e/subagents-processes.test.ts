@@ -1,0 +1,78 @@
+/** Sub-agents in several processes, and where every class has one place. */
+import { describe, test } from 'vitest';
+import { createGate } from '../platforms/anthropic/gate.ts';
+import { findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { startFleet } from './role-fleet.ts';
+import { openStage } from './stage.ts';
+import { hasResults, shows, spawns, subagentEnds, taskOf } from './subagent-play.ts';
+import { ada } from './telegram-gateway.ts';
+import { until } from './until.ts';
+
+const tasks = ['part-1', 'part-2', 'part-1-below', 'part-2-below'] as const;
+const spawnsBoth = spawns(
+  { task: 'part-1', label: 'one', wait: true },
+  { task: 'part-2', label: 'two', wait: true },
+);
+
+describe.concurrent('sub-agents', { timeout: 300_000 }, () => {
+  test('are all stopped by /stop, at both depths, in processes other than the one that hears it', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const fleet = await startFleet({ config: { subagents: { maxSpawnDepth: 2 } } }, onTestFinished);
+    const { telegram, model, dataDir } = fleet;
+    await Promise.all([fleet.start('gateway'), fleet.start('worker'), fleet.start('worker')]);
+    const never = createGate();
+    model.script((body) => {
+      const task = taskOf(body, tasks);
+      if (task === undefined) return hasResults(body) ? { text: 'All is done.' } : spawnsBoth;
+      if (task === 'part-1' && !hasResults(body))
+        return spawns({ task: 'part-1-below', label: 'below', wait: true });
+      return { text: 'Never.', hold: { gate: never } };
+    });
+    telegram.userSends({ from: ada, text: 'Please do both parts' });
+    const asked = (task: string) => model.requests.some(({ body }) => taskOf(body, tasks) === task);
+    await until(() => asked('part-2') && asked('part-1-below'), { what: 'everybody is at work' });
+    const since = performance.now();
+    telegram.userSends({ from: ada, text: '/stop' });
+    const live = () => readStore(dataDir, `select id from children where state <> 'done'`).length;
+    await until(() => live() === 0, { what: 'the end of all sub-agents' });
+    process.stdout.write(`measured: /stop of a tree: ${Math.round(performance.now() - since)} ms\n`);
+    await untilAtRest(dataDir, 2);
+    const end = { state: 'done', status: 'stopped', told: 'none' };
+    expect(subagentEnds(dataDir)).toEqual([
+      { label: 'below', depth: 2, ...end },
+      { label: 'one', depth: 1, ...end },
+      { label: 'two', depth: 1, ...end },
+    ]);
+    expect(telegram.botMessages(ada.id).map(({ text }) => text)).not.toContain('All is done.');
+    expect(findBreaches(dataDir)).toEqual([]);
+  });
+
+  test('of parents that wait for them are done with one place in each class', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const concurrency = { main: 1, 'sub-1': 1, 'sub-2': 1 };
+    const stage = await openStage({ lanes: { concurrency }, subagents: { maxSpawnDepth: 2 } });
+    onTestFinished(() => stage.close());
+    stage.model.script((body) => {
+      const task = taskOf(body, tasks);
+      if (task === undefined) {
+        const isWhole = shows(body, 'Result of part-1.') && shows(body, 'Result of part-2.');
+        return hasResults(body) ? { text: isWhole ? 'Both are done.' : 'Something is missing.' } : spawnsBoth;
+      }
+      if (task.endsWith('below') || hasResults(body)) return { text: `Result of ${task}.` };
+      return spawns({ task: `${task}-below`, label: 'below', wait: true });
+    });
+    await stage.start();
+    const people = [501, 502].map((id) => stage.person('telegram', id));
+    for (const person of people) person.says('Please do both parts');
+    await until(() => people.every((person) => person.standing().length > 0), { what: 'both answers' });
+    await untilAtRest(stage.dataDir, people.length);
+    expect(people.map((person) => person.standing())).toEqual(people.map(() => ['Both are done.']));
+    const ends = subagentEnds(stage.dataDir).map(({ status, told }) => [status, told]);
+    expect(ends).toEqual(Array.from({ length: 8 }, () => ['completed', 'tool']));
+    expect(findBreaches(stage.dataDir)).toEqual([]);
+  });
+});
