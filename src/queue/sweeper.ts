@@ -2,6 +2,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
+import { isClassBusy } from '../store/children/class-room.ts';
 import { readHeadDue } from '../store/items/waiting-rows.ts';
 import { closeBundles, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
 import { tendChild } from '../store/lanes/tend-child.ts';
@@ -137,6 +138,7 @@ async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promi
     const waitedMs = now - since;
     if (waitedMs <= alarmAfterMs || alarmed.has(laneKey) || alarmed.size >= maxAlarms) continue;
     if (await isBlockedByHead(deps, sweep, lane)) continue;
+    if (await deps.store.read(isClassBusy, lane)) continue;
     alarmed.add(laneKey);
     log.error({ laneKey, waitedMs }, 'lane.stuck');
     onAlarm(laneKey, waitedMs);

@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { hasCode } from '../../src/contracts/errors.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import { isClassBusy } from '../../src/store/children/class-room.ts';
 import { steerChild, stopChild } from '../../src/store/children/operate-child.ts';
 import { findChild, readChildren } from '../../src/store/children/read-children.ts';
 import { spawnChild } from '../../src/store/children/spawn-child.ts';
@@ -119,6 +120,10 @@ describeEachDatabase('a child', (open, beside) => {
     const running = claims.flatMap((claim) => (claim.kind === 'run' ? [claim.run] : []));
     expect(running).toHaveLength(2);
     expect(claims.filter(({ kind }) => kind === 'full')).toHaveLength(2);
+    const isBusy = (laneKey: string, name = 'sub-1') => open().read(isClassBusy, { laneKey, class: name });
+    // Nobody is alarmed by what waits for a place.
+    expect(await isBusy(children.at(-1)?.laneKey ?? '')).toBe(true);
+    expect(await isBusy(run.laneKey, 'main')).toBe(false);
     const [first] = running;
     if (!first) throw new Error('test error');
     const { effects } = await worker.answer(first);

@@ -3,12 +3,13 @@
  * a crash gives its place back by itself.
  */
 import { sql } from 'kysely';
-import type { Tx } from '../base/command.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { insertNewRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 import type { Lane } from '../rows/lane-row.ts';
+import { isChildLane } from './child-rows.ts';
 
 /** Whether one more lane of the class may run. The class's row stays locked, so nobody else counts meanwhile. */
 export async function hasRoom(tx: Tx, lane: Lane, cap: number): Promise<boolean> {
@@ -32,6 +33,14 @@ const runningLanes = prepared((db, of: QueryParams<{ name: string; except: strin
     .where('class', '=', of.name)
     .where('key', '<>', of.except),
 );
+
+/** Whether lanes of a sub-agents' class are at work: what waits in another of them may wait for a place. */
+export const isClassBusy: StoreQuery<{ readonly laneKey: string; readonly class: string }, boolean> = {
+  query: 'isClassBusy',
+  usesClock: true,
+  run: async (tx, { laneKey, class: name }) =>
+    isChildLane(laneKey) && (await runningLanes.one(tx, { name, except: laneKey, now: tx.now })).running > 0,
+};
 
 /** Wakes the lane that waits longest for a place in the class: the sweep finds the others. */
 export async function wakeNext(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>): Promise<void> {
