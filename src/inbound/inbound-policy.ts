@@ -75,6 +75,7 @@ export function queueLevelsFor(
   ];
 }
 
+/** Effective queue settings: each one as its conversation, else its channel, else its chat kind sets it. */
 export function queueSettingsFor(gate: Pick<InboundPolicy, 'queue'>, place: QueuePlace): QueueSettings {
   const [conversation, channel] = queueLevelsFor(gate, place);
   return { ...gate.queue[place.kind], ...channel?.names, ...conversation?.names };

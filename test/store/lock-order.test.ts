@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-delivery.ts';
 import { readUndelivered } from '../../src/store/delivery/operator-actions.ts';
@@ -47,11 +47,13 @@ describeEachDatabase('a delivery that has failed', (open, beside) => {
     const hold = `select 1 from ${table} where key = '${key}' for update; select pg_sleep(300) /* ${mark} */`;
     const holding = beside.sql(hold).catch(() => undefined);
     await expect.poll(() => isHeld(table, key)).toBe(true);
-    return async () => {
+    const release = async () => {
       await beside.sql(`select pg_terminate_backend(pid) from pg_stat_activity
         where query like '%/* ${mark} */' and pid <> pg_backend_pid()`);
       await holding;
     };
+    onTestFinished(release);
+    return release;
   };
 
   it.runIf(onPostgres).each(['unreachable', 'rejected'] as const)(

@@ -113,6 +113,7 @@ export type LanesTable = {
   lastActivityAt: number;
 };
 
+/** Inbox items: accepted messages and lane commands, each with its one outcome. Rows stay. */
 export type InboxTable = {
   id: string;
   laneKey: string;
@@ -185,6 +186,7 @@ export type SessionsTable = {
   endedAt: number | null;
 };
 
+/** Messages of a session, in the order of their positions. */
 export type TranscriptTable = {
   id: string;
   sessionId: string;
@@ -201,6 +203,7 @@ export type TranscriptTable = {
   updatedAt: number;
 };
 
+/** Runs, unfinished and finished. Rows stay. */
 export type RunsTable = {
   id: string;
   laneKey: string;
@@ -257,6 +260,7 @@ export type ModelCallsTable = {
   at: number;
 };
 
+/** Outbox parts: one platform action each, in the delivery order of its conversation. */
 export type OutboxTable = {
   /** Run, ordinal and target: a second insert is a no-op. */
   key: string;

@@ -6,6 +6,7 @@ import type { Tx } from '../base/command.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { Tables } from '../base/tables.ts';
 
+/** A row of the sub-agents. */
 export type Child = Selectable<Tables['children']>;
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
@@ -32,6 +33,7 @@ export function isChildLane(laneKey: string): boolean {
   return laneKey.startsWith('agent:');
 }
 
+/** The child of that id; undefined when there is none. */
 export function readChild(tx: Tx, id: string): Promise<Child | undefined> {
   return childById.first(tx, { id });
 }

@@ -9,6 +9,7 @@ import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
 
+/** How much of a lane's work a stop may end. */
 export type StopInput = {
   /** Whether the sender may stop anybody's run. */
   readonly isPrivileged: boolean;
@@ -19,6 +20,8 @@ export type StopInput = {
 
 type StopScene = Pick<CommandScene, 'account' | 'senderId' | 'effects'>;
 type Stopping = { readonly scene: StopScene; readonly input: StopInput };
+
+/** Result of a stop; `not-permitted` when the run is another sender's. */
 export type StopResult = 'done' | 'nothing' | 'not-permitted';
 
 /**

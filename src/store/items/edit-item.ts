@@ -18,6 +18,7 @@ import {
   tooLateResult,
 } from './item-change.ts';
 
+/** New words for an item. */
 export type Rewording = {
   readonly text: string;
   /** The text as the model reads it, in the name and with the rights of the message's own sender. */

@@ -37,6 +37,7 @@ export type InnerItem = {
   readonly content: InboxContent;
 };
 
+/** An item's row as the first call under its source key stored it; `enqueuedAt` in ms. */
 export type EnqueuedItem = {
   readonly id: string;
   readonly laneKey: string;

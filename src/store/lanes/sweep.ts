@@ -7,9 +7,9 @@ import { dropHeld } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 
-/** What one scan found due. */
 import { archiveAfterMs } from './tend-child.ts';
 
+/** Findings of one scan: what is due, by lane and by conversation. */
 export type Sweep = {
   /** The database's clock, ms since the epoch. */
   readonly now: number;

@@ -28,6 +28,7 @@ export type NewCode = {
   readonly ttlMs: number;
 };
 
+/** A link code as an account sends it in chat. */
 export type RedeemInput = {
   readonly peer: string;
   /**

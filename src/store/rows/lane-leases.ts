@@ -15,6 +15,7 @@ export type LaneHold = {
   readonly leaseUntil: number;
 };
 
+/** Gives the lane to a holder at an epoch, for a run; `leaseUntil` in ms by the database's clock. */
 export async function holdLane(tx: Tx, hold: LaneHold): Promise<void> {
   await holdRow.run(tx, hold);
 }

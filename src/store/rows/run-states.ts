@@ -15,6 +15,7 @@ export type NewRun = {
   readonly treeId: string;
 };
 
+/** Stores a new run, active in its first attempt. */
 export async function beginRun(tx: Tx, run: NewRun): Promise<void> {
   const fresh = { tries: 1, isHandedOver: 0, nextOrdinal: 1, workedMs: 0, startedAt: tx.now } as const;
   await insertRow(tx, 'runs', { ...run, ...fresh, state: 'active' });
@@ -79,6 +80,7 @@ export type RunEnd = {
   readonly parts: number;
 };
 
+/** Ends the run for good, with its reason. */
 export async function finishRun(tx: Tx, end: RunEnd): Promise<void> {
   await finish.run(tx, { ...end, now: tx.now });
 }
