@@ -117,6 +117,7 @@ export type ChildFacts = {
   readonly excerpt?: string;
 };
 
+/** A tool call as its row says; times in ms. */
 export type ToolCallFacts = {
   readonly callId: string;
   readonly messageId: string;
