@@ -138,10 +138,9 @@ describe.concurrent('a message whose run starts sub-agents', () => {
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test.each([true, false])(
+  test.for([true, false])(
     'is answered once after kill -9 between spawn and end, waiting: %s',
-    async (wait) => {
-      const { expect, onTestFinished } = await import('vitest');
+    async (wait, { expect, onTestFinished }) => {
       const stage = await aStage(onTestFinished);
       const gate = createGate();
       const parent = (body: WireBody): Turn => {
