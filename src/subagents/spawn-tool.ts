@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { SpawnLimits, SpawnRefusal } from '#contracts/child.ts';
 import { agentId, type SessionKey } from '#contracts/ids.ts';
 import { isLaneClass } from '#contracts/lane-class.ts';
+import type { Probe } from '#contracts/probe.ts';
 import { defineTool, type Parked, type Tool, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
 import type { AgentSettings } from '../config/config.ts';
 import { formatSessionKey } from '../sessions/session-key.ts';
@@ -16,6 +17,7 @@ export type SpawnToolDeps = {
   readonly store: Store;
   readonly limits: SpawnLimits;
   readonly agents: readonly AgentSettings[];
+  readonly probe: Probe;
   start(effects: Effects): void;
 };
 
@@ -79,6 +81,7 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
         ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
       });
       if (spawned.kind === 'refused') return refusal(spawned.reason, spawned.limit, allowed);
+      if (spawned.kind === 'spawned') deps.probe.reach('child-reserved');
       deps.start(spawned.effects);
       const { child } = spawned;
       if (wait) return { parked: { reason: 'a sub-agent' } } satisfies Parked;

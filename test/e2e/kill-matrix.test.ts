@@ -10,11 +10,12 @@ import { isReported, type MatrixRow, promised, writeMatrix } from './matrix-repo
 import { parkedScenarios } from './parked-scenarios.ts';
 import { playScenario } from './play-scenario.ts';
 import type { ChannelName } from './stage.ts';
+import { subagentScenarios } from './subagent-scenarios.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 const rows: MatrixRow[] = [];
 
-const every = [...scenarios, ...parkedScenarios].flatMap((scenario) =>
+const every = [...scenarios, ...parkedScenarios, ...subagentScenarios].flatMap((scenario) =>
   [...scenario.channels, ...(isLong ? (scenario.longChannels ?? []) : [])].map((channel) => ({
     scenario,
     channel,

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { agentId } from '#contracts/ids.ts';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import { noProbe } from '../../src/contracts/probe.ts';
 import type { Tool, ToolRun } from '../../src/contracts/tool.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { readChildRun } from '../../src/store/children/read-child-run.ts';
@@ -35,7 +36,13 @@ describe('the tools for sub-agents', () => {
   const open = async (over: Partial<typeof limits> = {}) => {
     const worker = aFamilyWorker(store());
     const { run } = await worker.begin();
-    const deps = { store: store(), agents, limits: { ...limits, ...over }, start: () => undefined };
+    const deps = {
+      store: store(),
+      agents,
+      limits: { ...limits, ...over },
+      start: () => undefined,
+      probe: noProbe,
+    };
     const spawn = (input: Record<string, unknown>, callId?: string) =>
       call(createSpawnTool(deps, toolRunOf(run)), run, { task: 'look', ...input }, callId);
     const subagents = (input: Record<string, unknown>, by = run) =>

@@ -42,4 +42,6 @@ export function addEffects(to: Effects, from: Effects): void {
   to.fetches.push(...from.fetches);
   to.overflows.push(...from.overflows);
   to.reusedKeys.push(...from.reusedKeys);
+  to.endedChildren.push(...from.endedChildren);
+  to.stoppedChildren.push(...from.stoppedChildren);
 }
