@@ -1,4 +1,5 @@
 import { measureBurst } from './burst.ts';
+import { measureChildren } from './children.ts';
 import { measureCrash } from './crash.ts';
 import type { Figure } from './figure.ts';
 import { measureAdded, measureLatency } from './latency.ts';
@@ -46,6 +47,7 @@ export const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Fig
   memory: ({ memory }) =>
     memoryOn('telegram', { ...memory, target: { atRest: '≤ 145 MB', grown: '≤ 120 MB' } }),
   steer: ({ rounds }) => withParley(['telegram'], (parley) => measureSteer(parley, Math.ceil(rounds / 2))),
+  children: ({ rounds }) => withParley(['telegram'], (parley) => measureChildren(parley, rounds)),
   crash: () => measureCrash(),
   recovery: ({ repeats }) => measureRecovery(Math.min(repeats, 3)),
   discord: (pace) => measureNetwork('discord', pace),
