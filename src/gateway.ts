@@ -298,7 +298,7 @@ function wireWaitingNotices(
 ): WaitingNotices {
   return createWaitingNotices({
     store,
-    settings: config.queue.receipts,
+    settings: config.queue.waitingNotice,
     line: notices.queueWaiting,
     capabilitiesFor: (route) => host.find(route)?.definition.capabilities,
     start: motion.dispatch,
@@ -345,9 +345,9 @@ async function wireRuns(
     ...stage,
     wakes,
     leaseMs: config.lanes.leaseMs,
-    maxTries: config.run.maxTries,
+    maxAttempts: config.run.maxAttempts,
     caps: config.lanes.concurrency,
-    maxRuns: config.lanes.maxRunsPerTurn,
+    maxRuns: config.lanes.maxRunsPerClaim,
     maxHoldMs: config.lanes.maxHoldMs,
     start: motion.dispatch,
     execute: (run, options) => executeRun(runDeps, run, options),

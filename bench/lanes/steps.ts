@@ -108,7 +108,7 @@ async function stepsOf(store: Store) {
       holder,
       leaseMs: 60_000,
       framing,
-      maxTries: 3,
+      maxAttempts: 3,
       class: 'main',
       newRunIds,
     };

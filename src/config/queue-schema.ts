@@ -30,18 +30,18 @@ const queueOverride = z.strictObject({
   drop: queueFields.drop.exactOptional(),
 });
 
-const receiptKind = z.enum(['reaction', 'line', 'off']);
+const noticeKind = z.enum(['reaction', 'line', 'off']);
 
-const receipts = z
+const waitingNotice = z
   .strictObject({
-    kind: receiptKind
+    kind: noticeKind
       .default('reaction')
       .describe(
         'Waiting notice: a reaction where the network has them, otherwise a line in direct chats (reaction); a line in direct chats, a reaction in groups (line); none (off).',
       ),
     afterMs: z.int().min(500).max(3_600_000).default(2000).describe('Waiting time before the notice.'),
     emoji: z.string().min(1).max(16).default('👀').describe('Reaction to use; the network must allow it.'),
-    channels: z.record(z.string(), receiptKind).default({}).describe('Overrides per channel.'),
+    channels: z.record(z.string(), noticeKind).default({}).describe('Overrides per channel.'),
   })
   .prefault({});
 
@@ -54,6 +54,6 @@ export const queue = z
       .record(peer, queueOverride)
       .default({})
       .describe('Overrides per conversation (channel:conversation).'),
-    receipts,
+    waitingNotice,
   })
   .prefault({});

@@ -137,7 +137,7 @@ const run = z
       .default('one-at-a-time')
       .describe('How many waiting messages a run reads at each step.'),
     toolExecution: z.enum(['auto', 'sequential', 'parallel']).default('auto'),
-    maxTries: count(3, 20).describe('How often a run is resumed after a crash.'),
+    maxAttempts: count(3, 20).describe('How often a run is resumed after a crash.'),
   })
   .prefault({});
 
@@ -158,7 +158,7 @@ const lanes = z
       })
       .prefault({})
       .describe('How many lanes of each class a process works at once.'),
-    maxRunsPerTurn: count(5, 1000).describe('A lane lets others run after this many runs in a row …'),
+    maxRunsPerClaim: count(5, 1000).describe('A lane lets others run after this many runs in a row …'),
     maxHoldMs: milliseconds(60_000).describe('… or after this time.'),
   })
   .refine((value) => value.renewMs * 2 <= value.leaseMs, {

@@ -24,7 +24,7 @@ export type InboundPolicy = {
   /** `channel:conversation` → whether a mention is required there. */
   readonly groupSettings: Config['access']['groups'];
   readonly mentionPatterns: readonly MentionPattern[];
-  readonly queue: Omit<Config['queue'], 'receipts'>;
+  readonly queue: Omit<Config['queue'], 'waitingNotice'>;
   readonly joinMs: number;
   readonly reset: ResetSettings;
   readonly timeZone: string;

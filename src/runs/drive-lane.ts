@@ -22,7 +22,7 @@ export type DriveLaneDeps = {
   readonly wakes: Wakes;
   readonly notices: Notices;
   readonly leaseMs: number;
-  readonly maxTries: number;
+  readonly maxAttempts: number;
   /** Lanes of a sub-agents' class that run at once, over all processes. */
   readonly caps?: ClaimInput['caps'];
   /** A busy lane yields to others after this many runs or this long, ms. */
@@ -39,7 +39,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
     holder: deps.holder,
     leaseMs: deps.leaseMs,
     framing: newFraming(),
-    maxTries: deps.maxTries,
+    maxAttempts: deps.maxAttempts,
     caps: deps.caps,
   });
   const claimTerms = () => ({ ...terms(), newRunId: newRowId() });

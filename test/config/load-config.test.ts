@@ -54,12 +54,14 @@ describe('with neither file nor environment', () => {
       queue: {
         dm: { mode: 'steer', debounceMs: 0, quietMs: 1000, cap: 20, drop: 'summarize' },
         group: { mode: 'collect', debounceMs: 0, quietMs: 1000, cap: 20, drop: 'summarize' },
+        waitingNotice: { kind: 'reaction', afterMs: 2000, emoji: '👀', channels: {} },
       },
-      run: { timeoutMs: 600_000, modelIdleMs: 120_000, turns: 50, repeatedCalls: 3, maxTries: 3 },
+      run: { timeoutMs: 600_000, modelIdleMs: 120_000, turns: 50, repeatedCalls: 3, maxAttempts: 3 },
       lanes: {
         leaseMs: 10_000,
         renewMs: 2000,
         concurrency: { main: 64, 'sub-5': 8, schedule: 4, background: 2 },
+        maxRunsPerClaim: 5,
       },
       outbox: {
         tries: 3,

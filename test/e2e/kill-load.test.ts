@@ -155,7 +155,7 @@ function isFollowup(chat: number): boolean {
 function soakConfig(followups: readonly number[]) {
   const followup = followups.map((chat) => [`telegram:${chat}`, { mode: 'followup' }]);
   return {
-    run: { maxTries: 20 },
+    run: { maxAttempts: 20 },
     rateLimit: { perSenderPerMinute: 1000 },
     queue: { dm: { mode: 'steer', cap: 1000 }, conversations: Object.fromEntries(followup) },
   };

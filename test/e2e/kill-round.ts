@@ -101,7 +101,7 @@ function configFor(people: readonly number[]) {
   );
   return {
     logLevel: 'warn',
-    run: { maxTries: 20 },
+    run: { maxAttempts: 20 },
     rateLimit: { perSenderPerMinute: 10_000 },
     queue: { dm: { cap: 1000 }, conversations },
     replies: { preview: false },

@@ -181,7 +181,7 @@ function pausesIn({ telegram }: Installation) {
 
 const config = {
   lanes: { leaseMs: 2_000, renewMs: 500 },
-  run: { maxTries: 20 },
+  run: { maxAttempts: 20 },
   rateLimit: { perSenderPerMinute: 10_000 },
   queue: {
     dm: { mode: 'steer', cap: 1000 },

@@ -78,7 +78,7 @@ function isFollowup(person: number): boolean {
 
 const config = {
   lanes: { leaseMs, renewMs: 200, concurrency: { main: 8 } },
-  run: { maxTries: 20 },
+  run: { maxAttempts: 20 },
   rateLimit: { perSenderPerMinute: 10_000 },
   queue: {
     dm: { mode: 'steer', cap: 1000 },

@@ -13,7 +13,7 @@ import { silentLog } from '../support/silent-log.ts';
 const concurrency = { main: 2, 'sub-1': 3, background: 1 } as const;
 const classes = ['main', 'sub-1', 'background'] as const;
 const nothingReserved = {
-  ...{ holder: 'nobody', leaseMs: 1, maxTries: 1, newRunIds: [] },
+  ...{ holder: 'nobody', leaseMs: 1, maxAttempts: 1, newRunIds: [] },
   framing: { contextIntro: '', contextOutro: '', overflowIntro: '' },
 };
 

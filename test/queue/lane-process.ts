@@ -85,7 +85,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
     const deps = { ...some, settings: { ...some.settings, limits }, start: motion.dispatch };
     const driver = createLaneDriver({
       ...{ store, holder, clock: systemClock, log: silentLog, probe: noProbe, wakes },
-      ...{ notices: noticesFor('en'), leaseMs, maxTries: 3, maxRuns: 5, maxHoldMs: 60_000 },
+      ...{ notices: noticesFor('en'), leaseMs, maxAttempts: 3, maxRuns: 5, maxHoldMs: 60_000 },
       start: motion.dispatch,
       execute: (run, how) => executeRun(deps, run, how),
     });

@@ -39,7 +39,7 @@ function aDriver({ store, execute }: Executing): LaneDriver {
   onTestFinished(() => stopping.abort());
   const driver = createLaneDriver({
     ...{ store, holder, clock: systemClock, log: silentLog, probe: noProbe, leaseMs },
-    ...{ notices: noticesFor('en'), maxTries: 3, maxRuns: 5, maxHoldMs: 60_000 },
+    ...{ notices: noticesFor('en'), maxAttempts: 3, maxRuns: 5, maxHoldMs: 60_000 },
     wakes: {
       wake: ({ laneKey, delayMs }) => {
         const timer = setTimeout(

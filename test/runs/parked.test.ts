@@ -55,7 +55,7 @@ describe('a run whose call waits for an answer from outside', () => {
       wakes: { wake: () => undefined, close: async () => undefined },
       notices: noticesFor('en'),
       leaseMs: faulty ? 100 : 10_000,
-      maxTries: 3,
+      maxAttempts: 3,
       maxRuns: 5,
       maxHoldMs: 60_000,
       execute: (run, options) => executeRun(deps, run, options),

@@ -153,7 +153,7 @@ export function aWorker(store: Store, name = holder) {
       leaseMs,
       newRunId: crypto.randomUUID(),
       framing,
-      maxTries: 3,
+      maxAttempts: 3,
     });
   const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {
     const claimed = await claim(laneKey, leaseMs);

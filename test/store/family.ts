@@ -44,7 +44,7 @@ export function aFamilyWorker(
       leaseMs,
       newRunId: crypto.randomUUID(),
       framing,
-      maxTries: 3,
+      maxAttempts: 3,
       caps,
     });
   const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {

@@ -11,7 +11,7 @@ const terms = (slots: number): ClaimTerms => ({
   holder,
   leaseMs: 10_000,
   framing,
-  maxTries: 3,
+  maxAttempts: 3,
   class: 'main',
   newRunIds: Array.from({ length: slots }, () => crypto.randomUUID()),
 });

@@ -29,7 +29,7 @@ export type ClaimInput = {
   readonly newRunId: string;
   readonly framing: Framing;
   /** A run that was found unfinished this often is given up with a notice. */
-  readonly maxTries: number;
+  readonly maxAttempts: number;
   /** How many lanes of a sub-agents' class run at once, over all processes; no limit for a class without. */
   readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
 };
@@ -145,7 +145,7 @@ async function resume(
   const run = await tx.db.selectFrom('runs').selectAll().where('id', '=', runId).executeTakeFirstOrThrow();
   const tries = run.tries + (run.isHandedOver ? 0 : 1);
   const epoch = lane.epoch + 1;
-  if (tries > input.maxTries) {
+  if (tries > input.maxAttempts) {
     const effects = await giveUpRun(
       tx,
       { ...lane, epoch },

@@ -61,7 +61,7 @@ export type IntakeFixtureSettings = {
   readonly config?: Partial<
     Pick<Config, 'owners' | 'dmScope' | 'identityLinks' | 'bindings' | 'rateLimit'>
   > & {
-    readonly queue?: Omit<Config['queue'], 'receipts'>;
+    readonly queue?: Omit<Config['queue'], 'waitingNotice'>;
   };
   readonly access?: Partial<Config['access']>;
   readonly clock?: Clock;
