@@ -109,9 +109,13 @@ export type TestCommand =
   | ({ readonly kind: 'stop' } & StopInput)
   | { readonly kind: 'queue'; readonly change: Partial<QueueSettings> };
 
-export function aCommand(conversation: string, { kind, ...given }: TestCommand, sender = 'ann'): Proposal {
+export function aCommand(
+  conversation: string,
+  { kind, ...given }: TestCommand,
+  sender = 'ann',
+  lane = aLane(conversation),
+): Proposal {
   const route = aRoute(conversation);
-  const lane = aLane(conversation);
   const inputs = {
     status: { settings: defaults },
     stop: given,

@@ -202,8 +202,7 @@ function createPair(
   };
 
   const command = async (proposal: Proposal) => {
-    if (proposal.decision.kind !== 'command') return;
-    await accept({ ...proposal, decision: { ...proposal.decision, lane } });
+    await accept(proposal);
   };
 
   const newSession = async (from: Who) => {
@@ -336,10 +335,12 @@ function createPair(
         return changeItem(one.kind, one.nth);
       case 'mode':
         model.settings = { ...model.settings, mode: one.mode };
-        return command(aCommand(conversation, { kind: 'queue', change: { mode: one.mode } }));
+        return command(aCommand(conversation, { kind: 'queue', change: { mode: one.mode } }, 'ann', lane));
       case 'stop':
         model.stop(one.who);
-        return command(aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false }, one.who));
+        return command(
+          aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false }, one.who, lane),
+        );
       case 'new':
         return newSession(one.who);
       case 'claim':
@@ -362,7 +363,9 @@ function createPair(
         return abort(one.reason, one.mayKeepLane);
       case 'cap':
         model.settings = { ...model.settings, cap: one.cap, drop: one.drop };
-        return command(aCommand(conversation, { kind: 'queue', change: { cap: one.cap, drop: one.drop } }));
+        return command(
+          aCommand(conversation, { kind: 'queue', change: { cap: one.cap, drop: one.drop } }, 'ann', lane),
+        );
       case 'park':
         return park(one.isAnswered);
       case 'answer-call':
