@@ -68,14 +68,14 @@ export type CommandDeps = {
   readonly policy: CommandPolicy;
   /** The model in use, as people should see it. */
   readonly modelName: string;
-  /** What an agent calls itself. */
+  /** Gives the name that an agent calls itself. */
   agentName(id: string): string;
 };
 
 /** A command as its file writes it. `Input` and `Facts` are plain data. */
 export type CommandDefinition<Request, Input, Facts> = {
   readonly name: string;
-  /** What may follow the name; absent when nothing may. */
+  /** Words that may follow the name; absent when none may. */
   readonly usage?: string;
   /** One line for /help and the network's own command menu (3 to 100 characters). */
   readonly menu: NoticeKey;
@@ -104,7 +104,7 @@ export interface ChatCommand extends CommandStep {
   readonly menu: NoticeKey;
   readonly order: 'now' | 'lane';
   readonly isForAll: boolean;
-  /** What a sender may do with it, whatever its words. */
+  /** Judges what a sender may do with the command, regardless of its words. */
   right(asker: Asker): Right;
   read(words: string): Order;
 }

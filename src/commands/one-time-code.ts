@@ -21,12 +21,12 @@ function hashOneTimeCode(purpose: string, code: string): string {
   return createHash('sha256').update(`${purpose}:${code}`).digest('hex');
 }
 
-/** What is stored of a pairing code; it links no accounts. `code` as `readOneTimeCode` gives it. */
+/** Hash stored for a pairing code; it links no accounts. `code` as `readOneTimeCode` gives it. */
 export function hashPairingCode(code: string): string {
   return hashOneTimeCode('pair', code);
 }
 
-/** What is stored of a link code; it approves nobody. `code` as `readOneTimeCode` gives it. */
+/** Hash stored for a link code; it approves nobody. `code` as `readOneTimeCode` gives it. */
 export function hashLinkCode(code: string): string {
   return hashOneTimeCode('link', code);
 }

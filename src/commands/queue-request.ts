@@ -8,7 +8,7 @@ import {
 import type { Problem } from './chat-command.ts';
 import { parseDuration } from './duration.ts';
 
-/** What `/queue …` asks for. */
+/** Parsed words of `/queue …`. */
 export type QueueRequest =
   | { readonly kind: 'show' }
   | { readonly kind: 'reset' }
@@ -16,7 +16,7 @@ export type QueueRequest =
   | { readonly kind: 'set'; readonly changes: Partial<QueueSettings> }
   | ItemRequest;
 
-/** What is to be done with the messages that wait, or with the one that the list shows as `#17`. */
+/** Action on all waiting messages, or on the one that the list shows as `#17`. */
 export type ItemRequest =
   | { readonly kind: 'list' }
   | { readonly kind: 'cancel-all' }

@@ -1,6 +1,6 @@
 import type { Problem } from './chat-command.ts';
 
-/** What `/subagents …` asks for. `which`: the beginning of an id, as the list shows it. */
+/** Parsed words of `/subagents …`. `which`: the beginning of an id, as the list shows it. */
 export type SubagentsRequest =
   | { readonly kind: 'list' }
   | { readonly kind: 'info' | 'log' | 'stop'; readonly which: string }

@@ -32,7 +32,7 @@ export const subagents = chatCommand({
   menu: 'subagentsMenu',
   isForAll: true,
   parse: parseSubagentsRequest,
-  // What a sub-agent reads and says belongs to those who may direct it; that it works is no secret.
+  // Only those who may direct a sub-agent see what it reads and says; that it works is no secret.
   right: (asker, request) => {
     const right = adminsInGroups(asker);
     return right === 'denied' ? (request?.kind === 'list' ? 'allowed' : 'own') : right;

@@ -1,7 +1,7 @@
 /**
- * What the door makes of one event, in this order: access, rate, command, content. Pure but for the
- * counters of rate and loops; whether the event is a duplicate and what its lane makes of it is decided
- * in the transaction that stores it.
+ * Decides about one event, in this order: access, rate, command, content. Pure except for the counters of
+ * rate and loops. The transaction that stores the event decides whether it is a duplicate and what its lane
+ * does with it.
  */
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import { type Authority, leastTrusted } from '#contracts/outcome.ts';
@@ -34,11 +34,11 @@ import { contentOf, decideDelete, decideEdit, promptOf, reactionOf } from './sto
 export type Arrival = {
   readonly envelope: InboundEnvelope;
   readonly facts: ConversationFacts | undefined;
-  /** What is linked in chat with those who write in this batch. */
+  /** Accounts linked in chat with the senders of this batch. */
   readonly links: ChatLinks;
-  /** What the store says of the sender. */
+  /** The sender's role in the store. */
   readonly standing: SenderRole;
-  /** The same of everybody who is linked with them, by `platformRef`. */
+  /** Stored roles of all accounts linked with the sender, by `platformRef`. */
   readonly linkedRoles: ReadonlyMap<string, Role>;
   /** The bot's name on this network, for `/stop@name`. */
   readonly botName: string;

@@ -145,7 +145,7 @@ export async function openChannels(stage: StageDeps, { host, gate, server }: Cha
   await Promise.all(configuredAccounts(stage.channels, config).map(open));
 }
 
-/** Programs reach agents where the page does, with the rights of whoever holds the access token: the owner. */
+/** Lets programs reach agents as the page does, with the authority of the access token's holder: the owner. */
 function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
   const { config, channels, motion } = stage;
   const ownerLane = (asked: string | undefined): LaneSpec => {

@@ -23,16 +23,13 @@ const replaced: readonly (readonly [RegExp, string])[] = [
 
 const tops = /^(?:src|channels|plugins|bench|scripts)\//;
 
-/** Folders whose comments still wait for their turn; none may be added. */
-const pending = /^src\/(?:commands|inbound|roles|service|store)\/|^src\/gateway\.ts/;
-
 /** Block comments, and each run of line comments. */
 const comments = /\/\*[\s\S]*?\*\/|^[ \t]*\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*|(?<=\s)\/\/ [^\n]*/gm;
 
 /** Comments and documents use the words of the glossary, not those they replaced. */
 export const wordsArePlain: Rule = (tree) => [
   ...tree.modules
-    .filter(({ path }) => tops.test(path) && !pending.test(path))
+    .filter(({ path }) => tops.test(path))
     .flatMap(({ path, text }) =>
       [...text.matchAll(comments)].flatMap(([comment]) => [
         ...(opening.test(comment.trim())

@@ -29,7 +29,7 @@ export type ChildReport = {
   readonly result: string;
 };
 
-/** What the parent's model reads of it: the facts in Parley's words, the result as data that nobody vouches for. */
+/** Text for the parent's model: the facts in Parley's words, the child's result as untrusted data. */
 export function announcementOf(tx: Tx, child: Child, { status, usage, result }: ChildReport): string {
   const name = child.label === null ? child.id : `"${cleanLabel(child.label)}" (${child.id})`;
   const seconds = Math.round((tx.now - child.createdAt) / 1000);

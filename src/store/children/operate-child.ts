@@ -33,7 +33,7 @@ export type SteeredChild = ChildOperation & {
   /** Unique; a repeat under one id adds nothing. */
   readonly id: string;
   readonly text: string;
-  /** Of who sends it. It never lends the child more than it has. */
+  /** The sender's authority. It never gives the child more than the child has. */
   readonly authority: Authority;
 };
 

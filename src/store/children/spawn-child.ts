@@ -59,7 +59,7 @@ export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
     const id = childIdOf({ ...input, sessionId: run.sessionId });
     const known = await readChild(tx, id);
     if (known) return { kind: 'attached', child: recordOf(known), effects: noEffects() };
-    // What was stopped below it stays the last.
+    // A run that was asked to stop spawns no further child.
     if (run.cancelReason !== null) throw new ParleyError('invalid_input', 'This run was asked to stop.');
     const parent = await readChild(tx, run.sessionId);
     const depth = (parent?.depth ?? 0) + 1;

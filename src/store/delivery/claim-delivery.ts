@@ -26,7 +26,7 @@ export type DeliveryPolicy = {
   readonly resendUnknown: boolean;
 };
 
-/** What a claimed conversation has to do next. */
+/** Next step of a claimed conversation. */
 export type Delivery =
   | {
       readonly kind: 'part';
@@ -100,7 +100,7 @@ export const recordDelivery: StoreCommand<RecordDeliveryInput, Delivery> = {
 
 /**
  * Locks the lanes that the result may reach, before the conversation, as every step of a lane does: the
- * agent is told of a failure, and what waits of somebody who has blocked the bot ends.
+ * agent learns about a failure, and waiting messages of a person who has blocked the bot end.
  */
 async function lockReached(tx: Tx, { conversationKey, partKey, result }: RecordDeliveryInput): Promise<void> {
   if (tx.dialect !== 'postgres' || result.kind === 'sent' || result.kind === 'retry') return;
@@ -133,7 +133,7 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
     const content = json.outbound(part.content);
     const step = stepFor(tx, head, { ...part, content });
     if (step === 'give-up') {
-      // The agent is told of it in its lane, which comes before the conversation in the order of locks.
+      // The agent learns about it in its lane, which comes before the conversation in the order of locks.
       if (part.laneKey !== null && (await tryLockLanes(tx, [part.laneKey])).length === 0)
         return leave(tx, head, { kind: 'later', delayMs: lockedLaneMs });
       const problem = part.state === 'sending' ? 'interrupted while sending' : part.problem;

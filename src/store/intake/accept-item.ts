@@ -71,7 +71,7 @@ async function resetIfDue(tx: Tx, lane: Lane, { item, open }: Arrived): Promise<
   const isDue = resetBefore !== undefined && lane.lastActivityAt < resetBefore && lane.runId === null;
   const isEmpty = open.every((row) => row.state !== 'waiting');
   if (!isDue || lane.sessionId === newSessionId || !isEmpty) return lane;
-  // Whoever waits for sub-agents isn't idle.
+  // A session that waits for sub-agents isn't idle.
   if ((await readLiveChildren(tx, { sessionIds: [lane.sessionId] })).length > 0) return lane;
   await beginSession(tx, lane, newSessionId);
   return { ...lane, sessionId: newSessionId };

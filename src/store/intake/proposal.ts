@@ -29,7 +29,7 @@ export type Proposal = {
   readonly decision: Decision;
 };
 
-/** What intake decided about one event. */
+/** Intake's decision about one event. */
 export type Decision =
   | { readonly kind: 'accept'; readonly item: NewItem }
   | { readonly kind: 'ignore'; readonly reason: IgnoreReason }

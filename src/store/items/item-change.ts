@@ -19,7 +19,7 @@ export type ItemRow = Selectable<InboxTable>;
 /** A message by its number: its place in the lane's count, which never changes and is never given twice. */
 export type ItemAsked = { readonly number: number; readonly actor: Actor };
 
-/** What became of a change to an item. */
+/** Result of a change to an item. */
 export type ItemChangeResult =
   | { readonly kind: 'done'; readonly excerpt: string }
   /** The active run works on it and receives the correction. */

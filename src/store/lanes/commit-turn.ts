@@ -67,7 +67,7 @@ export const storeToolResults: StoreCommand<ToolResults, void> = {
   },
 };
 
-/** `message`: as it stands at the end of the turn; what became of its calls may have changed its finish. */
+/** `message`: its state at the end of the turn; the results of its calls may have changed its finish. */
 export type ToolTurnEnd = ToolResults & Steering & { readonly message: AssistantImage };
 
 /** The boundary after a tool turn: every call has its result, and what was sent meanwhile is taken in. */

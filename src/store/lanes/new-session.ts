@@ -26,7 +26,7 @@ export async function startSession(
   await dropSummaries(tx, lane, seq);
 }
 
-/** What the cap summarised before the command ends with the old session; what came after it waits on. */
+/** Drops the cap's summaries from before the command with the old session; later ones stay queued. */
 async function dropSummaries(tx: Tx, lane: Lane, before: number): Promise<void> {
   const summaries = json.summaries(lane.overflow);
   const dropped = summaries.filter((summary) => summary.seq < before);

@@ -18,7 +18,7 @@ export type Parking = RunFence & {
   readonly waitMs: number;
 };
 
-/** Every wait ends: one that a person has forgotten holds up whoever writes there next. */
+/** Limits every wait: one that a person has forgotten delays all later senders in the lane. */
 const longestParkMs = 30 * 86_400_000;
 
 /**

@@ -14,7 +14,7 @@ import { type Framing, takeRows } from './take-rows.ts';
 /** How steers are framed and delivered. */
 export type Steering = { readonly framing: Framing; readonly delivery: SteerDelivery };
 
-/** What a run takes in between two turns. */
+/** Input that a run takes between two turns. */
 export type Boundary = {
   /** Messages the run takes here; already in the transcript. */
   readonly steers: readonly AgentMessage[];

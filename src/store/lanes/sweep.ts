@@ -6,7 +6,6 @@ import { prepared, type QueryParams } from '../base/prepared.ts';
 import { dropHeld } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
-
 import { archiveAfterMs } from './tend-child.ts';
 
 /** Findings of one scan: what is due, by lane and by conversation. */

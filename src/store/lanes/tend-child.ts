@@ -13,8 +13,8 @@ import { giveUpRun } from './give-up-run.ts';
 export const archiveAfterMs = 60 * 60_000;
 
 /**
- * What time decides about a child: one that is past its deadline is stopped, one that was asked to and hasn't is
- * fenced, one with nothing left to do ends, and what ended long ago is archived. Safe to repeat.
+ * Applies the time limits of a child: stops one past its deadline, fences one that was asked to stop and hasn't,
+ * ends one with nothing left to do, and archives one that ended long ago. Safe to repeat.
  */
 export const tendChild: StoreCommand<{ readonly childId: string }, Effects> = {
   name: 'tendChild',

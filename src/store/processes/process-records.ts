@@ -7,7 +7,7 @@ import { isOpenPart } from '../base/index-predicates.ts';
 import { requeueParts } from '../delivery/part-states.ts';
 import { voidLaneLeases } from '../rows/lane-leases.ts';
 
-/** What a process does: everything, receiving or working. */
+/** Tasks of a process: everything, receiving or working. */
 export type ProcessRole = 'all' | 'gateway' | 'worker';
 
 /** Which calls to platforms a process that ended had begun, and which ended is not on record. */

@@ -2,7 +2,7 @@ import type { StoreQuery } from '../base/command.ts';
 import { elementsOf } from '../base/elements-of.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
-/** What intake has to know of a conversation. */
+/** Facts that intake needs about a conversation. */
 export type ConversationFacts = {
   readonly key: string;
   /** The id its session key is made of. */

@@ -3,7 +3,7 @@ import type { Outcome } from '#contracts/outcome.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 
-/** What became of an item whose run was promised under a reserved id. Times are ms since the epoch. */
+/** State of an item whose run was promised under a reserved id. Times are ms since the epoch. */
 export type RunResult =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'open'; readonly laneKey: string }
@@ -22,7 +22,7 @@ export type RunResult =
       readonly endedAt?: number;
     };
 
-/** Of all model calls of the run; the cost in micro-dollars. */
+/** Sums over all model calls of the run; the cost in micro-dollars. */
 export type RunUsage = {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -31,7 +31,7 @@ export type RunUsage = {
   readonly cost: number;
 };
 
-/** What a result holds at most, UTF-16 units. */
+/** Longest text of a result, UTF-16 units. */
 const maxResultChars = 100_000;
 
 /** Follows a reserved run id to its item, and from the item to the run that took it. */
@@ -68,7 +68,7 @@ type Ended = {
   readonly answer: string | null;
 };
 
-/** What was merged ends as the item does that it was merged into: one answer is for all of them. */
+/** Gives a merged item the end of the item it was merged into: one answer is for all of them. */
 async function endOf(tx: Tx, runId: string, item: Ended): Promise<Ended> {
   if (item.outcome !== 'merged') return item;
   const into = await tx.db

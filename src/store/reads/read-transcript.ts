@@ -35,8 +35,8 @@ const history = prepared((db, of: QueryParams<{ sessionId: string }>) => {
 });
 
 /**
- * A session's history as it stood at a fork point. Nothing was copied: of a session that was forked itself, its
- * own beginning is read where that lies.
+ * Reads a session's history up to a fork point. Forks copy nothing: if the session was forked itself, its
+ * beginning is read from its own origin.
  */
 export const readForkedHistory: StoreQuery<ForkPoint, readonly TranscriptMessage[]> = {
   query: 'readForkedHistory',

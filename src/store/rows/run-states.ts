@@ -45,7 +45,7 @@ export async function handOverRun(tx: Tx, id: string): Promise<void> {
 
 export type RunPause = {
   readonly id: string;
-  /** What it waits for. */
+  /** Names the outside result that the run is parked for. */
   readonly parkReason: string;
   /** How long it has worked in all, ms. */
   readonly workedMs: number;

@@ -15,7 +15,7 @@ export type MessageTrace = {
   readonly parts: readonly PartFacts[];
 };
 
-/** What `why` was asked about. */
+/** Subject that `why` was asked about. */
 export type TraceSubject =
   | { readonly kind: 'message'; readonly conversationKey: string; readonly messageId: string }
   | { readonly kind: 'event'; readonly account: string; readonly eventKey: string }
