@@ -42,6 +42,16 @@ function brokenTree(): SourceTree {
     'src/cli/odd.ts': '/** What is odd. Whoever sees it stands\n * in awe. */\n// Whatever stands out.\n',
     'src/agent/odd.ts':
       'export let state = 1;\nexport default state;\nexport enum Kind { A }\nexport const size = (x: any) => x!.y + process.env.HOME;\n// @ts-ignore\n',
+    'src/commands/list.ts': "import './warp.ts';\n",
+    'src/commands/warp.ts': "export const say = 'Send /warp.';\n",
+    'src/inbound/named.ts': [
+      "const say = 'Send /warp again.';",
+      'const isWarp = (text: string) => /^\\/warp\\b/.test(text);',
+      "const isIt = (command: { name: string }) => command.name === 'warp';",
+      "switch (commandName) { case 'warp': break; }",
+      "const step = commandSteps.get('warp');",
+      "const drive = ['warp', '/api/warp', '/warp/core', './warp.ts', speed === 'warp'];",
+    ].join('\n'),
     'src/agent/long.ts': `export function long() {\n${'  void 0;\n'.repeat(60)}}\n`,
     'src/agent/huge.ts': `${'export {};\n'.repeat(401)}`,
     'channels/teleport/index.ts': "import '../../src/store/row.ts';\nimport '../other/index.ts';\n",
@@ -133,6 +143,11 @@ const cases: readonly (readonly [string, rules.Rule, readonly RegExp[]])[] = [
     [/page\.ts names the channel "teleport"/, /page\.ts names the channel "teleport:"/],
   ],
   [
+    "no chat command's name is written outside the commands, their texts and the configuration",
+    rules.commandNamesStayHome,
+    [1, 2, 3, 4, 5].map((line) => new RegExp(`named\\.ts:${line} names the chat command "warp"`)),
+  ],
+  [
     'what other folders import has a doc comment',
     rules.sharedExportsAreDocumented,
     [/contracts\/noun\.ts:2 exports Noun to other folders/],
@@ -214,7 +229,7 @@ describe('a tree that breaks the rules', () => {
         String(pattern),
       ).toBe(true);
     expect(found.join('\n')).not.toMatch(
-      /teleporter|second\.ts:7|names src\/store|intake\/high\.ts imports src\/store\/rows|hasty\.test\.ts:12/,
+      /teleporter|named\.ts:6|commands\/warp\.ts|second\.ts:7|names src\/store|intake\/high\.ts imports src\/store\/rows|hasty\.test\.ts:12/,
     );
   });
 });

@@ -159,6 +159,24 @@ export const channelNamesStayOut: Rule = (tree) => {
     );
 };
 
+/** A command is one file, named after it: no other code depends on which commands exist. */
+export const commandNamesStayHome: Rule = ({ modules }) => {
+  const home = 'src/commands/';
+  const list = modules.find(({ path }) => path === `${home}list.ts`);
+  const names = (list?.imports ?? []).flatMap(({ target }) =>
+    target?.startsWith(home) ? [target.slice(home.length, -'.ts'.length)] : [],
+  );
+  if (names.length === 0) return [`${home}list.ts imports no command`];
+  return modules
+    .filter(isIn('src', 'channels', 'plugins'))
+    .filter(({ path }) => !/^src\/(?:commands|texts|config)\//.test(path))
+    .flatMap(({ path, commandUses }) =>
+      commandUses
+        .filter(({ name }) => names.includes(name))
+        .map(({ name, line }) => `${path}:${line} names the chat command "${name}"`),
+    );
+};
+
 /** A reader of one folder should not have to open another to learn units, errors and sources. */
 export const sharedExportsAreDocumented: Rule = (tree) => {
   const shared = new Set(

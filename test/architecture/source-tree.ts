@@ -4,6 +4,7 @@ import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast'
 import * as is from 'typescript/unstable/ast/is';
 import { API } from 'typescript/unstable/sync';
 import { findClockAssertions } from './clock-assertions.ts';
+import { type CommandUse, findCommandUses } from './command-names.ts';
 import { findTableUpdates, type TableUpdate } from './table-writes.ts';
 
 /** What the rules look at: every TypeScript file of a project, as its own parser sees it. */
@@ -24,6 +25,7 @@ export type Module = {
   /** Lines on which a test asserts how long something took. */
   readonly clockAssertions: readonly number[];
   readonly tableUpdates: readonly (Omit<TableUpdate, 'at'> & { readonly line: number })[];
+  readonly commandUses: readonly (Omit<CommandUse, 'at'> & { readonly line: number })[];
 };
 
 export type Import = {
@@ -91,8 +93,9 @@ function readModule(root: string, path: string, file: SourceFile): Module {
   }
   const clockAssertions = path.startsWith('test/') ? findClockAssertions(file).map(lineAt) : [];
   const tableUpdates = findTableUpdates(file).map(({ at, ...update }) => ({ ...update, line: lineAt(at) }));
+  const commandUses = findCommandUses(file).map(({ at, name }) => ({ name, line: lineAt(at) }));
   const lineCount = file.text.trimEnd().split('\n').length;
-  return { path, text: file.text, lineCount, clockAssertions, tableUpdates, ...findings };
+  return { path, text: file.text, lineCount, clockAssertions, tableUpdates, commandUses, ...findings };
 }
 
 function readImport(node: Node, onImport: (specifier: string, names: readonly string[]) => void): void {
