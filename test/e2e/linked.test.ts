@@ -90,7 +90,7 @@ describe.concurrent('a person with several accounts', { timeout: 300_000 }, () =
     await parley.kill();
     await stage.start();
     third.says(`/link ${code}`);
-    await untilTold(third, /is linked with telegram:501/);
+    await untilTold(third, /is now linked with telegram:501/);
     third.says('question-two');
     await untilTold(third, new RegExp(answerTo('question-two')));
     expect(questionsIn(stage.model.requests.at(-1)?.body)).toEqual(['question-one', 'question-two']);
