@@ -8,6 +8,7 @@ import { readPreview } from '../../src/store/lanes/recover-run.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
 import { readTimeline } from '../../src/store/reads/read-timeline.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
+import { english } from '../../src/texts/english.ts';
 import {
   aCommand,
   aLane,
@@ -154,7 +155,9 @@ describeEachDatabase('the lane protocol', (open) => {
       ...policy,
       conversationKey: `test/bot/${conversation}`,
     });
-    expect(delivery.kind === 'part' && delivery.part.content).toMatchObject({ text: { text: 'gave up' } });
+    expect(delivery.kind === 'part' && delivery.part.content).toMatchObject({
+      text: { text: english.restartGaveUp },
+    });
   });
 
   it('tells in the timeline that it gave a run up', async () => {
@@ -165,7 +168,7 @@ describeEachDatabase('the lane protocol', (open) => {
     await crashIn(worker, key, 3);
     await worker.claim(key);
     const items = await open().read(readTimeline, { laneKey: key, limit: 10 });
-    expect(items.map((item) => item.text)).toEqual(['hi', 'gave up']);
+    expect(items.map((item) => item.text)).toEqual(['hi', english.restartGaveUp]);
   });
 
   it('counts the tries anew once a run has answered and goes on with a steer', async () => {
