@@ -27,11 +27,16 @@ export const readConversationChildren: StoreQuery<
       above = rows.map(({ id }) => id);
     }
     const known = new Set(found.map(({ id }) => id));
+    // Spawned in one batch they have one time; names are often numbered, ids are random.
     return found
-      .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
-      .map((row) => viewOf(row, known));
+      .map((row) => viewOf(row, known))
+      .sort((a, b) => a.createdAt - b.createdAt || byName(a.name, b.name) || byName(a.id, b.id));
   },
 };
+
+function byName(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
 
 /** More nodes of one level than a tree may have in its life. */
 const mostBelow = 1_000;
