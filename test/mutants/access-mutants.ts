@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-const store = 'test/store/access.test.ts';
+const store = 'test/store/access/access.test.ts';
 const authorise = 'test/inbound/authorise.test.ts';
 
 /** Broken variants of who may write, and of who decides it. */

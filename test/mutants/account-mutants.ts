@@ -63,7 +63,7 @@ export const accountMutants: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: { file: 'test/store/why.test.ts', name: 'leads back from what was sent' },
+    test: { file: 'test/store/reads/why/why.test.ts', name: 'leads back from what was sent' },
   },
   {
     name: 'a database that is full or read-only called ready',

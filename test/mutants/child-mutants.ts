@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-const children = 'test/store/children.test.ts';
+const children = 'test/store/children/children.test.ts';
 
 /** Of sub-agents. */
 export const childMutants: readonly Mutant[] = [

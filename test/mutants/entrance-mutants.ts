@@ -1,7 +1,7 @@
 /** The way into a lane from inside Parley. */
 import type { Mutant } from './mutants.ts';
 
-const file = 'test/store/enqueue.test.ts';
+const file = 'test/store/items/enqueue.test.ts';
 
 export const entranceMutants: readonly Mutant[] = [
   {

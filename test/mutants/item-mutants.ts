@@ -1,7 +1,7 @@
 /** Broken variants of what people do to messages that wait, and of settings by level. */
 import type { Mutant } from './mutants.ts';
 
-const items = 'test/store/items.test.ts';
+const items = 'test/store/items/items.test.ts';
 const settings = 'test/inbound/queue-command.test.ts';
 
 export const itemMutants: readonly Mutant[] = [
@@ -28,7 +28,7 @@ export const itemMutants: readonly Mutant[] = [
       },
     ],
     test: {
-      file: 'test/store/lock-order.test.ts',
+      file: 'test/store/base/lock-order.test.ts',
       name: 'waits for the lane before it has the conversation',
     },
     needsPostgres: true,
@@ -38,7 +38,7 @@ export const itemMutants: readonly Mutant[] = [
     invariant: 'lanes are locked before conversations, by every step',
     edits: [{ in: 'tryLockLanes', find: '.forUpdate().skipLocked()', replace: '.forUpdate()' }],
     test: {
-      file: 'test/store/lock-order.test.ts',
+      file: 'test/store/base/lock-order.test.ts',
       name: 'never waits for a lane when it gives up a part',
     },
     needsPostgres: true,

@@ -1,9 +1,9 @@
 /** Broken variants of steer-backlog, receipts, outcomes and of runs that a fault broke off. */
 import type { Mutant } from './mutants.ts';
 
-const kept = 'test/store/kept-steers.test.ts';
-const table = 'test/store/outcome-table.test.ts';
-const receipts = 'test/store/receipts.test.ts';
+const kept = 'test/store/items/retained-steers.test.ts';
+const table = 'test/store/lanes/outcome-table.test.ts';
+const receipts = 'test/store/items/waiting-notices.test.ts';
 
 export const modeMutants: readonly Mutant[] = [
   {
@@ -54,7 +54,10 @@ export const modeMutants: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: { file: 'test/store/access.test.ts', name: 'does not let a message wait again that was steered' },
+    test: {
+      file: 'test/store/access/access.test.ts',
+      name: 'does not let a message wait again that was steered',
+    },
   },
   {
     name: 'summary outlives /stop',

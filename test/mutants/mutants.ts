@@ -19,7 +19,7 @@ export type Mutant = {
  */
 export type Edit = { readonly in: string; readonly find: string; readonly replace: string };
 
-const lanes = 'test/store/lanes.test.ts';
+const lanes = 'test/store/lanes/lanes.test.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -59,7 +59,7 @@ export const mutants: readonly Mutant[] = [
         replace: 'if (isHeld || lease) return;',
       },
     ],
-    test: { file: 'test/store/accounts.test.ts', name: 'refuses what a process stores' },
+    test: { file: 'test/store/processes/accounts.test.ts', name: 'refuses what a process stores' },
   },
   {
     name: 'transcript and outbox in two transactions',
@@ -138,7 +138,7 @@ export const mutants: readonly Mutant[] = [
         replace: 'query.compile()',
       },
     ],
-    test: { file: 'test/store/lane-races.test.ts', name: 'gives the lane to one of them at a time' },
+    test: { file: 'test/store/lanes/lane-races.test.ts', name: 'gives the lane to one of them at a time' },
     needsPostgres: true,
     isSample: true,
   },
@@ -153,7 +153,7 @@ export const mutants: readonly Mutant[] = [
       },
     ],
     test: {
-      file: 'test/store/stuck-transaction.test.ts',
+      file: 'test/store/postgres/stuck-transaction.test.ts',
       name: 'leaves the lane to one of those who waited for it, and one try is counted',
     },
     needsPostgres: true,
@@ -168,7 +168,7 @@ export const mutants: readonly Mutant[] = [
         replace: 'if (false)',
       },
     ],
-    test: { file: 'test/store/lane-races.test.ts', name: 'gives the lane to one of them at a time' },
+    test: { file: 'test/store/lanes/lane-races.test.ts', name: 'gives the lane to one of them at a time' },
   },
   {
     name: 'take not in one transaction with the transcript',
@@ -218,7 +218,7 @@ export const mutants: readonly Mutant[] = [
       },
     ],
     test: {
-      file: 'test/store/outcome-table.test.ts',
+      file: 'test/store/lanes/outcome-table.test.ts',
       name: 'that a run has answered stays answered when the run fails later',
     },
   },
@@ -232,7 +232,7 @@ export const mutants: readonly Mutant[] = [
         replace: "const next = { kind: 'idle' } as LaneExit;",
       },
     ],
-    test: { file: 'test/store/lane-races.test.ts', name: 'joins that run or starts the next one' },
+    test: { file: 'test/store/lanes/lane-races.test.ts', name: 'joins that run or starts the next one' },
   },
   {
     name: 'steer by another person',
@@ -244,7 +244,7 @@ export const mutants: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
+    test: { file: 'test/store/lanes/queue-model.test.ts', name: 'does what its reference model does' },
   },
   {
     name: 'authority ignored in collect',
@@ -268,7 +268,7 @@ export const mutants: readonly Mutant[] = [
         replace: ".orderBy('seq', 'desc')",
       },
     ],
-    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
+    test: { file: 'test/store/lanes/queue-model.test.ts', name: 'does what its reference model does' },
   },
   {
     name: 'overflow in silence',
@@ -294,7 +294,7 @@ export const mutants: readonly Mutant[] = [
       .where('laneKey', '=', lane.key).where('state', '=', 'waiting').execute(); }`,
       },
     ],
-    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
+    test: { file: 'test/store/lanes/queue-model.test.ts', name: 'does what its reference model does' },
   },
   {
     name: 'group context shown twice',
@@ -330,7 +330,7 @@ export const mutants: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: { file: 'test/store/one-commit.test.ts', name: 'a part whose call' },
+    test: { file: 'test/store/lanes/one-commit.test.ts', name: 'a part whose call' },
   },
   {
     name: 'one lane claimed for every slot',
@@ -342,7 +342,7 @@ export const mutants: readonly Mutant[] = [
         replace: 'newRunIds[0] && crypto.randomUUID()',
       },
     ],
-    test: { file: 'test/store/one-commit.test.ts', name: 'claims the lanes it makes due' },
+    test: { file: 'test/store/lanes/one-commit.test.ts', name: 'claims the lanes it makes due' },
   },
   {
     name: 'delivery epoch unchecked',
@@ -522,7 +522,7 @@ export const mutants: readonly Mutant[] = [
         replace: 'const cancelReason = undefined;',
       },
     ],
-    test: { file: 'test/store/queue-model.test.ts', name: 'does what its reference model does' },
+    test: { file: 'test/store/lanes/queue-model.test.ts', name: 'does what its reference model does' },
   },
   {
     name: 'flood told at each refill',

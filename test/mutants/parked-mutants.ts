@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-const store = 'test/store/parked.test.ts';
+const store = 'test/store/lanes/parked.test.ts';
 const runs = 'test/runs/parked.test.ts';
 
 /** Of runs that wait for an answer from outside. */

@@ -71,7 +71,7 @@ export const proofMutants: readonly Mutant[] = [
       },
     ],
     test: {
-      file: 'test/store/pitfalls.test.ts',
+      file: 'test/store/lanes/pitfalls.test.ts',
       name: 'runs what waits behind a run, however that run ends',
     },
   },
@@ -85,7 +85,7 @@ export const proofMutants: readonly Mutant[] = [
         replace: "connection.pragma('synchronous = NORMAL');",
       },
     ],
-    test: { file: 'test/store/durability.test.ts', name: 'has reached the disk before it counts' },
+    test: { file: 'test/store/sqlite/durability.test.ts', name: 'has reached the disk before it counts' },
   },
   {
     name: 'a run ends although it has just taken a message in',

@@ -7,7 +7,7 @@ import type { Clock } from '../../src/contracts/clock.ts';
 import { startSweeper } from '../../src/queue/sweeper.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import { aLane, aMessage, aRoute, aWorker } from '../store/builders.ts';
-import { readOutcomes } from '../store/outcomes.ts';
+import { readOutcomes } from '../store/lanes/outcomes.ts';
 import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';

@@ -13,7 +13,7 @@ import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { releaseFailedRun, renewLeases } from '../../src/store/lanes/leases.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { aLane, aMessage, aRoute, aWorker, holder, unique } from '../store/builders.ts';
-import { readOutcomes } from '../store/outcomes.ts';
+import { readOutcomes } from '../store/lanes/outcomes.ts';
 import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';

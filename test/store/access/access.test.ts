@@ -1,0 +1,240 @@
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { hasCode } from '../../../src/contracts/errors.ts';
+import { revokeOnConsole } from '../../../src/store/access/operate-access.ts';
+import { endRun } from '../../../src/store/lanes/commit-answer.ts';
+import { takeSteers } from '../../../src/store/lanes/steer.ts';
+import { noticesFor } from '../../../src/texts/notices.ts';
+import { aBot, anApproval, approve, readAccessRows } from '../access-builders.ts';
+import { aWorker, framing, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+import { readLane } from '../lane-at-rest.ts';
+
+const texts = noticesFor('en');
+
+describeEachDatabase('a stranger', (open, beside) => {
+  const forgetTries = () => beside.sql(`update "pairingTries" set "recent" = '[]'`);
+  const rows = (account: string) => open().read(readAccessRows, { account });
+  beforeEach(async () => {
+    await forgetTries();
+    for (const table of ['people', 'pairings']) await beside.sql(`delete from "${table}"`);
+  });
+
+  it('is shown one code, however often they write', async () => {
+    const bot = await aBot(open());
+    for (const code of ['AAAA2222', 'BBBB2222', 'CCCC2222']) await bot.asks('eve', code);
+    expect(await rows(bot.account)).toEqual({
+      people: [],
+      pending: ['eve'],
+      ledger: Array(3).fill('refused dm-not-paired'),
+      notices: ['Your code: AAAA2222'],
+    });
+    expect(await approve(open(), 'BBBB2222')).toEqual({ kind: 'unknown' });
+    expect(await approve(open(), 'AAAA2222')).toMatchObject({ kind: 'approved', ref: 'test:eve' });
+  });
+
+  it('is shown a new code when the old one has expired, and the old one is worth nothing', async () => {
+    const bot = await aBot(open());
+    await bot.asks('eve', 'AAAA3333');
+    await beside.sql(`update "pairings" set "expiresAt" = 1 where "account" = '${bot.account}'`);
+    expect(await approve(open(), 'AAAA3333')).toEqual({ kind: 'unknown' });
+    await bot.asks('eve', 'BBBB3333');
+    expect((await rows(bot.account)).notices).toEqual([texts.pairingCodeGone, 'Your code: BBBB3333']);
+    expect(await approve(open(), 'AAAA3333')).toEqual({ kind: 'unknown' });
+    expect(await approve(open(), 'BBBB3333')).toMatchObject({ kind: 'approved' });
+  });
+
+  it('is let in on the account that showed the code, once, and nobody else is', async () => {
+    const [bot, other] = [await aBot(open()), await aBot(open())];
+    await bot.asks('eve', 'AAAA4444');
+    await bot.asks('mallory', 'BBBB4444');
+    expect(await approve(open(), 'AAAA4444')).toMatchObject({ kind: 'approved', role: 'user' });
+    expect(await approve(open(), 'AAAA4444')).toEqual({ kind: 'unknown' });
+    const { people, pending, notices } = await rows(bot.account);
+    expect({ people, pending }).toEqual({ people: [{ peerId: 'eve', role: 'user' }], pending: ['mallory'] });
+    // The code has left the outbox with the request.
+    expect(notices.toSorted()).toEqual([texts.pairingCodeGone, texts.pairingApproved, 'Your code: BBBB4444']);
+    expect((await rows(other.account)).people).toEqual([]);
+    await expect(other.says('eve', 'user')).rejects.toSatisfy((error) => hasCode(error, 'access_changed'));
+  });
+
+  it('is let in once although two approve at once', async () => {
+    const second = await beside.open();
+    onTestFinished(() => second.close());
+    for (let n = 0; n < 4; n++) {
+      await forgetTries();
+      const bot = await aBot(open());
+      await bot.asks('eve', `AAAA55${n + 2}2`);
+      const both = await Promise.all([open(), second].map((store) => approve(store, `AAAA55${n + 2}2`)));
+      expect(both.map(({ kind }) => kind).sort()).toEqual(['approved', 'unknown']);
+      expect((await rows(bot.account)).notices.filter((text) => text === texts.pairingApproved)).toHaveLength(
+        1,
+      );
+    }
+  });
+
+  it('never waits as the fourth, and pushes nobody out', { timeout: 300_000 }, async () => {
+    const second = await beside.open();
+    onTestFinished(() => second.close());
+    const bot = await aBot(open());
+    await bot.asks('ann', 'AAAA6666');
+    await Promise.all(
+      Array.from({ length: 200 }, (_, n) => bot.asks(`flood-${n}`, codeOf(n), n % 2 === 0 ? open() : second)),
+    );
+    const { pending, ledger, notices } = await rows(bot.account);
+    expect(pending).toHaveLength(3);
+    expect(pending).toContain('ann');
+    expect(notices).toHaveLength(3);
+    expect(ledger.filter((line) => line === 'refused pairing-full')).toHaveLength(198);
+    expect(await approve(open(), 'AAAA6666')).toMatchObject({ kind: 'approved', ref: 'test:ann' });
+  });
+
+  it('is found by no more than ten tries a minute, in whatever process, and the right code is not even looked at', async () => {
+    const bot = await aBot(open());
+    await bot.asks('eve', 'AAAA7777');
+    const tries = [];
+    for (let n = 0; n < 12; n++) tries.push((await approve(open(), codeOf(n))).kind);
+    expect(tries).toEqual([...Array(10).fill('unknown'), 'limited', 'limited']);
+    const restarted = await beside.open();
+    onTestFinished(() => restarted.close());
+    expect(await approve(restarted, 'AAAA7777')).toEqual({ kind: 'limited' });
+    await forgetTries();
+    expect(await approve(restarted, 'AAAA7777')).toMatchObject({ kind: 'approved' });
+  });
+
+  it('who is turned down gets no other code until the first would have expired', async () => {
+    const bot = await aBot(open());
+    await bot.asks('eve', 'AAAA8888');
+    expect(await open().write(revokeOnConsole, { ref: 'test:eve' })).toMatchObject({
+      people: 0,
+      requests: 1,
+    });
+    await bot.asks('eve', 'BBBB8888');
+    expect(await rows(bot.account)).toMatchObject({
+      pending: [],
+      ledger: ['refused dm-not-paired', 'refused dm-not-paired'],
+      notices: [texts.pairingCodeGone],
+    });
+    for (const code of ['AAAA8888', 'BBBB8888']) expect((await approve(open(), code)).kind).toBe('unknown');
+    // One who was turned down takes nobody's place.
+    for (const peer of ['ann', 'bob', 'cid']) await bot.asks(peer, codeOf(peer.charCodeAt(0)));
+    expect((await rows(bot.account)).pending).toEqual(['ann', 'bob', 'cid']);
+  });
+});
+
+describeEachDatabase('the first person approved on the console', (open, beside) => {
+  it('is the owner where there is none, and no other is', async () => {
+    const second = await beside.open();
+    onTestFinished(() => second.close());
+    const bot = await aBot(open());
+    const people = ['ann', 'bob', 'cid'];
+    for (const [n, peer] of people.entries()) await bot.asks(peer, codeOf(n));
+    await Promise.all(
+      people.map((_, n) => approve(n === 0 ? open() : second, codeOf(n), { role: 'owner-if-none' })),
+    );
+    const { people: stored } = await open().read(readAccessRows, { account: bot.account });
+    expect(stored.map(({ role }) => role).sort()).toEqual(['owner', 'user', 'user']);
+  });
+});
+
+describeEachDatabase('a revocation', (open, beside) => {
+  const revoke = (peer: string) => open().write(revokeOnConsole, { ref: `test:${peer}` });
+  const forgetTries = () => beside.sql(`update "pairingTries" set "recent" = '[]'`);
+  const letIn = async (peer: string) => {
+    const bot = await aBot(open());
+    await forgetTries();
+    await bot.asks(peer, 'AAAA9999');
+    expect((await approve(open(), 'AAAA9999')).kind).toBe('approved');
+    return bot;
+  };
+  const outcomes = async (laneKey: string) =>
+    (await readLane(open(), laneKey)).inbox.map(
+      ({ state, outcome, reason }) => `${state} ${outcome} ${reason}`,
+    );
+
+  it('holds for what the door had decided before it', async () => {
+    const peer = unique('eve');
+    const bot = await letIn(peer);
+    expect((await bot.says(peer, 'user')).acceptances).toMatchObject([{ kind: 'accepted' }]);
+    await revoke(peer);
+    await expect(bot.says(peer, 'user')).rejects.toSatisfy((error) => hasCode(error, 'access_changed'));
+    expect(await outcomes(bot.laneOf(peer).key)).toEqual(['ended refused access-revoked']);
+    // What nothing of is stored comes again and is decided anew.
+    expect((await bot.asks(peer, 'BBBB9999')).acceptances).toEqual([
+      { kind: 'refused', reason: 'dm-not-paired' },
+    ]);
+  });
+
+  it('stops what runs for the person, and nothing else', async () => {
+    const worker = aWorker(open());
+    const [eve, ann] = [unique('eve'), unique('ann')];
+    const bots = { [eve]: await letIn(eve), [ann]: await letIn(ann) };
+    const runs = new Map<string, string>();
+    for (const [peer, bot] of Object.entries(bots)) {
+      await bot.says(peer, 'user');
+      runs.set(peer, (await worker.claimRun(bot.laneOf(peer).key, 60_000)).runId);
+    }
+    const { cancels } = await revoke(eve);
+    expect(cancels).toEqual([{ runId: runs.get(eve), reason: 'stop' }]);
+    expect(await revoke(eve)).toEqual({ people: 0, requests: 0, cancels: [], wakes: [] });
+  });
+
+  it('does not let a message wait again that was steered into a run under steer-backlog', async () => {
+    const peer = unique('eve');
+    const bot = await letIn(peer);
+    await bot.says(peer, 'user');
+    const { key } = bot.laneOf(peer);
+    const overrides = '{"mode":"steer-backlog"}';
+    await beside.sql(
+      `update lanes set mode = 'steer-backlog', overrides = '${overrides}' where key = '${key}'`,
+    );
+    const run = await aWorker(open()).claimRun(key, 60_000);
+    await bot.says(peer, 'user');
+    await open().write(takeSteers, { ...run, framing, delivery: 'all' });
+    await revoke(peer);
+    const ending = {
+      endReason: 'stop',
+      detail: undefined,
+      message: undefined,
+      parts: [],
+      preview: undefined,
+    };
+    const outcome = { outcome: 'cancelled', outcomeReason: 'stop' } as const;
+    await open().write(endRun, { ...run, ...ending, ...outcome, mayKeepLane: false });
+    expect(await outcomes(key)).toEqual(['ended cancelled stop', 'ended cancelled stop']);
+  });
+
+  it('that meets a message leaves it refused, or not taken in at all', { timeout: 300_000 }, async () => {
+    const second = await beside.open();
+    onTestFinished(() => second.close());
+    const seen = new Set<string>();
+    for (let n = 0; n < 60; n++) {
+      const peer = unique('eve');
+      const bot = await letIn(peer);
+      const early = n % 3 === 0 ? [] : [bot.says(peer, 'user', 'early')];
+      const [accepted] = await Promise.all([
+        Promise.allSettled([...early, bot.says(peer, 'user', 'late')]),
+        second.write(revokeOnConsole, { ref: `test:${peer}` }),
+      ]);
+      for (const { status } of accepted) seen.add(status);
+      expect(new Set(await outcomes(bot.laneOf(peer).key).catch(() => []))).toEqual(
+        accepted.some(({ status }) => status === 'fulfilled')
+          ? new Set(['ended refused access-revoked'])
+          : new Set(),
+      );
+    }
+    expect(seen.size).toBeGreaterThan(0);
+  });
+
+  it('makes an approval that comes too late find nothing', async () => {
+    const bot = await aBot(open());
+    await forgetTries();
+    await bot.asks('late', 'AAAA2345');
+    await revoke('late');
+    expect(await approve(open(), 'AAAA2345', anApproval('AAAA2345'))).toEqual({ kind: 'unknown' });
+  });
+});
+
+/** A code of its own for each number. */
+function codeOf(n: number): string {
+  return `ZZ${String(n).padStart(6, '2').replaceAll('0', 'X').replaceAll('1', 'Y')}`;
+}

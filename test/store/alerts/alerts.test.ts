@@ -1,0 +1,248 @@
+import { expect, it } from 'vitest';
+import type { Alert } from '#contracts/owner-alert.ts';
+import { dismissNotice, raiseAlert, resolveAlert } from '../../../src/store/alerts/note-alert.ts';
+import { type OwnerSearch, readOwnerRoute } from '../../../src/store/alerts/owner-route.ts';
+import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { dropPart } from '../../../src/store/delivery/operator-actions.ts';
+import { readPartStates } from '../../../src/store/delivery/post-part.ts';
+import {
+  queueAlertMessage,
+  readOpenNotices,
+  readPendingNotices,
+  type Telling,
+} from '../../../src/store/delivery/queue-alert-message.ts';
+import { aLane, aMessage, aRoute, aWorker, holder, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
+
+describeEachDatabase('notices to the owner', (open) => {
+  const openOf = async (subject: string) =>
+    (await open().read(readOpenNotices, { limit: 1000 })).filter((one) => one.subject === subject);
+  const pendingOf = async (subject: string) =>
+    (await open().read(readPendingNotices, { limit: 1000 })).filter((one) => one.subject === subject);
+  const raise = (trouble: Alert) => open().write(raiseAlert, trouble);
+  const tell = (id: string, over: Partial<Telling> = {}) =>
+    open().write(queueAlertMessage, {
+      id,
+      step: 'raised',
+      text: 'it is down',
+      route: aRoute('owner'),
+      ...over,
+    });
+  const down = (subject = unique('channel')) => ({ kind: 'channel-down', subject }) as const;
+
+  const onlyPending = async (subject: string) => {
+    const [notice, ...more] = await pendingOf(subject);
+    expect(more).toEqual([]);
+    if (!notice) throw new Error('nothing is pending');
+    return notice;
+  };
+
+  it('are one for each kind and subject, and count events', async () => {
+    const subject = unique('account');
+    const missed = { kind: 'events-missed', subject } as const;
+    expect(await raise({ ...missed, values: { reason: 'first' } })).toBe(true);
+    expect(await raise({ ...missed, values: { reason: 'second' } })).toBe(false);
+    expect(await openOf(subject)).toMatchObject([{ count: 2, values: { reason: 'second' } }]);
+    expect(await raise(down(subject))).toBe(true);
+    expect(await openOf(subject)).toHaveLength(2);
+  });
+
+  it('do not count a state that is reported again', async () => {
+    const trouble = down();
+    await raise(trouble);
+    await raise(trouble);
+    expect(await openOf(trouble.subject)).toMatchObject([{ count: 1 }]);
+  });
+
+  it('open once however many raise them at the same time', async () => {
+    const subject = unique('account');
+    const opened = await Promise.all(
+      Array.from({ length: 20 }, () => raise({ kind: 'events-missed', subject })),
+    );
+    expect(opened.filter(Boolean)).toHaveLength(1);
+    expect(await openOf(subject)).toMatchObject([{ count: 20 }]);
+  });
+
+  it('are told once, in the transaction that marks them told', async () => {
+    const trouble = down();
+    await raise(trouble);
+    const { id } = await onlyPending(trouble.subject);
+    expect(await tell(id)).toBe('test/bot/owner');
+    expect(await tell(id)).toBeUndefined();
+    expect(await pendingOf(trouble.subject)).toEqual([]);
+    expect(await open().read(readPartStates, { keys: [`owner:${id}:raised`] })).toHaveLength(1);
+  });
+
+  it('tell their end once, where their beginning was told', async () => {
+    const trouble = down();
+    await raise(trouble);
+    const { id } = await onlyPending(trouble.subject);
+    await tell(id);
+    await open().write(resolveAlert, trouble);
+    expect(await openOf(trouble.subject)).toEqual([]);
+    expect((await onlyPending(trouble.subject)).endedAt).toBeGreaterThan(0);
+    const end = { step: 'ended', text: 'it is back', route: aRoute('elsewhere') } as const;
+    expect(await tell(id, end)).toBe('test/bot/owner');
+    expect(await tell(id, end)).toBeUndefined();
+    expect(await pendingOf(trouble.subject)).toEqual([]);
+  });
+
+  it('go on as one when the trouble is back before its end was told', async () => {
+    const trouble = down();
+    await raise(trouble);
+    const { id } = await onlyPending(trouble.subject);
+    await tell(id);
+    await open().write(resolveAlert, trouble);
+    expect(await raise(trouble)).toBe(false);
+    expect(await openOf(trouble.subject)).toMatchObject([{ id, count: 2 }]);
+    expect(await pendingOf(trouble.subject)).toEqual([]);
+    expect(await tell(id, { step: 'ended' })).toBeUndefined();
+  });
+
+  it('say nothing of the end of what nobody was told', async () => {
+    const trouble = down();
+    await raise(trouble);
+    await open().write(resolveAlert, trouble);
+    expect(await pendingOf(trouble.subject)).toEqual([]);
+  });
+
+  it('are no less noted when there is nobody to tell', async () => {
+    const trouble = down();
+    await raise(trouble);
+    const { id } = await onlyPending(trouble.subject);
+    expect(await open().write(queueAlertMessage, { id, step: 'raised', text: 'it is down' })).toBeUndefined();
+    expect(await pendingOf(trouble.subject)).toEqual([]);
+    expect(await openOf(trouble.subject)).toHaveLength(1);
+  });
+
+  it('go away when they are dismissed; a state is not told anew until it has ended', async () => {
+    const trouble = down();
+    await raise(trouble);
+    const { id } = await onlyPending(trouble.subject);
+    await tell(id);
+    expect(await open().write(dismissNotice, { id })).toBe('done');
+    expect(await raise(trouble)).toBe(false);
+    expect(await openOf(trouble.subject)).toEqual([]);
+    await open().write(resolveAlert, trouble);
+    expect(await pendingOf(trouble.subject)).toEqual([]);
+    expect(await raise(trouble)).toBe(true);
+    expect(await open().write(dismissNotice, { id: 'nobody' })).toBe('not-found');
+  });
+
+  it('open anew for an event after the earlier one was dismissed', async () => {
+    const missed = { kind: 'events-missed', subject: unique('account') } as const;
+    await raise(missed);
+    await open().write(dismissNotice, { id: (await onlyPending(missed.subject)).id });
+    expect(await raise(missed)).toBe(true);
+    expect(await openOf(missed.subject)).toMatchObject([{ count: 1 }]);
+  });
+
+  it('say how many deliveries of a conversation are unknown, until somebody has looked after them', async () => {
+    const conversation = unique('c');
+    const subject = `test/bot/${conversation}`;
+    const worker = aWorker(open());
+    const keys: string[] = [];
+    for (const text of ['one', 'two']) {
+      await worker.accept(aMessage({ conversation, text }));
+      await worker.answer(await worker.claimRun(aLane(conversation).key), `answer to ${text}`);
+      keys.push(await endUnknown(subject));
+    }
+    expect(await openOf(subject)).toMatchObject([{ kind: 'delivery-unknown', count: 2 }]);
+    await open().write(dropPart, { key: keys[0] ?? '' });
+    expect(await openOf(subject)).toHaveLength(1);
+    await open().write(dropPart, { key: keys[1] ?? '' });
+    expect(await openOf(subject)).toEqual([]);
+  });
+
+  it('do not beget further ones when they are unknown themselves', async () => {
+    const trouble = down();
+    const conversation = unique('c');
+    await raise(trouble);
+    await tell((await onlyPending(trouble.subject)).id, { route: aRoute(conversation) });
+    await endUnknown(`test/bot/${conversation}`);
+    expect(await openOf(`test/bot/${conversation}`)).toEqual([]);
+  });
+
+  it('last for as long as a conversation cannot be reached', async () => {
+    const conversation = unique('c');
+    const subject = `test/bot/${conversation}`;
+    const worker = aWorker(open());
+    const message = aMessage({ conversation, text: 'hi' });
+    const membership = (isMember: boolean) => ({
+      ...message,
+      eventKey: unique('membership'),
+      kind: 'membership',
+      decision: { kind: 'membership', isMember } as const,
+    });
+    await worker.accept(message, membership(false));
+    expect(await openOf(subject)).toMatchObject([{ kind: 'conversation-unreachable', count: 1 }]);
+    await worker.accept(membership(true));
+    expect(await openOf(subject)).toEqual([]);
+  });
+
+  it('tell of a conversation that has moved, once', async () => {
+    const conversation = unique('c');
+    const to = unique('c');
+    const worker = aWorker(open());
+    for (let times = 0; times < 2; times++) {
+      const decision = { kind: 'migrate', from: conversation, to, toKey: `test/bot/${to}` } as const;
+      await worker.accept({
+        ...aMessage({ conversation, text: '' }),
+        eventKey: unique('move'),
+        kind: 'migrated',
+        decision,
+      });
+    }
+    const subject = `test/bot/${conversation}`;
+    expect(await openOf(subject)).toMatchObject([{ kind: 'conversation-moved', count: 1, values: { to } }]);
+  });
+
+  /** Delivers the head of the conversation, and its answer is lost. */
+  const endUnknown = async (conversationKey: string): Promise<string> => {
+    const claimed = await open().write(claimDelivery, { ...policy, conversationKey });
+    if (claimed.kind !== 'part') throw new Error('nothing to deliver');
+    const { part, epoch } = claimed;
+    const result = { kind: 'unknown', reason: 'cut' } as const;
+    const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: true };
+    await open().write(recordDelivery, settling);
+    return part.key;
+  };
+});
+
+describeEachDatabase('the way to the owner', (open) => {
+  const owner = unique('owner');
+  const routeOf = (over: Partial<OwnerSearch> = {}) =>
+    open().read(readOwnerRoute, { owners: [`test:${owner}`], avoid: [], ...over });
+  const says = async (conversation: string, sender: string, over: object = {}) => {
+    await aWorker(open()).accept(aMessage({ conversation, text: 'hi', sender, ...over }));
+    // The order of two messages is told by the database's clock.
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+
+  it('is where an owner wrote last, by direct message and to be answered there', async () => {
+    expect(await routeOf()).toBeUndefined();
+    const [first, second, foreign, group] = ['c', 'c', 'c', 'g'].map(unique) as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    await says(first, owner);
+    await says(second, owner);
+    await says(foreign, 'somebody');
+    await says(group, owner, { lane: aLane(group, { chatKind: 'group' }) });
+    expect(await routeOf()).toEqual(aRoute(second));
+    await says(first, owner);
+    expect(await routeOf()).toEqual(aRoute(first));
+    expect(await routeOf({ notIn: `test/bot/${first}` })).toEqual(aRoute(second));
+  });
+
+  it('avoids channels that cannot be used, and people who are owners no more', async () => {
+    await says(unique('c'), owner);
+    expect(await routeOf({ avoid: ['test'] })).toBeUndefined();
+    expect(await routeOf({ owners: ['test:another'] })).toBeUndefined();
+    expect(await routeOf({ owners: [`other:${owner}`] })).toBeUndefined();
+  });
+});

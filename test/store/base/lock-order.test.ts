@@ -1,0 +1,146 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
+import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
+import { aLane, aMessage, aRoute, aWorker, holder, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+import { readLane } from '../lane-at-rest.ts';
+
+describeEachDatabase('a batch for several lanes', (open, beside) => {
+  // One writer thread has no order to keep.
+  const onPostgres = beside.dialect === 'postgres';
+
+  it.runIf(onPostgres)('locks them in key order, so that two batches never wait for each other', async () => {
+    const [low, high] = [unique('a'), unique('b')];
+    const said = (text: string) => [high, low].map((conversation) => aMessage({ conversation, text }));
+    const worker = aWorker(open());
+    await worker.accept(...said('first'));
+    const lock = (conversation: string) =>
+      `select 1 from lanes where key = '${aLane(conversation).key}' for update`;
+    const held = `select pg_sleep(300) /* ${high} */`;
+    const holding = beside.sql(`${lock(high)}; ${held}`).catch(() => undefined);
+    const isHeld = (conversation: string) =>
+      beside.sql(`${lock(conversation)} nowait`).then(
+        () => false,
+        () => true,
+      );
+    await expect.poll(() => isHeld(high)).toBe(true);
+    const accepting = worker.accept(...said('second'));
+    // It waits for the higher lane, and holds the lower one by then, although that came behind it.
+    await expect.poll(() => isHeld(low)).toBe(true);
+    await beside.sql(`select pg_terminate_backend(pid) from pg_stat_activity
+      where query like '%/* ${high} */' and pid <> pg_backend_pid()`);
+    await Promise.all([holding, accepting]);
+  });
+});
+
+describeEachDatabase('a delivery that has failed', (open, beside) => {
+  const onPostgres = beside.dialect === 'postgres';
+  const isHeld = (table: string, key: string) =>
+    beside.sql(`select 1 from ${table} where key = '${key}' for update nowait`).then(
+      () => false,
+      () => true,
+    );
+  /** Has the row locked until the function it returns is called. */
+  const holdRow = async (table: string, key: string) => {
+    const mark = unique('holding');
+    const hold = `select 1 from ${table} where key = '${key}' for update; select pg_sleep(300) /* ${mark} */`;
+    const holding = beside.sql(hold).catch(() => undefined);
+    await expect.poll(() => isHeld(table, key)).toBe(true);
+    const release = async () => {
+      await beside.sql(`select pg_terminate_backend(pid) from pg_stat_activity
+        where query like '%/* ${mark} */' and pid <> pg_backend_pid()`);
+      await holding;
+    };
+    onTestFinished(release);
+    return release;
+  };
+
+  it.runIf(onPostgres).each(['unreachable', 'rejected'] as const)(
+    'waits for the lane before it has the conversation, when it was %s',
+    async (kind) => {
+      const store = open();
+      const worker = aWorker(store);
+      const conversation = unique('c');
+      const lane = aLane(conversation);
+      await worker.accept(aMessage({ conversation, text: 'hi' }));
+      await worker.answer(await worker.claimRun(lane.key), 'hello');
+      await worker.accept(aMessage({ conversation, text: 'and more' }));
+      const conversationKey = conversationKeyOf(aRoute(conversation));
+      const policy = { conversationKey, holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
+      const delivery = await store.write(claimDelivery, policy);
+      if (delivery.kind !== 'part') throw new Error('nothing to deliver');
+      const held = unique('held');
+      // A step of the lane: it has the lane, and wants the conversation once somebody waits for the lane.
+      const step = beside.sql(`do $$ begin
+        perform 1 from lanes where key = '${lane.key}' for update; /* ${held} */
+        while not exists (select 1 from pg_locks where not granted and database =
+            (select oid from pg_database where datname = current_database()))
+          and not exists (select 1 from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock')
+        loop perform pg_sleep(0.01); perform pg_stat_clear_snapshot(); end loop;
+        perform 1 from conversations where key = '${conversationKey}' for update nowait;
+      end $$`);
+      await expect.poll(() => isHeld('lanes', lane.key)).toBe(true);
+      const failure = kind === 'unreachable' ? { kind } : { kind: 'rejected' as const };
+      const result = { kind: 'failed', failure, reason: 'blocked' } as const;
+      const { epoch, part } = delivery;
+      const settled = store.write(recordDelivery, {
+        ...policy,
+        epoch,
+        partKey: part.key,
+        result,
+        claimsNext: true,
+      });
+      await step;
+      expect((await settled).kind).toBe('empty');
+    },
+  );
+
+  it.runIf(onPostgres)('never waits for a lane when it gives up a part that was cut off', async () => {
+    const store = open();
+    const worker = aWorker(store);
+    const conversation = unique('c');
+    const lane = aLane(conversation);
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    await worker.answer(await worker.claimRun(lane.key), 'hello');
+    const policy = {
+      conversationKey: conversationKeyOf(aRoute(conversation)),
+      ...{ holder, leaseMs: 0, repeatSafeMs: 0, resendUnknown: false },
+    };
+    expect((await store.write(claimDelivery, policy)).kind).toBe('part');
+    const release = await holdRow('lanes', lane.key);
+    expect((await store.write(claimDelivery, policy)).kind).toBe('later');
+    await release();
+    expect((await store.write(claimDelivery, policy)).kind).toBe('empty');
+    const undelivered = await store.read(readUndelivered, { limit: 1 });
+    expect(undelivered).toMatchObject([{ conversation: policy.conversationKey, state: 'unknown' }]);
+  });
+
+  it.runIf(onPostgres)('leaves a lane alone that came while it waited for the conversation', async () => {
+    const store = open();
+    const worker = aWorker(store);
+    const conversation = unique('c');
+    const [lane, late] = [aLane(conversation), aLane(unique('late'))];
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    await worker.answer(await worker.claimRun(lane.key), 'hello');
+    const conversationKey = conversationKeyOf(aRoute(conversation));
+    const policy = { conversationKey, holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
+    const delivery = await store.write(claimDelivery, policy);
+    if (delivery.kind !== 'part') throw new Error('nothing to deliver');
+    const releaseConversation = await holdRow('conversations', conversationKey);
+    const result = { kind: 'failed', failure: { kind: 'unreachable' }, reason: 'blocked' } as const;
+    const { epoch, part } = delivery;
+    const end = { ...policy, epoch, partKey: part.key, result, claimsNext: true };
+    const recorded = store.write(recordDelivery, end);
+    await expect.poll(() => isHeld('lanes', lane.key)).toBe(true);
+    await worker.accept(aMessage({ conversation, text: 'and more', lane: late }));
+    const releaseLane = await holdRow('lanes', late.key);
+    await releaseConversation();
+    expect((await recorded).kind).toBe('empty');
+    await releaseLane();
+    const run = await worker.claimRun(late.key);
+    await worker.answer(run, 'hello again');
+    expect((await readLane(store, late.key)).inbox).toMatchObject([{ outcome: 'failed' }]);
+  });
+});

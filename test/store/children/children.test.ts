@@ -1,0 +1,367 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { hasCode } from '../../../src/contracts/errors.ts';
+import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
+import { isClassBusy } from '../../../src/store/children/class-room.ts';
+import { steerChild, stopChild } from '../../../src/store/children/operate-child.ts';
+import { findChild, readChildren } from '../../../src/store/children/read-children.ts';
+import { spawnChild } from '../../../src/store/children/spawn-child.ts';
+import { handOver, renewLeases } from '../../../src/store/lanes/leases.ts';
+import { readHistory } from '../../../src/store/reads/read-transcript.ts';
+import { aCommand, aMessage, holder } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+import { aFamilyWorker, fenceOf, tend } from '../family.ts';
+
+/** Everything the model has read in the session. */
+async function readText(store: Store, sessionId: string): Promise<string> {
+  const history = await store.read(readHistory, { sessionId });
+  return history.flatMap(({ parts }) => parts.map((part) => JSON.stringify(part))).join('\n');
+}
+
+const costOf: StoreQuery<{ readonly sessionId: string }, number> = {
+  query: 'costOf',
+  run: async (tx, { sessionId }) => {
+    const { cost } = await tx.db
+      .selectFrom('sessions')
+      .select('cost')
+      .where('id', '=', sessionId)
+      .executeTakeFirstOrThrow();
+    return cost;
+  },
+};
+
+describeEachDatabase('a child', (open, beside) => {
+  const late = (childId: string, column: 'stopAt' | 'deadlineAt' | 'endedAt') =>
+    beside.sql(`update children set "${column}" = 1 where id = '${childId}'`);
+  const find = (childId: string) => open().read(findChild, { childId });
+
+  it('works in a lane and session of its own and is announced to its parent once', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, lane } = await worker.begin();
+    const child = await worker.spawnOne(run, { over: { label: 'look' } });
+    expect(child).toMatchObject({
+      state: 'queued',
+      depth: 1,
+      parentSessionId: run.sessionId,
+      treeId: run.runId,
+    });
+    await worker.answer(run, 'I have asked somebody.');
+    const childRun = await worker.claimRun(child.laneKey);
+    expect(childRun).toMatchObject({ sessionId: child.id, target: 'record', authority: run.authority });
+    expect(await find(child.id)).toMatchObject({ state: 'running' });
+    const { effects } = await worker.answer(childRun, 'All is well.');
+    expect(effects.wakes.map(({ laneKey }) => laneKey)).toContain(lane.key);
+    expect(await find(child.id)).toMatchObject({
+      ...{ state: 'done', status: 'completed', told: 'lane', result: 'All is well.' },
+      usage: { promptTokens: 10, completionTokens: 5, cost: 7 },
+    });
+    const next = await worker.claimRun(lane.key);
+    expect(await readText(open(), next.sessionId)).toMatch(/Sub-agent \\"look\\".*completed.*All is well/s);
+    await worker.answer(next, 'It is well.');
+    expect(await worker.claim(lane.key)).toEqual({ kind: 'idle' });
+  });
+
+  it('joins the run at work with its announcement, whatever the mode', async () => {
+    const worker = aFamilyWorker(open());
+    const { run } = await worker.begin('followup');
+    const child = await worker.spawnOne(run);
+    await worker.answer(await worker.claimRun(child.laneKey), 'found');
+    const { steers } = await worker.answer(run, 'so far');
+    expect(steers).toHaveLength(1);
+  });
+
+  it('is attached to when its call is repeated, and counts once', async () => {
+    const worker = aFamilyWorker(open());
+    const { run } = await worker.begin();
+    const child = await worker.spawnOne(run, { callId: 'same', limits: { children: 1 } });
+    const again = await open().write(
+      spawnChild,
+      worker.inputOf(run, { callId: 'same', limits: { children: 1 } }),
+    );
+    expect(again).toMatchObject({ kind: 'attached', child: { id: child.id } });
+    expect(await open().read(readChildren, { sessionId: run.sessionId, limit: 10 })).toHaveLength(1);
+  });
+
+  it('is refused above each limit, and says which', async () => {
+    const worker = aFamilyWorker(open());
+    const { run } = await worker.begin();
+    const refusal = async (limits: Parameters<typeof worker.spawn>[1]) => {
+      const spawned = await worker.spawn(run, limits);
+      return spawned.kind === 'refused' ? [spawned.reason, spawned.limit] : spawned.kind;
+    };
+    expect(await refusal({ limits: { depth: 0 } })).toEqual(['too_deep', 0]);
+    expect(await refusal({})).toBe('spawned');
+    expect(await refusal({ limits: { children: 1 } })).toEqual(['too_many_children', 1]);
+    expect(await refusal({ limits: { nodes: 1 } })).toEqual(['tree_full', 1]);
+    expect(await refusal({ limits: { lifetime: 1 } })).toEqual(['tree_exhausted', 1]);
+    await beside.sql(`update trees set "deadlineAt" = 1 where id = '${run.runId}'`);
+    expect(await refusal({})).toEqual(['tree_out_of_time', 3600]);
+  });
+
+  it('is never beyond the limit when many are spawned at once', async () => {
+    const other = await beside.open();
+    onTestFinished(() => other.close());
+    const worker = aFamilyWorker(open());
+    const { run } = await worker.begin();
+    const spawns = Array.from({ length: 12 }, (_, n) =>
+      (n % 2 ? open() : other).write(spawnChild, worker.inputOf(run, { callId: `at once ${n}` })),
+    );
+    const kinds = (await Promise.all(spawns)).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'spawned')).toHaveLength(5);
+  });
+
+  it('waits for a place in its class over all processes, and the end of one wakes the next', async () => {
+    const caps = { 'sub-1': 2 };
+    const worker = aFamilyWorker(open(), { caps });
+    const { run } = await worker.begin();
+    // Other tests of this database have no child at work any more.
+    const children = [];
+    for (let n = 0; n < 4; n++) children.push(await worker.spawnOne(run));
+    const claims = await Promise.all(children.map(({ laneKey }) => worker.claim(laneKey)));
+    const running = claims.flatMap((claim) => (claim.kind === 'run' ? [claim.run] : []));
+    expect(running).toHaveLength(2);
+    expect(claims.filter(({ kind }) => kind === 'full')).toHaveLength(2);
+    const isBusy = (laneKey: string, name = 'sub-1') => open().read(isClassBusy, { laneKey, class: name });
+    // Nobody is alarmed by what waits for a place.
+    expect(await isBusy(children.at(-1)?.laneKey ?? '')).toBe(true);
+    expect(await isBusy(run.laneKey, 'main')).toBe(false);
+    const [first] = running;
+    if (!first) throw new Error('test error');
+    const { effects } = await worker.answer(first);
+    const woken = effects.wakes.filter((wake) => wake.class === 'sub-1').map(({ laneKey }) => laneKey);
+    expect(woken).toHaveLength(1);
+    const claimed = await worker.claimRun(woken[0] ?? '');
+    for (const each of [running[1], claimed]) if (each) await worker.answer(each);
+    for (const { laneKey } of children) {
+      const left = await worker.claim(laneKey);
+      if (left.kind === 'run') await worker.answer(left.run);
+    }
+  });
+
+  it('settles the call that waits for it, and wakes its parked parent', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, lane } = await worker.begin();
+    const child = await worker.spawnOne(run, { mode: 'wait' });
+    expect(await worker.park(run)).toEqual({ kind: 'parked' });
+    const { effects } = await worker.answer(await worker.claimRun(child.laneKey), 'the answer');
+    expect(effects.wakes.map(({ laneKey }) => laneKey)).toContain(lane.key);
+    expect(await find(child.id)).toMatchObject({ state: 'done', told: 'tool' });
+    const resumed = await worker.claimRun(lane.key);
+    expect(resumed).toMatchObject({ runId: run.runId, isResumed: true });
+    expect(await readText(open(), run.sessionId)).toContain('the answer');
+    await worker.answer(resumed);
+    expect(await worker.claim(lane.key)).toEqual({ kind: 'idle' });
+  });
+
+  it('is announced when the run that waited for it is over', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, lane } = await worker.begin();
+    const child = await worker.spawnOne(run, { mode: 'wait' });
+    await worker.answer(run, 'I did not wait.');
+    await worker.answer(await worker.claimRun(child.laneKey), 'late');
+    expect(await find(child.id)).toMatchObject({ told: 'lane' });
+    await worker.answer(await worker.claimRun(lane.key));
+  });
+
+  it('charges every session above it, also for what failed', async () => {
+    const worker = aFamilyWorker(open());
+    const { run } = await worker.begin();
+    const child = await worker.spawnOne(run);
+    await worker.answer(run);
+    const childRun = await worker.claimRun(child.laneKey);
+    const grandchild = await worker.spawnOne(childRun);
+    await worker.answer(childRun, 'wait for it');
+    expect(await find(child.id)).toMatchObject({ state: 'running' });
+    await worker.answer(await worker.claimRun(grandchild.laneKey));
+    await worker.fail(await worker.claimRun(child.laneKey));
+    expect(await find(child.id)).toMatchObject({ status: 'failed', result: 'wait for it' });
+    expect(await open().read(costOf, { sessionId: child.id })).toBe(14);
+    expect(await open().read(costOf, { sessionId: run.sessionId })).toBe(21);
+  });
+
+  it('counts against the tree of the run that spawned it, also through announcements', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, lane } = await worker.begin();
+    const child = await worker.spawnOne(run);
+    await worker.answer(run);
+    await worker.answer(await worker.claimRun(child.laneKey));
+    const announced = await worker.claimRun(lane.key);
+    expect(await worker.spawnOne(announced)).toMatchObject({ treeId: run.runId });
+    expect(await worker.spawn(announced, { limits: { lifetime: 2 } })).toMatchObject({
+      reason: 'tree_exhausted',
+    });
+    await worker.answer(announced);
+  });
+
+  it('is stopped with everything below by /stop, and nobody is told', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, lane, conversation } = await worker.begin();
+    const active = await worker.spawnOne(run);
+    const queued = await worker.spawnOne(run);
+    await worker.answer(run);
+    const activeRun = await worker.claimRun(active.laneKey);
+    const below = await worker.spawnOne(activeRun);
+    const { effects } = await worker.accept(
+      aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }),
+    );
+    expect(effects.cancels).toEqual([{ runId: activeRun.runId, reason: 'stop' }]);
+    for (const { id } of [queued, below])
+      expect(await find(id)).toMatchObject({ state: 'done', status: 'stopped', told: 'none' });
+    await worker.fail(activeRun, 'stop');
+    expect(await find(active.id)).toMatchObject({ state: 'done', status: 'stopped', told: 'none' });
+    expect(await worker.claim(lane.key)).toEqual({ kind: 'idle' });
+  });
+
+  it('is caught by /stop or refused, even if it is spawned at the same moment', async () => {
+    const other = await beside.open();
+    onTestFinished(() => other.close());
+    const worker = aFamilyWorker(open());
+    for (let round = 0; round < 12; round++) {
+      const { run, conversation } = await worker.begin();
+      const child = await worker.spawnOne(run);
+      await worker.answer(run);
+      const childRun = await worker.claimRun(child.laneKey);
+      const stop = worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
+      const spawn = other.write(spawnChild, worker.inputOf(childRun, {})).catch(() => undefined);
+      await Promise.all([stop, spawn]);
+      const family = await open().read(readChildren, { sessionId: run.sessionId, limit: 10 });
+      expect(family.filter(({ state, stopAt }) => state !== 'done' && stopAt === undefined)).toEqual([]);
+      await worker.fail(childRun, 'stop');
+    }
+  });
+
+  it('is announced into a lane at its cap, and stays there whatever else comes', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, lane, conversation } = await worker.begin('followup', { cap: 1, drop: 'old' });
+    const child = await worker.spawnOne(run);
+    await worker.answer(await worker.claimRun(child.laneKey), 'found');
+    for (const text of ['first', 'second']) await worker.accept(aMessage({ conversation, text, lane }));
+    // The announcement joins the run at work; the message has one of its own.
+    expect((await worker.answer(run)).steers).toHaveLength(1);
+    await worker.answer(run);
+    await worker.answer(await worker.claimRun(lane.key));
+    const read = await readText(open(), run.sessionId);
+    expect(read).toContain('found');
+    expect(read).toContain('second');
+    expect(read).not.toContain('first');
+  });
+
+  it('is fenced when it does not stop in time', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, conversation } = await worker.begin();
+    const child = await worker.spawnOne(run);
+    await worker.answer(run);
+    const childRun = await worker.claimRun(child.laneKey);
+    await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
+    await late(child.id, 'stopAt');
+    expect(await tend(open())).toContain(child.id);
+    expect(await find(child.id)).toMatchObject({ state: 'done', status: 'stopped' });
+    await expect(worker.answer(childRun)).rejects.toSatisfy((error) => hasCode(error, 'stale_epoch'));
+  });
+
+  it('is stopped by /new and by the unnatural end of the run above it', async () => {
+    const worker = aFamilyWorker(open());
+    const first = await worker.begin();
+    const queued = await worker.spawnOne(first.run);
+    await worker.fail(first.run);
+    expect(await find(queued.id)).toMatchObject({ status: 'stopped', told: 'none' });
+    const second = await worker.begin();
+    const active = await worker.spawnOne(second.run);
+    await worker.answer(second.run);
+    const activeRun = await worker.claimRun(active.laneKey);
+    await worker.accept(
+      aMessage({ conversation: second.conversation, text: '/new', item: { kind: 'command' } }),
+    );
+    await worker.claim(second.lane.key);
+    await worker.fail(activeRun, 'stop');
+    expect(await find(active.id)).toMatchObject({ status: 'stopped', told: 'none' });
+    expect(await worker.claim(second.lane.key)).toEqual({ kind: 'idle' });
+  });
+
+  it('is stopped by itself with its parent told, past its deadline as on request', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, lane } = await worker.begin();
+    const asked = await worker.spawnOne(run);
+    const slow = await worker.spawnOne(run);
+    await worker.answer(run);
+    expect(await open().write(stopChild, { childId: asked.id, by: 'console' })).toMatchObject({
+      kind: 'done',
+      stopped: 1,
+    });
+    expect(await find(asked.id)).toMatchObject({ status: 'stopped', told: 'lane' });
+    const slowRun = await worker.claimRun(slow.laneKey);
+    await late(slow.id, 'deadlineAt');
+    await tend(open());
+    await worker.fail(slowRun, 'stop');
+    expect(await find(slow.id)).toMatchObject({ status: 'timed-out', told: 'lane' });
+    const told = await worker.claimRun(lane.key);
+    await worker.answer(told);
+    expect(await open().write(stopChild, { childId: slow.id, by: 'console' })).toMatchObject({
+      kind: 'ended',
+    });
+  });
+
+  it('takes a steer at its next boundary, and none once it has ended', async () => {
+    const worker = aFamilyWorker(open());
+    const { run } = await worker.begin();
+    const child = await worker.spawnOne(run);
+    await worker.answer(run);
+    const childRun = await worker.claimRun(child.laneKey);
+    const steer = {
+      childId: child.id,
+      id: crypto.randomUUID(),
+      text: 'faster',
+      authority: 'owner',
+      by: 'console',
+    } as const;
+    expect(await open().write(steerChild, steer)).toMatchObject({ kind: 'done' });
+    expect((await worker.answer(childRun, 'so far')).steers).toHaveLength(1);
+    await worker.answer(childRun, 'done');
+    expect(await open().write(steerChild, { ...steer, id: 'other' })).toMatchObject({ kind: 'ended' });
+  });
+
+  it('ends when nothing is left that could work on it', async () => {
+    const worker = aFamilyWorker(open());
+    const { run } = await worker.begin();
+    const child = await worker.spawnOne(run);
+    await worker.answer(run);
+    await beside.sql(
+      `update inbox set state = 'ended', outcome = 'cancelled' where "laneKey" = '${child.laneKey}'`,
+    );
+    await tend(open());
+    expect(await find(child.id)).toMatchObject({ state: 'done', status: 'lost', told: 'lane' });
+  });
+
+  it('is archived an hour after its end', async () => {
+    const worker = aFamilyWorker(open());
+    const { run } = await worker.begin();
+    const child = await worker.spawnOne(run);
+    await worker.answer(await worker.claimRun(child.laneKey));
+    await tend(open());
+    expect((await find(child.id))?.archivedAt).toBeUndefined();
+    await late(child.id, 'endedAt');
+    await tend(open());
+    expect((await find(child.id))?.archivedAt).toBeDefined();
+  });
+
+  it('does not come back with a lease that is over', async () => {
+    const worker = aFamilyWorker(open());
+    const { run } = await worker.begin();
+    const child = await worker.spawnOne(run);
+    const childRun = await worker.claimRun(child.laneKey);
+    await beside.sql(`update lanes set "leaseUntil" = 1 where key = '${child.laneKey}'`);
+    const renewal = { holder, leaseMs: 10_000, runs: [fenceOf(childRun)] };
+    expect(await open().write(renewLeases, renewal)).toMatchObject({ lost: [childRun.runId] });
+    await worker.answer(childRun);
+  });
+
+  it('goes on in another process after its own has handed it over', async () => {
+    const worker = aFamilyWorker(open());
+    const { run } = await worker.begin();
+    const child = await worker.spawnOne(run);
+    await open().write(handOver, fenceOf(await worker.claimRun(child.laneKey)));
+    const resumed = await aFamilyWorker(open(), { name: 'boot-2' }).claimRun(child.laneKey);
+    expect(resumed).toMatchObject({ isResumed: true });
+    await worker.answer(resumed);
+    expect(await find(child.id)).toMatchObject({ status: 'completed' });
+  });
+});

@@ -1,0 +1,165 @@
+import { expect, it } from 'vitest';
+import type { Found } from '../../../src/contracts/channel-abilities.ts';
+import type { MessageId } from '../../../src/contracts/ids.ts';
+import { claimDelivery, type Delivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { readPartStates } from '../../../src/store/delivery/post-part.ts';
+import type { SendOutcome } from '../../../src/store/delivery/record-send.ts';
+import { addProcess } from '../../../src/store/processes/process-records.ts';
+import { aLane, aMessage, aWorker, routeFor, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+const base = { leaseMs: 60_000, resendUnknown: false };
+/** The platform recognises a repeat for as long as the test runs, or never did. */
+const recognises = { ...base, repeatSafeMs: 60_000 };
+const searchable = { ...base, repeatSafeMs: 0, canLookUp: true };
+const both = { ...base, repeatSafeMs: 60_000, canLookUp: true };
+
+const cutOff = { kind: 'unknown', reason: 'no answer' } as const;
+const arrived = { kind: 'sent', receipts: ['m1' as MessageId] } as const;
+const refused = { kind: 'retry', afterMs: 0, reason: 'busy' } as const;
+const found = (...ids: string[]): SendOutcome => ({
+  kind: 'looked-up',
+  found: { kind: 'candidates', messageIds: ids as MessageId[] },
+});
+
+describeEachDatabase('a send that was cut off', (open, beside) => {
+  const begin = async (policy: typeof both | typeof recognises | typeof searchable, texts = ['hello']) => {
+    const conversation = unique('c');
+    const folder = unique('folder');
+    const worker = aWorker(open());
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    const parts = texts.map((text) => ({
+      route: routeFor(run),
+      content: { kind: 'text', text: { text, spans: [] } } as const,
+      purpose: 'reply' as const,
+    }));
+    await worker.answer(run, 'hello', { parts });
+    const conversationKey = `test/bot/${conversation}`;
+    let holder = unique('boot');
+    await open().write(addProcess, { id: holder, folder });
+    const partOf = (delivery: Delivery) => {
+      if (delivery.kind !== 'part') throw new Error(`there is no part to deliver: ${delivery.kind}`);
+      return delivery;
+    };
+    const claim = async () => {
+      // Pauses are the deliverer's to wait for; here they are over.
+      await beside.sql(`update outbox set "dueAt" = 0 where "conversationKey" = '${conversationKey}'`);
+      return open().write(claimDelivery, { ...policy, holder, conversationKey });
+    };
+    return {
+      claim: async () => partOf(await claim()),
+      pauseSeconds: async () => {
+        const next = await open().write(claimDelivery, { ...policy, holder, conversationKey });
+        return next.kind === 'later' ? Math.round(next.delayMs / 1000) : -1;
+      },
+      claimNone: async () => (await claim()).kind,
+      settle: async (claimed: Extract<Delivery, { kind: 'part' }>, result: SendOutcome) =>
+        open().write(recordDelivery, {
+          ...policy,
+          holder,
+          conversationKey,
+          epoch: claimed.epoch,
+          partKey: claimed.part.key,
+          mayStandSince: claimed.mayStandSince,
+          result,
+          claimsNext: false,
+        }),
+      dies: async () => {
+        holder = unique('boot');
+        await open().write(addProcess, { id: holder, folder });
+      },
+      states: async () =>
+        (
+          await open().read(readPartStates, { keys: texts.map((_, index) => `${run.runId}:${index + 1}`) })
+        ).map(({ state, receipts }) => [state, ...receipts].join(' ')),
+    };
+  };
+
+  it('is repeated while the platform recognises the repeat, and is then sent once', async () => {
+    const sending = await begin(recognises);
+    await sending.settle(await sending.claim(), cutOff);
+    expect(await sending.states()).toEqual(['pending']);
+    const again = await sending.claim();
+    expect([again.step, again.tries, typeof again.mayStandSince]).toEqual(['send', 2, 'number']);
+    await sending.settle(again, arrived);
+    expect(await sending.states()).toEqual(['sent m1']);
+  });
+
+  it('waits between its repeats, longer each time', async () => {
+    const sending = await begin(recognises);
+    const pauses: number[] = [];
+    for (let tries = 0; tries < 6; tries += 1) {
+      await sending.settle(await sending.claim(), cutOff);
+      pauses.push(await sending.pauseSeconds());
+    }
+    expect(pauses).toEqual([1, 2, 4, 8, 15, 15]);
+  });
+
+  it('is given up as unknown after ten repeats without an answer', async () => {
+    const sending = await begin(recognises);
+    for (let tries = 0; tries < 10; tries += 1) await sending.settle(await sending.claim(), cutOff);
+    expect(await sending.claimNone()).toBe('empty');
+    expect(await sending.states()).toEqual(['unknown']);
+  });
+
+  it('stays ambiguous when only its repeat was refused', async () => {
+    const sending = await begin(both);
+    await sending.settle(await sending.claim(), cutOff);
+    await sending.settle(await sending.claim(), refused);
+    const third = await sending.claim();
+    expect(typeof third.mayStandSince).toBe('number');
+    await sending.settle(third, { kind: 'exhausted', reason: 'busy' });
+    expect(await sending.states()).toEqual(['pending']);
+  });
+
+  it('is looked for when repeating it is no longer safe, in this process and in the next', async () => {
+    const sending = await begin(searchable);
+    await sending.settle(await sending.claim(), cutOff);
+    expect((await sending.claim()).step).toBe('look-up');
+    await sending.dies();
+    const looking = await sending.claim();
+    expect([looking.step, looking.tries]).toEqual(['look-up', 1]);
+    await sending.settle(looking, found('m7'));
+    expect(await sending.states()).toEqual(['sent m7']);
+  });
+
+  it('is sent anew when it is found never to have arrived', async () => {
+    const sending = await begin(searchable);
+    await sending.claim();
+    await sending.dies();
+    await sending.settle(await sending.claim(), found());
+    const anew = await sending.claim();
+    expect([anew.step, anew.mayStandSince]).toEqual(['send', undefined]);
+    await sending.settle(anew, arrived);
+    expect(await sending.states()).toEqual(['sent m1']);
+  });
+
+  it('is not taken for another part that reads the same', async () => {
+    const sending = await begin(searchable, ['same', 'same']);
+    await sending.settle(await sending.claim(), arrived);
+    await sending.claim();
+    await sending.dies();
+    await sending.settle(await sending.claim(), found('m1', 'm2'));
+    expect(await sending.states()).toEqual(['sent m1', 'sent m2']);
+  });
+
+  it('is looked for again later when the platform cannot say now', async () => {
+    const sending = await begin(searchable);
+    await sending.settle(await sending.claim(), cutOff);
+    const later = { kind: 'later', afterMs: 5000, reason: 'away', isOutage: true } as const;
+    await sending.settle(await sending.claim(), { kind: 'looked-up', found: later });
+    expect((await sending.claim()).step).toBe('look-up');
+  });
+
+  it.each<Found>([
+    { kind: 'unknown', reason: 'the history is closed' },
+    { kind: 'unknown', reason: 'no such ability' },
+  ])('is unknown when nobody can tell ($reason)', async (cannotTell) => {
+    const sending = await begin(searchable);
+    await sending.settle(await sending.claim(), cutOff);
+    await sending.settle(await sending.claim(), { kind: 'looked-up', found: cannotTell });
+    expect(await sending.states()).toEqual(['unknown']);
+    expect(await sending.claimNone()).toBe('empty');
+  });
+});

@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import type { MessageId } from '../../../src/contracts/ids.ts';
+import type { OutboundContent } from '../../../src/contracts/outbound.ts';
+import { claimDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { readPartStates } from '../../../src/store/delivery/post-part.ts';
+import { addProcess } from '../../../src/store/processes/process-records.ts';
+import { aLane, aMessage, aWorker, routeFor, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
+const messageId = '7' as MessageId;
+const text = { text: 'hello', spans: [] };
+
+const changes: readonly OutboundContent[] = [
+  { kind: 'edit', messageId, text },
+  { kind: 'delete', messageId },
+  { kind: 'reaction', messageId, emoji: '👍' },
+];
+
+describeEachDatabase('a part whose holder died while sending', (open) => {
+  /** Claims the part as one process, dies, and claims it as the next on the same folder. */
+  const claimTwice = async (content: OutboundContent) => {
+    const conversation = unique('c');
+    const folder = unique('folder');
+    const worker = aWorker(open());
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    await worker.answer(run, 'hello', { parts: [{ route: routeFor(run), content, purpose: 'reply' }] });
+    const conversationKey = `test/bot/${conversation}`;
+    const claim = async (boot: string) => {
+      await open().write(addProcess, { id: boot, folder });
+      return open().write(claimDelivery, { ...policy, holder: boot, conversationKey });
+    };
+    await claim(unique('boot'));
+    const second = await claim(unique('boot'));
+    const [part] = await open().read(readPartStates, { keys: [`${run.runId}:1`] });
+    return { second: second.kind, state: part?.state };
+  };
+
+  it('is unknown and not sent again when it is a message', async () => {
+    expect(await claimTwice({ kind: 'text', text })).toEqual({ second: 'empty', state: 'unknown' });
+  });
+
+  it.each(changes)('is sent again when it is a mere $kind', async (content) => {
+    expect(await claimTwice(content)).toEqual({ second: 'part', state: 'sending' });
+  });
+});

@@ -1,0 +1,130 @@
+import { expect, it, onTestFinished } from 'vitest';
+import type { MessageId } from '../../../src/contracts/ids.ts';
+import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
+import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import type { Proposal } from '../../../src/store/intake/proposal.ts';
+import { aCommand, aLane, aMessage, aRoute, aWorker, holder, routeFor, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+import { readLane } from '../lane-at-rest.ts';
+import { readOutcomes } from '../lanes/outcomes.ts';
+
+const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
+
+function aBlock(conversation: string): Proposal {
+  const conversationKey = conversationKeyOf(aRoute(conversation));
+  return {
+    eventKey: unique('membership'),
+    kind: 'membership',
+    conversationKey,
+    senderId: 'ann',
+    decision: { kind: 'membership', isMember: false },
+  };
+}
+
+describeEachDatabase('what became of a message whose reply could not be delivered', (open) => {
+  const outcomes = (conversation: string) =>
+    open().read(readOutcomes, { conversationKey: conversationKeyOf(aRoute(conversation)) });
+
+  it('is failed when the person blocks the bot before the answer is ready', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    await worker.accept(aBlock(conversation));
+    await worker.answer(run, 'hello');
+    expect(await outcomes(conversation)).toEqual(['failed: delivery failed']);
+  });
+
+  it('is failed when the person blocks the bot while the answer waits to be sent', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    await worker.answer(await worker.claimRun(aLane(conversation).key), 'hello');
+    expect(await outcomes(conversation)).toEqual(['answered']);
+    await worker.accept(aBlock(conversation));
+    expect(await outcomes(conversation)).toEqual(['failed: delivery failed']);
+  });
+
+  it('is answered although a preview could not be taken away before the answer', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const conversationKey = conversationKeyOf(aRoute(conversation));
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    const removal = { kind: 'delete', messageId: 'm1' as MessageId } as const;
+    const text = { kind: 'text', text: { text: 'hello', spans: [] } } as const;
+    await worker.answer(run, 'hello', {
+      parts: [
+        { route: routeFor(run), content: removal, purpose: 'notice' },
+        { route: routeFor(run), content: text, purpose: 'reply' },
+      ],
+    });
+    const claimed = await open().write(claimDelivery, { ...policy, conversationKey });
+    if (claimed.kind !== 'part') throw new Error(`expected a part, got ${claimed.kind}`);
+    const result = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'too old to delete' } as const;
+    const { epoch, part } = claimed;
+    const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: true };
+    const next = await open().write(recordDelivery, settling);
+    expect(next.kind === 'part' && next.part.content).toEqual(text);
+    expect(await outcomes(conversation)).toEqual(['answered']);
+  });
+
+  it('is failed when its own answer failed, whatever became of the next one of that run', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const conversationKey = conversationKeyOf(aRoute(conversation));
+    await worker.accept(aMessage({ conversation, text: 'one' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    await worker.accept(aMessage({ conversation, text: 'two' }));
+    await worker.answer(run, 'first');
+    const claimed = await open().write(claimDelivery, { ...policy, conversationKey });
+    if (claimed.kind !== 'part') throw new Error(`expected a part, got ${claimed.kind}`);
+    const result = { kind: 'failed', failure: { kind: 'rejected' }, reason: 'no' } as const;
+    const { epoch, part } = claimed;
+    const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: false };
+    await open().write(recordDelivery, settling);
+    await worker.answer(run, 'second');
+    expect(await outcomes(conversation)).toEqual(['failed: delivery failed', 'answered']);
+  });
+});
+
+/** So that the one reaches the database at a different step of the other each time. */
+const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describeEachDatabase('a conversation that is found unreachable while its lane is claimed', (open, beside) => {
+  it('ends each waiting message or runs it, and never both', async () => {
+    const other = await beside.open();
+    onTestFinished(() => other.close());
+    const intake = aWorker(open());
+    const worker = aWorker(other, 'boot-b');
+    const seen: string[] = [];
+    for (let round = 0; round < 60; round++) {
+      const conversation = unique('c');
+      const conversationKey = conversationKeyOf(aRoute(conversation));
+      await intake.accept(aMessage({ conversation, text: 'hi' }));
+      const [claim] = await Promise.all([
+        later(round % 6).then(() => worker.claim(aLane(conversation).key)),
+        intake.accept(aBlock(conversation)),
+      ]);
+      if (claim.kind === 'run') await worker.answer(claim.run, 'hello');
+      const { inbox } = await readLane(open(), aLane(conversation).key);
+      const told = inbox.filter((row) => row.transcriptId !== null).length;
+      const [outcome] = await open().read(readOutcomes, { conversationKey });
+      seen.push(`${inbox.map((row) => row.state)} ${told === 1 ? 'told' : 'untold'} ${outcome}`);
+    }
+    const right = ['ended told failed: delivery failed', 'ended untold failed: unreachable'];
+    expect(seen.filter((one) => !right.includes(one))).toEqual([]);
+  });
+
+  it('is reachable again for whoever writes a command', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    await worker.accept(aMessage({ conversation, text: 'hi' }), aBlock(conversation));
+    await worker.accept(aCommand(conversation, { kind: 'status' }));
+    const conversationKey = conversationKeyOf(aRoute(conversation));
+    const answer = await open().write(claimDelivery, { ...policy, conversationKey });
+    expect(answer.kind === 'part' && answer.part.content).toMatchObject({
+      text: { text: expect.stringContaining('Queue: steer') },
+    });
+  });
+});

@@ -1,0 +1,62 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { aLane, aMessage, aWorker, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+import { readLane } from '../lane-at-rest.ts';
+
+describeEachDatabase('a person who blocks the bot', (open, beside) => {
+  const blocked = (message: ReturnType<typeof aMessage>) => ({
+    ...message,
+    eventKey: unique('membership'),
+    kind: 'membership',
+    decision: { kind: 'membership', isMember: false } as const,
+  });
+  const outcomes = async (laneKey: string) =>
+    (await readLane(open(), laneKey)).inbox.map(({ state, outcome }) => `${state} ${outcome}`);
+
+  it('while the run works is on record as not answered', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const message = aMessage({ conversation, text: 'hi' });
+    await worker.accept(message);
+    const run = await worker.claimRun(aLane(conversation).key);
+    await worker.accept(blocked(message));
+    await worker.answer(run, 'hello');
+    expect(await outcomes(run.laneKey)).toEqual(['ended failed']);
+  });
+
+  it('before the answer is sent is on record as not answered', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const message = aMessage({ conversation, text: 'hi' });
+    await worker.accept(message);
+    const run = await worker.claimRun(aLane(conversation).key);
+    await worker.answer(run, 'hello');
+    await worker.accept(blocked(message));
+    expect(await outcomes(run.laneKey)).toEqual(['ended failed']);
+  });
+
+  it('while messages wait ends them with a reason', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const message = aMessage({ conversation, text: 'hi' });
+    await worker.accept(message);
+    await worker.accept(blocked(message));
+    expect((await worker.claim(aLane(conversation).key)).kind).toBe('idle');
+    expect(await outcomes(aLane(conversation).key)).toEqual(['ended failed']);
+  });
+
+  it('exactly as the message is taken leaves it with one outcome', async () => {
+    const other = await beside.open();
+    onTestFinished(() => other.close());
+    const [receiver, runner] = [aWorker(open()), aWorker(other, 'boot-runner')];
+    for (let n = 0; n < 60; n++) {
+      const conversation = unique('c');
+      const { key } = aLane(conversation);
+      const message = aMessage({ conversation, text: 'hi' });
+      await receiver.accept(message);
+      const [claim] = await Promise.all([runner.claim(key), receiver.accept(blocked(message))]);
+      if (claim.kind === 'run') await runner.answer(claim.run, 'hello');
+      expect(await outcomes(key)).toEqual(['ended failed']);
+    }
+  });
+});

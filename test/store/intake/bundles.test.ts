@@ -1,0 +1,113 @@
+import { expect, it } from 'vitest';
+import type { AttachmentRef } from '../../../src/contracts/attachment.ts';
+import { textOf } from '../../../src/contracts/message.ts';
+import { storeFetched } from '../../../src/store/intake/fetching.ts';
+import type { Proposal } from '../../../src/store/intake/proposal.ts';
+import type { NewItem } from '../../../src/store/items/new-item.ts';
+import { closeBundles } from '../../../src/store/lanes/sweep.ts';
+import { readHistory } from '../../../src/store/reads/read-transcript.ts';
+import { patienceMs } from '../../support/patience.ts';
+import { aLane, aMessage, aWorker, defaults, newCommand, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+const photo = { kind: 'image', name: 'photo.jpg', ref: 'file' } as unknown as AttachmentRef;
+const album = { name: 'album:1', windowMs: 0 };
+
+type Part = { readonly conversation: string; readonly text: string; readonly item?: Partial<NewItem> };
+
+function aPhoto({ conversation, text, item }: Part): { proposal: Proposal; id: string } {
+  const proposal = aMessage({ conversation, text });
+  if (proposal.decision.kind !== 'accept') throw new Error('unreachable');
+  const content = { ...proposal.decision.item.content, attachments: [photo] };
+  const whole = { ...proposal.decision.item, content, bundle: album, ...item };
+  return { id: whole.id, proposal: { ...proposal, decision: { kind: 'accept', item: whole } } };
+}
+
+describeEachDatabase('an album of photos', (open) => {
+  const told = async (sessionId: string) =>
+    (await open().read(readHistory, { sessionId })).map(({ parts }) => textOf(parts));
+  const fetched = (inboxId: string, name: string) =>
+    open().write(storeFetched, {
+      inboxId,
+      stored: [{ kind: 'stored', path: `/${name}`, mimeType: 'image/jpeg', sizeBytes: 1, name }],
+    });
+  const until = async (claim: () => Promise<{ kind: string }>, kind: string) => {
+    const deadline = Date.now() + patienceMs;
+    while ((await claim()).kind !== kind && Date.now() < deadline)
+      await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+
+  it('reaches the agent whole when a later part passes the gate while an earlier one is still fetched', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const lane = aLane(conversation);
+    const first = aPhoto({ conversation, text: 'one', item: { passesGate: false } });
+    const second = aPhoto({ conversation, text: '@bot two' });
+    await worker.accept(first.proposal, second.proposal);
+    await fetched(first.id, 'a');
+    await fetched(second.id, 'b');
+    await open().write(closeBundles, { laneKeys: [lane.key], limit: 50 });
+    await until(() => worker.claim(lane.key), 'run');
+    const [session] = await sessionsOf(lane.key);
+    expect(await told(session ?? '')).toEqual(['one', '@bot two']);
+  });
+
+  it('waits for the slowest of its files', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const lane = aLane(conversation);
+    const parts = ['one', 'two'].map((text) => aPhoto({ conversation, text }));
+    await worker.accept(...parts.map((part) => part.proposal));
+    await fetched(parts[0]?.id ?? '', 'a');
+    await new Promise((resolve) => setTimeout(resolve, 1_600));
+    expect((await worker.claim(lane.key)).kind).toBe('armed');
+    await fetched(parts[1]?.id ?? '', 'b');
+    await until(() => worker.claim(lane.key), 'run');
+    const [session] = await sessionsOf(lane.key);
+    expect(await told(session ?? '')).toEqual(['one', 'two']);
+  });
+
+  it('does not interrupt a run before one of its parts has passed the gate', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const lane = aLane(conversation, { settings: { ...defaults, mode: 'interrupt' } });
+    await worker.accept(aMessage({ conversation, text: 'go', lane }));
+    await worker.claimRun(lane.key);
+    const part = aPhoto({ conversation, text: 'one', item: { lane, passesGate: false } });
+    const { effects } = await worker.accept(part.proposal);
+    expect(effects.cancels).toEqual([]);
+  });
+
+  const sessionsOf = (laneKey: string) =>
+    open().read(
+      {
+        query: 'sessionsOf',
+        run: async (tx, key: string) =>
+          (await tx.db.selectFrom('sessions').select('id').where('key', '=', key).execute()).map(
+            ({ id }) => id,
+          ),
+      },
+      laneKey,
+    );
+});
+
+describeEachDatabase('a command behind a text that may go on', (open) => {
+  it('is carried out, not read as the rest of that text', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const lane = aLane(conversation);
+    const bundle = { name: 'text:ann', windowMs: 50 };
+    await worker.accept(aMessage({ conversation, text: 'a very long text', lane, item: { bundle } }));
+    const message = aMessage({ conversation, text: '/new', lane });
+    if (message.decision.kind !== 'accept') throw new Error('unreachable');
+    const { item } = message.decision;
+    const content = { ...item.content, command: newCommand };
+    await worker.accept({
+      ...message,
+      decision: { kind: 'accept', item: { ...item, kind: 'command', content } },
+    });
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    await worker.answer(await worker.claimRun(lane.key), 'ok');
+    expect((await worker.claim(lane.key)).kind).toBe('again');
+  });
+});

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import { aCommand, aLane, aMessage, aWorker, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+import { readLane } from '../lane-at-rest.ts';
+
+describeEachDatabase('/stop in a group', (open) => {
+  /** Ann's message runs, and one of Bob's waits. */
+  const aBusyGroup = async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    await worker.accept(aMessage({ conversation, text: 'work', sender: 'ann' }));
+    const run = await worker.claimRun(aLane(conversation).key, 60_000);
+    await worker.accept(aMessage({ conversation, text: 'and this', sender: 'bob' }));
+    const stop = async (sender: string, over: { isPrivileged?: boolean; isAll?: boolean } = {}) => {
+      const effect = { kind: 'stop', isPrivileged: false, isAll: false, ...over } as const;
+      const { acceptances, effects } = await worker.accept(aCommand(conversation, effect, sender));
+      const { inbox } = await readLane(open(), run.laneKey);
+      return {
+        became: acceptances[0]?.kind,
+        stopsRun: effects.cancels.some(({ runId }) => runId === run.runId),
+        isBobWaiting: inbox.some(({ state }) => state === 'waiting'),
+      };
+    };
+    return stop;
+  };
+
+  it('of who started the run stops it, and leaves what others have waiting', async () => {
+    const stop = await aBusyGroup();
+    expect(await stop('ann')).toEqual({ became: 'command', stopsRun: true, isBobWaiting: true });
+  });
+
+  it('of somebody else takes back what they have waiting, and no more', async () => {
+    const stop = await aBusyGroup();
+    expect(await stop('bob')).toEqual({ became: 'command', stopsRun: false, isBobWaiting: false });
+    expect(await stop('bob')).toEqual({ became: 'refused', stopsRun: false, isBobWaiting: false });
+  });
+
+  it('of somebody who said nothing is refused', async () => {
+    const stop = await aBusyGroup();
+    expect(await stop('cid')).toEqual({ became: 'refused', stopsRun: false, isBobWaiting: true });
+    expect(await stop('cid', { isAll: true })).toMatchObject({ became: 'refused', isBobWaiting: true });
+  });
+
+  it('of an administrator stops the run, and everybody with “all”', async () => {
+    const stop = await aBusyGroup();
+    const isPrivileged = true;
+    expect(await stop('admin', { isPrivileged })).toEqual({
+      became: 'command',
+      stopsRun: true,
+      isBobWaiting: true,
+    });
+    expect(await stop('admin', { isPrivileged, isAll: true })).toMatchObject({ isBobWaiting: false });
+  });
+});

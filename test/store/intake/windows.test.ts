@@ -1,0 +1,98 @@
+/** Two settings: `debounceMs` waits before a first run, `quietMs` behind one. Neither does the other's work. */
+import { expect, it } from 'vitest';
+import type { QueueSettings } from '../../../src/contracts/queue-settings.ts';
+import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
+import type { NewItem } from '../../../src/store/items/new-item.ts';
+import { aLane, aMessage, aWorker, defaults, newCommand, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+import { readLane } from '../lane-at-rest.ts';
+
+/** Longer than any test takes: what waits for it is not due. */
+const long = 600_000;
+
+function aScene(store: Store, settings: Partial<QueueSettings>) {
+  const conversation = unique('c');
+  const lane = aLane(conversation, { settings: { ...defaults, mode: 'collect', quietMs: 0, ...settings } });
+  const worker = aWorker(store);
+  const says = (text: string, item: Partial<NewItem> = {}, sender = 'ann') =>
+    worker.accept(aMessage({ conversation, text, sender, lane, item }));
+  const told = async () => (await readLane(store, lane.key)).told.map(({ text }) => text);
+  return { worker, lane, says, told };
+}
+
+const readDues: StoreQuery<
+  { readonly laneKey: string },
+  readonly { readonly dueAt: number; readonly createdAt: number; readonly bundle: string | null }[]
+> = {
+  query: 'readDues',
+  run: (tx, { laneKey }) =>
+    tx.db
+      .selectFrom('inbox')
+      .select(['dueAt', 'createdAt', 'bundle'])
+      .where('laneKey', '=', laneKey)
+      .where('state', '=', 'waiting')
+      .execute(),
+};
+
+describeEachDatabase('a message', (open) => {
+  it('waits for the debounce before a first run, and its sender’s next one begins it anew', async () => {
+    const { worker, lane, says } = aScene(open(), { debounceMs: long });
+    const first = await says('one');
+    const second = await says('two');
+    for (const { effects } of [first, second])
+      expect(effects.wakes[0]?.delayMs).toBeGreaterThan(long - 60_000);
+    expect((await worker.claim(lane.key)).kind).toBe('armed');
+  });
+
+  it('is one run with what came within the debounce', async () => {
+    const { worker, lane, says, told } = aScene(open(), { debounceMs: 300 });
+    await says('one');
+    await says('two');
+    await expect.poll(async () => (await worker.claim(lane.key)).kind, { timeout: 300_000 }).toBe('run');
+    expect(await told()).toEqual(['one', 'two']);
+  });
+
+  it('does not wait for the debounce behind an active run', async () => {
+    const { worker, lane, says } = aScene(open(), { mode: 'followup', debounceMs: 200 });
+    await says('one');
+    await expect.poll(async () => (await worker.claim(lane.key)).kind, { timeout: 300_000 }).toBe('run');
+    const { effects } = await says('two');
+    expect(effects.arrivals).toEqual([lane.key]);
+    const [waiting] = await open().read(readDues, { laneKey: lane.key });
+    expect(waiting).toMatchObject({ bundle: null });
+    expect(waiting?.dueAt).toBe(waiting?.createdAt);
+  });
+
+  it('does not wait for the quiet window before a first run', async () => {
+    const { worker, lane, says } = aScene(open(), { quietMs: long });
+    await says('one');
+    expect((await worker.claim(lane.key)).kind).toBe('run');
+  });
+
+  it('waits for the quiet window behind an active run', async () => {
+    const { worker, lane, says } = aScene(open(), { quietMs: long });
+    await says('one');
+    const run = await worker.claimRun(lane.key);
+    await says('two');
+    expect((await worker.answer(run, 'ok')).next).toMatchObject({ kind: 'armed' });
+    expect((await worker.claim(lane.key)).kind).toBe('armed');
+  });
+
+  it('no longer waits for the debounce when a command comes behind it', async () => {
+    const { worker, lane, says } = aScene(open(), { debounceMs: long });
+    await says('one');
+    const sender = { id: 'ann', name: 'ann' };
+    const command = newCommand;
+    const content = { text: '/new', prompt: '/new', sender, sentAt: 1, attachments: [], command };
+    await says('/new', { kind: 'command', content });
+    expect((await worker.claim(lane.key)).kind).toBe('run');
+  });
+
+  it('of another sender is waited for on its own', async () => {
+    const { worker, lane, says } = aScene(open(), { debounceMs: long });
+    await says('one');
+    await says('two', {}, 'bob');
+    expect((await worker.claim(lane.key)).kind).toBe('armed');
+    expect((await readLane(open(), lane.key)).inbox).toHaveLength(2);
+  });
+});

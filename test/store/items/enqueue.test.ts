@@ -1,0 +1,160 @@
+/** The way into a lane from inside Parley: what is stored once, what joins what, and what leaves no part. */
+import fc from 'fast-check';
+import { expect, it, onTestFinished } from 'vitest';
+import type { Reach } from '../../../src/contracts/inbox-item.ts';
+import { type QueueMode, queueModes } from '../../../src/contracts/queue-settings.ts';
+import { enqueueItems } from '../../../src/store/intake/enqueue-items.ts';
+import { chooseBatch, chooseSteers } from '../../../src/store/items/choose-batch.ts';
+import type { InnerItem, LaneRef } from '../../../src/store/items/enqueue-item.ts';
+import { takeSteers } from '../../../src/store/lanes/steer.ts';
+import { readRunResult } from '../../../src/store/reads/read-run-result.ts';
+import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
+import { aCommand, aLane, aMessage, aRoute, aWorker, defaults, framing, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+function anItem(text: string, over: Partial<InnerItem> = {}): InnerItem {
+  return {
+    id: unique('item'),
+    source: 'api',
+    sourceKey: unique('api:key'),
+    reach: 'mode',
+    reservedRunId: unique('run'),
+    target: 'record',
+    authority: 'owner',
+    content: { text, prompt: text, sender: { id: 'api', name: 'API' }, sentAt: 1, attachments: [] },
+    ...over,
+  };
+}
+
+describeEachDatabase('an item from inside Parley', (open, beside) => {
+  const enqueue = (lane: LaneRef, ...items: InnerItem[]) =>
+    open().write(enqueueItems, { items: items.map((item) => ({ lane, item })) });
+
+  it('is there once under its source key, whoever puts it in at once', async () => {
+    const other = await beside.open();
+    onTestFinished(() => other.close());
+    const sourceKey = unique('api:key');
+    const lanes = [aLane(unique('c')), aLane(unique('c'))];
+    const enqueued = await Promise.all(
+      Array.from({ length: 12 }, (_, index) => {
+        const lane = lanes[index % 2] ?? aLane('never');
+        const items = [{ lane, item: anItem('hello', { sourceKey }) }];
+        return (index % 3 === 0 ? other : open()).write(enqueueItems, { items });
+      }),
+    );
+    expect(new Set(enqueued.map(({ items }) => items[0]?.reservedRunId)).size).toBe(1);
+    const worker = aWorker(open());
+    const claims = await Promise.all(lanes.map(({ key }) => worker.claim(key)));
+    expect(claims.filter(({ kind }) => kind === 'run')).toHaveLength(1);
+  });
+
+  it('begins the run whose id it has reserved, which leaves its answer on record and no part', async () => {
+    const lane = aLane(unique('c'));
+    const item = anItem('hello');
+    const { effects } = await enqueue(lane, item);
+    expect(effects.wakes).toEqual([{ laneKey: lane.key, class: 'main', delayMs: 0 }]);
+    const worker = aWorker(open());
+    const run = await worker.claimRun(lane.key);
+    expect(run).toMatchObject({ runId: item.reservedRunId, target: 'record' });
+    const route = aRoute('somewhere');
+    const content = { kind: 'text', text: { text: 'hi', spans: [] } } as const;
+    const said = await worker.answer(run, 'hi', { parts: [{ route, content, purpose: 'reply' }] });
+    expect(said.effects.deliveries).toEqual([]);
+    expect(await open().read(readTimeline, { laneKey: lane.key, limit: 10 })).toEqual([]);
+    const result = await open().read(readRunResult, { runId: run.runId });
+    expect(result).toMatchObject({ kind: 'ended', outcome: 'answered', text: 'hi' });
+  });
+
+  it('is followed into the run that took it, when that is another one', async () => {
+    const lane = aLane(unique('c'), { settings: { ...defaults, mode: 'collect' } });
+    const [one, two] = [anItem('one'), anItem('two')];
+    await enqueue(lane, one, two);
+    const worker = aWorker(open());
+    const open1 = await open().read(readRunResult, { runId: two.reservedRunId ?? '' });
+    expect(open1).toEqual({ kind: 'open', laneKey: lane.key });
+    const run = await worker.claimRun(lane.key);
+    await worker.answer(run, 'both', { parts: [] });
+    const merged = await open().read(readRunResult, { runId: two.reservedRunId ?? '' });
+    expect(merged).toMatchObject({ mergedInto: one.reservedRunId, outcome: 'answered', text: 'both' });
+    expect(await open().read(readRunResult, { runId: 'nonsense' })).toEqual({ kind: 'unknown' });
+  });
+
+  it('joins no run of another target, and runs by itself after it', async () => {
+    const conversation = unique('c');
+    const lane = aLane(conversation);
+    const worker = aWorker(open());
+    await worker.accept(aMessage({ conversation, text: 'hello' }));
+    const run = await worker.claimRun(lane.key);
+    await enqueue(lane, anItem('from a program', { reach: 'always' }));
+    const { epoch, runId } = run;
+    const at = { laneKey: lane.key, epoch, runId, framing, delivery: 'all' } as const;
+    expect((await open().write(takeSteers, at)).steers).toEqual([]);
+    await worker.answer(run, 'hi');
+    expect(await worker.claimRun(lane.key)).toMatchObject({ target: 'record' });
+  });
+
+  it('neither counts for the cap, nor is stopped with what its sender sent', async () => {
+    const conversation = unique('c');
+    const lane = aLane(conversation, { settings: { ...defaults, mode: 'followup', cap: 2 } });
+    const worker = aWorker(open());
+    await worker.accept(aMessage({ conversation, text: 'hello', lane }));
+    const run = await worker.claimRun(lane.key);
+    const item = anItem('kept');
+    await enqueue(lane, anItem('one'), anItem('two'), item);
+    const { effects } = await worker.accept(aMessage({ conversation, text: 'fits', lane }));
+    expect(effects.overflows).toEqual([]);
+    await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
+    await worker.answer(run, 'hi', { parts: [] });
+    const result = await open().read(readRunResult, { runId: item.reservedRunId ?? '' });
+    expect(result.kind).toBe('open');
+  });
+
+  it('is refused for a lane that is only named and not there', async () => {
+    await expect(enqueue({ key: 'main:nobody' }, anItem('hello'))).rejects.toMatchObject({
+      code: 'invalid_input',
+    });
+  });
+});
+
+const reaches: readonly Reach[] = ['mode', 'always', 'alone'];
+
+function waitingRow(id: string, reach: Reach) {
+  return {
+    id,
+    kind: 'message',
+    target: 'record',
+    authority: 'owner',
+    dueAt: 0,
+    bundle: null,
+    reach,
+  } as const;
+}
+
+it.each(queueModes.flatMap((mode) => reaches.map((reach) => [mode, reach] as const)))(
+  'joins a run in the mode %s with the reach %s only as both say',
+  (mode, reach) => {
+    const run = { mode, target: 'record', authority: 'owner', delivery: 'all', now: 1 } as const;
+    const joins = reach === 'always' || (reach === 'mode' && (mode === 'steer' || mode === 'steer-backlog'));
+    expect(chooseSteers([waitingRow('a', reach)], run)).toHaveLength(joins ? 1 : 0);
+    expect(chooseSteers([waitingRow('a', reach)], { ...run, authority: 'guest' })).toEqual([]);
+    expect(chooseSteers([waitingRow('a', reach)], { ...run, target: aRoute('c') })).toEqual([]);
+  },
+);
+
+it('takes what is alone by itself, whatever waits beside it', () => {
+  const rows = fc.array(fc.constantFrom(...reaches), { minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(rows, fc.constantFrom<QueueMode>(...queueModes), (some, mode) => {
+      const waiting = some.map((reach, index) => waitingRow(String(index), reach));
+      const choice = chooseBatch(waiting, mode, 1);
+      if (choice.kind !== 'run') throw new Error('nothing was chosen');
+      const taken = choice.rows.map(({ reach }) => reach);
+      expect(taken).toEqual(some.slice(0, taken.length));
+      if (taken.includes('alone')) expect(taken).toEqual(['alone']);
+      const run = { mode, target: 'record', authority: 'owner', delivery: 'all', now: 1 } as const;
+      const steers = chooseSteers(waiting, run);
+      expect(steers.every(({ reach }) => reach !== 'alone')).toBe(true);
+      for (const row of waiting) if (row.reach === 'always') expect(steers).toContain(row);
+    }),
+  );
+});

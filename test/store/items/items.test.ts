@@ -1,0 +1,450 @@
+/** What people do to messages that wait, and what the mode `interrupt` does to their order. */
+import { expect, it } from 'vitest';
+import { textOf } from '../../../src/contracts/message.ts';
+import type { QueueMode } from '../../../src/contracts/queue-settings.ts';
+import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
+import type { Actor } from '../../../src/store/items/actor.ts';
+import { cancelItem, cancelItems } from '../../../src/store/items/cancel-item.ts';
+import { editItem, readAuthor } from '../../../src/store/items/edit-item.ts';
+import { promoteItem } from '../../../src/store/items/promote-item.ts';
+import { endRun } from '../../../src/store/lanes/commit-answer.ts';
+import { takeSteers } from '../../../src/store/lanes/steer.ts';
+import { readHistory } from '../../../src/store/reads/read-transcript.ts';
+import { readWaitingItems } from '../../../src/store/reads/read-waiting-items.ts';
+import {
+  aCommand,
+  aLane,
+  aMessage,
+  aRoute,
+  aWorker,
+  defaults,
+  framing,
+  newCommand,
+  unique,
+} from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+import { readLane } from '../lane-at-rest.ts';
+
+describeEachDatabase('what waits', (open) => {
+  it('is listed in its order, with number, sender, excerpt and what it waits for', async () => {
+    const { say, store, lane, numbers } = await aQueue(open());
+    await say('first');
+    const content = { text: 'a photo', prompt: 'a photo', sender: { id: 'bob', name: 'Bob' }, sentAt: 1 };
+    const attachments = [{ ref: 'f', kind: 'image' as const }];
+    await say('', { sender: 'bob', item: { content: { ...content, attachments } } });
+    await say('/new', { item: { kind: 'command' } });
+    const items = await store.read(readWaitingItems, { laneKey: lane.key });
+    const shown = items.map(({ kind, state, sender, senderName, excerpt, files }) => [
+      kind,
+      state,
+      `${sender} ${senderName}`,
+      excerpt,
+      files,
+    ]);
+    expect(shown).toEqual([
+      ['message', 'waiting', 'test:ann ann', 'first', 0],
+      ['message', 'fetching', 'test:bob Bob', 'a photo', 1],
+      ['command', 'waiting', 'test:ann ann', '/new', 0],
+    ]);
+    expect(await numbers()).toEqual(items.map(({ number }) => number));
+    expect(items[1]?.dueInMs).toBeGreaterThan(1000);
+    for (const item of items) expect(item.ageMs).toBeGreaterThanOrEqual(0);
+  });
+
+  it('is cancelled once, with who did it; the rest runs in its order', async () => {
+    const { say, change, numbers, drain, facts, changed } = await aQueue(open());
+    for (const text of ['a', 'b', 'c']) await say(text);
+    const [, b = 0] = await numbers();
+    const cancelled = await change('cancel', b);
+    expect(cancelled.changed).toEqual({ kind: 'done', excerpt: 'b' });
+    expect(cancelled.effects.wakes).toHaveLength(1);
+    expect((await change('cancel', b)).changed).toEqual({ kind: 'ended', outcome: 'cancelled' });
+    expect((await change('cancel', 999)).changed).toEqual({ kind: 'unknown' });
+    expect(await drain()).toEqual([['a'], ['c']]);
+    expect(await facts()).toEqual(['answered null', 'cancelled by test:ann', 'answered null']);
+    expect(await changed(b)).toEqual(['cancel by test:ann']);
+  });
+
+  it('is cancelled together: what is one’s own, or by an owner everything, summaries and commands too', async () => {
+    const { say, store, lane, facts } = await aQueue(open(), { cap: 2 });
+    for (const text of ['a', 'b', 'c']) await say(text);
+    await say('/new', { item: { kind: 'command' } });
+    const bob = actor('bob');
+    const all = (who: Actor) => store.write(cancelItems, { laneKey: lane.key, actor: who, told: '' });
+    expect((await all(bob)).count).toBe(0);
+    expect((await all(actor('ann'))).count).toBe(4);
+    expect((await all(actor('ann'))).count).toBe(0);
+    expect(new Set(await facts())).toEqual(new Set(['cancelled by test:ann']));
+    expect((await readLane(store, lane.key)).openRuns).toBe(0);
+    await say('d');
+    const { overflow } = await store.read(laneRow, { laneKey: lane.key });
+    expect(overflow).toBeNull();
+  });
+
+  it('comes next when it is promoted, keeps its number, and wakes a lane that rests', async () => {
+    const { say, change, numbers, drain, changed } = await aQueue(open());
+    for (const text of ['a', 'b', 'c']) await say(text);
+    const before = await numbers();
+    const [, b = 0, c = 0] = before;
+    const promoted = await change('promote', c);
+    expect(promoted.changed).toEqual({ kind: 'done', excerpt: 'c' });
+    expect(promoted.effects.wakes).toMatchObject([{ delayMs: 0 }]);
+    expect(await numbers()).toEqual([c, ...before.slice(0, 2)]);
+    await change('promote', b);
+    // A second time changes nothing and is not on record.
+    await change('promote', b);
+    await say('d');
+    expect(await drain()).toEqual([['b'], ['c'], ['a'], ['d']]);
+    expect(await changed(b)).toEqual(['promote by test:ann']);
+  });
+
+  it('passes no /new that waits, whoever asks', async () => {
+    const { say, change, numbers, drain } = await aQueue(open());
+    await say('a');
+    await say('b');
+    await say('/new', { item: { kind: 'command' } });
+    await say('c');
+    await say('d');
+    const [, b = 0, command = 0, , d = 0] = await numbers();
+    expect((await change('promote', d)).changed).toEqual({ kind: 'behind' });
+    expect((await change('promote', command)).changed).toEqual({ kind: 'kept' });
+    expect((await change('edit', command)).changed).toEqual({ kind: 'kept' });
+    expect((await change('promote', b)).changed.kind).toBe('done');
+    expect((await change('cancel', command)).changed.kind).toBe('done');
+    expect((await change('promote', d)).changed.kind).toBe('done');
+    expect(await drain()).toEqual([['d'], ['b'], ['a'], ['c']]);
+  });
+
+  it('is promoted with all parts of its album', async () => {
+    const { say, change, numbers, drain } = await aQueue(open());
+    await say('a');
+    const bundle = { name: 'album:7', windowMs: 0 };
+    await say('one', { item: { bundle } });
+    await say('two', { item: { bundle } });
+    const [, , two = 0] = await numbers();
+    await change('promote', two);
+    expect(await drain()).toEqual([['one', 'two'], ['a']]);
+  });
+
+  it('keeps sender, rights and place when it gets other words', async () => {
+    const { say, change, numbers, store, lane, drain, changed } = await aQueue(open());
+    await say('a');
+    await say('b', { sender: 'bob', item: { authority: 'guest' } });
+    const [, b = 0] = await numbers();
+    expect(await store.read(readAuthor, { laneKey: lane.key, number: b })).toEqual({
+      name: 'bob',
+      authority: 'guest',
+      sentAt: 1,
+      isGroup: false,
+    });
+    expect((await change('edit', b, { text: 'better', who: owner })).changed).toEqual({
+      kind: 'done',
+      excerpt: 'better',
+    });
+    expect((await store.read(readWaitingItems, { laneKey: lane.key }))[1]).toMatchObject({
+      sender: 'test:bob',
+      excerpt: 'better',
+    });
+    expect(await drain()).toEqual([['a'], ['better']]);
+    expect(await changed(b)).toEqual(['edit by test:boss']);
+  });
+
+  it('is changed by its sender and by who may change any; promoted in a group by the latter only', async () => {
+    const { say, change, numbers } = await aQueue(open());
+    await say('a');
+    const [a = 0] = await numbers();
+    const member = { ...actor('ann'), mayPromoteOwn: false };
+    for (const kind of ['cancel', 'edit', 'promote'] as const)
+      expect((await change(kind, a, { who: actor('bob') })).changed).toEqual({ kind: 'not-permitted' });
+    expect((await change('promote', a, { who: member })).changed).toEqual({ kind: 'not-permitted' });
+    // The same id on another network is somebody else.
+    const namesake = { ...actor('bob'), people: ['other:ann'] };
+    expect((await change('cancel', a, { who: namesake })).changed).toEqual({ kind: 'not-permitted' });
+    for (const kind of ['edit', 'promote', 'cancel'] as const)
+      expect((await change(kind, a, { who: owner })).changed.kind).toBe('done');
+  });
+
+  it('tells a sender who does not see that somebody else has cancelled it', async () => {
+    const { say, change, numbers, lane } = await aQueue(open());
+    await say('a');
+    await say('b');
+    const [a = 0, b = 0] = await numbers();
+    const here = { ...owner, conversationKey: `test/bot/${lane.key.split(':').at(-1)}` };
+    expect((await change('cancel', a, { who: here })).effects.deliveries).toEqual([]);
+    expect((await change('cancel', b, { who: owner })).effects.deliveries).toEqual([here.conversationKey]);
+  });
+
+  it('is left to the run that has taken it: a stop is offered, a correction is steered in', async () => {
+    const { say, change, numbers, worker, lane, store, facts, changed } = await aQueue(open(), {
+      mode: 'steer',
+    });
+    await say('red');
+    const [red = 0] = await numbers();
+    const run = await worker.claimRun(lane.key);
+    expect((await change('cancel', red)).changed).toEqual({ kind: 'working' });
+    expect((await change('promote', red)).changed).toEqual({ kind: 'working' });
+    expect((await change('edit', red, { text: 'blue' })).changed).toEqual({ kind: 'steered' });
+    expect((await change('edit', red, { text: 'green' })).changed).toEqual({ kind: 'steered' });
+    const { steers } = await store.write(takeSteers, { ...run, framing, delivery: 'all' });
+    expect(steers.map((steer) => textOf(steer.parts))).toEqual(['(Correction of an earlier message.) green']);
+    await change('edit', red, { text: 'grey' });
+    expect((await change('cancel', red)).changed).toEqual({ kind: 'working' });
+    await worker.answer(run, 'ok');
+    expect((await change('cancel', red)).changed).toEqual({ kind: 'ended', outcome: 'answered' });
+    expect((await change('edit', red)).changed).toEqual({ kind: 'ended', outcome: 'answered' });
+    expect(await facts()).toEqual(['answered null', 'answered null', 'cancelled by test:ann']);
+    expect(await changed(red)).toEqual(Array.from({ length: 3 }, () => 'edit by test:ann'));
+  });
+
+  it('is either cancelled or taken when both come at once', async () => {
+    const { say, change, numbers, worker, lane, facts } = await aQueue(open());
+    for (let round = 0; round < 15; round++) {
+      await say('now or never');
+      const [number = 0] = await numbers();
+      const [{ changed: cancelled }, claim] = await Promise.all([
+        change('cancel', number),
+        worker.claim(lane.key),
+      ]);
+      expect([cancelled.kind, claim.kind]).toEqual(
+        claim.kind === 'run' ? ['working', 'run'] : ['done', 'idle'],
+      );
+      if (claim.kind === 'run') await worker.answer(claim.run, 'ok');
+      expect((await facts()).at(-1)).toBe(claim.kind === 'run' ? 'answered null' : 'cancelled by test:ann');
+    }
+  });
+
+  it('is cancelled or reworded also as the line that the cap made of it', async () => {
+    const { say, change, numbers, drain } = await aQueue(open(), { cap: 1 });
+    await say('a');
+    const [a = 0] = await numbers();
+    await say('b');
+    const [b = 0] = await numbers();
+    await say('c');
+    expect((await change('edit', a, { text: 'alpha' })).changed).toEqual({ kind: 'done', excerpt: 'alpha' });
+    expect((await change('cancel', b)).changed.kind).toBe('done');
+    expect(await drain()).toEqual([['<overflow>\nalpha\n</context>', 'c']]);
+  });
+
+  it('gives way to the cap by its age, not by its place', async () => {
+    const { say, change, numbers, drain } = await aQueue(open(), { cap: 2, drop: 'old' });
+    await say('a');
+    await say('b');
+    const [, b = 0] = await numbers();
+    await change('promote', b);
+    await say('c');
+    expect(await drain()).toEqual([['b'], ['c']]);
+  });
+});
+
+describeEachDatabase('a message that is held for its siblings', (open) => {
+  it.each(['cancelled', 'deleted', 'stopped', 'unreachable'] as const)(
+    'has one outcome when it is %s, and its event is accepted',
+    async (end) => {
+      const { say, numbers, change, worker, store, facts, lane, conversation } = await aQueue(open());
+      const bundle = { name: 'album:7', windowMs: 60_000 };
+      const messageId = unique('m');
+      await say('part', { messageId, item: { bundle, passesGate: false } });
+      const [part = 0] = await numbers();
+      const [event] = await store.read(eventsOf, { conversation });
+      expect(event).toBe('held');
+      const about = { ...aMessage({ conversation, text: '', messageId }), eventKey: unique('event') };
+      const route = aRoute(conversation);
+      if (end === 'cancelled') await change('cancel', part);
+      if (end === 'deleted') await worker.accept({ ...about, decision: { kind: 'delete', note: '', route } });
+      if (end === 'unreachable')
+        await worker.accept({ ...about, decision: { kind: 'membership', isMember: false } });
+      const stop = aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false });
+      if (end === 'stopped') await worker.accept(stop);
+      const outcomes = await facts();
+      expect(outcomes).toHaveLength(1);
+      expect(outcomes[0]).toMatch(/^(?:cancelled|failed) /);
+      expect((await store.read(eventsOf, { conversation }))[0]).toBe('accepted');
+      expect((await readLane(store, lane.key)).openRuns).toBe(0);
+    },
+  );
+});
+
+describeEachDatabase('an interruption', (open, beside) => {
+  it('lets the newest run next with what waited for the same place, in the order of arrival', async () => {
+    const queue = await aQueue(open(), { mode: 'interrupt' });
+    const { say, worker, lane, drain, changed } = queue;
+    await say('begin');
+    const run = await worker.claimRun(lane.key);
+    const elsewhere = { item: { route: aRoute(unique('c')) } };
+    const guest = { sender: 'bob', item: { authority: 'guest' as const } };
+    await say('x1', guest);
+    await say('c1');
+    await say('x2', elsewhere);
+    await say('c2');
+    await say('newest');
+    expect(run.runId).toBeDefined();
+    await queue.abort(run);
+    expect(await drain()).toEqual([['c1', 'c2', 'newest'], ['x2'], ['x1']]);
+    expect(new Set(await changed())).toEqual(new Set(['interrupt by test:ann']));
+  });
+
+  it('lets the newest run next however many wait', async () => {
+    const store = open();
+    const queue = await aQueue(store, { mode: 'interrupt', cap: 1000 });
+    const { say, worker, lane } = queue;
+    await say('begin');
+    const run = await worker.claimRun(lane.key);
+    await say('x', { sender: 'bob', item: { authority: 'guest' } });
+    await beside.sql(manyLikeIt(lane.key, 600));
+    await say('newest');
+    await queue.abort(run);
+    const next = await worker.claimRun(lane.key);
+    const { parts } = (await store.read(readHistory, { sessionId: next.sessionId })).at(-1) ?? { parts: [] };
+    expect(parts).toEqual([{ type: 'text', data: { text: 'newest' } }]);
+  });
+
+  it('records nothing and keeps all ranks where nothing else stands ahead', async () => {
+    const queue = await aQueue(open(), { mode: 'interrupt' });
+    const { say, worker, lane, drain, changed } = queue;
+    await say('begin');
+    const run = await worker.claimRun(lane.key);
+    await say('c1');
+    await say('newest');
+    await queue.abort(run);
+    expect(await drain()).toEqual([['c1', 'newest']]);
+    expect(await changed()).toEqual([]);
+  });
+
+  it('passes no /new that waits', async () => {
+    const queue = await aQueue(open(), { mode: 'interrupt' });
+    const { say, worker, lane, drain } = queue;
+    await say('begin');
+    const run = await worker.claimRun(lane.key);
+    await say('x', { sender: 'bob', item: { authority: 'guest' } });
+    await say('/new', { item: { kind: 'command' } });
+    await say('y', { sender: 'bob', item: { authority: 'guest' } });
+    await say('newest');
+    await queue.abort(run);
+    expect(await drain()).toEqual([['x'], ['y'], ['newest']]);
+  });
+});
+
+const owner: Actor = { ref: 'test:boss', people: ['test:boss'], mayChangeAny: true, mayPromoteOwn: true };
+const actor = (id: string): Actor => ({
+  ref: `test:${id}`,
+  people: [`test:${id}`],
+  mayChangeAny: false,
+  mayPromoteOwn: true,
+});
+
+type Settings = { readonly mode?: QueueMode; readonly cap?: number; readonly drop?: 'summarize' | 'old' };
+type Over = Pick<Parameters<typeof aMessage>[0], 'sender' | 'item' | 'messageId'>;
+type Change = { readonly text?: string; readonly who?: Actor };
+
+/** A lane of its own, and what is done to it in a few words. */
+async function aQueue(store: Store, { mode = 'followup', cap = 20, drop = 'summarize' }: Settings = {}) {
+  const conversation = unique('c');
+  const lane = aLane(conversation, { settings: { ...defaults, mode, cap, drop, quietMs: 0 } });
+  const worker = aWorker(store);
+  const say = async (text: string, { item, ...over }: Over = {}) => {
+    const message = aMessage({ conversation, text, lane, ...over });
+    const { decision } = message;
+    if (decision.kind !== 'accept') throw new Error('it is a message');
+    const content =
+      item?.kind === 'command' ? { ...decision.item.content, command: newCommand } : decision.item.content;
+    await worker.accept({
+      ...message,
+      decision: { kind: 'accept', item: { ...decision.item, content, ...item } },
+    });
+  };
+  const numbers = async () =>
+    (await store.read(readWaitingItems, { laneKey: lane.key })).map(({ number }) => number);
+  const change = (
+    kind: 'cancel' | 'promote' | 'edit',
+    number: number,
+    { text = 'other', who }: Change = {},
+  ) => {
+    const asked = { laneKey: lane.key, number, actor: who ?? actor('ann') };
+    if (kind === 'cancel') return store.write(cancelItem, { ...asked, told: 'cancelled {excerpt}' });
+    if (kind === 'promote') return store.write(promoteItem, asked);
+    return store.write(editItem, { ...asked, text, prompt: text, newId: crypto.randomUUID() });
+  };
+  /** Runs until the lane rests: what each run was told. */
+  const drain = async () => {
+    const runs: string[][] = [];
+    for (;;) {
+      const claim = await worker.claim(lane.key);
+      if (claim.kind === 'idle') return runs;
+      if (claim.kind === 'again') continue;
+      if (claim.kind !== 'run') throw new Error(`not to be drained: ${JSON.stringify(claim)}`);
+      const { told } = await readLane(store, lane.key);
+      runs.push(told.filter(({ runId }) => runId === claim.run.runId).map(({ text }) => text));
+      await worker.answer(claim.run, 'ok');
+    }
+  };
+  const facts = async () =>
+    (await readLane(store, lane.key)).inbox.map(({ outcome, reason }) => `${outcome} ${reason}`);
+  const abort = async (run: Awaited<ReturnType<typeof worker.claimRun>>) => {
+    const cut = {
+      endReason: 'interrupt',
+      detail: undefined,
+      message: undefined,
+      preview: undefined,
+      parts: [],
+    };
+    await store.write(endRun, {
+      ...run,
+      ...cut,
+      outcome: 'cancelled',
+      outcomeReason: 'interrupt',
+      mayKeepLane: true,
+    });
+  };
+  const changed = (number?: number) =>
+    store.read(changesOf, { laneKey: lane.key, ...(number !== undefined && { number }) });
+  return { say, numbers, change, drain, facts, abort, changed, store, lane, conversation, worker };
+}
+
+const laneRow: StoreQuery<{ readonly laneKey: string }, { readonly overflow: string | null }> = {
+  query: 'laneRow',
+  run: (tx, { laneKey }) =>
+    tx.db.selectFrom('lanes').select('overflow').where('key', '=', laneKey).executeTakeFirstOrThrow(),
+};
+
+const changesOf: StoreQuery<{ readonly laneKey: string; readonly number?: number }, readonly string[]> = {
+  query: 'changesOf',
+  run: async (tx, { laneKey, number }) => {
+    const rows = await tx.db
+      .selectFrom('itemChanges')
+      .innerJoin('inbox', 'inbox.id', 'itemChanges.inboxId')
+      .select(['itemChanges.kind', 'itemChanges.by', 'inbox.seq'])
+      .where('itemChanges.laneKey', '=', laneKey)
+      .execute();
+    return rows
+      .filter(({ seq }) => number === undefined || seq === number)
+      .map(({ kind, by }) => `${kind} by ${by}`);
+  },
+};
+
+/** What the ledger says of the events of a conversation, oldest first. */
+const eventsOf: StoreQuery<{ readonly conversation: string }, readonly string[]> = {
+  query: 'eventsOf',
+  run: async (tx, { conversation }) => {
+    const rows = await tx.db
+      .selectFrom('ledger')
+      .select('outcome')
+      .where('conversationKey', '=', conversationKeyOf(aRoute(conversation)))
+      .where('eventKey', 'like', 'message:%')
+      .execute();
+    return rows.map(({ outcome }) => outcome);
+  },
+};
+
+/** Stores so many more guest's messages like the one that waits in the lane. */
+function manyLikeIt(laneKey: string, count: number): string {
+  const same = ['rank', 'kind', 'state', 'account', 'conversationKey', 'senderId', 'authority', 'route']
+    .concat(['content', 'isFetching', 'dueAt', 'createdAt'])
+    .map((column) => `"${column}"`)
+    .join(', ');
+  return `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count})
+    insert into inbox (id, "laneKey", seq, ${same})
+    select id || n, "laneKey", seq + n, ${same} from inbox, numbers
+      where "laneKey" = '${laneKey}' and authority = 'guest';
+    update lanes set "nextSeq" = "nextSeq" + ${count} where key = '${laneKey}'`;
+}

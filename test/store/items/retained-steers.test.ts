@@ -1,0 +1,194 @@
+import { expect, it } from 'vitest';
+import type { FinishReason } from '../../../src/contracts/message.ts';
+import type { Store } from '../../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
+import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
+import { endRun } from '../../../src/store/lanes/commit-answer.ts';
+import { commitToolTurn, endToolTurn, markToolStarted } from '../../../src/store/lanes/commit-turn.ts';
+import { renewLeases } from '../../../src/store/lanes/leases.ts';
+import { takeSteers } from '../../../src/store/lanes/steer.ts';
+import {
+  aCommand,
+  aLane,
+  aMessage,
+  aRoute,
+  aWorker,
+  defaults,
+  framing,
+  holder,
+  newCommand,
+  type TestCommand,
+  unique,
+} from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+import { readLane } from '../lane-at-rest.ts';
+import { readOutcomes } from '../lanes/outcomes.ts';
+
+/** A run that was started by ann and has taken in what bob, or she herself, wrote meanwhile. */
+async function steered(store: Store, sender = 'ann') {
+  const conversation = unique('c');
+  const settings = { ...defaults, mode: 'steer-backlog' as const };
+  const lane = aLane(conversation, { settings, chatKind: 'group' });
+  const worker = aWorker(store);
+  const say = (text: string, who: string) => aMessage({ conversation, text, sender: who, lane });
+  await worker.accept(say('first', 'ann'));
+  const run = await worker.claimRun(lane.key);
+  const steer = say('steer', sender);
+  await worker.accept(steer);
+  await worker.accept(say('behind it', 'ann'));
+  const { steers } = await store.write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
+  expect(steers).toHaveLength(1);
+  const end = (outcomeReason: string, finish: FinishReason = 'error') =>
+    store.write(endRun, {
+      ...run,
+      endReason: outcomeReason,
+      detail: undefined,
+      message: aTurn(run, finish),
+      parts: [],
+      preview: undefined,
+      outcome: outcomeReason === 'error' ? 'failed' : 'cancelled',
+      outcomeReason,
+      mayKeepLane: false,
+    });
+  const outcomes = () =>
+    store.read(readOutcomes, { conversationKey: conversationKeyOf(aRoute(conversation)) });
+  const command = async (effect: TestCommand, who: string) => {
+    const proposal = aCommand(conversation, effect, who);
+    if (proposal.decision.kind !== 'command') throw new Error('a command is a command');
+    return worker.accept({ ...proposal, decision: { ...proposal.decision, lane } });
+  };
+  const told = async () => (await readLane(store, lane.key)).told.map(({ text }) => text);
+  return { conversation, lane, worker, run, steer, say, end, outcomes, command, told };
+}
+
+function aTurn({ sessionId }: ClaimedRun, reason: FinishReason) {
+  const finish = { type: 'finish', data: { reason, time: 1 } } as const;
+  return { id: crypto.randomUUID(), sessionId, model: 'test', parts: [finish] };
+}
+
+/** A message with one tool call, which is begun or not. */
+async function callTool(store: Store, run: ClaimedRun, isBegun: boolean) {
+  const message = aTurn(run, 'tool_use');
+  const calls = [{ callId: 'call', name: 'wait', input: '{}' }];
+  await store.write(commitToolTurn, { ...run, message, calls, modelCall: undefined });
+  const messageId = message.id;
+  if (isBegun) await store.write(markToolStarted, { ...run, messageId, callId: 'call' });
+  const cut = { ...message, parts: aTurn(run, 'canceled').parts };
+  const results = [{ callId: 'call', isError: true, parts: [] }];
+  await store.write(endToolTurn, { ...run, messageId, results, message: cut, framing, delivery: 'none' });
+}
+
+describeEachDatabase('a message that was steered into a run under steer-backlog', (open) => {
+  it('starts the next run in its old place when the run fails before it has read it', async () => {
+    const { worker, lane, end, outcomes, told } = await steered(open());
+    await end('error');
+    expect(await outcomes()).toEqual(['failed: error', 'none', 'none']);
+    expect(await told()).toEqual(['first']);
+    await worker.answer(await worker.claimRun(lane.key), 'ok', { delivery: 'none' });
+    expect(await outcomes()).toEqual(['failed: error', 'answered', 'none']);
+    expect(await told()).toEqual(['first', 'steer']);
+  });
+
+  it('fails with the run once a tool was begun after reading it', async () => {
+    const { run, end, outcomes, told } = await steered(open());
+    await callTool(open(), run, true);
+    await end('error');
+    expect(await outcomes()).toEqual(['failed: error', 'failed: error', 'none']);
+    expect(await told()).toEqual(['first', 'steer']);
+  });
+
+  it('is not consumed by a tool turn that was cut before its first tool', async () => {
+    const { run, end, outcomes } = await steered(open());
+    await callTool(open(), run, false);
+    await end('error');
+    expect(await outcomes()).toEqual(['failed: error', 'none', 'none']);
+  });
+
+  it('is not consumed by an answer that was finished and never said', async () => {
+    const { end, outcomes } = await steered(open());
+    await end('interrupt', 'end_turn');
+    expect(await outcomes()).toEqual(['cancelled: interrupt', 'none', 'none']);
+  });
+
+  it('waits again after a run that crashed too often', async () => {
+    const { worker, lane, run, outcomes, told } = await steered(open());
+    let held = run;
+    for (let crash = 1; crash <= 3; crash += 1) {
+      await open().write(renewLeases, { holder, leaseMs: -1, runs: [held] });
+      const claimed = await worker.claim(lane.key);
+      if (claimed.kind === 'run') held = claimed.run;
+    }
+    expect(await outcomes()).toEqual(['failed', 'none', 'none']);
+    expect(await told()).toEqual(['first']);
+  });
+
+  it('is cancelled by its own sender’s /stop, and goes on waiting after another’s', async () => {
+    const stop = { kind: 'stop', isPrivileged: true, isAll: false } as const;
+    const own = await steered(open());
+    await own.command(stop, 'ann');
+    await own.end('stop');
+    expect(await own.outcomes()).toEqual(['cancelled: stop', 'cancelled: stop', 'cancelled: stop']);
+    const other = await steered(open(), 'bob');
+    await other.command(stop, 'ann');
+    await other.end('stop');
+    expect(await other.outcomes()).toEqual(['cancelled: stop', 'none', 'cancelled: stop']);
+  });
+
+  it('is cancelled by its own sender’s /new, and runs before another’s', async () => {
+    for (const [sender, outcome] of [
+      ['ann', 'cancelled: reset'],
+      ['bob', 'none'],
+    ] as const) {
+      const { worker, say, end, outcomes } = await steered(open(), sender);
+      const message = say('/new', 'ann');
+      if (message.decision.kind !== 'accept') return;
+      const { item } = message.decision;
+      const content = { ...item.content, command: newCommand };
+      const command = { kind: 'accept', item: { ...item, kind: 'command', content } } as const;
+      await worker.accept({ ...message, decision: command });
+      await end('reset');
+      expect(await outcomes()).toEqual(['cancelled: reset', outcome, 'none', 'none']);
+    }
+  });
+
+  it('is not taken again after its sender has deleted it', async () => {
+    const { worker, steer, conversation, end, outcomes } = await steered(open());
+    const route = aRoute(conversation);
+    const decision = { kind: 'delete', note: 'deleted {message}', route } as const;
+    await worker.accept({ ...steer, eventKey: unique('delete'), kind: 'delete', decision });
+    await end('error');
+    expect(await outcomes()).toEqual(['failed: error', 'failed: error', 'none']);
+  });
+
+  it('is read in its newest wording, once, when it was edited meanwhile', async () => {
+    const { worker, lane, steer, end, outcomes, told } = await steered(open());
+    const edit = { kind: 'edit', text: 'better', prompt: 'better', note: '', newId: unique('edit') } as const;
+    await worker.accept({ ...steer, eventKey: unique('edit'), kind: 'edit', decision: edit });
+    await end('error');
+    await worker.claimRun(lane.key);
+    expect(await told()).toEqual(['first', 'better']);
+    expect(await outcomes()).toEqual(['failed: error', 'none', 'none', 'merged: corrected']);
+  });
+
+  it('is not kept where the mode is plain steer', async () => {
+    const { worker, lane, conversation, run, outcomes, command } = await steered(open());
+    await command({ kind: 'queue', change: { mode: 'steer' } }, 'ann');
+    await open().write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
+    await open().write(renewLeases, { holder, leaseMs: -1, runs: [run] });
+    const resumed = await worker.claimRun(lane.key);
+    expect(resumed.isResumed).toBe(true);
+    await open().write(endRun, {
+      ...resumed,
+      endReason: 'timeout',
+      detail: undefined,
+      message: undefined,
+      parts: [],
+      preview: undefined,
+      outcome: 'failed',
+      outcomeReason: 'timeout',
+      mayKeepLane: false,
+    });
+    expect(conversation).toBeDefined();
+    expect(await outcomes()).toEqual(['failed: timeout', 'none', 'failed: timeout']);
+  });
+});

@@ -1,0 +1,168 @@
+import { expect, it } from 'vitest';
+import type { MessageId } from '../../../src/contracts/ids.ts';
+import type { OutboundContent } from '../../../src/contracts/outbound.ts';
+import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
+import { claimDelivery, type Delivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { readUnnotified, storeWaitingNotices } from '../../../src/store/items/waiting-notices.ts';
+import { takeSteers } from '../../../src/store/lanes/steer.ts';
+import {
+  aCommand,
+  aLane,
+  aMessage,
+  aRoute,
+  aWorker,
+  defaults,
+  framing,
+  holder,
+  routeFor,
+  unique,
+} from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+const line: OutboundContent = { kind: 'text', text: { text: 'Got it.', spans: [] } };
+const reaction: OutboundContent = { kind: 'reaction', messageId: 'm' as MessageId, emoji: '👀' };
+
+/** A run is at work, and what comes meanwhile waits. */
+async function aBusyLane(store: Store) {
+  const conversation = unique('c');
+  const lane = aLane(conversation, { settings: { ...defaults, mode: 'followup' } });
+  const worker = aWorker(store);
+  const say = (text: string, item = {}) => worker.accept(aMessage({ conversation, text, lane, item }));
+  await say('first');
+  const run = await worker.claimRun(lane.key);
+  /** Everybody whose message has waited at all. */
+  const look = async () => {
+    const untold = await store.read(readUnnotified, { afterMs: -1 });
+    return untold.filter(({ laneKey }) => laneKey === lane.key);
+  };
+  const tell = async (content: OutboundContent | undefined = reaction) => {
+    const receipts = (await look()).map((item) => ({ ...item, content }));
+    return (await store.write(storeWaitingNotices, { receipts })).deliveries;
+  };
+  const conversationKey = conversationKeyOf(aRoute(conversation));
+  const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
+  const claim = () => store.write(claimDelivery, policy);
+  const settle = ({ epoch, part }: Extract<Delivery, { kind: 'part' }>, result: object) =>
+    store.write(recordDelivery, {
+      ...policy,
+      epoch,
+      partKey: part.key,
+      result: result as never,
+      claimsNext: true,
+    });
+  const parts = () => store.read(readParts, { conversationKey });
+  return { conversation, lane, worker, run, say, look, tell, claim, settle, parts };
+}
+
+const readParts: StoreQuery<{ readonly conversationKey: string }, readonly string[]> = {
+  query: 'readPartsOfConversation',
+  run: async (tx, { conversationKey }) => {
+    const rows = await tx.db
+      .selectFrom('outbox')
+      .select(['content', 'state'])
+      .where('conversationKey', '=', conversationKey)
+      .orderBy('place')
+      .execute();
+    return rows.map(({ content, state }) => `${JSON.parse(content).kind} ${state}`);
+  },
+};
+
+function partOf(delivery: Delivery) {
+  if (delivery.kind !== 'part') throw new Error(`expected a part, got ${delivery.kind}`);
+  return delivery;
+}
+
+describeEachDatabase('a receipt', (open) => {
+  it('is stored once for a message that waits, however often it is looked for', async () => {
+    const { say, look, tell, parts } = await aBusyLane(open());
+    await say('second');
+    const seen = await look();
+    expect(seen).toHaveLength(1);
+    const receipts = seen.map((item) => ({ ...item, content: reaction }));
+    await Promise.all([1, 2, 3].map(() => open().write(storeWaitingNotices, { receipts })));
+    expect(await tell()).toEqual([]);
+    expect(await parts()).toEqual(['reaction pending']);
+  });
+
+  it('is looked for only once the message has waited for long enough', async () => {
+    const { say, lane } = await aBusyLane(open());
+    await say('second');
+    const late = await open().read(readUnnotified, { afterMs: 60_000 });
+    expect(late.filter(({ laneKey }) => laneKey === lane.key)).toEqual([]);
+  });
+
+  it('is stored for no message that was taken, cancelled or is held', async () => {
+    const { conversation, lane, worker, run, say, look, tell, parts } = await aBusyLane(open());
+    await say('steered');
+    const seen = (await look()).map((item) => ({ ...item, content: reaction }));
+    await worker.accept(aCommand(conversation, { kind: 'queue', change: { mode: 'steer' } }));
+    await open().write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
+    await open().write(storeWaitingNotices, { receipts: seen });
+    await say('cancelled');
+    await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false }));
+    const bundle = { name: 'album', windowMs: 60_000 };
+    await worker.accept(aMessage({ conversation, text: 'held', lane, item: { bundle, passesGate: false } }));
+    expect(await tell()).toEqual([]);
+    expect((await parts()).filter((part) => part.startsWith('reaction'))).toEqual([]);
+  });
+
+  it('is one for all parts of an album, and one line for all that one person has waiting', async () => {
+    const album = await aBusyLane(open());
+    const bundle = { name: 'album', windowMs: 0 };
+    for (const text of ['a', 'b', 'c']) await album.say(text, { bundle });
+    await album.tell();
+    expect(await album.parts()).toEqual(['reaction pending']);
+    const chat = await aBusyLane(open());
+    for (const text of ['a', 'b', 'c']) await chat.say(text);
+    await chat.tell(line);
+    expect(await chat.parts()).toEqual(['text pending']);
+    expect(await chat.look()).toEqual([]);
+  });
+
+  it('is dropped when its message was answered before it could be sent', async () => {
+    const { lane, worker, run, say, tell, claim, parts } = await aBusyLane(open());
+    await say('second');
+    await tell();
+    await worker.answer(run, 'to the first', { delivery: 'none' });
+    const next = await worker.claimRun(lane.key);
+    await worker.answer(next, 'to the second');
+    const { part } = partOf(await claim());
+    expect(part.content).toMatchObject({ kind: 'text', text: { text: 'to the first' } });
+    expect(await parts()).toEqual(['text sending', 'text pending']);
+  });
+
+  it('never holds up an answer: it has one try', async () => {
+    for (const result of [
+      { kind: 'retry', afterMs: 60_000, reason: 'busy' },
+      { kind: 'unknown', reason: 'cut off' },
+      { kind: 'failed', failure: { kind: 'rejected' }, reason: 'no reactions here' },
+    ]) {
+      const { worker, run, say, tell, claim, settle } = await aBusyLane(open());
+      await say('second');
+      await tell();
+      const receipt = partOf(await claim());
+      expect(receipt.part.content.kind).toBe('reaction');
+      await worker.answer(run, 'to the first', { delivery: 'none' });
+      const behind = partOf(await settle(receipt, result));
+      expect(behind.part.content).toMatchObject({ kind: 'text', text: { text: 'to the first' } });
+    }
+  });
+
+  it('that a dead holder was sending is not repeated for a message that waits no more', async () => {
+    const { worker, run, lane, say, tell, claim, parts } = await aBusyLane(open());
+    await say('second');
+    await tell();
+    await open().write(claimDelivery, {
+      holder: 'dead',
+      leaseMs: -1,
+      repeatSafeMs: 0,
+      resendUnknown: false,
+      conversationKey: conversationKeyOf(routeFor(run)),
+    });
+    await worker.answer(run, 'to the first', { delivery: 'none' });
+    await worker.claimRun(lane.key);
+    partOf(await claim());
+    expect(await parts()).toEqual(['text sending']);
+  });
+});

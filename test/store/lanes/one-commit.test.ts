@@ -1,0 +1,109 @@
+import { expect, it } from 'vitest';
+import { claimDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { readPartStates } from '../../../src/store/delivery/post-part.ts';
+import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
+import type { ClaimTerms } from '../../../src/store/lanes/claim-due.ts';
+import { addProcess } from '../../../src/store/processes/process-records.ts';
+import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+const terms = (slots: number): ClaimTerms => ({
+  holder,
+  leaseMs: 10_000,
+  framing,
+  maxAttempts: 3,
+  class: 'main',
+  newRunIds: Array.from({ length: slots }, () => crypto.randomUUID()),
+});
+const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, canLookUp: false, resendUnknown: false };
+
+describeEachDatabase('a commit that goes on at once', (open) => {
+  /** Accepts with so many slots free. */
+  const acceptWith = async (slots: number, ...said: Parameters<typeof aMessage>[0][]) => {
+    const epoch = await aWorker(open()).hold();
+    const proposals = said.map(aMessage);
+    return open().write(acceptBatch, { account, epoch, holder, proposals, claims: terms(slots) });
+  };
+
+  it('claims the lanes it makes due, as many as there are slots, and wakes the others', async () => {
+    const [a, b, c] = [unique('c'), unique('c'), unique('c')];
+    const { runs, effects } = await acceptWith(
+      2,
+      { conversation: a, text: '1' },
+      { conversation: b, text: '2' },
+      { conversation: c, text: '3' },
+      { conversation: c, text: '4' },
+    );
+    expect(runs.map((run) => run.laneKey)).toEqual([aLane(a).key, aLane(b).key]);
+    expect(new Set(effects.wakes.map((wake) => wake.laneKey))).toEqual(new Set([aLane(c).key]));
+    expect((await aWorker(open(), 'another').claim(aLane(a).key)).kind).toBe('busy');
+    await aWorker(open()).answer(runs[0] ?? expect.fail('no run'), 'hello');
+  });
+
+  it('wakes nobody for a lane that a run works on: the run looks before it ends', async () => {
+    const conversation = unique('c');
+    const { runs } = await acceptWith(1, { conversation, text: 'first' });
+    const second = await acceptWith(1, { conversation, text: 'second' });
+    expect(second).toMatchObject({ runs: [], effects: { wakes: [], arrivals: [aLane(conversation).key] } });
+    const [run = expect.fail('no run')] = runs;
+    const { steers } = await aWorker(open()).answer(run, 'hello');
+    expect(steers).toHaveLength(1);
+  });
+
+  it('claims nothing without slots', async () => {
+    const conversation = unique('c');
+    const { runs, effects } = await acceptWith(0, { conversation, text: 'hi' });
+    expect([runs, effects.wakes.length]).toEqual([[], 1]);
+  });
+
+  it('claims the answer for its sender, unless an earlier part of the conversation is on its way', async () => {
+    const conversation = unique('c');
+    const worker = aWorker(open());
+    const key = aLane(conversation).key;
+    await worker.accept(aMessage({ conversation, text: 'one' }));
+    const first = await worker.answer(await worker.claimRun(key), 'first', { sender: policy });
+    expect(first.claimed?.delivery).toMatchObject({ kind: 'part', tries: 1 });
+    expect(first.effects.deliveries).toEqual([]);
+    await worker.accept(aMessage({ conversation, text: 'two' }));
+    const second = await worker.answer(await worker.claimRun(key), 'second', { sender: policy });
+    expect(second.claimed).toBeUndefined();
+    expect(second.effects.deliveries).toEqual([`test/bot/${conversation}`]);
+  });
+
+  it("claims the lane's next run with the end of the last one, its messages taken", async () => {
+    const conversation = unique('c');
+    const lane = aLane(conversation, { settings: { ...defaults, mode: 'followup' } });
+    const worker = aWorker(open());
+    for (const text of ['one', 'two', 'three']) await worker.accept(aMessage({ conversation, text, lane }));
+    const first = await worker.claimRun(lane.key);
+    const { newRunIds, class: _, ...claims } = terms(1);
+    const [newRunId = ''] = newRunIds;
+    const ended = await worker.answer(first, 'first', { claims: { ...claims, newRunId } });
+    expect(ended.nextRun).toMatchObject({ runId: newRunId, epoch: first.epoch + 1, isResumed: false });
+    await expect(worker.answer(first, 'late')).rejects.toThrow('another worker holds it');
+    const second = await worker.answer(ended.nextRun ?? expect.fail('no run'), 'second');
+    expect([second.next, second.nextRun]).toEqual([{ kind: 'continuing' }, undefined]);
+    expect(await worker.claimRun(lane.key)).toMatchObject({ epoch: first.epoch + 2 });
+  });
+
+  it.each([
+    { begun: false, tells: 'had not begun is sent', kind: 'part', state: 'sending' },
+    { begun: true, tells: 'had begun is unknown', kind: 'empty', state: 'unknown' },
+  ])('of a holder that died: a part whose call $tells', async ({ begun, kind, state }) => {
+    const conversation = unique('c');
+    const folder = unique('folder');
+    const [dead, next] = [unique('boot'), unique('boot')];
+    await open().write(addProcess, { id: dead, folder });
+    const worker = aWorker(open());
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    await worker.answer(run, 'hello', { sender: { ...policy, holder: dead } });
+    const key = `${run.runId}:1`;
+    const sends = [{ holder: dead, begun: begun ? [key] : [] }];
+    await open().write(addProcess, { id: next, folder, sends });
+    const claim = { ...policy, holder: next, conversationKey: `test/bot/${conversation}` };
+    expect((await open().write(claimDelivery, claim)).kind).toBe(kind);
+    const [part] = await open().read(readPartStates, { keys: [key] });
+    expect(part?.state).toBe(state);
+  });
+});

@@ -1,0 +1,333 @@
+/** The table of spec 4 “Outcomes”, line by line: what ends a message, and what is then on record of it. */
+import { expect, it } from 'vitest';
+import type { Authority } from '../../../src/contracts/outcome.ts';
+import type { QueueSettings } from '../../../src/contracts/queue-settings.ts';
+import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
+import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import type { NewItem } from '../../../src/store/items/new-item.ts';
+import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
+import { endRun } from '../../../src/store/lanes/commit-answer.ts';
+import { renewLeases } from '../../../src/store/lanes/leases.ts';
+import { takeSteers } from '../../../src/store/lanes/steer.ts';
+import { fillNotice, noticesFor } from '../../../src/texts/notices.ts';
+import {
+  aCommand,
+  aLane,
+  aMessage,
+  aRoute,
+  aWorker,
+  defaults,
+  framing,
+  holder,
+  newCommand,
+  type TestCommand,
+  unique,
+} from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+const texts = noticesFor('en');
+
+const outcomesOf: StoreQuery<{ readonly laneKey: string }, readonly string[]> = {
+  query: 'outcomesOfLane',
+  run: async (tx, { laneKey }) => {
+    const rows = await tx.db
+      .selectFrom('inbox')
+      .select(['content', 'outcome', 'outcomeReason'])
+      .where('laneKey', '=', laneKey)
+      .orderBy('seq')
+      .execute();
+    return rows.map(({ content, outcome, outcomeReason }) => {
+      const reason = outcomeReason === null ? '' : ` (${outcomeReason})`;
+      return `${JSON.parse(content).text}: ${outcome ?? 'open'}${reason}`;
+    });
+  },
+};
+
+const mergedInto: StoreQuery<{ readonly laneKey: string }, readonly (string | null)[]> = {
+  query: 'mergedInto',
+  run: async (tx, { laneKey }) => {
+    const rows = tx.db.selectFrom('inbox').select('runId').where('laneKey', '=', laneKey);
+    return (await rows.where('outcome', '=', 'merged').execute()).map(({ runId }) => runId);
+  },
+};
+
+const noticesOf: StoreQuery<{ readonly conversationKey: string }, readonly string[]> = {
+  query: 'noticesOf',
+  run: async (tx, { conversationKey }) => {
+    const rows = tx.db.selectFrom('outbox').select('content').where('conversationKey', '=', conversationKey);
+    const notices = await rows.where('purpose', '=', 'notice').orderBy('place').execute();
+    return notices.map(({ content }) => JSON.parse(content).text.text);
+  },
+};
+
+/** A lane in which ann and bob speak, by one word each. */
+function aScene(store: Store, settings: Partial<QueueSettings> = {}) {
+  const conversation = unique('c');
+  const lane = aLane(conversation, {
+    settings: { ...defaults, mode: 'followup', quietMs: 0, ...settings },
+    chatKind: 'group',
+  });
+  const worker = aWorker(store);
+  const laneKey = lane.key;
+  const conversationKey = conversationKeyOf(aRoute(conversation));
+  const says = (sender: string, text: string, item: Partial<NewItem> = {}) => {
+    const authority: Authority = sender === 'ann' ? 'owner' : 'member';
+    return worker.accept(aMessage({ conversation, text, sender, lane, item: { authority, ...item } }));
+  };
+  const command = (sender: string, effect: TestCommand) => {
+    const proposal = aCommand(conversation, effect, sender);
+    if (proposal.decision.kind !== 'command') throw new Error('a command is a command');
+    return worker.accept({ ...proposal, decision: { ...proposal.decision, lane } });
+  };
+  const stop = (sender: string, isPrivileged = false) =>
+    command(sender, { kind: 'stop', isPrivileged, isAll: false });
+  const fresh = (sender: string) => {
+    const content = { text: '/new', prompt: '/new', sender: { id: sender, name: sender }, sentAt: 1 };
+    return says(sender, '/new', {
+      kind: 'command',
+      content: { ...content, attachments: [], command: newCommand },
+    });
+  };
+  const run = () => worker.claimRun(laneKey);
+  const steer = (at: ClaimedRun) => store.write(takeSteers, { ...at, framing, delivery: 'one-at-a-time' });
+  const end = (at: ClaimedRun, outcome: 'failed' | 'cancelled', outcomeReason: string) =>
+    store.write(endRun, {
+      ...{ ...at, outcome, outcomeReason, endReason: outcomeReason },
+      ...{ detail: undefined, message: undefined, parts: [], preview: undefined, mayKeepLane: false },
+    });
+  const answer = (at: ClaimedRun) => worker.answer(at, 'ok', { delivery: 'none' });
+  const outcomes = () => store.read(outcomesOf, { laneKey });
+  const merged = () => store.read(mergedInto, { laneKey });
+  const notices = () => store.read(noticesOf, { conversationKey });
+  const deliver = async (result: object) => {
+    const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
+    const claimed = await store.write(claimDelivery, policy);
+    if (claimed.kind !== 'part') throw new Error(`nothing to deliver: ${claimed.kind}`);
+    const settling = { ...policy, epoch: claimed.epoch, partKey: claimed.part.key, claimsNext: false };
+    await store.write(recordDelivery, { ...settling, result: result as never });
+  };
+  return {
+    worker,
+    laneKey,
+    says,
+    command,
+    stop,
+    fresh,
+    run,
+    steer,
+    end,
+    answer,
+    outcomes,
+    merged,
+    notices,
+    deliver,
+  };
+}
+
+describeEachDatabase('a message', (open) => {
+  it('that its run answers is answered, and silent when that was decided', async () => {
+    const { says, run, answer, worker, outcomes } = aScene(open());
+    await says('ann', 'a');
+    await says('ann', 'b');
+    await answer(await run());
+    await worker.answer(await run(), '', { parts: [], outcome: 'silent', outcomeReason: 'token' });
+    expect(await outcomes()).toEqual(['a: answered', 'b: silent (token)']);
+  });
+
+  it('whose answer could not be delivered is failed', async () => {
+    const { says, run, answer, deliver, outcomes } = aScene(open());
+    await says('ann', 'a');
+    await answer(await run());
+    await deliver({ kind: 'failed', failure: { kind: 'rejected' }, reason: 'no' });
+    expect(await outcomes()).toEqual(['a: failed (delivery failed)']);
+  });
+
+  it('whose answer may or may not have arrived is answered, delivery unknown', async () => {
+    const { says, run, answer, deliver, outcomes } = aScene(open());
+    await says('ann', 'a');
+    await answer(await run());
+    await deliver({ kind: 'unknown', reason: 'cut off' });
+    expect(await outcomes()).toEqual(['a: answered (delivery unknown)']);
+  });
+
+  it.each(['error', 'timeout'])('that was steered into a run that failed by %s is failed', async (reason) => {
+    const { says, run, steer, end, outcomes } = aScene(open(), { mode: 'steer' });
+    await says('ann', 'a');
+    const at = await run();
+    await says('ann', 'b');
+    await steer(at);
+    await says('ann', 'c');
+    await end(at, 'failed', reason);
+    expect(await outcomes()).toEqual([`a: failed (${reason})`, `b: failed (${reason})`, 'c: open']);
+  });
+
+  it('that a run has answered stays answered when the run fails later', async () => {
+    const { worker, says, run, end, outcomes } = aScene(open(), { mode: 'steer' });
+    await says('ann', 'a');
+    const at = await run();
+    await says('ann', 'b');
+    await worker.answer(at, 'ok');
+    await end(at, 'failed', 'error');
+    expect(await outcomes()).toEqual(['a: answered', 'b: failed (error)']);
+  });
+
+  it('of a run that crashed too often is failed, and the person is told', async () => {
+    const { worker, laneKey, says, run, outcomes, notices } = aScene(open());
+    await says('ann', 'a');
+    let held = await run();
+    for (let crash = 1; crash <= 3; crash += 1) {
+      await open().write(renewLeases, { holder, leaseMs: -1, runs: [held] });
+      const claim = await worker.claim(laneKey);
+      if (claim.kind === 'run') held = claim.run;
+    }
+    expect(await outcomes()).toEqual(['a: failed']);
+    expect(await notices()).toEqual([texts.restartGaveUp]);
+  });
+
+  it('is cancelled by /stop, with all that its sender has waiting, summarised or not', async () => {
+    const { says, run, stop, end, outcomes } = aScene(open(), { cap: 2 });
+    await says('ann', 'a');
+    const at = await run();
+    for (const [who, text] of ['ann b', 'bob c', 'bob d', 'ann e'].map((said) => said.split(' ')))
+      await says(who ?? '', text ?? '');
+    await stop('ann');
+    await end(at, 'cancelled', 'stop');
+    expect(await outcomes()).toEqual([
+      'a: cancelled (stop)',
+      'b: cancelled (stop)',
+      'c: merged (summarized)',
+      'd: open',
+      'e: cancelled (stop)',
+    ]);
+    // What was bob's is read all the same.
+    const { runId } = await run();
+    expect(runId).toBeDefined();
+  });
+
+  it('of somebody else is cancelled by another’s /stop only with the run', async () => {
+    const { says, run, stop, end, outcomes } = aScene(open());
+    await says('ann', 'a');
+    const at = await run();
+    await says('ann', 'b');
+    await says('bob', 'c');
+    await stop('bob', true);
+    await end(at, 'cancelled', 'stop');
+    expect(await outcomes()).toEqual(['a: cancelled (stop)', 'b: open', 'c: cancelled (stop)']);
+  });
+
+  it('that was sent before /new runs before it, in the old session', async () => {
+    const { worker, laneKey, says, fresh, run, end, answer, outcomes } = aScene(open());
+    await says('ann', 'a');
+    const at = await run();
+    await says('ann', 'b');
+    await fresh('ann');
+    await says('ann', 'c');
+    await end(at, 'cancelled', 'reset');
+    const before = await run();
+    expect(before.sessionId).toBe(at.sessionId);
+    await answer(before);
+    expect((await worker.claim(laneKey)).kind).toBe('again');
+    const after = await run();
+    expect(after.sessionId).not.toBe(at.sessionId);
+    await answer(after);
+    expect(await outcomes()).toEqual([
+      'a: cancelled (reset)',
+      'b: answered',
+      '/new: answered (command)',
+      'c: answered',
+    ]);
+  });
+
+  it('that the cap has summarised is merged into the run that got the summary', async () => {
+    const { says, run, answer, outcomes, merged, notices } = aScene(open(), { cap: 1 });
+    await says('ann', 'a');
+    const at = await run();
+    await says('ann', 'b');
+    await says('ann', 'c');
+    expect(await notices()).toEqual([texts.queueSummarised]);
+    await answer(at);
+    const next = await run();
+    expect(await merged()).toEqual([next.runId]);
+    await answer(next);
+    expect(await outcomes()).toEqual(['a: answered', 'b: merged (summarized)', 'c: answered']);
+  });
+
+  it('that gives way under drop:old is refused, and its sender is told where it was sent', async () => {
+    const { says, run, outcomes, notices } = aScene(open(), { cap: 1, drop: 'old' });
+    await says('ann', 'a');
+    await run();
+    const elsewhere = aRoute(unique('elsewhere'));
+    await says('bob', 'b', { route: elsewhere });
+    const { effects } = await says('ann', 'c');
+    expect(await outcomes()).toEqual(['a: open', 'b: refused (queue-full)', 'c: open']);
+    expect(await notices()).toEqual([]);
+    expect(await open().read(noticesOf, { conversationKey: conversationKeyOf(elsewhere) })).toEqual([
+      fillNotice(texts.queueDroppedOld, { excerpt: 'b' }),
+    ]);
+    expect(effects.overflows).toMatchObject([{ drop: 'old' }]);
+  });
+
+  it('that comes too much under drop:new is refused at the door with a notice', async () => {
+    const { says, run, outcomes, notices } = aScene(open(), { cap: 1, drop: 'new' });
+    await says('ann', 'a');
+    await run();
+    await says('ann', 'b');
+    const { acceptances, effects } = await says('bob', 'c');
+    expect(acceptances).toEqual([{ kind: 'refused', reason: 'queue-full' }]);
+    expect(effects.overflows).toMatchObject([{ drop: 'new' }]);
+    expect(await outcomes()).toEqual(['a: open', 'b: open']);
+    expect(await notices()).toEqual([fillNotice(texts.queueFull, { waiting: 1 })]);
+  });
+
+  it('that waited with a newer one under interrupt is merged, and what ran is cancelled', async () => {
+    const { says, run, end, answer, outcomes, merged } = aScene(open(), { mode: 'interrupt' });
+    await says('ann', 'a');
+    const at = await run();
+    await says('ann', 'b');
+    await says('ann', 'c');
+    await end(at, 'cancelled', 'interrupt');
+    const next = await run();
+    await answer(next);
+    expect(await outcomes()).toEqual(['a: cancelled (interrupt)', 'b: merged', 'c: answered']);
+    expect(await merged()).toEqual([next.runId]);
+  });
+
+  it('is merged under collect with what is of its route and authority, and with nothing else', async () => {
+    const { says, run, answer, outcomes } = aScene(open(), { mode: 'collect' });
+    await says('ann', 'a');
+    const at = await run();
+    await says('ann', 'b');
+    await says('ann', 'c');
+    await says('bob', 'd');
+    await says('bob', 'e', { route: aRoute(unique('elsewhere')) });
+    await answer(at);
+    for (const authority of ['owner', 'member', 'member']) {
+      const next = await run();
+      expect(next.authority).toBe(authority);
+      await answer(next);
+    }
+    expect(await outcomes()).toEqual([
+      'a: answered',
+      'b: merged',
+      'c: answered',
+      'd: answered',
+      'e: answered',
+    ]);
+  });
+
+  it('that is deleted while it waits is cancelled', async () => {
+    const { worker, laneKey, says, outcomes } = aScene(open());
+    await says('ann', 'a');
+    const conversation = laneKey.split(':').at(-1) ?? '';
+    const seen = aMessage({ conversation, text: 'b', lane: aLane(conversation), sender: 'ann' });
+    await worker.accept(seen);
+    const decision = {
+      kind: 'delete',
+      note: '',
+      route: aRoute(conversation),
+    } as const;
+    await worker.accept({ ...seen, eventKey: unique('delete'), kind: 'delete', decision });
+    expect(await outcomes()).toEqual(['a: open', 'b: cancelled (deleted)']);
+  });
+});

@@ -1,0 +1,81 @@
+import { expect, it } from 'vitest';
+import type { Store } from '../../../src/store/base/command.ts';
+import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
+import { handOver } from '../../../src/store/lanes/leases.ts';
+import { readSweep, type SweepPlace } from '../../../src/store/lanes/sweep.ts';
+import { addProcess } from '../../../src/store/processes/process-records.ts';
+import { aLane, aMessage, aRoute, aWorker, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+describeEachDatabase('the sweep', (open) => {
+  const aRunOf = async (boot: string) => {
+    const conversation = unique('c');
+    await aWorker(open()).accept(aMessage({ conversation, text: 'hi' }));
+    const { key } = aLane(conversation);
+    return { key, run: await aWorker(open(), boot).claimRun(key) };
+  };
+
+  const findIn = async (store: Store, laneKey: string) =>
+    (await store.read(readSweep, {})).lanes.find((lane) => lane.laneKey === laneKey);
+
+  it('counts the wait of a run whose process died from the next start on, not from 1970', async () => {
+    const folder = unique('folder');
+    const boot = unique('boot');
+    await open().write(addProcess, { id: boot, folder });
+    const { key } = await aRunOf(boot);
+    expect(await findIn(open(), key)).toBeUndefined();
+    const since = Date.now() - 1000;
+    await open().write(addProcess, { id: unique('boot'), folder });
+    expect((await findIn(open(), key))?.waitingSince).toBeGreaterThan(since);
+  });
+
+  it('reads what waits page by page, all of it, what waits longest first', async () => {
+    const lanes = Array.from({ length: 1_100 }, () => unique('many'));
+    for (let first = 0; first < lanes.length; first += 100) {
+      const batch = lanes.slice(first, first + 100);
+      await aWorker(open()).accept(...batch.map((conversation) => aMessage({ conversation, text: 'hi' })));
+    }
+    const found: { readonly laneKey: string; readonly waitingSince: number }[] = [];
+    let pages = 0;
+    let next: SweepPlace | undefined;
+    do {
+      const sweep = await open().read(readSweep, { after: next });
+      expect(sweep.lanes.length).toBeLessThanOrEqual(1_000);
+      found.push(...sweep.lanes.filter(({ laneKey }) => laneKey.includes(':many-')));
+      pages += 1;
+      next = sweep.next;
+    } while (next !== undefined);
+    expect(pages).toBeGreaterThan(2);
+    expect(new Set(found.map(({ laneKey }) => laneKey))).toEqual(
+      new Set(lanes.map((lane) => aLane(lane).key)),
+    );
+    const since = found.map(({ waitingSince }) => waitingSince);
+    expect(since).toEqual(since.toSorted((a, b) => a - b));
+  });
+
+  it('finds every conversation with something to deliver, also behind a page of others', async () => {
+    const conversations = Array.from({ length: 510 }, () => unique('said'));
+    const refusals = conversations.map((conversation) => {
+      const notice = { route: aRoute(conversation), text: 'not you' };
+      const decision = { kind: 'refuse', reason: 'dm-not-allowed', notice } as const;
+      return { ...aMessage({ conversation, text: 'hi' }), decision };
+    });
+    await aWorker(open()).accept(...refusals);
+    const found: string[] = [];
+    let next: SweepPlace | undefined;
+    do {
+      const sweep = await open().read(readSweep, { after: next });
+      found.push(...sweep.conversations);
+      next = sweep.next;
+    } while (next !== undefined);
+    const wanted = conversations.map((conversation) => conversationKeyOf(aRoute(conversation)));
+    expect(found).toEqual(expect.arrayContaining(wanted));
+  });
+
+  it('counts the wait of a run that was handed over from that moment on', async () => {
+    const { key, run } = await aRunOf(unique('boot'));
+    const since = Date.now() - 1000;
+    await open().write(handOver, run);
+    expect((await findIn(open(), key))?.waitingSince).toBeGreaterThan(since);
+  });
+});

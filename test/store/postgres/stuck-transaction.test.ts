@@ -1,0 +1,81 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, it } from 'vitest';
+import type { StoreCommand } from '../../../src/store/base/command.ts';
+import { renewLeases } from '../../../src/store/lanes/leases.ts';
+import { lockLane } from '../../../src/store/rows/lane-row.ts';
+import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
+import { openStore } from '../../support/open-store.ts';
+import { aLane, aMessage, aWorker, holder, unique } from '../builders.ts';
+
+/** A process that stands still in the middle of a transaction. */
+function standStillIn(laneKey: string, isLocked: () => void): StoreCommand<undefined, void> {
+  return {
+    name: 'standStill',
+    run: async (tx) => {
+      await lockLane(tx, laneKey);
+      isLocked();
+      await new Promise(() => undefined);
+    },
+  };
+}
+
+// SQLite has no second process that could hold a lane's row.
+describe.skipIf(databaseServer === undefined)(
+  'a process that stands still inside a transaction',
+  {
+    concurrent: true,
+  },
+  () => {
+    it('holds a lane up for seconds, not for ever', async ({ onTestFinished, expect }) => {
+      const { worker, key, standStill } = await aLaneAndTwoStores(onTestFinished);
+      await standStill();
+      expect((await worker.claim(key)).kind).toBe('run');
+    });
+
+    it('leaves the lane to one of those who waited for it, and one try is counted', async ({
+      onTestFinished,
+      expect,
+    }) => {
+      const { worker, other, key, standStill } = await aLaneAndTwoStores(onTestFinished);
+      await standStill();
+      const leaseMs = 500;
+      const early = worker.claim(key, leaseMs);
+      // By the time of its own beginning, the lease of the early one would be over when the late one has the row.
+      await pause(2 * leaseMs);
+      const late = aWorker(other, 'boot-2').claim(key, leaseMs);
+      expect((await Promise.all([early, late])).map(({ kind }) => kind).sort()).toEqual(['busy', 'run']);
+    });
+
+    it('takes nothing from a lease that could not be renewed meanwhile', async ({
+      onTestFinished,
+      expect,
+    }) => {
+      const { worker, other, key, standStill } = await aLaneAndTwoStores(onTestFinished);
+      const run = await worker.claimRun(key);
+      await standStill();
+      // Less than it has to wait.
+      await other.write(renewLeases, { holder, leaseMs: 2_000, runs: [run] });
+      expect((await aWorker(other, 'boot-2').claim(key)).kind).toBe('busy');
+    });
+  },
+);
+
+/** Two processes on one database, and a lane in which a message waits. */
+async function aLaneAndTwoStores(atEnd: (end: () => Promise<void>) => void) {
+  const database = await makeDatabase(atEnd);
+  const [still, other] = await Promise.all(
+    [1, 2].map(() => openStore({ kind: 'postgres', url: database.url })),
+  );
+  if (!still || !other) throw new Error('two stores were opened');
+  atEnd(other.close);
+  const worker = aWorker(other);
+  const conversation = unique('c');
+  await worker.accept(aMessage({ conversation, text: 'hi' }));
+  const { key } = aLane(conversation);
+  const standStill = async () => {
+    const locked = Promise.withResolvers<void>();
+    still.write(standStillIn(key, locked.resolve), undefined).catch(() => undefined);
+    await locked.promise;
+  };
+  return { worker, other, key, standStill };
+}

@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { hasCode } from '../../../src/contracts/errors.ts';
+import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
+import { claimAccount, releaseAccount } from '../../../src/store/processes/accounts.ts';
+import { addProcess } from '../../../src/store/processes/process-records.ts';
+import { aMessage, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+describeEachDatabase('a bot account', (open) => {
+  const claim = (account: string, holder: string) =>
+    open().write(claimAccount, { account, holder, leaseMs: 60_000 });
+  const epochOf = async (account: string, holder: string) => {
+    const lease = await claim(account, holder);
+    if (lease.kind !== 'held') throw new Error('the account is busy');
+    return lease.epoch;
+  };
+  const accept = (account: string, as: { holder: string; epoch: number; cursor: string }) =>
+    open().write(acceptBatch, {
+      account,
+      ...as,
+      proposals: [aMessage({ conversation: unique('c'), text: 'hi' })],
+    });
+
+  it('is received by one process at a time, and renewed under one epoch', async () => {
+    const account = unique('net/bot');
+    const epoch = await epochOf(account, 'boot-1');
+    expect((await claim(account, 'boot-2')).kind).toBe('busy');
+    expect(await epochOf(account, 'boot-1')).toBe(epoch);
+    await open().write(releaseAccount, { account, holder: 'boot-1' });
+    expect(await epochOf(account, 'boot-2')).toBe(epoch + 1);
+  });
+
+  it('refuses what a process stores after another took the account over', async () => {
+    const account = unique('net/bot');
+    const stale = { holder: 'boot-1', epoch: await epochOf(account, 'boot-1') };
+    await accept(account, { ...stale, cursor: '1' });
+    await open().write(releaseAccount, { account, holder: 'boot-1' });
+    const fresh = { holder: 'boot-2', epoch: await epochOf(account, 'boot-2') };
+    await accept(account, { ...fresh, cursor: '2' });
+    await expect(accept(account, { ...stale, cursor: '1' })).rejects.toSatisfy((error) =>
+      hasCode(error, 'stale_epoch'),
+    );
+    expect(await claim(account, 'boot-2')).toMatchObject({ kind: 'held', cursor: '2' });
+  });
+
+  it('is free at once when the process that held it starts again on its folder', async () => {
+    const account = unique('net/bot');
+    const folder = unique('folder');
+    const [first, second] = [unique('boot'), unique('boot')];
+    await open().write(addProcess, { id: first, folder });
+    await epochOf(account, first);
+    expect((await claim(account, second)).kind).toBe('busy');
+    await open().write(addProcess, { id: second, folder });
+    expect((await claim(account, second)).kind).toBe('held');
+  });
+});

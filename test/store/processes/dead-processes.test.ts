@@ -1,0 +1,74 @@
+import { expect, it } from 'vitest';
+import { claimDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { readPartStates } from '../../../src/store/delivery/post-part.ts';
+import { claimAccount } from '../../../src/store/processes/accounts.ts';
+import { addProcess, readBoots, voidProcesses } from '../../../src/store/processes/process-records.ts';
+import { aLane, aMessage, aWorker, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+const policy = { leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false };
+
+describeEachDatabase('a process that has died beside others', (open) => {
+  const begin = async (folder: string, role: 'gateway' | 'worker') => {
+    const id = unique('boot');
+    await open().write(addProcess, { id, folder, role, ended: [] });
+    return id;
+  };
+  const aPair = async () => {
+    const folder = unique('folder');
+    return { folder, dead: await begin(folder, 'worker'), alive: await begin(folder, 'worker') };
+  };
+  const end = (id: string, begun?: readonly string[]) =>
+    open().write(voidProcesses, { ids: [id], sends: begun ? [{ holder: id, begun }] : [] });
+
+  it('voids nothing of the others when it begins, and is known until it is found dead', async () => {
+    const { folder, dead, alive } = await aPair();
+    const account = unique('net/bot');
+    await open().write(claimAccount, { account, holder: dead, leaseMs: 60_000 });
+    await begin(folder, 'gateway');
+    expect((await open().write(claimAccount, { account, holder: alive, leaseMs: 60_000 })).kind).toBe('busy');
+    expect(await open().read(readBoots, { folder })).toHaveLength(3);
+    await end(dead);
+    expect(await open().read(readBoots, { folder })).not.toContain(dead);
+    expect((await open().write(claimAccount, { account, holder: alive, leaseMs: 60_000 })).kind).toBe('held');
+  });
+
+  it('leaves its lanes free at once, those with a run and those kept between two', async () => {
+    const { dead, alive } = await aPair();
+    const [working, kept, other] = [unique('c'), unique('c'), unique('c')];
+    const doomed = aWorker(open(), dead);
+    for (const conversation of [working, kept, kept, other])
+      await doomed.accept(aMessage({ conversation, text: 'hi' }));
+    const first = await doomed.claimRun(aLane(working).key);
+    await doomed.answer(await doomed.claimRun(aLane(kept).key), 'one');
+    const living = aWorker(open(), alive);
+    const own = await living.claimRun(aLane(other).key);
+    expect((await living.claim(aLane(kept).key)).kind).toBe('busy');
+    await end(dead);
+    const resumed = await living.claimRun(aLane(working).key);
+    expect(resumed).toMatchObject({ runId: first.runId, isResumed: true });
+    expect((await living.claim(aLane(kept).key)).kind).toBe('run');
+    // A second funeral, by a process that found the same one dead, takes nothing from the living.
+    await end(dead);
+    await expect(living.answer(resumed, 'done')).resolves.toBeDefined();
+    await expect(living.answer(own, 'done')).resolves.toBeDefined();
+  });
+
+  it.each([
+    { begun: [], tells: 'had not begun is sent', kind: 'part', state: 'sending' },
+    { begun: undefined, tells: 'nobody can tell of is unknown', kind: 'empty', state: 'unknown' },
+  ])('of what it was sending: a part whose call $tells', async ({ begun, kind, state }) => {
+    const { dead, alive } = await aPair();
+    const conversation = unique('c');
+    const worker = aWorker(open(), dead);
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    await worker.answer(run, 'hello', { sender: { ...policy, holder: dead } });
+    const claim = { ...policy, holder: alive, conversationKey: `test/bot/${conversation}` };
+    expect((await open().write(claimDelivery, claim)).kind).toBe('busy');
+    await end(dead, begun);
+    expect((await open().write(claimDelivery, claim)).kind).toBe(kind);
+    const [part] = await open().read(readPartStates, { keys: [`${run.runId}:1`] });
+    expect(part?.state).toBe(state);
+  });
+});

@@ -1,0 +1,117 @@
+import { expect, it } from 'vitest';
+import type { MessageId } from '../../../src/contracts/ids.ts';
+import type { OutboundContent } from '../../../src/contracts/outbound.ts';
+import type { Store } from '../../../src/store/base/command.ts';
+import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { storeToolParts } from '../../../src/store/delivery/post-part.ts';
+import { readTimeline } from '../../../src/store/reads/read-timeline.ts';
+import { aLane, aMessage, aWorker, holder, routeFor, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+const messageId = 'platform-1' as MessageId;
+const text = (value: string): OutboundContent => ({ kind: 'text', text: { text: value, spans: [] } });
+const edit = (value: string): OutboundContent => ({
+  kind: 'edit',
+  messageId,
+  text: { text: value, spans: [] },
+});
+const removal: OutboundContent = { kind: 'delete', messageId };
+const reaction: OutboundContent = { kind: 'reaction', messageId, emoji: '👍' };
+
+/** A conversation in which one message was said and these parts were sent for it. */
+async function aTimeline(store: Store, contents: readonly OutboundContent[]) {
+  const worker = aWorker(store);
+  const conversation = unique('c');
+  const laneKey = aLane(conversation).key;
+  await worker.accept(aMessage({ conversation, text: 'question' }));
+  const run = await worker.claimRun(laneKey);
+  const { epoch, runId } = run;
+  const route = routeFor(run);
+  await store.write(storeToolParts, { laneKey, epoch, runId, key: unique('said'), route, contents });
+  const say = (said: string) => worker.accept(aMessage({ conversation, text: said }));
+  const read = (limit: number, after?: number) =>
+    store.read(readTimeline, { laneKey, limit, ...(after === undefined ? {} : { after }) });
+  const texts = async (limit: number, after?: number) => (await read(limit, after)).map((item) => item.text);
+  /** What a client has that reads on from `after` until a page is not full. */
+  const pagesAfter = async (after: number, limit: number) => {
+    const pages: string[][] = [];
+    for (let at = after; ; ) {
+      const page = await read(limit, at);
+      pages.push(page.map((item) => item.text));
+      if (page.length < limit) return pages;
+      at = page.at(-1)?.position ?? at;
+    }
+  };
+  return { say, read, texts, pagesAfter };
+}
+
+describeEachDatabase('the timeline of a session', (open) => {
+  it('begins with the newest items, oldest first', async () => {
+    const timeline = await aTimeline(open(), [text('answer')]);
+    await timeline.say('thanks');
+    expect(await timeline.texts(10)).toEqual(['question', 'answer', 'thanks']);
+    expect(await timeline.texts(2)).toEqual(['answer', 'thanks']);
+  });
+
+  it('shows a message as answered once its answer has been delivered', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const laneKey = aLane(conversation).key;
+    await worker.accept(aMessage({ conversation, text: 'question' }));
+    await worker.answer(await worker.claimRun(laneKey), 'answer');
+    const states = async () =>
+      (await open().read(readTimeline, { laneKey, limit: 10 })).map(({ text, state }) => [text, state]);
+    expect(await states()).toEqual([
+      ['question', 'delivering'],
+      ['answer', 'pending'],
+    ]);
+    const conversationKey = `test/bot/${conversation}`;
+    const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
+    const claimed = await open().write(claimDelivery, policy);
+    if (claimed.kind !== 'part') throw new Error('nothing to deliver');
+    const { epoch, part } = claimed;
+    const result = { kind: 'sent', receipts: [] } as const;
+    await open().write(recordDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
+    expect(await states()).toEqual([
+      ['question', 'answered'],
+      ['answer', 'sent'],
+    ]);
+  });
+
+  it('goes on with the oldest items after a position', async () => {
+    const timeline = await aTimeline(open(), [text('one'), text('two'), text('three')]);
+    const [first] = await timeline.read(10);
+    expect(await timeline.texts(2, first?.position)).toEqual(['one', 'two']);
+    expect(await timeline.texts(2, 0)).toEqual(['question', 'one']);
+  });
+
+  it('leaves no gap for a client that missed several pages', async () => {
+    const timeline = await aTimeline(open(), [text('one'), text('two'), text('three')]);
+    for (const said of ['four', 'five', 'six']) await timeline.say(said);
+    expect(await timeline.pagesAfter(0, 2)).toEqual([
+      ['question', 'one'],
+      ['two', 'three'],
+      ['four', 'five'],
+      ['six'],
+    ]);
+  });
+
+  it('lists an answer that took over a preview, and neither deletions nor reactions', async () => {
+    const timeline = await aTimeline(open(), [reaction, edit('answer'), removal, text('more')]);
+    const items = await timeline.read(10);
+    expect(items.map((item) => [item.author.kind, item.text])).toEqual([
+      ['person', 'question'],
+      ['agent', 'answer'],
+      ['agent', 'more'],
+    ]);
+  });
+
+  it('fills a page past what it does not list', async () => {
+    const timeline = await aTimeline(open(), [removal, removal, reaction, text('one'), text('two')]);
+    const [first] = await timeline.read(10);
+    expect(await timeline.texts(2, first?.position)).toEqual(['one', 'two']);
+    expect(await timeline.pagesAfter(0, 2)).toEqual([['question', 'one'], ['two']]);
+    const backwards = await aTimeline(open(), [text('one'), removal, removal, reaction]);
+    expect(await backwards.texts(2)).toEqual(['question', 'one']);
+  });
+});

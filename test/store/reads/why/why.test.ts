@@ -1,0 +1,212 @@
+import { expect, it } from 'vitest';
+import type { MessageId } from '../../../../src/contracts/ids.ts';
+import type { SendResult } from '../../../../src/contracts/outbound.ts';
+import { claimDelivery, recordDelivery } from '../../../../src/store/delivery/claim-delivery.ts';
+import { takeSteers } from '../../../../src/store/lanes/steer.ts';
+import { readWhy, type Why } from '../../../../src/store/reads/why/read-why.ts';
+import type { MessageTrace } from '../../../../src/store/reads/why/trace.ts';
+import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from '../../builders.ts';
+import { describeEachDatabase } from '../../each-database.ts';
+
+const modelCall = {
+  model: 'test-model',
+  usage: { inputTokens: 120, outputTokens: 30, cacheReadTokens: 7, cacheWriteTokens: 0 },
+  cost: 1234,
+  latencyMs: 56,
+};
+
+describeEachDatabase('the account of a message', (open, { sql }) => {
+  const why = (id: string, withExcerpts = false): Promise<Why> => open().read(readWhy, { id, withExcerpts });
+  const accountOf = async (id: string, withExcerpts = false): Promise<MessageTrace> => {
+    const found = await why(id, withExcerpts);
+    if (found.kind !== 'account') throw new Error(`${id} is ${found.kind}`);
+    return found.account;
+  };
+
+  /** Says something, answers it, and delivers the answer as `sentId`. */
+  const anAnswered = async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const [messageId, sentId] = [unique('m'), unique('sent')];
+    await worker.accept(aMessage({ conversation, text: `a  question\nin ${conversation}`, messageId }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    await worker.answer(run, `an answer in ${conversation}`, {
+      modelCall: { ...modelCall, id: unique('call') },
+    });
+    const conversationKey = `test/bot/${conversation}`;
+    await deliver(conversationKey, { kind: 'sent', receipts: [sentId as MessageId] });
+    return { conversation, conversationKey, messageId, sentId, run };
+  };
+
+  const deliver = async (conversationKey: string, result: SendResult) => {
+    const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
+    const claimed = await open().write(claimDelivery, policy);
+    if (claimed.kind !== 'part') throw new Error('nothing to deliver');
+    const { epoch, part } = claimed;
+    await open().write(recordDelivery, { ...policy, epoch, partKey: part.key, result, claimsNext: false });
+    return part.key;
+  };
+
+  it('leads from a message that came in to its run, the call of the model, its cost, and the answer', async () => {
+    const { conversationKey, messageId, sentId, run } = await anAnswered();
+    const found = await accountOf(messageId);
+    expect(found).toEqual({
+      asked: { kind: 'message', conversationKey, messageId },
+      children: [],
+      events: [
+        expect.objectContaining({
+          account,
+          eventKey: `message:${messageId}`,
+          outcome: 'accepted',
+          messageId,
+        }),
+      ],
+      items: [
+        expect.objectContaining({
+          messageId,
+          state: 'ended',
+          outcome: 'answered',
+          sender: 'test:ann',
+          authority: 'owner',
+          runId: run.runId,
+          joined: 'began',
+          changes: [],
+        }),
+      ],
+      runs: [
+        expect.objectContaining({
+          id: run.runId,
+          state: 'finished',
+          endReason: 'natural',
+          tries: 1,
+          modelCalls: [
+            { ...modelCall.usage, model: 'test-model', cost: 1234, latencyMs: 56, at: expect.any(Number) },
+          ],
+          transcript: [
+            expect.objectContaining({ role: 'user' }),
+            expect.objectContaining({ role: 'assistant' }),
+          ],
+        }),
+      ],
+      parts: [
+        expect.objectContaining({ state: 'sent', messageIds: [sentId], runId: run.runId, purpose: 'reply' }),
+      ],
+    });
+    expect(found.parts[0]?.answer).toBe(found.runs[0]?.transcript[1]?.id);
+  });
+
+  it('leads back from what was sent to what it answered, and from every id in between', async () => {
+    const { conversation, messageId, sentId } = await anAnswered();
+    const { items, runs, parts, events } = await accountOf(messageId);
+    const ids = [
+      sentId,
+      `test:${conversation}/${sentId}`,
+      `test:${conversation}/${messageId}`,
+      `test/bot/${conversation}/${messageId}`,
+      `message:${messageId}`,
+      `${account}:message:${messageId}`,
+      items[0]?.id,
+      runs[0]?.id,
+      parts[0]?.key,
+      ...(runs[0]?.transcript ?? []).map(({ id }) => id),
+    ];
+    for (const id of ids) {
+      const { asked: _, ...facts } = await accountOf(id ?? 'missing');
+      expect(facts, id).toEqual({ events, items, runs, children: [], parts });
+    }
+  });
+
+  it('shows of what was written its beginning, on request and only of the conversation', async () => {
+    const { conversation, messageId } = await anAnswered();
+    expect(JSON.stringify(await accountOf(messageId))).not.toMatch(/question|an answer/);
+    const { items, parts } = await accountOf(messageId, true);
+    expect(items[0]?.excerpt).toBe(`a question in ${conversation}`.slice(0, 60));
+    expect(parts[0]?.excerpt).toBe(`an answer in ${conversation}`.slice(0, 60));
+  });
+
+  it('lists every conversation in which a message has that id', async () => {
+    const worker = aWorker(open());
+    const messageId = unique('same');
+    const conversations = [unique('c'), unique('c')];
+    for (const conversation of conversations)
+      await worker.accept(aMessage({ conversation, text: 'hi', messageId, eventKey: unique('event') }));
+    const found = await why(messageId);
+    expect(found.kind === 'several' && found.candidates.map(({ name }) => name).sort()).toEqual(
+      conversations.map((conversation) => `test/bot/${conversation}/${messageId}`).sort(),
+    );
+    for (const conversation of conversations) {
+      const { items } = await accountOf(`test:${conversation}/${messageId}`);
+      expect(items.map((item) => item.conversationKey)).toEqual([`test/bot/${conversation}`]);
+    }
+  });
+
+  it('says which place a waiting message has, and who changed it', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const [first, second] = [unique('m'), unique('m')];
+    for (const messageId of [first, second])
+      await worker.accept(aMessage({ conversation, text: 'hi', messageId }));
+    const before = (await accountOf(second)).items[0];
+    expect(before).toMatchObject({ state: 'waiting', ahead: 1, outcome: undefined, runId: undefined });
+    await sql(`insert into "itemChanges" ("id", "laneKey", "inboxId", "kind", "by", "at")
+      values ('${unique('change')}', 'lane', '${before?.id}', 'edit', 'test:bob', 5)`);
+    expect((await accountOf(second)).items[0]?.changes).toEqual([{ kind: 'edit', by: 'test:bob', at: 5 }]);
+  });
+
+  it('tells a steer from the message that began the run, with all that the run was given', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const [began, steered] = [unique('m'), unique('m')];
+    await worker.accept(aMessage({ conversation, text: 'one', messageId: began }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    await untilLater(run.now);
+    await worker.accept(aMessage({ conversation, text: 'two', messageId: steered }));
+    await open().write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
+    const { items } = await accountOf(steered);
+    expect(items.map(({ messageId, joined }) => ({ messageId, joined }))).toEqual([
+      { messageId: began, joined: 'began' },
+      { messageId: steered, joined: 'steered' },
+    ]);
+  });
+
+  it('finds what was refused with its notice, and what no run has been shown yet', async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    const lane = aLane(conversation, { settings: { ...defaults, cap: 1, drop: 'new' } });
+    const [kept, refused] = [unique('m'), unique('m')];
+    await worker.accept(aMessage({ conversation, text: 'one', messageId: kept, lane }));
+    await worker.accept(aMessage({ conversation, text: 'two', messageId: refused, lane }));
+    const told = await accountOf(refused);
+    expect(told).toMatchObject({
+      events: [{ outcome: 'refused', reason: 'queue-full' }],
+      items: [],
+      parts: [{ purpose: 'notice', state: 'pending' }],
+    });
+    const key = told.parts[0]?.key ?? '';
+    expect((await accountOf(key)).events).toEqual(told.events);
+    expect((await accountOf(key, true)).parts[0]).not.toHaveProperty('excerpt');
+  });
+
+  it('shows an answer that may not have arrived, and why', async () => {
+    const worker = aWorker(open());
+    const [conversation, messageId] = [unique('c'), unique('m')];
+    await worker.accept(aMessage({ conversation, text: 'hi', messageId }));
+    await worker.answer(await worker.claimRun(aLane(conversation).key), 'hello');
+    await deliver(`test/bot/${conversation}`, { kind: 'unknown', reason: 'cut off' });
+    expect(await accountOf(messageId)).toMatchObject({
+      items: [{ outcome: 'answered', outcomeReason: 'delivery unknown' }],
+      parts: [{ state: 'unknown', problem: 'cut off', messageIds: [] }],
+    });
+  });
+
+  it('knows nothing of an id that was never seen', async () => {
+    expect(await why('nobody/knows:this')).toEqual({ kind: 'unknown' });
+    expect(await why('')).toEqual({ kind: 'unknown' });
+    expect(await why(`'; drop table inbox; --`)).toEqual({ kind: 'unknown' });
+  });
+});
+
+/** Until the database's clock has moved on: what is taken now was not there at the start. */
+async function untilLater(than: number): Promise<void> {
+  while (Date.now() <= than) await new Promise((resolve) => setTimeout(resolve, 1));
+}
