@@ -4,6 +4,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { ParleyError } from '#contracts/errors.ts';
 import { isBusy } from './file-lock.ts';
 import { liveProcesses } from './process-files.ts';
+import { readIfPresent, writeOnce } from './write-once.ts';
 
 /** The data folder, held by this process. */
 export interface FolderLock {
@@ -15,6 +16,9 @@ export interface FolderLock {
 /** `exclusive`: no other process may use the folder; `shared`: others that share it may. */
 export type FolderUse = 'exclusive' | 'shared';
 
+/** How long one who shares waits for another that asks for the folder alone and is being refused, ms. */
+const passingMs = 2_000;
+
 /**
  * Takes the data folder for this process, making it if it is missing. The lock is the operating system's, held through SQLite's
  * exclusive or shared lock on a file of its own, so it ends with the process however that ends. Throws
@@ -22,9 +26,10 @@ export type FolderUse = 'exclusive' | 'shared';
  */
 export async function lockDataFolder(dataDir: string, use: FolderUse = 'exclusive'): Promise<FolderLock> {
   const pidFile = join(dataDir, 'parley.pid');
-  const db = await openLockFile(dataDir, use === 'exclusive' ? 0 : namingMs);
+  const db = await openLockFile(dataDir, use === 'exclusive' ? 0 : passingMs);
   try {
-    const folderId = use === 'exclusive' ? lockExclusive(db) : lockShared(db);
+    hold(db, use);
+    const folderId = await nameOf(dataDir);
     await writeFile(pidFile, String(process.pid));
     return { folderId, release: () => db.close() };
   } catch (error) {
@@ -34,43 +39,23 @@ export async function lockDataFolder(dataDir: string, use: FolderUse = 'exclusiv
   }
 }
 
-function lockExclusive(db: BetterSqlite3.Database): string {
-  db.pragma('locking_mode = EXCLUSIVE');
-  db.exec('BEGIN EXCLUSIVE');
-  const id = nameFolder(db);
-  // Committing in exclusive mode keeps the lock for as long as the connection lives.
-  db.exec('COMMIT');
-  db.exec('BEGIN EXCLUSIVE');
-  return id;
+/** Nothing is ever written to the file, so nobody who shares it waits for another's disk. */
+function hold(db: BetterSqlite3.Database, use: FolderUse): void {
+  db.pragma('journal_mode = MEMORY');
+  db.exec(use === 'exclusive' ? 'BEGIN EXCLUSIVE' : 'BEGIN');
+  // A read inside a transaction takes the shared lock, which admits others of its kind and nobody alone.
+  db.prepare('SELECT 1 FROM sqlite_master').get();
 }
 
-/** How long one who shares waits for another that is naming the folder, ms. */
-const namingMs = 10_000;
-
-/** An open read transaction holds the shared lock, which admits others of its kind and nobody alone. */
-function lockShared(db: BetterSqlite3.Database): string {
-  const named = readShared(db);
-  if (named !== undefined) return named;
-  db.exec('COMMIT');
-  db.exec('BEGIN IMMEDIATE');
-  nameFolder(db);
-  db.exec('COMMIT');
-  // Nobody takes the name away again.
-  return readShared(db) ?? nameFolder(db);
-}
-
-function readShared(db: BetterSqlite3.Database): string | undefined {
-  db.exec('BEGIN');
-  const isNamed = db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'folder'`).get() !== undefined;
-  if (!isNamed) return undefined;
-  return (db.prepare('SELECT id FROM folder').get() as { id: string } | undefined)?.id;
-}
-
-function nameFolder(db: BetterSqlite3.Database): string {
-  db.exec('CREATE TABLE IF NOT EXISTS folder (id TEXT NOT NULL)');
-  if (!db.prepare('SELECT id FROM folder').get())
-    db.prepare('INSERT INTO folder VALUES (?)').run(crypto.randomUUID());
-  return (db.prepare('SELECT id FROM folder').get() as { id: string }).id;
+/** The folder's name, given by the first process that takes it. Throws `config_invalid` when the file holds no name. */
+async function nameOf(dataDir: string): Promise<string> {
+  const path = join(dataDir, 'folder.id');
+  const name = (await readIfPresent(path)) ?? (await writeOnce(path, crypto.randomUUID()));
+  if (/^[0-9a-f-]{36}$/.test(name.trim())) return name.trim();
+  throw new ParleyError(
+    'config_invalid',
+    `${path} should hold the data folder's name, but it is damaged. Restore it from a backup, or delete it: Parley then gives the folder a new name.`,
+  );
 }
 
 async function folderInUse(dataDir: string, pidFile: string): Promise<ParleyError> {

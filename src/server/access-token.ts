@@ -1,29 +1,25 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readIfPresent, writeOnce } from '../processes/write-once.ts';
 
 const tokenBytes = 32;
 
 /** The owner's token of this data folder, made on the first start; 256 bits, readable by this user only. */
 export async function accessToken(dataDir: string): Promise<string> {
   const path = join(dataDir, 'token');
-  const kept = await keptToken(dataDir);
-  if (kept !== undefined) return kept;
+  const kept = (await readIfPresent(path))?.trim();
+  if (kept !== undefined && isToken(kept)) return kept;
+  // An empty file would be an empty token, and let everybody in.
+  if (kept !== undefined) await rm(path, { force: true });
   const token = randomBytes(tokenBytes).toString('base64url');
-  // Whole or not at all: an empty file would be an empty token, and let everybody in.
-  const partial = `${path}.part`;
-  await writeFile(partial, `${token}\n`, { mode: 0o600, flush: true });
-  await rename(partial, path);
-  return token;
+  return (await writeOnce(path, `${token}\n`, 0o600)).trim();
 }
 
 /** Undefined on the first start, and when what lies there is too short to be a token. */
 export async function keptToken(dataDir: string): Promise<string | undefined> {
-  try {
-    const token = (await readFile(join(dataDir, 'token'), 'utf8')).trim();
-    return token.length >= tokenBytes ? token : undefined;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
+  const kept = (await readIfPresent(join(dataDir, 'token')))?.trim();
+  return kept !== undefined && isToken(kept) ? kept : undefined;
 }
+
+const isToken = (text: string): boolean => text.length >= tokenBytes;

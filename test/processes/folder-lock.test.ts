@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -33,6 +33,15 @@ it('refuses one who wants it alone while others have it, and names them', async 
     code: 'data_folder_locked',
     message: expect.stringContaining(`in use by process ${process.pid}.`),
   });
+});
+
+it('says what to do about a name that is damaged', async () => {
+  await writeFile(join(folder, 'folder.id'), '');
+  for (const use of ['exclusive', 'shared'] as const)
+    await expect(lock(use)).rejects.toMatchObject({
+      code: 'config_invalid',
+      message: expect.stringContaining('folder.id'),
+    });
 });
 
 it('refuses everybody while one has it alone', async () => {

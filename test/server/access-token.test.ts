@@ -19,6 +19,11 @@ describe('the owner’s token', () => {
     expect((await stat(file())).mode & 0o777).toBe(0o600);
   });
 
+  it('is one token for all who start at once', async () => {
+    const tokens = await Promise.all(Array.from({ length: 8 }, () => accessToken(dataDir)));
+    expect(new Set(tokens).size).toBe(1);
+  });
+
   it('is made anew when a crash left half of it or nothing', async () => {
     for (const left of ['', '\n', 'AAAA']) {
       await writeFile(file(), left);
