@@ -2,7 +2,7 @@
  * Compares the time of a text with that of one twice as long. Why it does not flicker beside a busy process:
  * processor time is compared, of lengths that take long enough to be measured. What else lengthens
  * a run (a collection, a cold cache) does so to some only, so of several runs the shortest counts, taken in turns
- * with the other length, and "too steep" has to hold at each of two sizes. A slow moment lengthens some runs, a
+ * with the other length, and "too steep" has to hold again and again, at each of two sizes. A slow moment lengthens some runs, a
  * quadratic function every run at every size.
  */
 
@@ -29,6 +29,8 @@ const mostMs = 250;
 /** Two rounds that are as clear as this decide; a nearer result is measured again. */
 const clearGrowth = 2.4;
 const rounds = 8;
+/** A curve is steep when each of these says so, at the longer and the shorter length by turns. */
+const comparisons = 6;
 
 /** `length`: of the longest text, in UTF-16 units. */
 export function growthOf(growing: Growing, length: number): Verdict {
@@ -39,9 +41,11 @@ export function growthOf(growing: Growing, length: number): Verdict {
   let longest = length;
   for (; longest > 64 && measure(growing, { length: longest, times: 1 }) > mostMs; )
     longest = Math.floor(longest / 2);
-  const growth = compare(growing, longest);
-  if (growth <= mostGrowth || compare(growing, Math.floor(longest / 2)) <= mostGrowth)
-    return { kind: 'linear' };
+  let growth = Number.POSITIVE_INFINITY;
+  for (let comparison = 0; comparison < comparisons; comparison += 1) {
+    growth = Math.min(growth, compare(growing, comparison % 2 === 0 ? longest : Math.floor(longest / 2)));
+    if (growth <= mostGrowth) return { kind: 'linear' };
+  }
   return { kind: 'steep', growth };
 }
 
@@ -54,6 +58,11 @@ function compare(growing: Growing, length: number): number {
   while (short < leastMeasuredMs) {
     while (shorter() < leastMeasuredMs) times *= 2;
     // Once more: compiled, the same work may take less than the clock can tell.
+    short = shorter();
+  }
+  // A clock that stood still meanwhile has made them far too many.
+  while (short > 8 * leastMeasuredMs && times > 1) {
+    times = Math.ceil(times / 2);
     short = shorter();
   }
   let long = Number.POSITIVE_INFINITY;
