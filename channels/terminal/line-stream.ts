@@ -29,9 +29,8 @@ export function createLineStream(socket: Socket, lineMs = defaultLineMs): LineSt
     },
     close: () => {
       socket.end();
-      const timer = setTimeout(() => socket.destroy(), closeGraceMs);
-      timer.unref();
-      socket.once('close', () => clearTimeout(timer));
+      // A stream may be closed again and again: a listener that ends the timer would pile up on its socket.
+      setTimeout(() => socket.destroy(), closeGraceMs).unref();
     },
     onLine: (listener) => readLines(socket, { listener, lineMs }),
     onClose: (listener) => void socket.once('close', listener),

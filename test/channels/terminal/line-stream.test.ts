@@ -1,12 +1,15 @@
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { createLineStream } from '../../../channels/terminal/line-stream.ts';
+import { createLineStream, type LineStream } from '../../../channels/terminal/line-stream.ts';
 
 async function aStream(lineMs: number) {
   const lines: string[] = [];
-  const server = createServer((socket) =>
-    createLineStream(socket, lineMs).onLine((line) => lines.push(line)),
-  );
+  const accepted = Promise.withResolvers<{ readonly stream: LineStream; readonly served: Socket }>();
+  const server = createServer((served) => {
+    const stream = createLineStream(served, lineMs);
+    stream.onLine((line) => lines.push(line));
+    accepted.resolve({ stream, served });
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   socket.on('error', () => undefined);
@@ -15,7 +18,7 @@ async function aStream(lineMs: number) {
     server.close();
   });
   const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  return { socket, lines, ended };
+  return { ...(await accepted.promise), socket, lines, ended };
 }
 
 it('cuts off a line that is begun and dribbles on without an end', async () => {
@@ -34,4 +37,15 @@ it('waits between two lines for as long as the client likes', async () => {
     while (!lines.includes(line)) await new Promise((resolve) => setTimeout(resolve, 10));
   }
   expect(socket.destroyed).toBe(false);
+});
+
+it('leaves no listener on its socket however often it sends and closes', async () => {
+  const { stream, served } = await aStream(1000);
+  const listeners = () => served.eventNames().map((name) => [name, served.listenerCount(name)]);
+  const before = listeners();
+  for (let round = 0; round < 20; round += 1) {
+    stream.send('a line');
+    stream.close();
+  }
+  expect(listeners()).toEqual(before);
 });
