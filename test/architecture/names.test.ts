@@ -11,14 +11,10 @@ describe('an export', () => {
   const promised = new Set([
     // Spec 5: for whoever builds on the loop; a run calls `agentLoopResume`.
     'src/agent/loop.ts#agentLoop',
-    // AGENTS.md: for the step of whoever has the answer to a parked call.
-    'src/store/lanes/park-run.ts#settleCall',
   ]);
-  /** Sub-agents land in steps, the lowest layer first. Remove this with the last one. */
-  const landing = /child|subagents/;
 
   it('is used outside its file, or tested', () => {
-    const unused = findUnusedExports(files).filter((name) => !promised.has(name) && !landing.test(name));
+    const unused = findUnusedExports(files).filter((name) => !promised.has(name));
     expect(unused).toEqual([]);
   });
 

@@ -82,16 +82,20 @@ function placeOf(path: string, depth = 1): string {
   return path.split('/')[depth] ?? path;
 }
 
-type StateColumns = { readonly columns: readonly string[]; readonly writer: string };
+type StateColumns = { readonly columns: readonly string[]; readonly writer: string; readonly maker?: string };
 
-/** Columns that say what has become of a row, and the one file that changes them. */
+/** Columns that say what has become of a row, the one file that changes them, and the one that makes rows if another. */
 const stateColumns: Readonly<Record<string, StateColumns>> = {
   inbox: { columns: ['state', 'outcome', 'outcomeReason'], writer: 'src/store/rows/item-states.ts' },
   lanes: {
     columns: ['epoch', 'runId', 'holder', 'leaseUntil'],
     writer: 'src/store/rows/lane-leases.ts',
+    maker: 'src/store/rows/lane-row.ts',
   },
-  runs: { columns: ['state', 'parkedAt', 'endReason', 'endedAt'], writer: 'src/store/rows/run-states.ts' },
+  runs: {
+    columns: ['state', 'parkedAt', 'cancelReason', 'endReason', 'endedAt'],
+    writer: 'src/store/rows/run-states.ts',
+  },
   children: { columns: ['state', 'status', 'told', 'endedAt'], writer: 'src/store/children/child-rows.ts' },
   outbox: {
     columns: ['state', 'tries', 'sendingAt', 'endedAt', 'problem', 'receipts'],
@@ -100,13 +104,21 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
   toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/call-states.ts' },
 };
 
+/** Inserts into the table that its caller names. */
+const anyInsert = 'src/store/base/insert-row.ts';
+
 /** A promise that is kept in one place can be read there; in two, each breaks the other's. */
 export const statesHaveOneWriter: Rule = (tree) =>
-  tree.modules.filter(isIn('src')).flatMap(({ path, tableUpdates }) =>
-    tableUpdates.flatMap(({ line, table, columns }) => {
-      if (table === undefined) return [`${path}:${line} updates a table that it doesn't name`];
+  tree.modules.filter(isIn('src')).flatMap(({ path, tableWrites }) =>
+    tableWrites.flatMap(({ kind, line, table, columns }) => {
+      if (path === anyInsert) return [];
+      if (table === undefined) return [`${path}:${line} changes rows of a table that it doesn't name`];
       const state = Object.hasOwn(stateColumns, table) ? stateColumns[table] : undefined;
       if (state === undefined || path === state.writer) return [];
+      if (kind !== 'update') {
+        const { maker = state.writer } = state;
+        return path === maker ? [] : [`${path}:${line} ${kind}s rows of ${table}; only ${maker} may`];
+      }
       const written = columns?.filter((column) => state.columns.includes(column));
       if (written === undefined)
         return [`${path}:${line} doesn't show which columns of ${table} it sets; name them in one chain`];

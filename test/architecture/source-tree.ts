@@ -5,7 +5,7 @@ import * as is from 'typescript/unstable/ast/is';
 import { API } from 'typescript/unstable/sync';
 import { findClockAssertions } from './clock-assertions.ts';
 import { type CommandUse, findCommandUses } from './command-names.ts';
-import { findTableUpdates, type TableUpdate } from './table-writes.ts';
+import { findTableWrites, type TableWrite } from './table-writes.ts';
 
 /** What the rules look at: every TypeScript file of a project, as its own parser sees it. */
 export type SourceTree = { readonly root: string; readonly modules: readonly Module[] };
@@ -24,7 +24,7 @@ export type Module = {
   readonly oddities: readonly string[];
   /** Lines on which a test asserts how long something took. */
   readonly clockAssertions: readonly number[];
-  readonly tableUpdates: readonly (Omit<TableUpdate, 'at'> & { readonly line: number })[];
+  readonly tableWrites: readonly (Omit<TableWrite, 'at'> & { readonly line: number })[];
   readonly commandUses: readonly (Omit<CommandUse, 'at'> & { readonly line: number })[];
 };
 
@@ -92,10 +92,10 @@ function readModule(root: string, path: string, file: SourceFile): Module {
     if (!path.startsWith('test/architecture/')) findings.oddities.push(`${lineAt(match.index)}: ${match[0]}`);
   }
   const clockAssertions = path.startsWith('test/') ? findClockAssertions(file).map(lineAt) : [];
-  const tableUpdates = findTableUpdates(file).map(({ at, ...update }) => ({ ...update, line: lineAt(at) }));
+  const tableWrites = findTableWrites(file).map(({ at, ...write }) => ({ ...write, line: lineAt(at) }));
   const commandUses = findCommandUses(file).map(({ at, name }) => ({ name, line: lineAt(at) }));
   const lineCount = file.text.trimEnd().split('\n').length;
-  return { path, text: file.text, lineCount, clockAssertions, tableUpdates, commandUses, ...findings };
+  return { path, text: file.text, lineCount, clockAssertions, tableWrites, commandUses, ...findings };
 }
 
 function readImport(node: Node, onImport: (specifier: string, names: readonly string[]) => void): void {

@@ -1,41 +1,70 @@
 import type { Node, SourceFile } from 'typescript/unstable/ast';
 import * as is from 'typescript/unstable/ast/is';
 
-/** An update of a table's rows, as it is written in the source. */
-export type TableUpdate = {
+/** A change of a table's rows, as it is written in the source. */
+export type TableWrite = {
+  readonly kind: 'insert' | 'update' | 'delete';
   /** Offset in the file. */
   readonly at: number;
   /** Undefined when no string literal names it. */
   readonly table: string | undefined;
-  /** The columns it sets; undefined when the expression does not show all of them. */
+  /** Columns that an update sets; undefined when the expression does not show all of them. */
   readonly columns: readonly string[] | undefined;
 };
 
-/** Finds every `updateTable(…)` with what the same chain of calls sets, and every raw `update … set`. */
-export function findTableUpdates(file: SourceFile): readonly TableUpdate[] {
-  const updates: TableUpdate[] = [];
+/** The methods of a query, and the functions that take the table after the transaction. */
+const writers: Readonly<Record<string, TableWrite['kind']>> = {
+  updateTable: 'update',
+  insertInto: 'insert',
+  deleteFrom: 'delete',
+  insertRow: 'insert',
+  insertNewRow: 'insert',
+};
+
+/** Finds every insert, update and delete; an update with what the same chain of calls sets. Raw SQL counts. */
+export function findTableWrites(file: SourceFile): readonly TableWrite[] {
+  const writes: TableWrite[] = [];
+  const add = (
+    kind: TableWrite['kind'] | undefined,
+    node: Node,
+    table: Node | undefined,
+    chain: readonly Node[],
+  ) => {
+    if (kind === undefined) return;
+    const setting = chain.flatMap((call) => argumentOfSet(call));
+    writes.push({
+      kind,
+      at: node.end,
+      table: table !== undefined && is.isStringLiteral(table) ? table.text : undefined,
+      columns: setting.length === 0 ? undefined : joinColumns(setting.map(columnsOf)),
+    });
+  };
   const visit = (node: Node, chain: readonly Node[]): void => {
     if (is.isCallExpression(node) && is.isPropertyAccessExpression(node.expression)) {
-      const { name } = node.expression;
-      if (name.text === 'updateTable') {
-        const [table] = node.arguments;
-        const setting = chain.flatMap((call) => argumentOfSet(call));
-        updates.push({
-          at: node.end,
-          table: table !== undefined && is.isStringLiteral(table) ? table.text : undefined,
-          columns: setting.length === 0 ? undefined : joinColumns(setting.map(columnsOf)),
-        });
-      }
+      add(kindOf(node.expression.name.text), node, node.arguments[0], chain);
       visit(node.expression.expression, [...chain, node]);
       for (const argument of node.arguments) visit(argument, []);
       return;
     }
+    if (is.isCallExpression(node) && is.isIdentifier(node.expression))
+      add(kindOf(node.expression.text), node, node.arguments[1], []);
     node.forEachChild((child) => visit(child, []));
   };
   visit(file, []);
-  for (const match of file.text.matchAll(/\bupdate\s+"?(\w+)"?\s+(?:as\s+\w+\s+)?set\b/gi))
-    updates.push({ at: match.index, table: match[1], columns: undefined });
-  return updates;
+  for (const [kind, raw] of rawWrites)
+    for (const match of file.text.matchAll(raw))
+      writes.push({ kind, at: match.index, table: match[1], columns: undefined });
+  return writes;
+}
+
+const rawWrites: readonly (readonly [TableWrite['kind'], RegExp])[] = [
+  ['update', /\bupdate\s+"?(\w+)"?\s+(?:as\s+\w+\s+)?set\b/gi],
+  ['insert', /\binsert\s+into\s+"?(\w+)"?/gi],
+  ['delete', /\bdelete\s+from\s+"?(\w+)"?/gi],
+];
+
+function kindOf(name: string): TableWrite['kind'] | undefined {
+  return Object.hasOwn(writers, name) ? writers[name] : undefined;
 }
 
 /** What a call hands to `set`; none when it is another call. */

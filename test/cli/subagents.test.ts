@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { findChild } from '../../src/store/children/read-children.ts';
+import { findChild } from '../store/child-rows.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { openStore } from '../support/open-store.ts';
 import { runParley } from './run-parley.ts';

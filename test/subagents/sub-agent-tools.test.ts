@@ -1,4 +1,5 @@
 /** The tools for sub-agents, and a sub-agent's run, over the real store. */
+
 import { describe, expect, it } from 'vitest';
 import { agentId } from '#contracts/ids.ts';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
@@ -6,7 +7,6 @@ import { noProbe } from '../../src/contracts/probe.ts';
 import type { Tool, ToolRun } from '../../src/contracts/tool.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { readChildRun } from '../../src/store/children/read-child-run.ts';
-import { findChild } from '../../src/store/children/read-children.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { readForkedHistory } from '../../src/store/reads/read-transcript.ts';
 import { createSpawnTool } from '../../src/subagents/spawn-tool.ts';
@@ -16,6 +16,7 @@ import { hangsAfter, scriptedModel } from '../agent/support/scripted-model.ts';
 import { openOwnStore } from '../runs/own-store.ts';
 import { runDeps, someActiveRuns } from '../runs/run-builders.ts';
 import { holder, unique } from '../store/builders.ts';
+import { findChild } from '../store/child-rows.ts';
 import { aFamilyWorker, limits } from '../store/family.ts';
 
 const agents = ['main', 'clerk'].map((id) => ({

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import type { ChildStatus, ChildTold, ChildUsage } from '#contracts/child.ts';
 import type { Tx } from '../base/command.ts';
+import { insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { Tables } from '../base/tables.ts';
 
@@ -68,6 +69,22 @@ export function readLiveChildren(
     .orderBy('id');
   if (runIds !== undefined) query = query.where('parentRunId', 'in', runIds);
   return query.execute();
+}
+
+type Fresh = 'state' | 'status' | 'result' | 'told' | 'stopReason' | 'stopAt';
+type Times = 'createdAt' | 'startedAt' | 'endedAt' | 'archivedAt';
+export type NewChild = Omit<Child, Fresh | Times | keyof ChildUsage>;
+
+/** Stores a new child, queued. Throws when there is one of that id. */
+export async function insertChild(tx: Tx, spawned: NewChild): Promise<Child> {
+  const child = {
+    ...spawned,
+    ...{ state: 'queued', createdAt: tx.now, promptTokens: 0, completionTokens: 0, cost: 0 },
+    ...{ status: null, result: null, told: null, stopReason: null, stopAt: null },
+    ...{ startedAt: null, endedAt: null, archivedAt: null },
+  } satisfies Child;
+  await insertRow(tx, 'children', child);
+  return child;
 }
 
 /** The first claim of its lane: from here on its own time limit counts. Repeating it changes nothing. */

@@ -8,9 +8,8 @@ import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
 import { enqueueItem, type InnerItem } from '../items/enqueue-item.ts';
-import { endCall, hasWaitingCall } from '../rows/call-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
-import { unpark } from '../waits/parked.ts';
+import { settleCall } from '../waits/settle-call.ts';
 import { announcementOf, type ChildReport, readResult } from './announcement.ts';
 import { type Child, endChild, readChild } from './child-rows.ts';
 import { innerContent } from './inner-content.ts';
@@ -116,24 +115,14 @@ async function findHeir(tx: Tx, child: Child): Promise<Child | undefined> {
 
 /** Gives the result to the call that spawned it, if its run still waits for it. */
 async function settleWaitingCall(tx: Tx, { child, report }: Telling, effects: Effects): Promise<boolean> {
-  const { parentRunId, parentCallId, parentLaneKey } = child;
+  const { parentRunId: runId, parentCallId: callId, parentLaneKey } = child;
   const lane = await lockLane(tx, parentLaneKey);
-  if (lane?.runId !== parentRunId) return false;
-  const call = await tx.db
-    .selectFrom('toolCalls')
-    .innerJoin('runs', 'runs.id', 'toolCalls.runId')
-    .select(['toolCalls.messageId', 'toolCalls.name'])
-    .where('toolCalls.runId', '=', parentRunId)
-    .where('toolCalls.callId', '=', parentCallId)
-    .where('toolCalls.state', 'in', ['started', 'waiting'])
-    .where('runs.cancelReason', 'is', null)
-    .executeTakeFirst();
-  if (!call) return false;
+  if (!lane) return false;
   const isError = report.status !== 'completed';
   const content = announcementOf(tx, child, report);
-  const data = { tool_call_id: parentCallId, name: call.name, content, is_error: isError };
-  const parts: readonly MessagePart[] = [{ type: 'tool_result', data }];
-  await endCall(tx, call.messageId, { callId: parentCallId, isError, parts });
-  if (!(await hasWaitingCall(tx, parentRunId))) await unpark(tx, lane, effects);
-  return true;
+  const partsFor = (name: string): readonly MessagePart[] => [
+    { type: 'tool_result', data: { tool_call_id: callId, name, content, is_error: isError } },
+  ];
+  const settlement = await settleCall(tx, lane, { runId, callId, isError, partsFor }, effects);
+  return settlement === 'settled';
 }

@@ -37,15 +37,6 @@ async function idsBelow(tx: Tx, sessionId: string): Promise<readonly string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** A child by its id. */
-export const findChild: StoreQuery<{ readonly childId: string }, ChildRecord | undefined> = {
-  query: 'findChild',
-  run: async (tx, { childId }) => {
-    const row = await tx.db.selectFrom('children').selectAll().where('id', '=', childId).executeTakeFirst();
-    return row && recordOf(row);
-  },
-};
-
 /** The row as other folders read it. */
 export function recordOf(row: Child): ChildRecord {
   const { route: _route, authority: _authority, timeoutMs: _timeout, stopReason: _reason, ...child } = row;

@@ -10,7 +10,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { insertNewRow, insertRow } from '../base/insert-row.ts';
+import { insertNewRow } from '../base/insert-row.ts';
 import { json } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import type { QueryParams } from '../base/prepared.ts';
@@ -19,7 +19,7 @@ import { locking } from '../base/row-locks.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
-import { type Child, childIdOf, readChild, readLiveChildren } from './child-rows.ts';
+import { type Child, childIdOf, insertChild, readChild, readLiveChildren } from './child-rows.ts';
 import { innerContent } from './inner-content.ts';
 import { recordOf } from './read-children.ts';
 
@@ -69,18 +69,14 @@ export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
     if (tree.kind === 'refused') return tree;
     const { laneKey: parentLaneKey, runId: parentRunId, callId: parentCallId } = input;
     const { agentId, task, mode, label = null, timeoutMs = null, role } = input;
-    const child = {
-      ...{ id, treeId: run.treeId, depth, agentId, task, mode, label, timeoutMs },
-      ...{ parentSessionId: run.sessionId, parentLaneKey, parentRunId, parentCallId },
-      ...{ laneKey: input.lane.key, laneClass: input.lane.class, state: 'queued' },
-      ...{ route: run.route, authority: run.authority, deadlineAt: tree.deadlineAt, createdAt: tx.now },
-      ...{ promptTokens: 0, completionTokens: 0, cost: 0 },
-      ...{ status: null, result: null, told: null, stopReason: null, stopAt: null },
-      ...{ startedAt: null, endedAt: null, archivedAt: null },
-    } satisfies Child;
     if (input.lane.class !== `sub-${depth}` || role.depth !== depth)
       throw new ParleyError('invalid_input', `A child at depth ${depth} can't be of another depth.`);
-    await insertRow(tx, 'children', child);
+    const child = await insertChild(tx, {
+      ...{ id, treeId: run.treeId, depth, agentId, task, mode, label, timeoutMs },
+      ...{ parentSessionId: run.sessionId, parentLaneKey, parentRunId, parentCallId },
+      ...{ laneKey: input.lane.key, laneClass: input.lane.class },
+      ...{ route: run.route, authority: run.authority, deadlineAt: tree.deadlineAt },
+    });
     const effects = noEffects();
     await openSession(tx, { child, input }, effects);
     return { kind: 'spawned', child: recordOf(child), effects };

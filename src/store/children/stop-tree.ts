@@ -11,7 +11,7 @@ import { finishChild, isCascade } from './finish-child.ts';
 export type StopReason = 'stop' | 'reset' | 'parent-ended' | 'asked' | 'timeout';
 
 /** So long a run has to end by itself, ms; then a sweep fences it, so that nothing works on after 10 s. */
-export const stopGraceMs = 8_000;
+const stopGraceMs = 8_000;
 
 export type TreeStop = {
   readonly sessionId: string;

@@ -10,10 +10,10 @@ import { type RunTarget, routeOf } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import type { Effects } from '../base/effects.ts';
-import { insertNewRow, insertRow } from '../base/insert-row.ts';
 import { type InboxContent, json, targetText } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { insertItem } from '../rows/item-states.ts';
 import { ensureLane, type Lane, lockLane, takeSeqOfArrival } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
 import { senderRef } from './item-change.ts';
@@ -130,7 +130,7 @@ export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: E
     laneKey: lane.key,
     seq: await takeSeqOfArrival(tx, lane.key),
     rank: 0,
-    state: item.isHeld ? ('held' as const) : ('waiting' as const),
+    isHeld: item.isHeld,
     messageId: item.messageId ?? null,
     sourceKey: item.sourceKey ?? null,
     reservedRunId: item.reservedRunId ?? null,
@@ -141,9 +141,7 @@ export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: E
     receiptAt: source === 'platform' ? null : 0,
     createdAt: tx.now,
   };
-  // Without a key nobody tries twice: what can't be stored must not look as if it were.
-  if (item.sourceKey === undefined) await insertRow(tx, 'inbox', row);
-  else if (!(await insertNewRow(tx, 'inbox', row))) return;
+  if (!(await insertItem(tx, row))) return;
   if (item.isFetching) effects.fetches.push(id);
   if (item.isHeld) return;
   await touchActiveRun(tx, lane, item, effects);

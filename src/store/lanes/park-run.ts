@@ -1,13 +1,13 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { Settlement } from '#contracts/tool.ts';
-import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
+import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { awaitCalls, endCall, hasWaitingCall } from '../rows/call-states.ts';
+import { awaitCalls } from '../rows/call-states.ts';
 import { giveUpLease, raiseEpoch } from '../rows/lane-leases.ts';
 import { lockLane, lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 import { pauseRun } from '../rows/run-states.ts';
-import { unpark } from '../waits/parked.ts';
+import { settleCall } from '../waits/settle-call.ts';
 
 export type Parking = RunFence & {
   /** Reason for waiting, for the page and the log. */
@@ -82,48 +82,16 @@ export type SettleResult = {
   readonly effects: Effects;
 };
 
-/**
- * Writes the result of a call that waits for one into its reserved place, and lets the run go on when it
- * was the last. The call is the idempotency key: a result that stands is never overwritten, and a run
- * that was asked to stop answers its calls itself.
- */
+/** Settles a call of a run wherever its lane is; see `settleCall`. */
 export const settleParkedCall: StoreCommand<Settling, SettleResult> = {
   name: 'settleParkedCall',
-  run: settleCall,
+  run: async (tx, { parts, ...answer }) => {
+    const effects = noEffects();
+    const { runId } = answer;
+    const seen = await tx.db.selectFrom('runs').select('laneKey').where('id', '=', runId).executeTakeFirst();
+    const lane = seen && (await lockLane(tx, seen.laneKey));
+    if (!lane) return { settlement: 'unknown-call', laneKey: undefined, effects };
+    const settlement = await settleCall(tx, lane, { ...answer, partsFor: () => parts }, effects);
+    return { settlement, laneKey: lane.key, effects };
+  },
 };
-
-/** The same, as part of a step that decides what the call waits for. */
-export async function settleCall(tx: Tx, input: Settling): Promise<SettleResult> {
-  const { runId, callId, isError, parts } = input;
-  const effects = noEffects();
-  const seen = await tx.db.selectFrom('runs').select('laneKey').where('id', '=', runId).executeTakeFirst();
-  const lane = seen && (await lockLane(tx, seen.laneKey));
-  if (!lane) return { settlement: 'unknown-call', laneKey: undefined, effects };
-  const call = await tx.db
-    .selectFrom('toolCalls')
-    .innerJoin('runs', 'runs.id', 'toolCalls.runId')
-    .select(['toolCalls.messageId', 'toolCalls.state', 'runs.cancelReason', 'runs.state as runState'])
-    .where('toolCalls.runId', '=', runId)
-    .where('toolCalls.callId', '=', callId)
-    .executeTakeFirst();
-  const refusal = refusalOf(call);
-  if (!call || refusal) return { settlement: refusal ?? 'unknown-call', laneKey: lane.key, effects };
-  await endCall(tx, call.messageId, { callId, isError, parts });
-  const mayKeepLane = lane.runId === runId && !(await hasWaitingCall(tx, runId));
-  if (mayKeepLane) await unpark(tx, lane, effects);
-  return { settlement: 'settled', laneKey: lane.key, effects };
-}
-
-type FoundCall = {
-  readonly state: string;
-  readonly runState: string;
-  readonly cancelReason: string | null;
-};
-
-function refusalOf(call: FoundCall | undefined): Settlement | undefined {
-  if (!call) return 'unknown-call';
-  if (call.state === 'done') return 'settled-before';
-  if (call.state === 'pending') return 'not-started';
-  const isWanted = call.runState !== 'finished' && call.cancelReason === null;
-  return isWanted ? undefined : 'cancelled';
-}

@@ -3,10 +3,27 @@
  * `taken` to `waiting`, and the one outcome of each item with the ledger entry that follows from it. The
  * callers hold the lane's lock; amending an answered item's outcome needs the run's.
  */
+import type { Insertable } from 'kysely';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
+import { insertNewRow, insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import type { Tables } from '../base/tables.ts';
+
+type NewItem = Omit<Insertable<Tables['inbox']>, 'state' | 'sourceKey'> & {
+  readonly isHeld: boolean;
+  readonly sourceKey: string | null;
+};
+
+/** Stores an item, waiting or held. False when its source key was used before: the item exists. */
+export async function insertItem(tx: Tx, { isHeld, ...item }: NewItem): Promise<boolean> {
+  const row = { ...item, state: isHeld ? ('held' as const) : ('waiting' as const) };
+  if (item.sourceKey !== null) return insertNewRow(tx, 'inbox', row);
+  // Without a key nobody repeats it: what can't be stored must not look as if it were.
+  await insertRow(tx, 'inbox', row);
+  return true;
+}
 
 export type ItemEnd = { readonly outcome: Outcome; readonly outcomeReason: string };
 

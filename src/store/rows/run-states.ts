@@ -72,6 +72,16 @@ export async function unparkRun(tx: Tx, id: string): Promise<boolean> {
   return numUpdatedRows > 0n;
 }
 
+/** Records that the run has to stop; the first reason stays. */
+export async function markCancelled(tx: Tx, id: string, cancelReason: string): Promise<void> {
+  await tx.db
+    .updateTable('runs')
+    .set({ cancelReason })
+    .where('id', '=', id)
+    .where('cancelReason', 'is', null)
+    .execute();
+}
+
 /** `parts`: how many its last step has stored, under the next ordinals. */
 export type RunEnd = {
   readonly runId: string;

@@ -7,7 +7,7 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { giveUpLease } from '../rows/lane-leases.ts';
 import type { Lane } from '../rows/lane-row.ts';
-import { unparkRun } from '../rows/run-states.ts';
+import { markCancelled, unparkRun } from '../rows/run-states.ts';
 
 export type ParkedRun = { readonly runId: string; readonly reason: string };
 
@@ -50,12 +50,7 @@ export async function cancelRun(
   { reason, effects }: { readonly reason: string; readonly effects: Pick<Effects, 'cancels' | 'wakes'> },
 ): Promise<void> {
   if (lane.runId === null) return;
-  await tx.db
-    .updateTable('runs')
-    .set({ cancelReason: reason })
-    .where('id', '=', lane.runId)
-    .where('cancelReason', 'is', null)
-    .execute();
+  await markCancelled(tx, lane.runId, reason);
   effects.cancels.push({ runId: lane.runId, reason });
   await unpark(tx, lane, effects);
 }

@@ -3,11 +3,12 @@ import { hasCode } from '../../../src/contracts/errors.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import { isClassBusy } from '../../../src/store/children/class-room.ts';
 import { steerChild, stopChild } from '../../../src/store/children/operate-child.ts';
-import { findChild, readChildren } from '../../../src/store/children/read-children.ts';
+import { readChildren } from '../../../src/store/children/read-children.ts';
 import { spawnChild } from '../../../src/store/children/spawn-child.ts';
 import { handOver, renewLeases } from '../../../src/store/lanes/leases.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { aCommand, aMessage, holder } from '../builders.ts';
+import { findChild } from '../child-rows.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker, fenceOf, tend } from '../family.ts';
 
