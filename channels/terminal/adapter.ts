@@ -1,10 +1,9 @@
 import { createServer, type Server, type Socket } from 'node:net';
-import { type ClientConnection, openClientConnection } from '#channel-kit/client-connection.ts';
-import type { ServerFrame } from '#channel-kit/client-frames.ts';
+import { createConnectedClients } from '#channel-kit/client-channel.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
-import { terminalAccount, terminalRoute } from './ids.ts';
+import { accountId } from '#contracts/ids.ts';
+import { terminalChannel, terminalRoute } from './ids.ts';
 import { inboundEnvelope } from './inbound.ts';
 import { createLineStream } from './line-stream.ts';
 import { outboundPlan } from './outbound.ts';
@@ -15,40 +14,27 @@ const maxClients = 64;
 
 /** Serves clients of this machine's owner over a unix socket. Holds nothing that lasts. */
 export function createTerminalAdapter(deps: ChannelDeps): ChannelAdapter {
-  const open = new Set<ClientConnection>();
   let stopServing: (() => Promise<void>) | undefined;
 
-  const push = (route: ReplyRoute, frame: ServerFrame) => {
-    for (const connection of open) {
-      const at = connection.route();
-      if (at !== undefined && isSameRoute(at, route)) connection.push(frame);
-    }
-  };
   const stop = async () => {
     const stopNow = stopServing;
     stopServing = undefined;
-    for (const connection of open) connection.close();
+    clients.closeAll();
     await stopNow?.();
   };
-  // A stop that fails leaves a socket file, which the next holder of the account removes.
-  const onStale = () => void stop().catch(() => undefined);
+  const clients = createConnectedClients({
+    clock: deps.clock,
+    log: deps.log,
+    routeTo: terminalRoute,
+    envelopeOf: inboundEnvelope,
+    planOf: outboundPlan,
+    // A stop that fails leaves a socket file, which the next holder of the account removes.
+    onStale: () => void stop().catch(() => undefined),
+  });
   const onConnect = (intake: Intake, socket: Socket) => {
-    const { timeline, clock, log } = deps;
+    const { timeline } = deps;
     if (timeline === undefined) return void socket.destroy();
-    const lines = createLineStream(socket);
-    const link = { ...lines, onText: lines.onLine };
-    const connection = openClientConnection({
-      link,
-      routeTo: terminalRoute,
-      envelopeOf: inboundEnvelope,
-      intake,
-      timeline,
-      clock,
-      log,
-      onStale,
-    });
-    open.add(connection);
-    lines.onClose(() => open.delete(connection));
+    clients.connect(createLineStream(socket), { intake, timeline });
   };
 
   return {
@@ -60,19 +46,13 @@ export function createTerminalAdapter(deps: ChannelDeps): ChannelAdapter {
       stopServing = await serve(server, deps.dataDir);
     },
     stop,
-    send: async (outbound) => {
-      const plan = outboundPlan(outbound, deps.clock.now());
-      if (plan.kind === 'deliver') push(outbound.route, plan.frame);
-      return plan.result;
-    },
-    preview: {
-      draft: async (route, _draftId, text) => push(route, { type: 'preview', ...text }),
-    },
+    send: clients.send,
+    preview: clients.preview,
   };
 }
 
 function identity(deps: ChannelDeps): BotAccount {
-  if (deps.timeline !== undefined) return { id: terminalAccount, name: 'this machine' };
+  if (deps.timeline !== undefined) return { id: accountId(terminalChannel), name: 'this machine' };
   throw new ParleyError(
     'channel_unavailable',
     'This process reads no timeline, so it has no terminal channel.',

@@ -1,14 +1,6 @@
 import type { Socket } from 'node:net';
+import type { ClientLink } from '#channel-kit/client-connection.ts';
 import { maxFrameBytes } from '#channel-kit/client-frames.ts';
-
-/** One client's stream, cut into lines of JSON. */
-export type LineStream = {
-  send(line: string): void;
-  /** Ends the stream once what was sent has left, by force after 300 ms. */
-  close(): void;
-  onLine(listener: (line: string) => void): void;
-  onClose(listener: () => void): void;
-};
 
 /** Bytes that may wait for a client that does not read; past it the client is cut off. */
 const maxBufferedBytes = 8 * 1024 * 1024;
@@ -17,8 +9,11 @@ const closeGraceMs = 300;
 const defaultLineMs = 15_000;
 const newline = 0x0a;
 
-/** `lineMs`: how long a line may take from its first byte to its end, ms. */
-export function createLineStream(socket: Socket, lineMs = defaultLineMs): LineStream {
+/**
+ * Wraps one client's stream: each text is a line. It closes once what was sent has left, by force after 300 ms.
+ * `lineMs`: how long a line may take from its first byte to its end, ms.
+ */
+export function createLineStream(socket: Socket, lineMs = defaultLineMs): ClientLink {
   // A client that is gone is told by `close`; its error says nothing more.
   socket.on('error', () => socket.destroy());
   return {
@@ -32,7 +27,7 @@ export function createLineStream(socket: Socket, lineMs = defaultLineMs): LineSt
       // A stream may be closed again and again: a listener that ends the timer would pile up on its socket.
       setTimeout(() => socket.destroy(), closeGraceMs).unref();
     },
-    onLine: (listener) => readLines(socket, { listener, lineMs }),
+    onText: (listener) => readLines(socket, { listener, lineMs }),
     onClose: (listener) => void socket.once('close', listener),
   };
 }

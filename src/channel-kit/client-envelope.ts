@@ -1,15 +1,16 @@
 import type { InboundEnvelope, InboundEvent } from '#contracts/envelope.ts';
-import { eventKey, messageId, type PeerId } from '#contracts/ids.ts';
+import { eventKey, messageId, peerId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { EffectFrame } from './client-frames.ts';
 
-export type ClientArrival = { readonly route: ReplyRoute; readonly owner: PeerId; readonly sentAt: number };
+/** The one person of a channel of clients: only they can connect. */
+const owner = peerId('owner');
 
 /**
  * A frame as the gateway takes it. The client's own id is the event key: a frame that is sent
- * again after a lost connection is the same event. `sentAt` is the gateway's time of arrival.
+ * again after a lost connection is the same event. `sentAt` is the gateway's time of arrival, ms.
  */
-export function clientEnvelope(frame: EffectFrame, { route, owner, sentAt }: ClientArrival): InboundEnvelope {
+export function clientEnvelope(frame: EffectFrame, route: ReplyRoute, sentAt: number): InboundEnvelope {
   return {
     eventKey: eventKey(frame.id),
     sentAt,

@@ -1,13 +1,14 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { createLineStream, type LineStream } from '../../../channels/terminal/line-stream.ts';
+import type { ClientLink } from '#channel-kit/client-connection.ts';
+import { createLineStream } from '../../../channels/terminal/line-stream.ts';
 
 async function aStream(lineMs: number) {
   const lines: string[] = [];
-  const accepted = Promise.withResolvers<{ readonly stream: LineStream; readonly served: Socket }>();
+  const accepted = Promise.withResolvers<{ readonly stream: ClientLink; readonly served: Socket }>();
   const server = createServer((served) => {
     const stream = createLineStream(served, lineMs);
-    stream.onLine((line) => lines.push(line));
+    stream.onText((line) => lines.push(line));
     accepted.resolve({ stream, served });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
