@@ -3,19 +3,16 @@
  * are left out of the request, never out of the store, and a call is never parted from its results.
  */
 import { transcriptId } from '#contracts/ids.ts';
-import type { AgentMessage, MessagePart } from '#contracts/message.ts';
-
-/** UTF-16 units per token, on the low side for the languages people write in, so that it errs to the safe side. */
-const unitsPerToken = 3;
-/** Cost of an image, tokens (Anthropic: at most about 1,600). */
-const imageTokens = 1_600;
+import type { AgentMessage } from '#contracts/message.ts';
+import { messageTokens } from './context-size.ts';
 
 /** The newest messages that fit into `maxTokens`, beginning with a person's; all of them when they fit. */
 export function fitContext(messages: readonly AgentMessage[], maxTokens: number): readonly AgentMessage[] {
   let left = maxTokens;
   let start = messages.length;
   while (start > 0) {
-    left -= tokensOf(messages[start - 1]);
+    const message = messages[start - 1];
+    left -= message ? messageTokens(message) : 0;
     if (left < 0) break;
     start -= 1;
   }
@@ -35,20 +32,4 @@ function leftOut(count: number, next: AgentMessage | undefined): AgentMessage {
     parts: [{ type: 'text', data: { text } }],
     createdAt: next?.createdAt ?? 0,
   };
-}
-
-function tokensOf(message: AgentMessage | undefined): number {
-  let tokens = 4;
-  for (const part of message?.parts ?? []) {
-    const isImage = part.type === 'binary' || part.type === 'image_url';
-    tokens += isImage ? imageTokens : Math.ceil(unitsOf(part) / unitsPerToken);
-  }
-  return tokens;
-}
-
-/** The length of what it says; writing it out to measure it took as long as reading the whole history. */
-function unitsOf({ data }: MessagePart): number {
-  let units = 0;
-  for (const value of Object.values(data)) units += typeof value === 'string' ? value.length : 1;
-  return units;
 }

@@ -39,8 +39,14 @@ export type AgentLoopConfig = {
   readonly getSteeringMessages: () => Promise<readonly AgentMessage[]>;
   /** Asked when the run would end; what it returns extends the run. */
   readonly getFollowUpMessages: () => Promise<readonly AgentMessage[]>;
-  readonly beforeTurn?: readonly BeforeTurn[];
-  readonly afterTurn?: readonly ((turn: TurnState) => Promise<void>)[];
+  /** Asked around each turn, in this order. */
+  readonly middleware?: readonly TurnMiddleware[];
+  /** Tokens of the session's last call, its answer included; absent: the context's size is estimated. */
+  readonly contextTokens?: number;
+  /** Replaces the older part of the stored history by a summary. `failed`, and a throw: nothing has changed. */
+  readonly compact?: (reason: CompactionReason, signal: AbortSignal) => Promise<'compacted' | 'failed'>;
+  /** The stored context after a compaction. */
+  readonly reloadMessages?: () => Promise<readonly AgentMessage[]>;
   /** May block a call with a reason the model reads. Throwing blocks it too (fails closed). */
   readonly beforeToolCall?: (call: ToolCallData, input: unknown) => Promise<ToolVerdict>;
   /** May rewrite a result. */
@@ -59,19 +65,33 @@ export type LoopLimits = {
   readonly repeatedCalls: number;
 };
 
-export type TurnState = { readonly turn: number; readonly messages: readonly AgentMessage[] };
+/** A turn as middleware sees it. */
+export type TurnState = {
+  readonly turn: number;
+  readonly messages: readonly AgentMessage[];
+  readonly stats: TurnStats;
+};
 
-/** Middleware at the start of a turn. `compact` replaces the context; `stop` ends the run. */
-export type BeforeTurn = (turn: TurnState) => Promise<
+export type TurnStats = {
+  /** Tokens of the next request: the last call's own count, and an estimate of what is newer. */
+  readonly contextTokens: number;
+};
+
+/** `compact` has the older part of the context summarised before the next model call; `stop` ends the run. */
+export type TurnVerdict =
   | { readonly kind: 'continue' }
-  | {
-      readonly kind: 'compact';
-      readonly oldTokens: number;
-      readonly threshold: number;
-      compact(): Promise<readonly AgentMessage[]>;
-    }
-  | { readonly kind: 'stop'; readonly detail: string }
->;
+  | { readonly kind: 'compact'; readonly oldTokens: number; readonly threshold: number }
+  | { readonly kind: 'stop'; readonly detail: string };
+
+/** Checks around each turn. Throwing ends the run. */
+export type TurnMiddleware = {
+  beforeTurn?(turn: TurnState): Promise<TurnVerdict>;
+  /** The turn's results are in its messages; the turn counts as over whatever is said. */
+  afterTurn?(turn: TurnState): Promise<TurnVerdict>;
+};
+
+/** Why a context is compacted: it has grown past its threshold, or the provider refused it as too long. */
+export type CompactionReason = 'threshold' | 'overflow';
 
 export type ToolVerdict = { readonly kind: 'go' } | { readonly kind: 'block'; readonly reason: string };
 

@@ -5,6 +5,7 @@ import type { AgentEvent } from '#contracts/agent-event.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type AgentMessage, toolCallsOf } from '#contracts/message.ts';
 import { isCounted } from './call-pairs.ts';
+import { ContextSize } from './context-size.ts';
 import { Conversation } from './conversation.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentContext, AgentLoopConfig } from './loop-config.ts';
@@ -13,8 +14,9 @@ import type { RunEnd } from './model-turn.ts';
 import { AbortedError } from './race-abort.ts';
 import { type CallEntry, findResumption, noResumption, type Resumption } from './resumption.ts';
 import { openRunScope, type RunScope } from './run-scope.ts';
+import type { Run } from './run-state.ts';
 import { toolSpecs } from './tool-specs.ts';
-import { finishBatch, type Run, runTurn, type TurnOutcome } from './turn.ts';
+import { finishBatch, runTurn, type TurnOutcome } from './turn.ts';
 
 /** Events of a run; its return value is the messages the run has added. */
 export type AgentEvents = AsyncGenerator<AgentEvent, readonly AgentMessage[], void>;
@@ -92,6 +94,8 @@ async function* runAgentLoop(
       config,
       scope,
       conversation,
+      size: new ContextSize(config.contextTokens),
+      dueCompaction: undefined,
       system: context.system,
       tools: new Map(context.tools.map((tool) => [tool.name, tool])),
       specs: toolSpecs(context.tools),

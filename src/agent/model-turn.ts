@@ -3,7 +3,7 @@
 
 import type { AgentEvent, EndReason, Spending } from '#contracts/agent-event.ts';
 import { type AgentMessage, type FinishReason, textOf, toolCallsOf } from '#contracts/message.ts';
-import type { ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
+import type { ModelEvent, ModelFailure, ModelRequest, Usage } from '#contracts/model.ts';
 import { noSections } from '#contracts/section.ts';
 import { AssistantDraft } from './assistant-draft.ts';
 import { isBlank } from './clean-text.ts';
@@ -16,6 +16,8 @@ export type RunEnd = { readonly reason: EndReason; readonly detail?: string };
 export type Answer = {
   readonly message: AgentMessage;
   readonly finish: FinishReason;
+  /** Tokens of the call that gave it; absent when it broke off. */
+  readonly usage?: Usage;
   /** Set when the answer ends the run: no tools run, nothing is taken from the queue. */
   readonly end?: RunEnd;
 };
@@ -26,14 +28,14 @@ export type ModelTurn = {
   /** Ids of the calls in the transcript; those of this answer are added. */
   readonly callIds: Set<string>;
   /** The request to make instead of one that was rejected because of its messages, if there is one. */
-  readonly mend?: (refused: Refused) => Promise<ModelRequest | undefined>;
+  readonly recover?: (refused: Refused) => AsyncGenerator<AgentEvent, ModelRequest | undefined, void>;
 };
 
 export type Refused = { readonly request: ModelRequest; readonly failure: ModelFailure };
 
-/** How often an answer is asked for anew that came to nothing, and how often its request is mended. */
+/** How often an answer is asked for anew that came to nothing, and how often its request is made anew. */
 const maxAnew = 1;
-const maxMends = 4;
+const maxRecoveries = { unsendable: 4, overflow: 1 };
 
 export async function* streamAnswer(
   first: ModelRequest,
@@ -42,25 +44,49 @@ export async function* streamAnswer(
   const { clock, newId } = turn.config;
   const [id, createdAt] = [newId(), clock.now()];
   let spent: Spending | undefined;
-  let [anew, mends] = [0, 0];
+  let anew = 0;
+  const recoveries = { unsendable: 0, overflow: 0 };
   let draft = new AssistantDraft(id, createdAt, turn.callIds);
   yield { type: 'message_start', message: draft.snapshot() };
   for (let request = first; ; ) {
-    const ending = yield* readAnswer(request, draft, turn);
+    let ending = yield* readAnswer(request, draft, turn);
     spent = sumOf(spent, ending.spent);
     let next: ModelRequest | undefined;
     if (anew < maxAnew && cameToNothing(ending, draft, turn)) [next, anew] = [request, anew + 1];
-    else if (mends < maxMends && ending.failure?.kind === 'unsendable' && draft.isUntouched) {
-      next = await turn.mend?.({ request, failure: ending.failure });
-      mends += 1;
+    else {
+      next = yield* recoverFrom(ending, { request, draft, recoveries }, turn);
+      if (next === undefined && turn.scope.signal.aborted) ending = endingOfCut(turn.scope.abortReason());
     }
-    if (next === undefined) return yield* finishAnswer(draft, { ...ending, spent }, turn);
+    if (next === undefined) {
+      const answer = yield* finishAnswer(draft, { ...ending, spent }, turn);
+      return ending.spent === undefined ? answer : { ...answer, usage: ending.spent.usage };
+    }
     request = next;
     draft = new AssistantDraft(id, createdAt, turn.callIds);
     const event = { type: 'warning', kind: 'anew', detail: detailOf(ending), waitMs: 0 } as const;
     yield { type: 'message_update', message: draft.snapshot(), event };
   }
 }
+
+type Recoveries = Record<keyof typeof maxRecoveries, number>;
+
+async function* recoverFrom(
+  { failure }: Ending,
+  { request, draft, recoveries }: Attempt,
+  turn: ModelTurn,
+): AsyncGenerator<AgentEvent, ModelRequest | undefined, void> {
+  if (failure?.kind !== 'unsendable' && failure?.kind !== 'overflow') return undefined;
+  if (!draft.isUntouched || recoveries[failure.kind] >= maxRecoveries[failure.kind]) return undefined;
+  recoveries[failure.kind] += 1;
+  return turn.recover && (yield* turn.recover({ request, failure }));
+}
+
+type Attempt = {
+  readonly request: ModelRequest;
+  readonly draft: AssistantDraft;
+  /** Counts of this answer so far; raised with each. */
+  readonly recoveries: Recoveries;
+};
 
 /** Reads one stream to its end. */
 async function* readAnswer(

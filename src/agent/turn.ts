@@ -3,31 +3,17 @@
 
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import { type AgentMessage, type FinishReason, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
-import type { ModelRequest, ToolSpec } from '#contracts/model.ts';
-import type { Tool } from '#contracts/tool.ts';
+import type { ModelRequest } from '#contracts/model.ts';
 import type { Conversation } from './conversation.ts';
 import { faultText } from './fault-text.ts';
-import type { AgentContext, AgentLoopConfig, BeforeTurn } from './loop-config.ts';
-import type { LoopGuard } from './loop-guard.ts';
 import { marksFor } from './mend-history.ts';
+import { compactContext, endOfCut, passAfterTurn, passBeforeTurn } from './middleware.ts';
 import { type Answer, finishOfCut, type Refused, type RunEnd, streamAnswer } from './model-turn.ts';
-import { AbortedError, awaitOrAbort, raceAbort } from './race-abort.ts';
+import { AbortedError, awaitOrAbort } from './race-abort.ts';
 import { cutText, resultText } from './result-text.ts';
 import type { OpenBatch } from './resumption.ts';
-import type { RunScope } from './run-scope.ts';
+import type { Run } from './run-state.ts';
 import { type BatchOutcome, rejectCalls, runToolBatch } from './tool-batch.ts';
-
-/** State shared by all turns of a run. */
-export type Run = {
-  readonly config: AgentLoopConfig;
-  readonly system: AgentContext['system'];
-  readonly tools: ReadonlyMap<string, Tool>;
-  readonly specs: readonly ToolSpec[];
-  readonly conversation: Conversation;
-  readonly scope: RunScope;
-  readonly guard: LoopGuard;
-  readonly callIds: Set<string>;
-};
 
 export type TurnPlan = {
   /** Counted from 1, over all attempts at the run. */
@@ -56,7 +42,7 @@ export async function* runTurn(run: Run, plan: TurnPlan): AsyncGenerator<AgentEv
   const { config, conversation, scope } = run;
   yield { type: 'turn_start', turn: plan.turn };
   yield* inject(plan.prompts, conversation);
-  const stop = yield* passMiddleware(run, plan.turn);
+  const stop = yield* passBeforeTurn(run, plan.turn, plan.pending);
   // Also when the run stops here: what was taken from the queue is in the transcript and must be told.
   yield* inject(plan.pending, conversation);
   if (stop !== undefined) return { kind: 'ended', end: stop };
@@ -64,8 +50,9 @@ export async function* runTurn(run: Run, plan: TurnPlan): AsyncGenerator<AgentEv
   if (scope.signal.aborted) throw new AbortedError();
 
   const request = await requestOf(run, plan);
-  const answer = yield* streamAnswer(request, { ...run, mend: (failed) => mend(run, plan, failed) });
+  const answer = yield* streamAnswer(request, { ...run, recover: (failed) => recover(run, plan, failed) });
   conversation.append(answer.message);
+  if (answer.usage !== undefined) run.size.count(answer.usage);
   if (answer.end !== undefined) return yield* endBroken(run, answer, answer.end);
 
   const batch = yield* runCalls(run, plan, answer);
@@ -103,42 +90,6 @@ async function* inject(
   }
 }
 
-/** Why the run ends before this turn's model call, if it does. */
-async function* passMiddleware(run: Run, turn: number): AsyncGenerator<AgentEvent, RunEnd | undefined, void> {
-  const { config, conversation, scope } = run;
-  for (const before of config.beforeTurn ?? []) {
-    const asked = await raceAbort(() => before({ turn, messages: conversation.messages }), scope.signal);
-    if (asked.kind === 'aborted') return endOfCut(scope);
-    if (asked.kind === 'failed') return { reason: 'failed', detail: faultText(asked.error) };
-    const verdict = asked.value;
-    if (verdict.kind === 'stop') return { reason: 'stopped', detail: verdict.detail };
-    if (verdict.kind === 'compact') {
-      const end = yield* compactContext(run, verdict);
-      if (end !== undefined) return end;
-    }
-  }
-  return undefined;
-}
-
-type Compaction = Extract<Awaited<ReturnType<BeforeTurn>>, { readonly kind: 'compact' }>;
-
-/** A failed compaction leaves the history as it is and ends the run. */
-async function* compactContext(
-  { conversation, scope }: Run,
-  compaction: Compaction,
-): AsyncGenerator<AgentEvent, RunEnd | undefined, void> {
-  const { oldTokens, threshold } = compaction;
-  yield { type: 'compaction_start', oldTokens, threshold };
-  const compacted = await raceAbort(() => compaction.compact(), scope.signal);
-  if (compacted.kind === 'done') conversation.replace(compacted.value);
-  yield { type: 'compaction_end', isDone: compacted.kind === 'done' };
-  if (compacted.kind === 'aborted') return endOfCut(scope);
-  if (compacted.kind === 'failed') {
-    return { reason: 'compaction_failed', detail: faultText(compacted.error) };
-  }
-  return undefined;
-}
-
 async function requestOf(run: Run, plan: TurnPlan): Promise<ModelRequest> {
   const { config, conversation, scope, specs, system } = run;
   const { transformContext, thinkingTokens } = config;
@@ -152,6 +103,18 @@ async function requestOf(run: Run, plan: TurnPlan): Promise<ModelRequest> {
     tools: plan.tools === 'offered' ? specs : [],
     ...(thinkingTokens === undefined ? {} : { thinkingTokens }),
   };
+}
+
+/** The request to make instead of one that was refused because of its messages; undefined when there is none. */
+async function* recover(
+  run: Run,
+  plan: TurnPlan,
+  refused: Refused,
+): AsyncGenerator<AgentEvent, ModelRequest | undefined, void> {
+  if (refused.failure.kind !== 'overflow') return await mend(run, plan, refused);
+  const oldTokens = run.size.tokens(run.conversation.messages);
+  const done = yield* compactContext(run, 'overflow', { oldTokens, threshold: oldTokens });
+  return done.kind === 'compacted' ? await requestOf(run, plan) : undefined;
 }
 
 /** The request without what it was refused for, on record before it is sent; nothing when there is no such thing. */
@@ -261,20 +224,4 @@ function withFinish(message: AgentMessage, reason: FinishReason): AgentMessage {
     part.type === 'finish' ? { ...part, data: { ...part.data, reason } } : part,
   );
   return { ...message, parts };
-}
-
-async function passAfterTurn(
-  { config, conversation, scope }: Run,
-  turn: number,
-): Promise<RunEnd | undefined> {
-  for (const after of config.afterTurn ?? []) {
-    const passed = await raceAbort(() => after({ turn, messages: conversation.messages }), scope.signal);
-    if (passed.kind === 'aborted') return endOfCut(scope);
-    if (passed.kind === 'failed') return { reason: 'failed', detail: faultText(passed.error) };
-  }
-  return undefined;
-}
-
-function endOfCut(scope: RunScope): RunEnd {
-  return { reason: scope.abortReason() ?? 'aborted' };
 }

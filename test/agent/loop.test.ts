@@ -431,8 +431,8 @@ describe('faults inside the loop', () => {
     ['follow-ups', { getFollowUpMessages: boom }],
     ['the conversion', { convertToLlm: boom }],
     ['the view of the context', { transformContext: boom }],
-    ['middleware before a turn', { beforeTurn: [boom] }],
-    ['middleware after a turn', { afterTurn: [boom] }],
+    ['middleware before a turn', { middleware: [{ beforeTurn: boom }] }],
+    ['middleware after a turn', { middleware: [{ afterTurn: boom }] }],
   ] as const)('tells agent_end once and last when %s throws', async (_what, changes) => {
     const model = scriptedModel(callsTools({ id: '1', name: 'a' }));
     const { events } = await play(
@@ -509,66 +509,5 @@ describe('a consumer that stops early', () => {
     };
     await play(agentLoop([hello], aContext(), aConfig(), signal));
     expect(listeners).toBe(0);
-  });
-});
-
-describe('middleware', () => {
-  it('ends the run when one says stop, with the reason', async () => {
-    const model = scriptedModel();
-    const beforeTurn = [async () => ({ kind: 'stop', detail: 'budget spent' }) as const];
-    const { events } = await play(agentLoop([hello], aContext(), aConfig({ model, beforeTurn }), noSignal()));
-    expect(endOf(events)).toMatchObject({ reason: 'stopped', detail: 'budget spent' });
-    expect(model.requests).toHaveLength(0);
-  });
-
-  it('goes on with the compacted context and counts no message twice', async () => {
-    const model = scriptedModel(says('hi'));
-    const summary = userSays('sum', 'summary');
-    const beforeTurn = [
-      async () =>
-        ({ kind: 'compact', oldTokens: 9, threshold: 5, compact: async () => [summary, hello] }) as const,
-    ];
-    const context = aContext([], [userSays('old', 'old')]);
-    const { events, messages } = await play(
-      agentLoop([hello], context, aConfig({ model, beforeTurn }), noSignal()),
-    );
-    expect(lastUserText(model.requests[0]?.messages)).toBe('summary\nhello');
-    expect(events).toContainEqual({ type: 'compaction_start', oldTokens: 9, threshold: 5 });
-    expect(events).toContainEqual({ type: 'compaction_end', isDone: true });
-    expect(messages.map(({ id }) => id)).toEqual(['p1', 'new-1']);
-    expect(grammarErrors(events)).toEqual([]);
-  });
-
-  it('ends as compaction_failed when the compaction throws', async () => {
-    const compact = async () => {
-      throw new Error('no');
-    };
-    const beforeTurn = [async () => ({ kind: 'compact', oldTokens: 9, threshold: 5, compact }) as const];
-    const { events } = await play(agentLoop([hello], aContext(), aConfig({ beforeTurn }), noSignal()));
-    expect(endOf(events).reason).toBe('compaction_failed');
-    expect(events).toContainEqual({ type: 'compaction_end', isDone: false });
-  });
-
-  it('tells a steer that was taken before a turn that never came', async () => {
-    const beforeTurn = [
-      async ({ turn }: { turn: number }) =>
-        turn === 2 ? ({ kind: 'stop', detail: '' } as const) : ({ kind: 'continue' } as const),
-    ];
-    const getSteeringMessages = inboxOf([], [userSays('s1', 'late')]);
-    const config = aConfig({ beforeTurn, getSteeringMessages });
-    const { messages } = await play(agentLoop([hello], aContext(), config, noSignal()));
-    expect(messages.at(-1)?.id).toBe('s1');
-  });
-
-  it('passes each turn with its results to the middleware after it', async () => {
-    const seen: number[] = [];
-    const afterTurn = [
-      async ({ messages }: { messages: readonly unknown[] }) => {
-        seen.push(messages.length);
-      },
-    ];
-    const model = scriptedModel(callsTools({ id: '1', name: 'a' }), says('ok'));
-    await play(agentLoop([hello], aContext([aTool('a')]), aConfig({ model, afterTurn }), noSignal()));
-    expect(seen).toEqual([3, 4]);
   });
 });
