@@ -44,6 +44,8 @@ export type Shaping = {
   readonly sections: Sections;
   /** Which words mean "send nothing", by what the run has taken. */
   readonly silence: SilenceContext;
+  /** Whether the model has seen a message of that platform id, and in the conversation it answers. */
+  hasSeen(messageId: string): Promise<boolean>;
 };
 
 /** Waits only for a text that is too long for the event loop. */
@@ -52,7 +54,7 @@ export async function planAnswer(
   scene: AnswerScene & Shaping,
   deeds: Deeds,
 ): Promise<ReplyPlan> {
-  const { run, shaper, sections, silence, ...rest } = scene;
+  const { run, shaper, sections, silence, hasSeen, ...rest } = scene;
   const input: ReplyInput = {
     ...rest,
     text: textOf(message.parts),
@@ -64,7 +66,11 @@ export async function planAnswer(
     ...(deeds.toolFailure && { toolFailure: deeds.toolFailure }),
     ...(!deeds.suppressAcknowledgements && { acknowledgements: [] }),
   };
-  const reply = sections.run('judge answer', () => decideReply(input));
+  const judged = sections.run('judge answer', () => decideReply(input));
+  const { replyTag } = judged;
+  // The model may name any id, also one that somebody has told it: another conversation's is not quoted.
+  const isForeign = replyTag !== undefined && replyTag !== 'current' && !(await hasSeen(replyTag));
+  const reply = isForeign ? { ...judged, replyTag: undefined } : judged;
   const { decided } = reply;
   const texts = decided.kind === 'text' ? await shaper.shape(decided.text, scene.capabilities.text) : [];
   return planReply(input, reply, texts);

@@ -5,60 +5,43 @@
  */
 import type { AgentEvent, Spending } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
-import type { Clock } from '#contracts/clock.ts';
-import { transcriptId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import { type AgentMessage, finishReasonOf, type ToolCallData, toolCallsOf } from '#contracts/message.ts';
+import { type AgentMessage, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure } from '#contracts/model.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
-import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Mark } from '../agent/mend-history.ts';
-import { endStateOf, resultMessage } from '../agent/tool-result.ts';
 import { confirmedSends, type ToolSend } from '../replies/dedupe.ts';
 import type { ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
-import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/claim-delivery.ts';
 import type { AssistantImage, ModelCall } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneExit } from '../store/lanes/close-run.ts';
 import { type CommitAnswerInput, commitAnswer, endRun } from '../store/lanes/commit-answer.ts';
-import {
-  commitToolTurn,
-  endToolTurn,
-  markToolStarted,
-  saveImage,
-  storeNotice,
-  storeToolResults,
-} from '../store/lanes/commit-turn.ts';
+import { commitToolTurn, endToolTurn, saveImage, storeNotice } from '../store/lanes/commit-turn.ts';
 import { markUnsendable } from '../store/lanes/mark-unsendable.ts';
 import { type Boundary, needsBoundary, type Steering, takeSteers } from '../store/lanes/steer.ts';
 import type { Framing } from '../store/lanes/take-rows.ts';
+import { readIsSeen } from '../store/reads/read-is-seen.ts';
 import type { RunFence } from '../store/rows/run-fence.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { StopReason } from './active-runs.ts';
 import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
-import type { LiveView } from './live-view.ts';
 import { type AnswerScene, planAnswer, planEnd } from './plan-answer.ts';
 import { silenceContextOf } from './silence-context.ts';
 import { storedResult } from './stored-result.ts';
-import { parseToolSend } from './tool-send.ts';
+import { ToolTurns, type ToolTurnsDeps } from './tool-turns.ts';
 
-export type RecorderDeps = {
-  readonly store: Store;
-  readonly clock: Clock;
+export type RecorderDeps = ToolTurnsDeps & {
   readonly log: Log;
-  readonly probe: Probe;
   readonly notices: Notices;
   readonly capabilities: Capabilities;
   readonly replyToMode: ReplyToMode;
-  readonly suppressAcknowledgements: boolean;
   readonly shaper: TextShaper;
   readonly sections: Sections;
-  readonly live: LiveView;
   readonly turnLimit: number;
   readonly steerDelivery: 'one-at-a-time' | 'all';
   framing(): Framing;
@@ -69,11 +52,8 @@ export type RecorderDeps = {
   claims(): CommitAnswerInput['claims'];
   /** Why the run was asked to stop, if it was. */
   stopReason(): StopReason | undefined;
-  /** The run was cut here to go on elsewhere: what that broke off is not written down. */
-  isLeaving(): boolean;
   /** A boundary found the cancel flag set. */
   onCancel(reason: string): void;
-  onTool(call: Pick<ToolCallData, 'id' | 'name'>, state: 'started' | ReturnType<typeof endStateOf>): void;
   onSteered(): void;
 };
 
@@ -87,7 +67,6 @@ const imageIntervalMs = 250;
 /** After this long of waiting for the model, the person is told once. */
 const busyNoticeMs = 15_000;
 
-type ToolTurn = { readonly messageId: string; readonly calls: ReadonlyMap<string, ToolCallData> };
 type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>;
 
 /** How the lane was left. `nextRun`: claimed for this holder in the step that ended the run. */
@@ -101,15 +80,13 @@ export class RunRecorder {
   readonly #run: ClaimedRun;
   readonly #deps: RecorderDeps;
   readonly #held: RunFence;
+  readonly #tools: ToolTurns;
   #turn = 0;
   #turnStartedAt: number;
   #savedAt: number | undefined;
   #retryWaitMs = 0;
   #current: { readonly message: AgentMessage; readonly spent: Spending | undefined } | undefined;
-  #toolTurn: ToolTurn | undefined;
   #boundary: Boundary | undefined;
-  #receipts: readonly ToolSend[] = [];
-  #toolFailure: { readonly tool: string } | undefined;
   #failure: ModelFailure | undefined;
   #isOver = false;
 
@@ -117,12 +94,13 @@ export class RunRecorder {
     this.#run = run;
     this.#deps = deps;
     this.#held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
+    this.#tools = new ToolTurns(this.#held, deps);
     this.#turnStartedAt = deps.clock.now();
   }
 
   /** Messages sent by an earlier holder of this run, which the next answer need not repeat. */
   recall(receipts: readonly ToolSend[]): void {
-    this.#receipts = [...receipts, ...this.#receipts];
+    this.#tools.recall(receipts);
   }
 
   /** Messages sent meanwhile: already in the transcript when returned. */
@@ -146,7 +124,7 @@ export class RunRecorder {
         this.#turn = event.turn;
         this.#turnStartedAt = this.#deps.clock.now();
         this.#savedAt = undefined;
-        if (event.resumes) this.#toolTurn = toolTurnOf(event.resumes);
+        if (event.resumes) this.#tools.open(event.resumes);
         return;
       case 'message_start':
         if (event.message.role === 'assistant') this.#deps.probe.reach('model-called');
@@ -156,9 +134,9 @@ export class RunRecorder {
       case 'message_end':
         return this.#messageEnd(event.message, event.spent);
       case 'tool_execution_start':
-        return this.#toolStart(event.call);
+        return this.#tools.start(event.call);
       case 'tool_execution_end':
-        return this.#toolEnd(event);
+        return this.#tools.end(event);
       case 'turn_end':
         return event.toolResults.length > 0 ? this.#toolTurnEnd(event) : this.#answerEnd(event);
       case 'agent_end':
@@ -216,53 +194,19 @@ export class RunRecorder {
       calls: calls.map(({ id, name, input }) => ({ callId: id, name, input })),
       modelCall: this.#modelCallOf(message, spent),
     });
-    this.#toolTurn = toolTurnOf(message);
+    this.#tools.open(message);
     this.#deps.probe.reach('turn-committed');
   }
 
-  async #toolStart(call: ToolCallData): Promise<void> {
-    const { live, store, probe, onTool } = this.#deps;
-    live.toolStarted(call.name);
-    onTool(call, 'started');
-    const messageId = this.#toolTurn?.messageId;
-    if (messageId !== undefined)
-      await store.write(markToolStarted, { ...this.#held, messageId, callId: call.id });
-    probe.reach('tool-started');
-  }
-
-  async #toolEnd(event: EventOf<'tool_execution_end'>): Promise<void> {
-    const { callId, name, result, isError } = event;
-    const { clock, store, probe, onTool, isLeaving } = this.#deps;
-    const turn = this.#toolTurn;
-    const call = turn?.calls.get(callId);
-    if (!turn || !call) return;
-    // Left open, the process that resumes the run settles it, knowing whether it had started.
-    if (isError && isLeaving()) return onTool(call, 'failed');
-    const receipt = isError ? undefined : parseToolSend(name, result.metadata);
-    if (receipt) this.#receipts = [...this.#receipts, receipt];
-    const state = endStateOf(event);
-    if (state === 'failed') this.#toolFailure = { tool: name };
-    const stamp = { id: transcriptId(''), time: clock.now() };
-    const { parts } = resultMessage(call, { output: result, isError }, stamp);
-    await store.write(storeToolResults, {
-      ...this.#held,
-      messageId: turn.messageId,
-      results: [{ callId, isError, parts }],
-    });
-    onTool(call, state);
-    probe.reach('tool-finished');
-  }
-
   async #toolTurnEnd({ message, toolResults }: EventOf<'turn_end'>): Promise<void> {
-    const turn = this.#toolTurn;
-    this.#toolTurn = undefined;
-    if (!turn || this.#deps.isLeaving()) return;
+    const messageId = this.#tools.close();
+    if (messageId === undefined || this.#deps.isLeaving()) return;
     const finish = finishReasonOf(message.parts);
     // A turn that broke off ends the run: what waits is left to the next one.
     const isBroken = finish === 'canceled' || finish === 'timeout' || finish === 'error';
     const at = { ...this.#steeringAt(), ...(isBroken && { delivery: 'none' as const }) };
     const results = toolResults.map(storedResult);
-    const ended = { ...at, messageId: turn.messageId, results, message: this.#imageOf(message) };
+    const ended = { ...at, messageId, results, message: this.#imageOf(message) };
     this.#reach(await this.#deps.store.write(endToolTurn, ended));
   }
 
@@ -277,11 +221,12 @@ export class RunRecorder {
 
   async #answer(message: AgentMessage): Promise<void> {
     const { live, store, probe, start, mayKeepLane, claims, outbox } = this.#deps;
-    const { shaper, sections, suppressAcknowledgements } = this.#deps;
+    const { shaper, sections } = this.#deps;
     const standing = await live.finishPreview();
     const silence = await silenceContextOf(store, this.#run, message);
-    const deeds = { receipts: this.#receipts, toolFailure: this.#toolFailure, suppressAcknowledgements };
-    const plan = await planAnswer(message, { ...this.#scene(), shaper, sections, silence }, deeds);
+    const hasSeen = (messageId: string) => store.read(readIsSeen, { run: this.#run, messageId });
+    const shaping = { ...this.#scene(), shaper, sections, silence, hasSeen };
+    const plan = await planAnswer(message, shaping, this.#tools.deeds);
     const answered = await store.write(commitAnswer, {
       ...this.#steeringAt(),
       message: this.#imageOf(message),
@@ -298,8 +243,7 @@ export class RunRecorder {
     probe.reach('turn-committed');
     start(answered.effects);
     live.next();
-    this.#receipts = [];
-    this.#toolFailure = undefined;
+    this.#tools.forgetDeeds();
     this.#current = undefined;
     this.#reach(answered);
     if (answered.next !== undefined) this.#end(answered.next, answered.nextRun);
@@ -308,7 +252,7 @@ export class RunRecorder {
 
   /** Nobody waits for words any more: a tool has said them. */
   get hasSpoken(): boolean {
-    return confirmedSends(this.#receipts, this.#route).length > 0;
+    return confirmedSends(this.#tools.deeds.receipts, this.#route).length > 0;
   }
 
   /** A request was refused for these messages: no later one, of any run, holds them again. */
@@ -393,8 +337,4 @@ export class RunRecorder {
     const latencyMs = this.#deps.clock.now() - this.#turnStartedAt;
     return { id: `${message.id}:call`, model, ...spent, latencyMs };
   }
-}
-
-function toolTurnOf({ id, parts }: AgentMessage): ToolTurn {
-  return { messageId: id, calls: new Map(toolCallsOf(parts).map((call) => [call.id, call])) };
 }

@@ -90,7 +90,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'recovery knows which calls may have had an effect',
     edits: [
       {
-        in: 'RunRecorder',
+        in: 'ToolTurns',
         find: 'await store.write(markToolStarted, { ...this.#held, messageId, callId: call.id });',
         replace: '{}',
       },

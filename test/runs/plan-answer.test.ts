@@ -1,25 +1,19 @@
 import { expect, it } from 'vitest';
-import { planAnswer } from '../../src/runs/plan-answer.ts';
+import { messageId } from '../../src/contracts/ids.ts';
+import type { ReplyPart, ReplyToMode } from '../../src/replies/reply-pipeline.ts';
+import { type Deeds, planAnswer } from '../../src/runs/plan-answer.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { aMessage } from '../agent/support/builders.ts';
 import { plainCapabilities } from '../channel-host/plain-capabilities.ts';
 import { aRoute } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 
-it.each([
-  [true, 'suppressed'],
-  [false, 'send'],
-])('drops a mere acknowledgement of what a tool has sent, if it is to: %s', async (isOn, kind) => {
-  const route = aRoute('here');
-  const receipt = {
-    tool: 'message',
-    state: 'sent',
-    route,
-    text: 'The train leaves at 9:40.',
-    media: [],
-  } as const;
-  const plan = await planAnswer(
-    aMessage('assistant', 'a', { type: 'text', data: { text: 'Done!' } }),
+const route = aRoute('here', { replyTo: messageId('41') });
+const nothingDone = { receipts: [], toolFailure: undefined, suppressAcknowledgements: true };
+
+const plan = (text: string, deeds: Deeds, over: { readonly replyToMode?: ReplyToMode } = {}) =>
+  planAnswer(
+    aMessage('assistant', 'a', { type: 'text', data: { text } }),
     {
       run: { target: route, chatKind: 'dm' },
       capabilities: plainCapabilities,
@@ -27,8 +21,41 @@ it.each([
       notices: noticesFor('en'),
       ...shaping,
       silence: 'chat',
+      hasSeen: async (id) => id === '17',
+      ...over,
     },
-    { receipts: [receipt], toolFailure: undefined, suppressAcknowledgements: isOn },
+    deeds,
   );
-  expect(plan.kind).toBe(kind);
+
+it.each([
+  [true, 'suppressed'],
+  [false, 'send'],
+])('drops a mere acknowledgement of what a tool has sent, if it is to: %s', async (isOn, kind) => {
+  const receipt = {
+    tool: 'message',
+    state: 'sent',
+    route,
+    text: 'The train leaves at 9:40.',
+    media: [],
+  } as const;
+  const deeds = { receipts: [receipt], toolFailure: undefined, suppressAcknowledgements: isOn };
+  expect((await plan('Done!', deeds)).kind).toBe(kind);
+});
+
+it.each([
+  ['[[reply_to:17]]Hi', '17', '17'],
+  ['[[reply_to_current]]Hi', '41', '41'],
+  ['[[reply_to:999]]Hi', undefined, '41'],
+  ['[[reply_to:../17]]Hi', undefined, '41'],
+])('quotes a message only if the model has seen it: %s', async (text, whenOff, whenFirst) => {
+  const quoted = async (replyToMode: ReplyToMode) => {
+    const { kind, parts } = { parts: [], ...(await plan(text, nothingDone, { replyToMode })) };
+    expect(kind).toBe('send');
+    return parts.map(({ content, ...part }: ReplyPart) => [
+      content.kind === 'text' && content.text.text,
+      part.replyTo,
+    ]);
+  };
+  expect(await quoted('off')).toEqual([['Hi', whenOff]]);
+  expect(await quoted('first')).toEqual([['Hi', whenFirst]]);
 });

@@ -1,0 +1,52 @@
+import { type ReplyRoute, type RunTarget, routeOf } from '#contracts/route.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import { accountKeyOf, conversationKeyOf } from '../base/conversation-key.ts';
+
+export type SeenQuestion = {
+  readonly run: { readonly laneKey: string; readonly sessionId: string; readonly target: RunTarget };
+  /** A platform's id of a message. */
+  readonly messageId: string;
+};
+
+/** Whether the message belongs to the conversation that the run answers, and its session has shown it to the model. */
+export const readIsSeen: StoreQuery<SeenQuestion, boolean> = {
+  query: 'readIsSeen',
+  run: async (tx, { run, messageId }) => {
+    const route = routeOf(run.target);
+    // The model wrote the id, and PostgreSQL refuses a NUL in a text.
+    if (!route || messageId.includes('\0')) return false;
+    const asked = { ...run, route, messageId };
+    return (await wasTaken(tx, asked)) || (await wasContext(tx, asked));
+  },
+};
+
+type Asked = Omit<SeenQuestion['run'], 'target'> & {
+  readonly route: ReplyRoute;
+  readonly messageId: string;
+};
+
+async function wasTaken(tx: Tx, { route, sessionId, messageId }: Asked): Promise<boolean> {
+  const taken = await tx.db
+    .selectFrom('inbox')
+    .innerJoin('transcript', 'transcript.id', 'inbox.transcriptId')
+    .select('inbox.id')
+    .where('inbox.conversationKey', '=', conversationKeyOf(route))
+    .where('inbox.messageId', '=', messageId)
+    .where('transcript.sessionId', '=', sessionId)
+    .executeTakeFirst();
+  return taken !== undefined;
+}
+
+/** Group messages that didn't address the agent are shown once, beside one that did. */
+async function wasContext(tx: Tx, { route, laneKey, sessionId, messageId }: Asked): Promise<boolean> {
+  const shown = await tx.db
+    .selectFrom('groupContext')
+    .innerJoin('runs', 'runs.id', 'groupContext.shownInRun')
+    .select('groupContext.seq')
+    .where('groupContext.laneKey', '=', laneKey)
+    .where('groupContext.messageId', '=', messageId)
+    .where('groupContext.account', '=', accountKeyOf(route))
+    .where('runs.sessionId', '=', sessionId)
+    .executeTakeFirst();
+  return shown !== undefined;
+}
