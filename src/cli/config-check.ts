@@ -8,6 +8,7 @@ import { configError, type Problem } from '../config/problem.ts';
 import { revealSettings } from '../config/secret.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { ExitCode } from './exit-code.ts';
+import { settingsSources } from './settings-sources.ts';
 
 /** A part with its own settings, which only its own schema checks. */
 export type ConfiguredParts = {
@@ -18,8 +19,7 @@ export type ConfiguredParts = {
 export async function runConfigCheck(parts: ConfiguredParts): Promise<ExitCode> {
   const config = loadConfig();
   await checkConfig(config, parts);
-  const { configPath } = config;
-  process.stdout.write(`The configuration is valid${configPath === undefined ? '' : ` (${configPath})`}.\n`);
+  process.stdout.write(`The configuration is valid (${settingsSources(config)}).\n`);
   return 0;
 }
 

@@ -9,6 +9,7 @@ import { checkModel, checkRedis, checkStore } from './doctor/engine-checks.ts';
 import { checkFolder, checkNode, checkPort } from './doctor/host-checks.ts';
 import { checkProcesses } from './doctor/process-checks.ts';
 import type { ExitCode } from './exit-code.ts';
+import { settingsSources } from './settings-sources.ts';
 
 export type DoctorOptions = {
   readonly parts: ConfiguredParts;
@@ -64,7 +65,7 @@ async function readConfiguration(
   try {
     const config = loadConfig();
     await checkConfig(config, parts);
-    return { check: ok(name, config.configPath ?? 'defaults and environment'), config };
+    return { check: ok(name, settingsSources(config)), config };
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
     return { check: failed(name, detail, 'fix the lines above') };

@@ -10,6 +10,7 @@ import { secretsOf } from '../config/secrets-of.ts';
 import { createLogger } from '../logging/logger.ts';
 import type { ExitCode } from './exit-code.ts';
 import { gcWhenIdle } from './gc-when-idle.ts';
+import { settingsSources } from './settings-sources.ts';
 import { renderStatusTable, type StatusTable } from './status-table.ts';
 import { readVersion } from './version.ts';
 
@@ -62,8 +63,9 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
       },
     });
     await Promise.race([gateway.settled, stopped]);
-    process.stdout.write(renderStatusTable(gateway, gateway.signInLink?.()));
-    if (gateway.waiting() !== undefined) void showWhenStarted(gateway);
+    const settings = settingsSources(config);
+    showTable(gateway, settings);
+    if (gateway.waiting() !== undefined) void gateway.started.then(() => showTable(gateway, settings));
     keepCompiledCode(sections);
     void gcWhenIdle(sections);
     const cause = await Promise.race([stopped, gateway.broken.then(() => 'store-broken' as const)]);
@@ -76,10 +78,9 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
   }
 }
 
-/** Shows the rest once the start is complete: the link to sign in, and the channels. */
-async function showWhenStarted(gateway: RunningGateway): Promise<void> {
-  await gateway.started;
-  process.stdout.write(renderStatusTable(gateway, gateway.signInLink?.()));
+/** Again once the start is complete: with the link to sign in, and the channels. */
+function showTable(gateway: RunningGateway, settings: string): void {
+  process.stdout.write(renderStatusTable(gateway, { signInLink: gateway.signInLink?.(), settings }));
 }
 
 /**

@@ -15,8 +15,15 @@ export type StatusTable = {
   readonly plugins: readonly { readonly kind: string; readonly plugin: string; readonly problem?: string }[];
 };
 
-/** The table printed by `npm start`: where the page is, which channels are on and why, which model answers. */
-export function renderStatusTable(status: StatusTable, signInLink: string | undefined): string {
+export type TableDetails = {
+  /** Absent in a process without a page. */
+  readonly signInLink: string | undefined;
+  /** Where the settings come from. */
+  readonly settings: string;
+};
+
+/** The table printed by `npm start`: where the page is, which files count, which channels are on and why, which model answers. */
+export function renderStatusTable(status: StatusTable, { signInLink, settings }: TableDetails): string {
   const waiting = status.waiting();
   if (waiting !== undefined) {
     const page = status.url === undefined ? '' : `\n\n  page  ${status.url}`;
@@ -35,6 +42,7 @@ export function renderStatusTable(status: StatusTable, signInLink: string | unde
         ];
   const rows: readonly (readonly [string, string])[] = [
     ...page,
+    ['settings', settings],
     [
       'model',
       status.model.isDemo ? 'demo (a script; set ANTHROPIC_API_KEY for a real model)' : status.model.name,

@@ -1,5 +1,6 @@
 import type { AgentId } from '#contracts/ids.ts';
 import type { ModelPrices } from '#contracts/model.ts';
+import type { EnvFile } from './env-files.ts';
 import type { FileSettings } from './schema.ts';
 import type { Secret } from './secret.ts';
 import type { TextPattern } from './text-pattern.ts';
@@ -12,6 +13,8 @@ export type Config = DeepReadonly<
   readonly dataDir: string;
   /** The file that was read; absent when there is none. */
   readonly configPath?: string;
+  /** The `.env` files that were read, the stronger one first. */
+  readonly envFiles: readonly EnvFile[];
   /** PARLEY_TOKEN. When absent the gateway makes one and keeps it in the data folder. */
   readonly token?: Secret;
   /** A redis:// or rediss:// address, or the absolute path of a unix socket. Absent: a private server. */

@@ -1,3 +1,6 @@
+import { type EnvFile, withEnvFiles } from './env-files.ts';
+import type { Problem } from './problem.ts';
+
 /** The names Parley reads from the environment; they are fixed (spec 18). */
 export const environmentNames = [
   'ANTHROPIC_API_KEY',
@@ -32,13 +35,22 @@ export type Environment = {
   readonly unknown: readonly string[];
   /** Every other variable: the secret of an account is looked up by a name that is not fixed. */
   readonly others?: Readonly<Record<string, string>>;
+  /** The `.env` files that were read. */
+  readonly files?: readonly EnvFile[];
+  readonly problems?: readonly Problem[];
 };
 
+/** Reads the environment and the `.env` files: the only place in Parley that does. */
+export function readSurroundings(cwd: string): Environment {
+  const { values, files, problems } = withEnvFiles(process.env, cwd);
+  return { ...readEnvironment(values), files, problems };
+}
+
 /**
- * Reads the environment: the only place in Parley that does. An empty variable counts as absent,
- * because that is what `${NAME:-}` in a compose file passes.
+ * Sorts variables by what Parley knows of them. An empty one counts as absent, because that is what `${NAME:-}` in a
+ * compose file passes.
  */
-export function readEnvironment(source: NodeJS.ProcessEnv = process.env): Environment {
+export function readEnvironment(source: NodeJS.ProcessEnv): Environment {
   const values: Partial<Record<EnvironmentName, string>> = {};
   for (const name of environmentNames) {
     const value = source[name];

@@ -6,7 +6,8 @@ import { type ChannelAccounts, readChannelAccounts } from './channel-accounts.ts
 import type { AgentSettings, Config, ModelSettings } from './config.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { type Credentials, readCredentials, splitList } from './credentials.ts';
-import { type Environment, type EnvironmentName, environmentNames, readEnvironment } from './environment.ts';
+import type { EnvFile } from './env-files.ts';
+import { type Environment, type EnvironmentName, environmentNames, readSurroundings } from './environment.ts';
 import { configError, describeIssue, type Problem, showPath } from './problem.ts';
 import { type FileSettings, fileSchema } from './schema.ts';
 import { Secret } from './secret.ts';
@@ -14,11 +15,9 @@ import { findSettingsProblems } from './settings-rules.ts';
 import { suggestName } from './suggestion.ts';
 import { compilePattern } from './text-pattern.ts';
 
-/** Reads file and environment. Throws ParleyError `config_invalid` that names every problem and its fix. */
-export function loadConfig(
-  environment: Environment = readEnvironment(),
-  cwd: string = process.cwd(),
-): Config {
+/** Reads the file and, unless it is given, the environment with its `.env` files. Throws ParleyError `config_invalid` that names every problem and its fix. */
+export function loadConfig(given?: Environment, cwd: string = process.cwd()): Config {
+  const environment = given ?? readSurroundings(cwd);
   const file = readConfigFile(environment.values.PARLEY_CONFIG, cwd);
   const overlaid = overlayEnvironment(file.content, environment);
   const credentials = readCredentials(environment, {
@@ -27,6 +26,7 @@ export function loadConfig(
   const parsed = fileSchema.safeParse(overlaid.settings);
   const problems: Problem[] = [
     ...file.problems,
+    ...(environment.problems ?? []),
     ...findUnknownVariables(environment),
     ...credentials.problems,
   ];
@@ -35,7 +35,7 @@ export function loadConfig(
       const where = placeOf(issue.path, overlaid.sources, file);
       problems.push(...describeIssue(issue, overlaid.settings).map((what) => ({ where, what })));
     }
-    throw configError(problems);
+    throw configError(problems.map((problem) => inItsFile(problem, environment)));
   }
   const { accounts, problems: ofAccounts } = readChannelAccounts(
     parsed.data.channels,
@@ -43,9 +43,18 @@ export function loadConfig(
     credentials,
   );
   problems.push(...findSettingsProblems(parsed.data, credentials), ...ofAccounts);
-  if (problems.length > 0) throw configError(problems);
+  if (problems.length > 0) throw configError(problems.map((problem) => inItsFile(problem, environment)));
   const dataDir = environment.values.PARLEY_DATA_DIR;
-  return freeze(buildConfig(parsed.data, { credentials, accounts, file, cwd, dataDir }));
+  return freeze(
+    buildConfig(parsed.data, {
+      credentials,
+      accounts,
+      file,
+      cwd,
+      dataDir,
+      envFiles: environment.files ?? [],
+    }),
+  );
 }
 
 type Sources = ReadonlyMap<string, EnvironmentName>;
@@ -103,6 +112,13 @@ function placeOf(path: readonly PropertyKey[], sources: Sources, file: ConfigFil
   return file.path === undefined ? showPath(path) : `${showPath(path)} in ${file.path}`;
 }
 
+/** A variable that comes from a `.env` file is mended there. */
+function inItsFile({ where, what }: Problem, { files = [] }: Environment): Problem {
+  const [, name = ''] = /^(\w+) in the environment$/.exec(where) ?? [];
+  const file = files.find(({ names }) => names.includes(name));
+  return { where: file === undefined ? where : `${name} in ${file.path}`, what };
+}
+
 /** A misspelt variable would be a setting that silently does not hold. Names far from all known ones pass. */
 function findUnknownVariables(environment: Environment): readonly Problem[] {
   return environment.unknown.flatMap((name) => {
@@ -121,6 +137,7 @@ type BuildInput = {
   readonly cwd: string;
   /** From the environment. */
   readonly dataDir: string | undefined;
+  readonly envFiles: readonly EnvFile[];
 };
 
 function buildConfig(settings: FileSettings, input: BuildInput): Config {
@@ -133,6 +150,7 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
     ...rest,
     dataDir,
     ...(file.path !== undefined && { configPath: file.path }),
+    envFiles: input.envFiles,
     ...(token && { token }),
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),

@@ -101,7 +101,8 @@ describe('parley channels', () => {
 describe('parley channels login', () => {
   it('shows what to scan, and ends when it was scanned', { timeout: slow }, async () => {
     const server = await anUnlinkedServer();
-    const child = spawn(process.execPath, ['bin/parley.mjs', 'channels', 'login', 'signal', '--json'], {
+    const child = spawn(process.execPath, ['../../bin/parley.mjs', 'channels', 'login', 'signal', '--json'], {
+      cwd: import.meta.dirname,
       env: { PATH: process.env.PATH, PARLEY_DATA_DIR: await aFolder(), SIGNAL_API_URL: server.url },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -120,7 +121,8 @@ describe('parley channels login', () => {
 
   it('prints the address, and no code where nobody could scan it', { timeout: slow }, async () => {
     const server = await anUnlinkedServer();
-    const child = spawn(process.execPath, ['bin/parley.mjs', 'channels', 'login', 'signal'], {
+    const child = spawn(process.execPath, ['../../bin/parley.mjs', 'channels', 'login', 'signal'], {
+      cwd: import.meta.dirname,
       env: { PATH: process.env.PATH, PARLEY_DATA_DIR: await aFolder(), SIGNAL_API_URL: server.url },
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -15,10 +15,15 @@ function check(settings: object) {
     PARLEY_CONFIG: path,
     TELEGRAM_BOT_TOKEN: `7000001:${'aB3'.repeat(12)}`,
   };
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/parley.mjs', 'config', 'check'], {
-    encoding: 'utf8',
-    env,
-  });
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['../../bin/parley.mjs', 'config', 'check'],
+    {
+      cwd: import.meta.dirname,
+      encoding: 'utf8',
+      env,
+    },
+  );
   return { status, stdout, stderr, path };
 }
 

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 
 it('says so when Parley has never run on this data folder', () => {
-  const { status, stderr } = spawnSync(process.execPath, ['bin/parley.mjs', 'outbox', 'list'], {
+  const { status, stderr } = spawnSync(process.execPath, ['../../bin/parley.mjs', 'outbox', 'list'], {
+    cwd: import.meta.dirname,
     encoding: 'utf8',
     env: { PATH: process.env.PATH, PARLEY_DATA_DIR: '/nowhere' },
   });

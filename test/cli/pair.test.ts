@@ -22,7 +22,8 @@ async function aFolder(env: Env = {}) {
     store,
     rows: () => store.read(readAccessRows, { account: bot.account }),
     parley: (...args: string[]): SpawnSyncReturns<string> =>
-      spawnSync(process.execPath, ['bin/parley.mjs', ...args], {
+      spawnSync(process.execPath, ['../../bin/parley.mjs', ...args], {
+        cwd: import.meta.dirname,
         encoding: 'utf8',
         env: { PATH: process.env.PATH, PARLEY_DATA_DIR: dataDir, ...env },
       }),

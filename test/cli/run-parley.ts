@@ -8,7 +8,9 @@ export async function runParley(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ran> {
-  const child = spawn(process.execPath, ['bin/parley.mjs', ...args], {
+  // Started in a folder without a .env of the developer's.
+  const child = spawn(process.execPath, ['../../bin/parley.mjs', ...args], {
+    cwd: import.meta.dirname,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -36,8 +36,9 @@ it('names no page and no way to sign in where there is none', () => {
   const model = { name: 'm', isDemo: false };
   const worker = renderStatusTable(
     { model, channels: () => [], plugins: [], waiting: () => undefined },
-    undefined,
+    { signInLink: undefined, settings: '.env (1 value)' },
   );
   expect(worker).toContain('none (worker)');
+  expect(worker).toMatch(/settings +\.env \(1 value\)/);
   expect(worker).not.toContain('sign in');
 });

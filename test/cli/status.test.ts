@@ -6,7 +6,8 @@ import { expect, it } from 'vitest';
 
 /** Runs `parley status` against what listens on a port. */
 async function status(port: number) {
-  const child = spawn(process.execPath, ['bin/parley.mjs', 'status'], {
+  const child = spawn(process.execPath, ['../../bin/parley.mjs', 'status'], {
+    cwd: import.meta.dirname,
     env: { PATH: process.env.PATH, PARLEY_PORT: String(port), PARLEY_DATA_DIR: '/nowhere' },
   });
   const [code, stderr] = await Promise.all([

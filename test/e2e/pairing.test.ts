@@ -78,7 +78,8 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
 
 /** Runs `parley` on the data folder of a gateway that runs; resolves with what it printed. */
 async function onConsole(dataDir: string, ...args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, ['bin/parley.mjs', ...args], {
+  const child = spawn(process.execPath, ['../../bin/parley.mjs', ...args], {
+    cwd: import.meta.dirname,
     env: { PATH: process.env.PATH, PARLEY_DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -45,6 +45,8 @@ const compileCache = join(import.meta.dirname, '../../node_modules/.cache/parley
 export async function startParley(options: ParleyOptions): Promise<ParleyProcess> {
   const child = spawn(process.execPath, [entry], {
     detached: true,
+    // A .env in the checkout is the developer's, not the test's.
+    cwd: options.dataDir,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: {
       PATH: process.env.PATH,

@@ -21,7 +21,7 @@ export type FolderOptions = {
 
 /** The data folder: there, ours alone, writable, with room. */
 export async function checkFolder(
-  { dataDir }: Config,
+  { dataDir, envFiles }: Config,
   { fixes }: FolderOptions,
 ): Promise<readonly DoctorCheck[]> {
   const name = 'data folder';
@@ -38,7 +38,7 @@ export async function checkFolder(
     return [
       failed(name, `${dataDir} isn't writable`, 'make it a folder you can write to, or set PARLEY_DATA_DIR'),
     ];
-  return [ok(name, dataDir), ...(await checkModes(dataDir, fixes)), await checkSpace(dataDir)];
+  return [ok(name, dataDir), ...(await checkModes({ dataDir, envFiles }, fixes)), await checkSpace(dataDir)];
 }
 
 async function nearestFolder(path: string): Promise<string> {
@@ -58,12 +58,16 @@ async function isWritable(folder: string): Promise<boolean> {
   }
 }
 
-/** Everything in the folder is private: other users of the machine must not read it. */
-async function checkModes(dataDir: string, fixes: boolean): Promise<readonly DoctorCheck[]> {
+/** The folder and what holds secrets are private: other users of the machine must not read them. */
+async function checkModes(
+  { dataDir, envFiles }: Pick<Config, 'dataDir' | 'envFiles'>,
+  fixes: boolean,
+): Promise<readonly DoctorCheck[]> {
   if (process.platform === 'win32') return [];
   const checks = await Promise.all([
     checkMode({ path: dataDir, mode: 0o700, fixes }),
     checkMode({ path: join(dataDir, 'token'), mode: 0o600, fixes }),
+    ...envFiles.map(({ path }) => checkMode({ path, mode: 0o600, fixes })),
   ]);
   return checks.flat();
 }

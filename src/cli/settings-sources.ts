@@ -1,0 +1,23 @@
+import { relative } from 'node:path';
+import type { Config } from '../config/config.ts';
+
+/** The files the settings come from, for people: which count, and which of their values do not. */
+export function settingsSources(
+  { configPath, envFiles }: Pick<Config, 'configPath' | 'envFiles'>,
+  cwd = process.cwd(),
+): string {
+  const files = [
+    ...(configPath === undefined ? [] : [shortPath(configPath, cwd)]),
+    ...envFiles.map(({ path, names, hidden }) => {
+      const values = `${names.length} ${names.length === 1 ? 'value' : 'values'}`;
+      const ignored = hidden.length === 0 ? '' : `; set elsewhere and ignored here: ${hidden.join(', ')}`;
+      return `${shortPath(path, cwd)} (${values}${ignored})`;
+    }),
+  ];
+  return files.length === 0 ? 'defaults and the environment' : files.join(', ');
+}
+
+function shortPath(path: string, cwd: string): string {
+  const near = relative(cwd, path);
+  return near.startsWith('..') ? path : near;
+}

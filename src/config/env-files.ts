@@ -1,0 +1,72 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import type { Problem } from './problem.ts';
+
+/** A `.env` file that was read. */
+export type EnvFile = {
+  /** Absolute. */
+  readonly path: string;
+  /** The names whose values come from it. */
+  readonly names: readonly string[];
+  /** The names that it sets in vain: the environment, or the file read before it, sets them too. */
+  readonly hidden: readonly string[];
+};
+
+export type Variables = {
+  readonly values: NodeJS.ProcessEnv;
+  readonly files: readonly EnvFile[];
+  readonly problems: readonly Problem[];
+};
+
+/** The longest `.env` that is read, bytes. */
+const mostBytes = 64 * 1024;
+
+/**
+ * Lays the environment over `.env` in the current folder, and both over `.env` in the folder that PARLEY_DATA_DIR
+ * names. Never throws: a file that can't be read is a problem.
+ */
+export function withEnvFiles(environment: NodeJS.ProcessEnv, cwd: string): Variables {
+  const beside = addFile({ values: environment, files: [], problems: [] }, join(cwd, '.env'));
+  const dataDir = beside.values.PARLEY_DATA_DIR;
+  if (!dataDir || resolve(cwd, dataDir) === resolve(cwd)) return beside;
+  return addFile(beside, join(resolve(cwd, dataDir), '.env'));
+}
+
+function addFile(before: Variables, path: string): Variables {
+  const read = readLimited(path);
+  if (read === undefined) return before;
+  if (typeof read !== 'string')
+    return { ...before, problems: [...before.problems, { where: path, what: read.problem }] };
+  const set = Object.entries(parseEnv(read)).filter(([, value]) => value !== undefined && value !== '');
+  const isHidden = ([name]: readonly [string, unknown]) => (before.values[name] ?? '') !== '';
+  const counting = set.filter((entry) => !isHidden(entry));
+  const file = {
+    path,
+    names: counting.map(([name]) => name),
+    hidden: set.filter(isHidden).map(([name]) => name),
+  };
+  return {
+    ...before,
+    values: { ...before.values, ...Object.fromEntries(counting) },
+    files: [...before.files, file],
+  };
+}
+
+/** The text, what is wrong with the file, or undefined where there is none. */
+function readLimited(path: string): string | { readonly problem: string } | undefined {
+  let file: number | undefined;
+  try {
+    file = openSync(path, 'r');
+    const buffer = Buffer.alloc(mostBytes + 1);
+    const length = readSync(file, buffer, 0, buffer.length, 0);
+    if (length > mostBytes) return { problem: `is larger than ${mostBytes / 1024} KB; shorten it` };
+    return buffer.toString('utf8', 0, length).replace(/^\uFEFF/, '');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    return { problem: `can't be read (${String(error)}); let Parley's user read it, or remove it` };
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}

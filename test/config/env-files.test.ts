@@ -1,0 +1,59 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { settingsSources } from '../../src/cli/settings-sources.ts';
+import { withEnvFiles } from '../../src/config/env-files.ts';
+import { readEnvironment } from '../../src/config/environment.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+
+/** A folder with its `.env`, and one named `data` with another. */
+function aCheckout({ beside, inData }: { beside?: string | Buffer; inData?: string }): string {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-env-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'data'));
+  if (beside !== undefined) writeFileSync(join(folder, '.env'), beside);
+  if (inData !== undefined) writeFileSync(join(folder, 'data/.env'), inData);
+  return folder;
+}
+
+function load(folder: string, environment: NodeJS.ProcessEnv = {}) {
+  const { values, files, problems } = withEnvFiles(environment, folder);
+  return loadConfig({ ...readEnvironment(values), files, problems }, folder);
+}
+
+it('counts below the environment, the one beside the checkout above the one in the data folder', () => {
+  const folder = aCheckout({
+    beside:
+      '# comment\nPARLEY_DATA_DIR=data\nexport PARLEY_PORT="1001"\nPARLEY_HOST=\nPARLEY_LOG_LEVEL=warn\n',
+    inData: 'PARLEY_PORT=1002\nPARLEY_HOST=127.0.0.2\nPARLEY_LOG_LEVEL=debug\n',
+  });
+  const config = load(folder, { PARLEY_LOG_LEVEL: 'error' });
+  expect(config).toMatchObject({ port: 1001, host: '127.0.0.2', logLevel: 'error' });
+  expect(settingsSources(config, folder)).toBe(
+    '.env (2 values; set elsewhere and ignored here: PARLEY_LOG_LEVEL), ' +
+      'data/.env (1 value; set elsewhere and ignored here: PARLEY_LOG_LEVEL, PARLEY_PORT)',
+  );
+});
+
+it('is named where one of its values is wrong', () => {
+  const folder = aCheckout({ beside: 'PARLEY_PORT=high\nTELEGRAM_BOT_TOKEN=no\n' });
+  const path = join(folder, '.env');
+  expect(() => load(folder)).toThrow(`PARLEY_PORT in ${path}: "high"`);
+  expect(() => load(folder)).toThrow(`TELEGRAM_BOT_TOKEN in ${path}`);
+  expect(() => load(folder, { PARLEY_PORT: 'low' })).toThrow('PARLEY_PORT in the environment: "low"');
+});
+
+it('says what to do about a file that cannot be used', () => {
+  const large = aCheckout({ beside: Buffer.alloc(64 * 1024 + 1, '#') });
+  expect(() => load(large)).toThrow(/\.env: is larger than 64 KB; shorten it/);
+  const folder = aCheckout({});
+  mkdirSync(join(folder, '.env'));
+  expect(() => load(folder)).toThrow(/\.env: can't be read/);
+});
+
+it('may be missing', () => {
+  const config = load(aCheckout({}));
+  expect(config.envFiles).toEqual([]);
+  expect(settingsSources(config)).toBe('defaults and the environment');
+});
