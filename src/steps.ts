@@ -19,6 +19,7 @@ import { promoteItem } from './store/items/promote-item.ts';
 import { storeWaitingNotices } from './store/items/waiting-notices.ts';
 import { claimLane } from './store/lanes/claim-lane.ts';
 import { commitAnswer, endRun } from './store/lanes/commit-answer.ts';
+import { commitSummary } from './store/lanes/commit-summary.ts';
 import {
   commitToolTurn,
   endToolTurn,
@@ -53,6 +54,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   claimLane,
   closeBundles,
   commitAnswer,
+  commitSummary,
   commitToolTurn,
   dismissNotice,
   dropPart,

@@ -18,6 +18,8 @@ export type ForkPoint = {
   readonly sessionId: string;
   /** The parent's summary at that time, if it had one. */
   readonly summaryMessageId: string | null;
+  /** Position of the first message that the parent was shown as it was written. */
+  readonly keptFrom: number;
   /** Position of the message that spawned it: only what stands before it counts. */
   readonly position: number;
 };

@@ -23,6 +23,10 @@ export type TranscriptMessage = AgentMessage & {
   readonly sessionId: SessionId;
   /** The inbound messages this one came from. */
   readonly inboundIds: readonly InboxId[];
+  /** Its place in the session; places are only ever added. */
+  readonly position: number;
+  /** It stands for the messages before it. */
+  readonly isSummary?: true;
 };
 
 /** Stored as JSON `[{ "type", "data" }]`. */

@@ -45,6 +45,13 @@ const store: Store = {
 beforeAll(() => migrate(new Kysely({ dialect: new SqliteDialect({ database: cacheStatements(sqlite) }) })));
 afterAll(() => sqlite.close());
 
+it('reads a history from its cut on, and nothing before', async () => {
+  await store.read(readHistory, { sessionId: 'any' });
+  const plans = [...asked].filter((sql) => sql.includes('"keptFrom"')).flatMap(planOf);
+  expect(plans).toContainEqual(expect.stringMatching(/^SEARCH transcript .*position>\?/));
+  expect(plans.filter((detail) => /SCAN|TEMP B-TREE/.test(detail))).toEqual([]);
+});
+
 it('reads what is open without reading what is over', async () => {
   await sayAndAnswer('anna');
   await store.read(readSweep, {});

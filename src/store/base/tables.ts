@@ -2,6 +2,13 @@ import type { Generated } from 'kysely';
 import type { ItemSource, Reach } from '#contracts/inbox-item.ts';
 import type { AlertKind } from '#contracts/owner-alert.ts';
 import type { ChildrenTable, LaneClassesTable, TreesTable } from './child-tables.ts';
+import type {
+  ModelCallsTable,
+  RunsTable,
+  SessionsTable,
+  ToolCallsTable,
+  TranscriptTable,
+} from './run-tables.ts';
 import type { LockoutsTable, SignInsTable } from './sign-in-tables.ts';
 
 /** The one schema of both databases. Times are ms since the epoch by the database's clock, booleans 0 or 1, JSON is text. */
@@ -161,102 +168,6 @@ export type GroupContextTable = {
   messageId: string | null;
   content: string;
   shownInRun: string | null;
-  at: number;
-};
-
-export type SessionsTable = {
-  id: string;
-  key: string;
-  parentSessionId: string | null;
-  agentId: string;
-  title: string | null;
-  messageCount: number;
-  promptTokens: number;
-  completionTokens: number;
-  summaryMessageId: string | null;
-  /** Micro-dollars. */
-  cost: number;
-  settings: string | null;
-  /** JSON of `ChildRole`, of the sessions above it, root first, and of `ForkPoint`: of children only. */
-  role: string | null;
-  ancestors: string | null;
-  forkedFrom: string | null;
-  createdAt: number;
-  updatedAt: number;
-  endedAt: number | null;
-};
-
-/** Messages of a session, in the order of their positions. */
-export type TranscriptTable = {
-  id: string;
-  sessionId: string;
-  position: number;
-  role: string;
-  parts: string;
-  model: string | null;
-  /** Content omitted from requests (`Unsendable`), since one was rejected for it. */
-  unsendable: string | null;
-  runId: string | null;
-  /** 0 while an assistant message streams: it does not count until it has its finish part. */
-  isFinished: number;
-  createdAt: number;
-  updatedAt: number;
-};
-
-/** Runs, unfinished and finished. Rows stay. */
-export type RunsTable = {
-  id: string;
-  laneKey: string;
-  sessionId: string;
-  state: 'active' | 'parked' | 'finished';
-  epoch: number;
-  tries: number;
-  /** 1 when the last holder handed it over on purpose: that is no failed try. */
-  isHandedOver: number;
-  route: string | null;
-  authority: string;
-  cancelReason: string | null;
-  /** Next ordinal of its reply parts. */
-  nextOrdinal: number;
-  endReason: string | null;
-  detail: string | null;
-  /** Since when it waits for something outside, without slot or lease; null while it does not. */
-  parkedAt: number | null;
-  parkReason: string | null;
-  /** How long it had worked when it was parked last: what counts against its time limit, ms. */
-  workedMs: number;
-  /** Budget that its children count against: its own id, or its child's or its announcement's tree. */
-  treeId: string;
-  startedAt: number;
-  endedAt: number | null;
-};
-
-export type ToolCallsTable = {
-  runId: string;
-  /** The assistant message and the call id: servers repeat call ids. */
-  messageId: string;
-  callId: string;
-  ordinal: number;
-  name: string;
-  input: string;
-  state: 'pending' | 'started' | 'waiting' | 'done';
-  result: string | null;
-  isError: number;
-  startedAt: number | null;
-  endedAt: number | null;
-};
-
-export type ModelCallsTable = {
-  id: string;
-  runId: string;
-  sessionId: string;
-  model: string;
-  inputTokens: number;
-  outputTokens: number;
-  cacheReadTokens: number;
-  cacheWriteTokens: number;
-  cost: number;
-  latencyMs: number;
   at: number;
 };
 

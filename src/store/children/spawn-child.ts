@@ -142,7 +142,7 @@ async function openSession(tx: Tx, { child, input }: Opening, effects: Effects):
   );
   const parent = await tx.db
     .selectFrom('sessions')
-    .select(['ancestors', 'summaryMessageId', 'messageCount'])
+    .select(['ancestors', 'summaryMessageId', 'keptFrom', 'messageCount'])
     .where('id', '=', parentSessionId)
     .executeTakeFirstOrThrow();
   const forked = input.context === 'fork' ? await forkPoint(tx, { ...parent, child }) : undefined;
@@ -165,6 +165,7 @@ async function forkPoint(
   from: {
     readonly child: Child;
     readonly summaryMessageId: string | null;
+    readonly keptFrom: number;
     readonly messageCount: number;
   },
 ): Promise<ForkPoint> {
@@ -178,5 +179,6 @@ async function forkPoint(
     .orderBy('transcript.position', 'desc')
     .executeTakeFirst();
   const position = message?.position ?? from.messageCount;
-  return { sessionId: parentSessionId, summaryMessageId: from.summaryMessageId, position };
+  const { summaryMessageId, keptFrom } = from;
+  return { sessionId: parentSessionId, summaryMessageId, keptFrom, position };
 }

@@ -53,7 +53,8 @@ export async function writeAssistant(
   return true;
 }
 
-async function recordModelCall(
+/** Records a finished call of the run; a second row of one id is not made. */
+export async function recordModelCall(
   tx: Tx,
   { id, model, usage, cost, latencyMs }: ModelCall,
   owner: { readonly runId: string; readonly sessionId: string },

@@ -6,33 +6,69 @@ import type { MessagePart, TranscriptMessage, Unsendable } from '#contracts/mess
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import type { TranscriptTable } from '../base/tables.ts';
+import type { TranscriptTable } from '../base/run-tables.ts';
 
-/** The session's history as the next model call sees it: from its summary on, finished messages only. */
-export const readHistory: StoreQuery<{ readonly sessionId: string }, readonly TranscriptMessage[]> = {
-  query: 'readHistory',
+/** A session's context as it is stored. */
+export type StoredContext = {
+  /** Stands for everything before the messages. */
+  readonly summary: TranscriptMessage | undefined;
+  /** Finished messages from the summary's cut on, in the order of their positions. */
+  readonly messages: readonly TranscriptMessage[];
+  /** Tokens of the session's last model call, its answer included; undefined before the first. */
+  readonly tokens: number | undefined;
+};
+
+/** Reads the context: as much as the summary has left, however long the conversation is. */
+export const readContext: StoreQuery<{ readonly sessionId: string }, StoredContext> = {
+  query: 'readContext',
   run: async (tx, { sessionId }) => {
-    const rows = await history.all(tx, { sessionId });
-    return rows.map(messageOf);
+    const rows = await context.all(tx, { sessionId });
+    const [first] = rows;
+    const summaryId = first?.summaryMessageId ?? null;
+    const summary = rows.find(({ id }) => id === summaryId);
+    const tokens = first === undefined ? 0 : first.promptTokens + first.completionTokens;
+    return {
+      summary: summary && messageOf(summary),
+      messages: rows.filter(({ isSummary }) => isSummary === 0).map(messageOf),
+      tokens: tokens === 0 ? undefined : tokens,
+    };
   },
 };
 
-const columns = ['id', 'sessionId', 'role', 'parts', 'model', 'unsendable', 'createdAt', 'position'] as const;
+/** The session's history as the next model call sees it: its summary, then the messages from the cut on. */
+export const readHistory: StoreQuery<{ readonly sessionId: string }, readonly TranscriptMessage[]> = {
+  query: 'readHistory',
+  run: async (tx, of) => {
+    const { summary, messages } = await readContext.run(tx, of);
+    return summary === undefined ? messages : [summary, ...messages];
+  },
+};
 
-const history = prepared((db, of: QueryParams<{ sessionId: string }>) => {
-  const summary = db
+const columns = [
+  'id',
+  'sessionId',
+  'role',
+  'parts',
+  'model',
+  'unsendable',
+  'isSummary',
+  'createdAt',
+  'position',
+] as const;
+
+/** A summary is appended behind the messages that it leaves, so the range from the cut on holds it too. */
+const context = prepared((db, of: QueryParams<{ sessionId: string }>) =>
+  db
     .selectFrom('sessions')
-    .innerJoin('transcript', 'transcript.id', 'sessions.summaryMessageId')
-    .select('transcript.position')
-    .where('sessions.id', '=', of.sessionId);
-  return db
-    .selectFrom('transcript')
-    .select(columns)
-    .where('sessionId', '=', of.sessionId)
+    .innerJoin('transcript', 'transcript.sessionId', 'sessions.id')
+    .select(columns.map((column) => `transcript.${column}` as const))
+    .select(['summaryMessageId', 'promptTokens', 'completionTokens'])
+    .where('sessions.id', '=', of.sessionId)
+    .where('transcript.sessionId', '=', of.sessionId)
     .where('isFinished', '=', 1)
-    .where((eb) => eb('position', '>=', eb.fn.coalesce(summary, eb.lit(0))))
-    .orderBy('position');
-});
+    .whereRef('position', '>=', 'keptFrom')
+    .orderBy('position'),
+);
 
 /**
  * Reads a session's history up to a fork point. Forks copy nothing: if the session was forked itself, its
@@ -44,21 +80,20 @@ export const readForkedHistory: StoreQuery<ForkPoint, readonly TranscriptMessage
 };
 
 async function historyAt(tx: Tx, fork: ForkPoint): Promise<readonly TranscriptMessage[]> {
-  const { sessionId, summaryMessageId, position } = fork;
-  let query = tx.db
+  const { sessionId, summaryMessageId, keptFrom, position } = fork;
+  const rows = await tx.db
     .selectFrom('transcript')
     .select(columns)
     .where('sessionId', '=', sessionId)
     .where('isFinished', '=', 1)
+    .where('isSummary', '=', 0)
+    .where('position', '>=', keptFrom)
     .where('position', '<', position)
-    .orderBy('position');
-  if (summaryMessageId !== null) {
-    const summary = tx.db.selectFrom('transcript').select('position').where('id', '=', summaryMessageId);
-    query = query.where((eb) => eb('position', '>=', eb.fn.coalesce(summary, eb.lit(0))));
-  }
-  const own = (await query.execute()).map(messageOf);
+    .orderBy('position')
+    .execute();
+  const own = rows.map(messageOf);
   // A summary holds what came before it, what it was forked from included.
-  if (summaryMessageId !== null) return own;
+  if (summaryMessageId !== null) return [...(await readSummary(tx, summaryMessageId)), ...own];
   const session = await tx.db
     .selectFrom('sessions')
     .select('forkedFrom')
@@ -69,13 +104,15 @@ async function historyAt(tx: Tx, fork: ForkPoint): Promise<readonly TranscriptMe
   return earlier === null ? own : [...(await historyAt(tx, parseJson(earlier) as ForkPoint)), ...own];
 }
 
+async function readSummary(tx: Tx, id: string): Promise<readonly TranscriptMessage[]> {
+  const row = tx.db.selectFrom('transcript').select(columns).where('id', '=', id);
+  return (await row.execute()).map(messageOf);
+}
+
 export type PageRequest = { readonly sessionId: string; readonly before?: number; readonly limit: number };
 
 /** A page of a transcript, newest last, whatever its state; for lists and tools. */
-export const readTranscriptPage: StoreQuery<
-  PageRequest,
-  readonly (TranscriptMessage & { readonly position: number })[]
-> = {
+export const readTranscriptPage: StoreQuery<PageRequest, readonly TranscriptMessage[]> = {
   query: 'readTranscriptPage',
   run: async (tx, { sessionId, before, limit }) => {
     let query = tx.db
@@ -85,7 +122,7 @@ export const readTranscriptPage: StoreQuery<
       .orderBy('position', 'desc')
       .limit(limit);
     if (before !== undefined) query = query.where('position', '<', before);
-    return (await query.execute()).reverse().map((row) => ({ ...messageOf(row), position: row.position }));
+    return (await query.execute()).reverse().map(messageOf);
   },
 };
 
@@ -100,6 +137,8 @@ function messageOf(row: Pick<Selectable<TranscriptTable>, (typeof columns)[numbe
     ...(row.unsendable !== null && { unsendable: row.unsendable as Unsendable }),
     createdAt: row.createdAt,
     inboundIds: [] as readonly InboxId[],
+    position: row.position,
+    ...(row.isSummary === 1 && { isSummary: true }),
   };
 }
 

@@ -12,6 +12,7 @@ export type NewMessage = {
   readonly model?: string | undefined;
   readonly runId?: string | undefined;
   readonly isFinished: boolean;
+  readonly isSummary?: true;
   /** Cost of writing it, counted with it. */
   readonly charge?: Charge | undefined;
 };
@@ -40,6 +41,7 @@ export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> 
     unsendable: null,
     runId: message.runId ?? null,
     isFinished: message.isFinished ? 1 : 0,
+    ...(message.isSummary && { isSummary: 1 }),
     createdAt: tx.now,
     updatedAt: tx.now,
   });

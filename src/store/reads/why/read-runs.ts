@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { Tx } from '../../base/command.ts';
-import type { RunsTable } from '../../base/tables.ts';
+import type { RunsTable } from '../../base/run-tables.ts';
 import type { ModelCallFacts, RunFacts, ToolCallFacts } from './trace.ts';
 
 /** In the order in which they began. */

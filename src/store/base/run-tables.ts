@@ -1,0 +1,105 @@
+import type { Generated } from 'kysely';
+import type { RunKind } from '#contracts/run-kind.ts';
+
+export type SessionsTable = {
+  id: string;
+  key: string;
+  parentSessionId: string | null;
+  agentId: string;
+  title: string | null;
+  messageCount: number;
+  promptTokens: number;
+  completionTokens: number;
+  /** The message shown to the model in place of those before `keptFrom`. */
+  summaryMessageId: string | null;
+  /** Position of the first message that it is shown as it was written; 0 without a summary. */
+  keptFrom: Generated<number>;
+  /** Micro-dollars. */
+  cost: number;
+  settings: string | null;
+  /** JSON of `ChildRole`, of the sessions above it, root first, and of `ForkPoint`: of children only. */
+  role: string | null;
+  ancestors: string | null;
+  forkedFrom: string | null;
+  createdAt: number;
+  updatedAt: number;
+  endedAt: number | null;
+};
+
+/** Messages of a session, in the order of their positions. */
+export type TranscriptTable = {
+  id: string;
+  sessionId: string;
+  position: number;
+  role: string;
+  parts: string;
+  model: string | null;
+  /** Content omitted from requests (`Unsendable`), since one was rejected for it. */
+  unsendable: string | null;
+  runId: string | null;
+  /** 0 while an assistant message streams: it does not count until it has its finish part. */
+  isFinished: number;
+  /** 1 when it stands for the messages before it: only the session's latest one is ever shown. */
+  isSummary: Generated<number>;
+  createdAt: number;
+  updatedAt: number;
+};
+
+/** Runs, unfinished and finished. Rows stay. */
+export type RunsTable = {
+  id: string;
+  laneKey: string;
+  sessionId: string;
+  /** `turn` answers messages; `compact` summarises the session because somebody asked for it. */
+  kind: Generated<RunKind>;
+  state: 'active' | 'parked' | 'finished';
+  epoch: number;
+  tries: number;
+  /** 1 when the last holder handed it over on purpose: that is no failed try. */
+  isHandedOver: number;
+  route: string | null;
+  authority: string;
+  cancelReason: string | null;
+  /** Next ordinal of its reply parts. */
+  nextOrdinal: number;
+  endReason: string | null;
+  detail: string | null;
+  /** Since when it waits for something outside, without slot or lease; null while it does not. */
+  parkedAt: number | null;
+  parkReason: string | null;
+  /** How long it had worked when it was parked last: what counts against its time limit, ms. */
+  workedMs: number;
+  /** Budget that its children count against: its own id, or its child's or its announcement's tree. */
+  treeId: string;
+  startedAt: number;
+  endedAt: number | null;
+};
+
+export type ToolCallsTable = {
+  runId: string;
+  /** The assistant message and the call id: servers repeat call ids. */
+  messageId: string;
+  callId: string;
+  ordinal: number;
+  name: string;
+  input: string;
+  state: 'pending' | 'started' | 'waiting' | 'done';
+  result: string | null;
+  isError: number;
+  startedAt: number | null;
+  endedAt: number | null;
+};
+
+export type ModelCallsTable = {
+  id: string;
+  runId: string;
+  sessionId: string;
+  model: string;
+  inputTokens: number;
+  outputTokens: number;
+  cacheReadTokens: number;
+  cacheWriteTokens: number;
+  cost: number;
+  latencyMs: number;
+  at: number;
+};

@@ -1,0 +1,78 @@
+import type { MessagePart } from '#contracts/message.ts';
+import type { StepTx, StoreCommand } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import { lockLineageAt } from '../children/lock-lineage.ts';
+import { appendMessage } from '../rows/append-transcript.ts';
+import { lockLaneAt } from '../rows/lane-row.ts';
+import type { RunFence } from '../rows/run-fence.ts';
+import { type ModelCall, recordModelCall } from './assistant-row.ts';
+import type { LaneExit } from './close-run.ts';
+import { type Ending, endRun } from './commit-answer.ts';
+
+/** A summary of a session and where the session is cut. */
+export type SummaryInput = RunFence & {
+  /** The step's idempotency key. */
+  readonly id: string;
+  readonly sessionId: string;
+  readonly parts: readonly MessagePart[];
+  readonly model: string;
+  /** Position of the first message that is shown as it was written. */
+  readonly keptFrom: number;
+  /** About how many tokens the context takes from here on. */
+  readonly contextTokens: number;
+  readonly modelCalls: readonly ModelCall[];
+  /** End of a run that did nothing else, in the same transaction. */
+  readonly end?: Omit<Ending, keyof RunFence | 'message'>;
+};
+
+export type SummaryStored = { readonly next: LaneExit; readonly effects: Effects };
+
+/**
+ * Stores a summary, and has the session's history begin with it. The messages before the cut stay where they
+ * are; a process killed before this commit has changed nothing. Repeating it adds nothing.
+ */
+export const commitSummary: StoreCommand<SummaryInput, SummaryStored | undefined> = {
+  name: 'commitSummary',
+  run: async (tx, input) => {
+    const { laneKey, epoch, runId, end } = input;
+    // The end of a run may concern its lane's parent, which is locked first.
+    await (end === undefined ? lockLaneAt : lockLineageAt)(tx, laneKey, epoch);
+    await storeSummary(tx, input);
+    if (end === undefined) return undefined;
+    return endRun.run(tx, { ...end, laneKey, epoch, runId, message: undefined });
+  },
+};
+
+async function storeSummary(tx: StepTx, input: SummaryInput): Promise<void> {
+  const { id, sessionId, parts, model, runId, keptFrom, contextTokens, modelCalls } = input;
+  if (await knownSummary.first(tx, { id })) return;
+  let cost = 0;
+  for (const call of modelCalls) {
+    await recordModelCall(tx, call, { runId, sessionId });
+    cost += call.cost;
+  }
+  const summary = { id, sessionId, role: 'user', parts, model, runId } as const;
+  await appendMessage(tx, { ...summary, isFinished: true, isSummary: true });
+  await pointAt.run(tx, { sessionId, id, keptFrom, contextTokens, cost });
+}
+
+const knownSummary = prepared((db, of: QueryParams<{ id: string }>) =>
+  db.selectFrom('transcript').select('id').where('id', '=', of.id),
+);
+
+type Pointer = { sessionId: string; id: string; keptFrom: number; contextTokens: number; cost: number };
+
+/** The tokens of the last call would count what the summary has replaced. */
+const pointAt = prepared((db, of: QueryParams<Pointer>) =>
+  db
+    .updateTable('sessions')
+    .set((eb) => ({
+      summaryMessageId: of.id,
+      keptFrom: of.keptFrom,
+      promptTokens: of.contextTokens,
+      completionTokens: 0,
+      cost: eb('cost', '+', of.cost),
+    }))
+    .where('id', '=', of.sessionId),
+);
