@@ -19,6 +19,7 @@ import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-polic
 import { createIntake } from './inbound/intake.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
 import { type ConfiguredModel, configuredModel } from './models/configured-model.ts';
+import { onlyModel } from './models/models.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
 import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
@@ -328,9 +329,10 @@ async function wireRuns(
   const reports = await plugins.load([core, subagents, ...stage.plugins]);
 
   const agents = createAgents(config);
+  const models = onlyModel(stage.model.provider);
   const runDeps: RunDeps = {
     ...stage,
-    model: stage.model.provider,
+    models,
     active,
     outbox,
     settings: runSettingsFrom(config),
@@ -346,6 +348,7 @@ async function wireRuns(
     wakes,
     leaseMs: config.lanes.leaseMs,
     maxAttempts: config.run.maxAttempts,
+    turnModels: { byAgent: {}, byDefault: models.names()[0] ?? '' },
     caps: config.lanes.concurrency,
     maxRuns: config.lanes.maxRunsPerClaim,
     maxHoldMs: config.lanes.maxHoldMs,

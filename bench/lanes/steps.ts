@@ -109,6 +109,7 @@ async function stepsOf(store: Store) {
       leaseMs: 60_000,
       framing,
       maxAttempts: 3,
+      models: { byAgent: {}, byDefault: 'demo' },
       class: 'main',
       newRunIds,
     };

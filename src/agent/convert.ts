@@ -137,8 +137,9 @@ function assistantBlocks(message: AgentMessage, calls: readonly PairedCall[]): r
         return textBlocks(part.data.text);
       case 'reasoning': {
         const { thinking, signature } = part.data;
-        // Providers take reasoning back only with the signature they gave it.
-        return signature === undefined ? [] : [{ type: 'thinking', thinking, signature }];
+        // Providers take reasoning back only with the signature they gave it, for the model that wrote it.
+        if (signature === undefined || message.model === undefined) return [];
+        return [{ type: 'thinking', thinking, signature, model: message.model }];
       }
       case 'tool_call':
         return [uses.get(part.data)].flatMap((use) => (use ? [toolUseOf(use)] : []));

@@ -1,7 +1,14 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
-import type { LlmMessage, ModelEvent, ModelRequest, SystemBlock, ToolSpec } from '#contracts/model.ts';
+import type {
+  LlmMessage,
+  ModelEvent,
+  ModelRequest,
+  ReasoningLevel,
+  SystemBlock,
+  ToolSpec,
+} from '#contracts/model.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Tool, ToolOutput, ToolRun } from '#contracts/tool.ts';
 import type { Mark } from './mend-history.ts';
@@ -24,7 +31,9 @@ export type AgentLoopConfig = {
   readonly toolExecution: 'auto' | 'sequential' | 'parallel';
   /** Treatment of the unstarted calls of a sequential batch when a steer arrives. */
   readonly steerTail: 'skip' | 'finish';
-  readonly thinkingTokens?: number;
+  /** Longest answer of one call, tokens. */
+  readonly maxTokens: number;
+  readonly reasoning: ReasoningLevel;
   /** Never throws: failures are events. */
   readonly stream: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>;
   /** The transcript in the provider's shape. Pure. */

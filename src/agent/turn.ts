@@ -92,7 +92,7 @@ async function* inject(
 
 async function requestOf(run: Run, plan: TurnPlan): Promise<ModelRequest> {
   const { config, conversation, scope, specs, system } = run;
-  const { transformContext, thinkingTokens } = config;
+  const { transformContext, maxTokens, reasoning } = config;
   const shown =
     transformContext === undefined
       ? conversation.messages
@@ -101,7 +101,8 @@ async function requestOf(run: Run, plan: TurnPlan): Promise<ModelRequest> {
     system,
     messages: await awaitOrAbort(() => config.convertToLlm(shown), scope.signal),
     tools: plan.tools === 'offered' ? specs : [],
-    ...(thinkingTokens === undefined ? {} : { thinkingTokens }),
+    maxTokens,
+    reasoning,
   };
 }
 

@@ -1,5 +1,6 @@
 /** The shape of the agents and of the limits of their sub-agents, with what other settings share. */
 import { z } from 'zod';
+import { reasoningLevels } from '#contracts/model.ts';
 
 /** A number of things, at least one. */
 export const count = (byDefault: number, max = 1_000_000) => z.int().min(1).max(max).default(byDefault);
@@ -18,7 +19,10 @@ export const agent = z.strictObject({
   name: z.string().min(1).max(100).exactOptional(),
   workspace: z.string().min(1).exactOptional().describe('Folder of its files; default <dataDir>/workspace.'),
   profile: z.string().exactOptional().describe('Text put before its instructions.'),
-  thinkingTokens: z.int().min(1024).exactOptional(),
+  reasoning: z
+    .enum(reasoningLevels)
+    .default('off')
+    .describe('How long its model thinks before it answers; /think changes it for a conversation.'),
   tools: z
     .strictObject({
       allow: z.array(toolName).exactOptional().describe('Only these tools; absent = all.'),

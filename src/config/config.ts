@@ -1,5 +1,5 @@
 import type { AgentId } from '#contracts/ids.ts';
-import type { ModelPrices } from '#contracts/model.ts';
+import type { ModelPrices, ReasoningLevel } from '#contracts/model.ts';
 import type { EnvFile } from './env-files.ts';
 import type { FileSettings } from './schema.ts';
 import type { Secret } from './secret.ts';
@@ -50,7 +50,6 @@ export type ModelSettings = {
   readonly baseUrl?: string;
   readonly fallbacks: readonly string[];
   readonly maxTokens: number;
-  readonly thinkingTokens?: number;
   /** Micro-dollars per million tokens. */
   readonly prices?: ModelPrices;
 };
@@ -62,7 +61,7 @@ export type AgentSettings = {
   /** Absolute. */
   readonly workspace: string;
   readonly profile?: string;
-  readonly thinkingTokens?: number;
+  readonly reasoning: ReasoningLevel;
   readonly tools: {
     /** Only these; absent: all. */
     readonly allow?: readonly string[];

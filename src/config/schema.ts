@@ -26,11 +26,6 @@ const model = z
       .default([])
       .describe('Model ids tried in order when the first fails.'),
     maxTokens: count(16_000).describe('Longest answer of one model call, tokens.'),
-    thinkingTokens: z
-      .int()
-      .min(1024)
-      .exactOptional()
-      .describe('Budget of extended thinking of every agent without one of its own; absent = off.'),
     prices: z
       .strictObject({
         input: dollarsPerMillion,

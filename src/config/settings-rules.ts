@@ -88,12 +88,6 @@ function findModelProblems(settings: FileSettings, credentials: Credentials): re
       what: '"anthropic" needs a key; set ANTHROPIC_API_KEY in the environment, or use "demo"',
     });
   }
-  if (model.thinkingTokens !== undefined && model.thinkingTokens >= model.maxTokens) {
-    problems.push({
-      where: 'model.thinkingTokens',
-      what: `${model.thinkingTokens} leaves no room for the answer; use less than maxTokens (${model.maxTokens})`,
-    });
-  }
   return problems;
 }
 

@@ -16,6 +16,8 @@ export type ModelInfo = {
   readonly id: string;
   readonly contextWindow: number;
   readonly maxOutputTokens: number;
+  /** Longest answer that a call asks for, unless it has a reason for less. */
+  readonly answerTokens: number;
   readonly canSeeImages: boolean;
   readonly canThink: boolean;
   /** Micro-dollars per million tokens. */
@@ -42,11 +44,19 @@ export type ModelRequest = {
   readonly system: readonly SystemBlock[];
   readonly messages: readonly LlmMessage[];
   readonly tools: readonly ToolSpec[];
-  /** Longest answer, tokens; absent = the configured one. */
-  readonly maxTokens?: number;
-  /** Token budget of extended thinking; absent = the configured one, or off. */
-  readonly thinkingTokens?: number;
+  /** Longest answer, its reasoning included, tokens. A provider may ask for less, never for more. */
+  readonly maxTokens: number;
+  readonly reasoning: ReasoningLevel;
 };
+
+/** How long a model thinks before it answers; a model that can't think ignores it. */
+export type ReasoningLevel = 'off' | 'low' | 'medium' | 'high';
+
+/** Every reasoning level, from none to the most. */
+export const reasoningLevels = ['off', 'low', 'medium', 'high'] as const satisfies readonly ReasoningLevel[];
+
+/** Purpose of a model call; each may have a model of its own. */
+export type ModelPurpose = 'turn' | 'title' | 'summary';
 
 /** A piece of the system prompt; stable pieces can be cached by the provider. */
 export type SystemBlock = { readonly text: string; readonly isStable: boolean };
@@ -70,7 +80,13 @@ export type UserBlock =
 /** One block of an assistant message in a request. */
 export type AssistantBlock =
   | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
+  /** `model`: id of the model that wrote it. Only that model takes it back: others drop it. */
+  | {
+      readonly type: 'thinking';
+      readonly thinking: string;
+      readonly signature: string;
+      readonly model: string;
+    }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: unknown };
 
 /** A tool as a request describes it. */
@@ -151,3 +167,30 @@ export type ModelAnswer = {
   readonly cost: number;
   readonly model: string;
 };
+
+/** The names that a claim chooses from: what an agent's turns are answered by, unless its session says otherwise. */
+export type TurnModels = {
+  readonly byAgent: Readonly<Partial<Record<string, string>>>;
+  readonly byDefault: string;
+};
+
+/** Records each try of a model call in the store, before it leaves and once it has ended. */
+export interface CallLedger {
+  /** Before a try leaves. Rejects with ParleyError `budget_spent`, which names the budget. */
+  open(call: {
+    readonly provider: string;
+    readonly model: ModelInfo;
+    readonly purpose: ModelPurpose;
+    readonly request: ModelRequest;
+  }): Promise<CallTicket>;
+  close(ticket: CallTicket, end: CallEnd): Promise<void>;
+}
+
+/** Names the row of one try. */
+export type CallTicket = { readonly id: string };
+
+/** How a try ended. `unknown`: it may have cost something, nobody knows how much; `void`: it cost nothing. */
+export type CallEnd =
+  | { readonly state: 'settled'; readonly usage: Usage; readonly cost: number }
+  | { readonly state: 'unknown' }
+  | { readonly state: 'void' };

@@ -14,6 +14,7 @@ import type {
 import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
 import { isBlank } from '../agent/clean-text.ts';
 import type { ClaudeModel } from './claude-models.ts';
+import { undated } from './prices.ts';
 
 export type AnthropicRequest = {
   readonly params: MessageCreateParamsBase;
@@ -23,8 +24,9 @@ export type AnthropicRequest = {
 /** Marks a signature that is a redacted thinking block's data; see toModelEvents. */
 export const REDACTED = 'redacted_thinking:';
 
-const DEFAULT_MAX_TOKENS = 16_000;
 const LEAST_BUDGET = 1024;
+/** Share of the longest answer that a model with a token budget may think with. */
+const BUDGET_SHARE = { low: 0.25, medium: 0.5, high: 0.75 } as const;
 const CACHED = { type: 'ephemeral' } as const;
 const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
 
@@ -32,8 +34,8 @@ export function toAnthropicRequest(request: ModelRequest, model: ClaudeModel): A
   const thinking = thinkingOf(request, model);
   const params: MessageCreateParamsBase = {
     model: model.id,
-    max_tokens: maxTokensOf(request, model, thinking),
-    messages: toMessages(request.messages, keepsThinking(thinking, model)),
+    max_tokens: maxTokensOf(request, model),
+    messages: toMessages(request.messages, { model, keepThinking: keepsThinking(thinking, model) }),
   };
   const system = toSystem(request.system);
   if (system.length > 0) params.system = system;
@@ -45,23 +47,20 @@ export function toAnthropicRequest(request: ModelRequest, model: ClaudeModel): A
   return { params, headers: isBound ? { 'anthropic-beta': BINDING_BETA } : {} };
 }
 
-function maxTokensOf(
-  request: ModelRequest,
-  model: ClaudeModel,
-  thinking: ThinkingConfigParam | undefined,
-): number {
-  const wanted = request.maxTokens ?? DEFAULT_MAX_TOKENS;
-  const budget = thinking?.type === 'enabled' ? thinking.budget_tokens : 0;
-  return Math.min(model.maxOutputTokens, Math.max(1, wanted <= budget ? budget + wanted : wanted));
+function thinkingOf(request: ModelRequest, model: ClaudeModel): ThinkingConfigParam | undefined {
+  const { reasoning } = request;
+  if (reasoning === 'off') return thinkingOff(model);
+  if (model.thinking === 'adaptive') return adaptive(model, 'summarized');
+  if (!canResumeThinking(request.messages, model)) return undefined;
+  const maxTokens = maxTokensOf(request, model);
+  // The answer needs room too: a budget below the API's least is none.
+  if (maxTokens < 2 * LEAST_BUDGET) return undefined;
+  const budget = Math.max(LEAST_BUDGET, Math.floor(maxTokens * BUDGET_SHARE[reasoning]));
+  return { type: 'enabled', budget_tokens: budget };
 }
 
-function thinkingOf(request: ModelRequest, model: ClaudeModel): ThinkingConfigParam | undefined {
-  if (request.thinkingTokens === undefined) return thinkingOff(model);
-  if (model.thinking === 'adaptive') return adaptive(model, 'summarized');
-  if (!canResumeThinking(request.messages)) return undefined;
-  const most = model.maxOutputTokens - LEAST_BUDGET;
-  const budget = Math.min(most, Math.max(LEAST_BUDGET, request.thinkingTokens));
-  return { type: 'enabled', budget_tokens: budget };
+function maxTokensOf({ maxTokens }: ModelRequest, model: ClaudeModel): number {
+  return Math.min(model.maxOutputTokens, Math.max(1, maxTokens));
 }
 
 function thinkingOff(model: ClaudeModel): ThinkingConfigParam | undefined {
@@ -86,11 +85,10 @@ function adaptive(model: ClaudeModel, display: 'summarized' | 'omitted'): Thinki
   return bound as ThinkingConfigParam;
 }
 
-function effortOf(request: ModelRequest, model: ClaudeModel): 'low' | 'medium' | 'high' | undefined {
+function effortOf({ reasoning }: ModelRequest, model: ClaudeModel): 'low' | 'medium' | 'high' | undefined {
   if (model.thinking !== 'adaptive') return undefined;
-  if (request.thinkingTokens === undefined) return model.thinkingOff === 'never' ? 'low' : undefined;
-  if (request.thinkingTokens <= 4_000) return 'low';
-  return request.thinkingTokens <= 16_000 ? 'medium' : 'high';
+  if (reasoning === 'off') return model.thinkingOff === 'never' ? 'low' : undefined;
+  return reasoning;
 }
 
 /** A model that binds its thinking may refuse old blocks in a request that turns thinking off. */
@@ -102,10 +100,15 @@ function keepsThinking(thinking: ThinkingConfigParam | undefined, model: ClaudeM
  * With a thinking budget, a turn whose tools were just answered must begin with its thinking. A turn
  * written without (another model, thinking off) is finished without.
  */
-function canResumeThinking(messages: readonly LlmMessage[]): boolean {
-  const asking = messages.findLast((message) => message.role === 'assistant');
+function canResumeThinking(messages: readonly LlmMessage[], model: ClaudeModel): boolean {
+  const first = messages.findLast((message) => message.role === 'assistant')?.content[0];
   const isOpen = messages.at(-1)?.content.some((block) => block.type === 'tool_result') ?? false;
-  return !isOpen || asking?.content[0]?.type === 'thinking';
+  return !isOpen || (first?.type === 'thinking' && isBySameModel(first, model));
+}
+
+/** Answers name their model with its date. */
+function isBySameModel(block: Extract<AssistantBlock, { type: 'thinking' }>, model: ClaudeModel): boolean {
+  return undated(block.model) === undated(model.id);
 }
 
 function toSystem(blocks: ModelRequest['system']): TextBlockParam[] {
@@ -127,12 +130,17 @@ function toTools(tools: ModelRequest['tools']): Tool[] {
   }));
 }
 
-function toMessages(messages: readonly LlmMessage[], keepThinking: boolean): MessageParam[] {
+function toMessages(
+  messages: readonly LlmMessage[],
+  { model, keepThinking }: { readonly model: ClaudeModel; readonly keepThinking: boolean },
+): MessageParam[] {
   const userTurns = messages.flatMap((message, index) => (message.role === 'user' ? [index] : []));
   const cached = new Set(userTurns.slice(-2));
   return messages.map((message, index): MessageParam => {
     if (message.role === 'assistant') {
-      const kept = message.content.filter((block) => keepThinking || block.type !== 'thinking');
+      const kept = message.content.filter(
+        (block) => block.type !== 'thinking' || (keepThinking && isBySameModel(block, model)),
+      );
       return { role: 'assistant', content: filled(kept.flatMap(toAssistantBlock)) };
     }
     const content = filled(message.content.flatMap(toUserBlock));

@@ -25,13 +25,15 @@ export type AnthropicOptions = AnthropicAccess & {
   readonly model: string;
   /** Instead of the list prices. */
   readonly prices?: ModelPrices;
+  /** Longest answer that calls ask for. */
+  readonly answerTokens?: number;
 };
 
 /** Claude through Anthropic's own SDK, whose retries are off (retry.ts decides). */
 export function createAnthropicProvider(options: AnthropicOptions): LlmProvider {
-  const { prices } = options;
+  const { prices, answerTokens } = options;
   const known = claudeModel(options.model);
-  const model = prices === undefined ? known : { ...known, prices };
+  const model = { ...known, ...(prices && { prices }), ...(answerTokens !== undefined && { answerTokens }) };
   const clients = new AnthropicClients(options);
 
   /** `phase`: until the request is on its way a fault is our own, and the same a second time. */

@@ -19,6 +19,8 @@ type Traits = Pick<ClaudeModel, 'thinking' | 'thinkingOff' | 'bindsThinking'> & 
   readonly maxOutputTokens: number;
 };
 
+const answerTokens = 16_000;
+
 const large = { contextWindow: 1_000_000, maxOutputTokens: 128_000, thinking: 'adaptive' } as const;
 const small = { contextWindow: 200_000, maxOutputTokens: 64_000, thinking: 'budget' } as const;
 
@@ -40,5 +42,5 @@ const unknown: Traits = { ...small, maxOutputTokens: 32_000, thinkingOff: 'omit'
 
 export function claudeModel(id: string): ClaudeModel {
   const found = traits.find(([pattern]) => pattern.test(undated(id)))?.[1] ?? unknown;
-  return { ...found, id, canSeeImages: true, canThink: true, prices: lookUpPrices(id) };
+  return { ...found, id, answerTokens, canSeeImages: true, canThink: true, prices: lookUpPrices(id) };
 }

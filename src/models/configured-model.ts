@@ -16,7 +16,7 @@ export type ConfiguredModel = {
 
 /** The model of the configuration; without a key the labelled demo. */
 export function configuredModel(settings: ModelSettings, clock: Clock): ConfiguredModel {
-  const { provider, id, apiKeys, baseUrl, fallbacks, prices, maxTokens, thinkingTokens } = settings;
+  const { provider, id, apiKeys, baseUrl, fallbacks, prices, maxTokens } = settings;
   if (provider === 'demo')
     return { provider: createModel({ provider }, { clock }), name: 'demo', isDemo: true };
   const keys = apiKeys.map((key) => key.reveal());
@@ -25,7 +25,7 @@ export function configuredModel(settings: ModelSettings, clock: Clock): Configur
     model: id,
     apiKeys: keys,
     fallbacks,
-    defaults: { maxTokens, ...(thinkingTokens !== undefined && { thinkingTokens }) },
+    answerTokens: maxTokens,
     ...(baseUrl !== undefined && { baseUrl }),
     ...(prices && { prices }),
   };

@@ -24,6 +24,7 @@ const info: ModelInfo = {
   id: 'demo',
   contextWindow: 200_000,
   maxOutputTokens: 4_000,
+  answerTokens: 4_000,
   canSeeImages: false,
   canThink: false,
   prices: noPrices,

@@ -1,6 +1,6 @@
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import type { LlmProvider, ModelPrices, ModelRequest } from '#contracts/model.ts';
+import type { LlmProvider, ModelPrices } from '#contracts/model.ts';
 import { leanFetch } from '../http/lean-fetch.ts';
 import { createAnthropicProvider } from './anthropic.ts';
 import { createDemoProvider } from './demo.ts';
@@ -18,8 +18,8 @@ export type ModelOptions =
       readonly fallbacks?: readonly string[];
       /** Prices of `model` that replace its list prices. */
       readonly prices?: ModelPrices;
-      /** For requests that name none themselves. */
-      readonly defaults?: Pick<ModelRequest, 'maxTokens' | 'thinkingTokens'>;
+      /** Longest answer that calls ask for, tokens. */
+      readonly answerTokens?: number;
     };
 
 export type ModelDeps = {
@@ -55,13 +55,11 @@ function createClaude(
     fetch: leanFetch,
     ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }),
   };
-  const { model, prices, defaults } = options;
-  const provider = createAnthropicProvider({ ...shared, model, ...(prices && { prices }) });
-  const fallbacks = (options.fallbacks ?? []).map((id) => createAnthropicProvider({ ...shared, model: id }));
-  const retrying = withRetry(provider, { random: Math.random, ...deps, fallbacks });
-  return {
-    ...retrying,
-    stream: (request, signal) => retrying.stream({ ...defaults, ...request }, signal),
-    send: (request, signal) => retrying.send({ ...defaults, ...request }, signal),
-  };
+  const { model, prices, answerTokens } = options;
+  const limit = { ...(answerTokens !== undefined && { answerTokens }) };
+  const provider = createAnthropicProvider({ ...shared, ...limit, model, ...(prices && { prices }) });
+  const fallbacks = (options.fallbacks ?? []).map((id) =>
+    createAnthropicProvider({ ...shared, ...limit, model: id }),
+  );
+  return withRetry(provider, { random: Math.random, ...deps, fallbacks });
 }

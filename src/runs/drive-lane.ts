@@ -1,6 +1,7 @@
 import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
+import type { TurnModels } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
@@ -23,6 +24,8 @@ export type DriveLaneDeps = {
   readonly notices: Notices;
   readonly leaseMs: number;
   readonly maxAttempts: number;
+  /** Models of runs whose session has not chosen one. */
+  readonly turnModels: TurnModels;
   /** Lanes of a sub-agents' class that run at once, over all processes. */
   readonly caps?: ClaimInput['caps'];
   /** A busy lane yields to others after this many runs or this long, ms. */
@@ -40,6 +43,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
     leaseMs: deps.leaseMs,
     framing: newFraming(),
     maxAttempts: deps.maxAttempts,
+    models: deps.turnModels,
     caps: deps.caps,
   });
   const claimTerms = () => ({ ...terms(), newRunId: newRowId() });

@@ -5,7 +5,7 @@ import type { ChildRole } from '#contracts/child.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { agentId, runId, type SessionKey, sessionId, transcriptId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import type { LlmProvider, SystemBlock } from '#contracts/model.ts';
+import type { ModelInfo, ReasoningLevel, SystemBlock } from '#contracts/model.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
@@ -18,6 +18,7 @@ import { fitImageBytes } from '../agent/fit-image.ts';
 import { agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
 import type { CallEntry } from '../agent/resumption.ts';
+import type { Models } from '../models/models.ts';
 import { isEmptyAnswer } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Store } from '../store/base/command.ts';
@@ -44,13 +45,13 @@ export type RunDeps = {
   readonly log: Log;
   readonly probe: Probe;
   readonly notices: Notices;
-  readonly model: LlmProvider;
+  readonly models: Models;
   readonly active: ActiveRuns;
   readonly outbox: Outbox;
   readonly settings: RunSettings;
   readonly shaper: TextShaper;
   readonly sections: Sections;
-  agent(id: string): { readonly workspace: string; readonly thinkingTokens?: number };
+  agent(id: string): { readonly workspace: string; readonly reasoning: ReasoningLevel };
   systemFor(
     run: ToolRun,
     scene: { readonly chatKind: 'dm' | 'group'; readonly tools: readonly Tool[] },
@@ -222,7 +223,7 @@ async function runLoop(
   run: ClaimedRun,
   { recorder, stopping }: { recorder: RunRecorder; stopping: StopController },
 ): Promise<readonly string[]> {
-  const { store, clock, settings, model, sections } = deps;
+  const { store, clock, settings, sections } = deps;
   const child = await childRunOf(store, run);
   const toolRun = toolRunOf(deps, run, child?.role);
   const tools = deps
@@ -242,7 +243,8 @@ async function runLoop(
     runHistory(store, run, child),
   ]);
   deps.probe.reach('taken');
-  const { thinkingTokens } = deps.agent(run.agentId);
+  const model = deps.models.stackFor(run.model);
+  const info = model.model();
   const { limits } = settings;
   const config: AgentLoopConfig = {
     run: toolRun,
@@ -252,9 +254,10 @@ async function runLoop(
     limits: { ...limits, runTimeoutMs: timeLeft(limits.runTimeoutMs, run, child) },
     toolExecution: settings.toolExecution,
     steerTail: settings.steerTail,
-    ...(thinkingTokens !== undefined && { thinkingTokens }),
+    maxTokens: info.answerTokens,
+    reasoning: run.reasoning ?? deps.agent(run.agentId).reasoning,
     stream: (request, abort) => model.stream(request, abort),
-    transformContext: async (all) => sections.run('fit history', () => fitContext(all, windowFor(model))),
+    transformContext: async (all) => sections.run('fit history', () => fitContext(all, windowFor(info))),
     convertToLlm: createConverter({ loadImage, sections }),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
     keepMarks: (marks) => recorder.keepMarks(marks),
@@ -296,9 +299,9 @@ function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined):
 }
 
 /** Spec 13: at most 200,000 tokens, and room for the prompt, the tools and the answer. */
-function windowFor(model: LlmProvider): number {
+function windowFor({ contextWindow }: ModelInfo): number {
   const reserveTokens = 20_000;
-  return Math.min(200_000, model.model().contextWindow - reserveTokens);
+  return Math.min(200_000, contextWindow - reserveTokens);
 }
 
 async function loadImage(path: string) {

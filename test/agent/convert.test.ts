@@ -118,23 +118,19 @@ describe('the provider’s shape', () => {
       type: 'reasoning',
       data: signature === undefined ? { thinking } : { thinking, signature },
     });
+    const by = (model: string, id: string, ...parts: MessagePart[]) => ({
+      ...aMessage('assistant', id, ...parts, finish()),
+      model,
+    });
     const messages = [
       userSays('1', 'go'),
-      aMessage(
-        'assistant',
-        '2',
-        reasoning('a', 'sig'),
-        reasoning('b'),
-        text('hi'),
-        reasoning('c', 's'),
-        finish(),
-      ),
+      by('m', '2', reasoning('a', 'sig'), reasoning('b'), text('hi'), reasoning('c', 's')),
       userSays('3', 'on'),
-      aMessage('assistant', '4', reasoning('only', 'sig'), finish()),
+      by('m', '4', reasoning('only', 'sig')),
     ];
     const [, first, ...rest] = await convert(messages);
     expect(first?.content).toEqual([
-      { type: 'thinking', thinking: 'a', signature: 'sig' },
+      { type: 'thinking', thinking: 'a', signature: 'sig', model: 'm' },
       { type: 'text', text: 'hi' },
     ]);
     expect(rest).toEqual([{ role: 'user', content: [{ type: 'text', text: 'on' }] }]);

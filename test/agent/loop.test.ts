@@ -148,9 +148,14 @@ describe('events of a run', () => {
 
   it('asks for what the transcript shows and how much the model may think', async () => {
     const model = scriptedModel(says('hi'));
-    const config = aConfig({ model, thinkingTokens: 2000, transformContext: async (all) => all.slice(-1) });
+    const config = aConfig({
+      model,
+      maxTokens: 2000,
+      reasoning: 'low',
+      transformContext: async (all) => all.slice(-1),
+    });
     await play(agentLoop([hello], aContext([], [userSays('old', 'long ago')]), config, noSignal()));
-    expect(model.requests[0]).toMatchObject({ thinkingTokens: 2000 });
+    expect(model.requests[0]).toMatchObject({ maxTokens: 2000, reasoning: 'low' });
     expect(lastUserText(model.requests[0]?.messages)).toBe('hello');
   });
 });

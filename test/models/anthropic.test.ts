@@ -35,6 +35,8 @@ function messageOf(events: readonly ModelEvent[]): LlmMessage {
   let thinking = '';
   let json = '';
   let name = '';
+  const last = events.at(-1);
+  const model = last?.type === 'complete' ? last.model : '';
   for (const event of events) {
     if (event.type === 'content_delta') text += event.text;
     if (event.type === 'content_stop') {
@@ -43,7 +45,7 @@ function messageOf(events: readonly ModelEvent[]): LlmMessage {
     }
     if (event.type === 'thinking_delta') thinking += event.thinking;
     if (event.type === 'thinking_delta' && event.signature !== undefined) {
-      content.push({ type: 'thinking', thinking, signature: event.signature });
+      content.push({ type: 'thinking', thinking, signature: event.signature, model });
       thinking = '';
     }
     if (event.type === 'tool_use_start') name = event.name;
@@ -206,7 +208,7 @@ describe('a stream that breaks off', () => {
     ['with an error of the platform', { chunks, midStreamError: 'overloaded_error', afterChunks: 3 }],
   ])('%s has failed, and may be asked for again', async (_where, reply) => {
     server.script([reply]);
-    const events = await eventsOf(aProvider(), aRequest({ tools: [listTool], thinkingTokens: 2000 }));
+    const events = await eventsOf(aProvider(), aRequest({ tools: [listTool], reasoning: 'low' }));
     expect(failureIn(events)?.retry).toEqual({ kind: 'later' });
   });
 });
@@ -248,7 +250,7 @@ describe('thinking', () => {
         { text: 'Two files.' },
       ]);
       const provider = aProvider(model);
-      const request = aRequest({ tools: [listTool], thinkingTokens: 2000 });
+      const request = aRequest({ tools: [listTool], reasoning: 'low' });
       const first = messageOf(await eventsOf(provider, request));
       expect(first.content[0]).toMatchObject({ type: 'thinking', thinking: 'The person wants a list.' });
       const messages = [...request.messages, first, resultFor(first, 'a\nb')];
@@ -266,13 +268,18 @@ describe('thinking', () => {
       {
         role: 'assistant',
         content: [
-          { type: 'thinking', thinking: '', signature: 'redacted_thinking:c2VjcmV0' },
+          {
+            type: 'thinking',
+            thinking: '',
+            signature: 'redacted_thinking:c2VjcmV0',
+            model: 'claude-sonnet-5-5',
+          },
           { type: 'text', text: 'b' },
         ],
       },
       aUserMessage('c'),
     ];
-    await eventsOf(aProvider(), aRequest({ messages, thinkingTokens: 2000 }));
+    await eventsOf(aProvider(), aRequest({ messages, reasoning: 'low' }));
     expect(lastBody().messages[1]?.content[0]).toEqual({ type: 'redacted_thinking', data: 'c2VjcmV0' });
   });
 
@@ -283,20 +290,20 @@ describe('thinking', () => {
       const provider = aProvider(model);
       const at = (time: string, extra: Partial<ModelRequest>) =>
         aRequest({ system: [{ text: `It is ${time}.`, isStable: false }], ...extra });
-      const first = messageOf(await eventsOf(provider, at('nine', { thinkingTokens: 2000 })));
+      const first = messageOf(await eventsOf(provider, at('nine', { reasoning: 'low' })));
       const messages = [aUserMessage('hello'), first, aUserMessage('and now?')];
-      expect(textIn(await eventsOf(provider, at('ten', { messages, thinkingTokens: 2000 })))).toBe('two');
+      expect(textIn(await eventsOf(provider, at('ten', { messages, reasoning: 'low' })))).toBe('two');
       expect(textIn(await eventsOf(provider, at('eleven', { messages })))).toBe('three');
     },
   );
 
   it('is asked for by budget or by effort, as the model takes it', async () => {
-    await eventsOf(aProvider('claude-haiku-4-5'), aRequest({ thinkingTokens: 2000, maxTokens: 1000 }));
+    await eventsOf(aProvider('claude-haiku-4-5'), aRequest({ reasoning: 'low', maxTokens: 8000 }));
     expect(lastBody()).toMatchObject({
       thinking: { type: 'enabled', budget_tokens: 2000 },
-      max_tokens: 3000,
+      max_tokens: 8000,
     });
-    await eventsOf(aProvider('claude-opus-5'), aRequest({ thinkingTokens: 10_000 }));
+    await eventsOf(aProvider('claude-opus-5'), aRequest({ reasoning: 'medium' }));
     expect(lastBody()).toMatchObject({ thinking: { type: 'adaptive' }, output_config: { effort: 'medium' } });
   });
 
@@ -320,7 +327,7 @@ describe('thinking', () => {
     const messages = [aUserMessage('a'), asking, resultFor(asking, 'b')];
     const events = await eventsOf(
       aProvider('claude-haiku-4-5'),
-      aRequest({ messages, tools: [listTool], thinkingTokens: 2000 }),
+      aRequest({ messages, tools: [listTool], reasoning: 'low' }),
     );
     expect(textIn(events)).toBe('ok');
     expect(lastBody().thinking).toBeUndefined();

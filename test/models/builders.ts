@@ -2,7 +2,14 @@ import type { Clock } from '#contracts/clock.ts';
 import type { LlmMessage, LlmProvider, ModelEvent, ModelRequest } from '#contracts/model.ts';
 
 export function aRequest(overrides: Partial<ModelRequest> = {}): ModelRequest {
-  return { system: [], messages: [aUserMessage('hello')], tools: [], ...overrides };
+  return {
+    system: [],
+    messages: [aUserMessage('hello')],
+    tools: [],
+    maxTokens: 16_000,
+    reasoning: 'off',
+    ...overrides,
+  };
 }
 
 export function aUserMessage(text: string): LlmMessage {

@@ -4,7 +4,7 @@ import { Secret } from '../../src/config/secret.ts';
 import { configuredModel } from '../../src/models/configured-model.ts';
 import { createModel } from '../../src/models/registry.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
-import { aPatientClock, aRequest, eventsOf, textIn } from './builders.ts';
+import { aPatientClock, eventsOf, textIn } from './builders.ts';
 
 function settings(changes: Partial<ModelSettings>): ModelSettings {
   const apiKeys = [new Secret('test-key')];
@@ -49,19 +49,12 @@ describe('the model of the settings', () => {
     expect(clock.waits).toEqual([2200]);
   });
 
-  it('sends the longest answer and the thinking of the settings, unless a request names its own', async () => {
-    server.script([{ text: 'one' }, { text: 'two' }]);
+  it('tells the longest answer of the settings', async () => {
     const { provider } = configuredModel(
-      settings({ id: 'claude-haiku-4-5', maxTokens: 5000, thinkingTokens: 2000 }),
+      settings({ id: 'claude-haiku-4-5', maxTokens: 5000 }),
       aPatientClock(),
     );
-    const before = server.requests.length;
-    await eventsOf(provider);
-    await eventsOf(provider, aRequest({ maxTokens: 4000, thinkingTokens: 3000 }));
-    expect(server.requests.slice(before).map(({ body }) => body)).toMatchObject([
-      { max_tokens: 5000, thinking: { type: 'enabled', budget_tokens: 2000 } },
-      { max_tokens: 4000, thinking: { type: 'enabled', budget_tokens: 3000 } },
-    ]);
+    expect(provider.model().answerTokens).toBe(5000);
   });
 
   it('tells what a call cost, by the configured prices of the model and the list prices of a fallback', async () => {

@@ -6,7 +6,7 @@ import { createWakes } from '../../src/queue/wakes.ts';
 import { openRedis } from '../../src/redis/connection.ts';
 import { redisKeys } from '../../src/redis/keys.ts';
 import { startOwnRedis } from '../e2e/redis-faults.ts';
-import { unique } from '../store/builders.ts';
+import { demoOnly, unique } from '../store/builders.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
@@ -15,6 +15,7 @@ const classes = ['main', 'sub-1', 'background'] as const;
 const nothingReserved = {
   ...{ holder: 'nobody', leaseMs: 1, maxAttempts: 1, newRunIds: [] },
   framing: { contextIntro: '', contextOutro: '', overflowIntro: '' },
+  models: demoOnly,
 };
 
 type WorkerProcess = {

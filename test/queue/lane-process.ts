@@ -17,7 +17,7 @@ import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { completes } from '../agent/support/scripted-model.ts';
 import { runDeps } from '../runs/run-builders.ts';
-import { unique } from '../store/builders.ts';
+import { demoOnly, unique } from '../store/builders.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
 
@@ -85,7 +85,14 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
     const deps = { ...some, settings: { ...some.settings, limits }, start: motion.dispatch };
     const driver = createLaneDriver({
       ...{ store, holder, clock: systemClock, log: silentLog, probe: noProbe, wakes },
-      ...{ notices: noticesFor('en'), leaseMs, maxAttempts: 3, maxRuns: 5, maxHoldMs: 60_000 },
+      ...{
+        notices: noticesFor('en'),
+        leaseMs,
+        maxAttempts: 3,
+        turnModels: demoOnly,
+        maxRuns: 5,
+        maxHoldMs: 60_000,
+      },
       start: motion.dispatch,
       execute: (run, how) => executeRun(deps, run, how),
     });

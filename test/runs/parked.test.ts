@@ -11,7 +11,7 @@ import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
 import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { until } from '../e2e/until.ts';
-import { aCommand, aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { aCommand, aLane, aMessage, aWorker, demoOnly, unique } from '../store/builders.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { openOwnStore } from './own-store.ts';
@@ -56,6 +56,7 @@ describe('a run whose call waits for an answer from outside', () => {
       notices: noticesFor('en'),
       leaseMs: faulty ? 100 : 10_000,
       maxAttempts: 3,
+      turnModels: demoOnly,
       maxRuns: 5,
       maxHoldMs: 60_000,
       execute: (run, options) => executeRun(deps, run, options),

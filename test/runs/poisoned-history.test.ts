@@ -141,7 +141,12 @@ describe('a conversation', () => {
       const messageId = unique('message');
       const call = { callId: 'c1', name: 'act', input: '{}' };
       const finish: MessagePart = { type: 'finish', data: { reason: 'tool_use', time: 1 } };
-      const message = { id: messageId, sessionId: run.sessionId, model: 'x', parts: [...parts, finish] };
+      const message = {
+        id: messageId,
+        sessionId: run.sessionId,
+        model: 'claude-opus-4-6',
+        parts: [...parts, finish],
+      };
       await store().write(commitToolTurn, { ...held, message, calls: [call], modelCall: undefined });
       const results = [{ callId: 'c1', isError: false, parts: result }];
       await store().write(storeToolResults, { ...held, messageId, results });

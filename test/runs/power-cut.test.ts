@@ -5,6 +5,7 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { textOf } from '../../src/contracts/message.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { defineTool, type Tool } from '../../src/contracts/tool.ts';
+import { onlyModel } from '../../src/models/models.ts';
 import { createModel } from '../../src/models/registry.ts';
 import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
@@ -106,13 +107,13 @@ function depsOf(
     probe: noProbe,
     notices,
     // The model goes by what it reads: once it has a result, it is done.
-    model: {
+    models: onlyModel({
       ...model,
       stream: (request, signal) => {
         const hasResult = JSON.stringify(request.messages).includes('tool_result');
         return scriptedModel(hasResult ? says('done') : calls).stream(request, signal);
       },
-    },
+    }),
     active,
     ...shaping,
     outbox: { policyFor: () => undefined, continueFrom: async () => undefined },
@@ -126,7 +127,7 @@ function depsOf(
       isPreviewOn: false,
       handOverMs: 0,
     },
-    agent: () => ({ workspace: tmpdir() }),
+    agent: () => ({ workspace: tmpdir(), reasoning: 'off' }),
     systemFor: async () => [],
     toolsFor: () => [anEffect(effects)],
     channelFor: () => undefined,

@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import type { Tool } from '../../src/contracts/tool.ts';
+import { onlyModel } from '../../src/models/models.ts';
 import { createModel } from '../../src/models/registry.ts';
 import { type ActiveRuns, createActiveRuns } from '../../src/runs/active-runs.ts';
 import type { RunDeps } from '../../src/runs/execute-run.ts';
@@ -33,7 +34,7 @@ export function runDeps(
     log: silentLog,
     probe: noProbe,
     notices: noticesFor('en'),
-    model: { ...createModel({ provider: 'demo' }, { clock: systemClock }), stream: model.stream },
+    models: onlyModel({ ...createModel({ provider: 'demo' }, { clock: systemClock }), stream: model.stream }),
     active,
     ...shaping,
     outbox: { policyFor: () => undefined, continueFrom: async () => undefined },
@@ -47,7 +48,7 @@ export function runDeps(
       isPreviewOn: false,
       handOverMs: 5_000,
     },
-    agent: () => ({ workspace: tmpdir() }),
+    agent: () => ({ workspace: tmpdir(), reasoning: 'off' }),
     systemFor: async () => [],
     toolsFor: () => tools,
     channelFor: () => undefined,

@@ -1,4 +1,5 @@
 import type { AccountId, ChannelId, ConversationId, MessageId } from '../../src/contracts/ids.ts';
+import type { TurnModels } from '../../src/contracts/model.ts';
 import type { QueueSettings } from '../../src/contracts/queue-settings.ts';
 import { type ReplyRoute, routeOf } from '../../src/contracts/route.ts';
 import type { Store } from '../../src/store/base/command.ts';
@@ -12,6 +13,9 @@ import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/cl
 import { type Answered, type CommitAnswerInput, commitAnswer } from '../../src/store/lanes/commit-answer.ts';
 import type { Framing } from '../../src/store/lanes/take-rows.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
+
+/** No agent has a model of its own. */
+export const demoOnly: TurnModels = { byAgent: {}, byDefault: 'demo' };
 
 export const account = 'test/bot';
 export const holder = 'boot-1';
@@ -158,6 +162,7 @@ export function aWorker(store: Store, name = holder) {
       newRunId: crypto.randomUUID(),
       framing,
       maxAttempts: 3,
+      models: demoOnly,
     });
   const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {
     const claimed = await claim(laneKey, leaseMs);

@@ -13,7 +13,7 @@ import { commitToolTurn, markToolStarted } from '../../src/store/lanes/commit-tu
 import { parkRun } from '../../src/store/lanes/park-run.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { tendChild } from '../../src/store/lanes/tend-child.ts';
-import { aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
+import { aLane, aMessage, aWorker, defaults, demoOnly, framing, holder, unique } from './builders.ts';
 
 export const limits: SpawnLimits = { depth: 5, children: 5, nodes: 20, lifetime: 200, treeMs: 3_600_000 };
 
@@ -45,6 +45,7 @@ export function aFamilyWorker(
       newRunId: crypto.randomUUID(),
       framing,
       maxAttempts: 3,
+      models: demoOnly,
       caps,
     });
   const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {

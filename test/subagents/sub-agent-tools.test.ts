@@ -21,7 +21,7 @@ import { aFamilyWorker, limits } from '../store/family.ts';
 
 const agents = ['main', 'clerk'].map((id) => ({
   ...{ id: agentId(id), name: id, workspace: '/nowhere' },
-  ...{ tools: { deny: [] }, subagents: {} },
+  ...{ tools: { deny: [] }, subagents: {}, reasoning: 'off' as const },
 }));
 
 describe('the tools for sub-agents', () => {

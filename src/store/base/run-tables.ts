@@ -16,7 +16,9 @@ export type SessionsTable = {
   keptFrom: Generated<number>;
   /** Micro-dollars. */
   cost: number;
-  settings: string | null;
+  /** Chosen by `/model` and `/think`, or at a sub-agent's spawn; null: as its agent has it. */
+  model: string | null;
+  reasoning: string | null;
   /** JSON of `ChildRole`, of the sessions above it, root first, and of `ForkPoint`: of children only. */
   role: string | null;
   ancestors: string | null;
@@ -59,6 +61,10 @@ export type RunsTable = {
   isHandedOver: number;
   route: string | null;
   authority: string;
+  /** The name of its model, fixed when it began. */
+  model: string;
+  /** Set when its session has chosen one. */
+  reasoning: string | null;
   cancelReason: string | null;
   /** Next ordinal of its reply parts. */
   nextOrdinal: number;

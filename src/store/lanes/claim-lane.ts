@@ -1,3 +1,4 @@
+import type { ReasoningLevel, TurnModels } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
 import { type RunTarget, routeOf } from '#contracts/route.ts';
@@ -15,7 +16,7 @@ import { expireCalls } from '../rows/call-states.ts';
 import { endItems } from '../rows/item-states.ts';
 import { giveUpLease, holdLane } from '../rows/lane-leases.ts';
 import type { Lane } from '../rows/lane-row.ts';
-import { beginRun, resumeRun } from '../rows/run-states.ts';
+import { beginRun, type RunChoice, resumeRun } from '../rows/run-states.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
 import { type Framing, takeRows } from './take-rows.ts';
@@ -30,6 +31,8 @@ export type ClaimInput = {
   readonly framing: Framing;
   /** A run that was found unfinished this often is given up with a notice. */
   readonly maxAttempts: number;
+  /** Models that answer, for sessions that have not chosen one. */
+  readonly models: TurnModels;
   /** How many lanes of a sub-agents' class run at once, over all processes; no limit for a class without. */
   readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
 };
@@ -45,6 +48,10 @@ export type ClaimedRun = {
   readonly class: string;
   readonly target: RunTarget;
   readonly authority: Authority;
+  /** Name of its model, fixed when it began. */
+  readonly model: string;
+  /** Chosen for its session; absent: its agent's. */
+  readonly reasoning?: ReasoningLevel;
   readonly isResumed: boolean;
   /** It was asked to stop while nobody worked on it: it does nothing more but end. */
   readonly cancelReason?: string;
@@ -111,7 +118,7 @@ async function begin(
   if (!head || !last) return { kind: 'idle' };
   const epoch = lane.epoch + 1;
   const runId = head.reservedRunId ?? input.newRunId;
-  await beginRun(tx, {
+  const choice = await beginRun(tx, {
     id: runId,
     laneKey: lane.key,
     sessionId: lane.sessionId,
@@ -119,6 +126,7 @@ async function begin(
     route: targetText(last.target),
     authority: last.authority,
     treeId: (await treeOf(tx, lane, head)) ?? runId,
+    model: input.models.byAgent[lane.agentId] ?? input.models.byDefault,
   });
   await hold(tx, { lane, input, epoch, runId });
   await takeRows(tx, { lane, runId, framing: input.framing, rows, merges: true });
@@ -130,6 +138,7 @@ async function begin(
       epoch,
       target,
       authority,
+      ...choice,
       isResumed: false,
       workedMs: 0,
       startedAt: tx.now,
@@ -169,6 +178,8 @@ async function resume(
         epoch,
         target,
         authority,
+        model: run.model,
+        reasoning: run.reasoning,
         isResumed: true,
         workedMs,
         startedAt,
@@ -217,11 +228,13 @@ type ClaimFacts = Pick<
   'runId' | 'epoch' | 'target' | 'isResumed' | 'workedMs' | 'startedAt' | 'now'
 > & {
   readonly authority: string;
-};
+} & RunChoice;
 
-function claimed(lane: Lane, facts: ClaimFacts): ClaimedRun {
+function claimed(lane: Lane, { reasoning, ...facts }: ClaimFacts): ClaimedRun {
   return {
     ...facts,
+    // Written by `/think`, which takes only levels.
+    ...(reasoning !== null && { reasoning: reasoning as ReasoningLevel }),
     laneKey: lane.key,
     sessionId: lane.sessionId,
     agentId: lane.agentId,

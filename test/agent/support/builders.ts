@@ -57,6 +57,8 @@ export function aConfig({ model = scriptedModel(), ...changes }: ConfigChanges =
     limits: { runTimeoutMs: 600_000, modelIdleMs: 120_000, turns: 50, repeatedCalls: 3 },
     toolExecution: 'auto',
     steerTail: 'skip',
+    maxTokens: 16_000,
+    reasoning: 'off',
     stream: model.stream,
     convertToLlm: createConverter({ loadImage: async () => undefined }),
     getSteeringMessages: async () => [],

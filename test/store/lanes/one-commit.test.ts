@@ -4,7 +4,17 @@ import { readPartStates } from '../../../src/store/delivery/post-part.ts';
 import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
 import type { ClaimTerms } from '../../../src/store/lanes/claim-due.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
-import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from '../builders.ts';
+import {
+  account,
+  aLane,
+  aMessage,
+  aWorker,
+  defaults,
+  demoOnly,
+  framing,
+  holder,
+  unique,
+} from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 const terms = (slots: number): ClaimTerms => ({
@@ -12,6 +22,7 @@ const terms = (slots: number): ClaimTerms => ({
   leaseMs: 10_000,
   framing,
   maxAttempts: 3,
+  models: demoOnly,
   class: 'main',
   newRunIds: Array.from({ length: slots }, () => crypto.randomUUID()),
 });
