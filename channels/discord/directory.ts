@@ -3,6 +3,7 @@
  * administers a guild and what the bot may read there. It holds no messages and no members.
  */
 import { ChannelType, PermissionFlagsBits } from 'discord.js';
+import { cleanText } from '#channel-kit/event-mapping.ts';
 import type { Chat } from '#contracts/envelope.ts';
 import { conversationId, threadId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -16,7 +17,6 @@ import {
   roleSchema,
   type User,
 } from './payload-schema.ts';
-import { cleanText } from './people.ts';
 import { channelPermissions, guildPermissions, type Holder, readPermissions } from './permissions.ts';
 
 /** Where a message lies. */

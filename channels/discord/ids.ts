@@ -4,8 +4,6 @@ import {
   type AccountId,
   accountId,
   channelId,
-  type EventKey,
-  eventKey,
   type MessageId,
   messageId,
   type PartKey,
@@ -18,11 +16,6 @@ export type Bot = { readonly id: string; readonly name: string; readonly account
 
 export function botOf(me: { readonly id: string; readonly username: string }): Bot {
   return { id: me.id, name: me.username, account: accountId(me.id) };
-}
-
-/** Names an event by what it is about; ids of Discord's are unique over all channels. */
-export function keyOf(kind: string, ...parts: readonly (string | number)[]): EventKey {
-  return eventKey([kind, ...parts].join(':'));
 }
 
 /** Ids of Discord's ("snowflakes") are decimal numbers that begin with the time they were made. */

@@ -2,17 +2,22 @@
  * Gateway dispatches and history → envelopes. Pure. What cannot be read becomes a raw row, so that one
  * bad event never holds up the others; what only echoes the bot's own calls becomes nothing.
  */
-
-import { createHash } from 'node:crypto';
 import { InteractionType } from 'discord.js';
+import {
+  cleanText,
+  keyOf,
+  nobody,
+  type UnreadableEvent,
+  unreadableEvent,
+  unsupported,
+} from '#channel-kit/event-mapping.ts';
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import { remoteTime } from '#channel-kit/remote-number.ts';
-import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
 import { type ConversationId, conversationId, type MessageId, messageId } from '#contracts/ids.ts';
 import type { ChannelLocation } from './directory.ts';
 import { isAdministrative } from './directory.ts';
-import { interactionMessage, isSnowflake, keyOf, timeOf } from './ids.ts';
+import { interactionMessage, isSnowflake, timeOf } from './ids.ts';
 import { isReadable, type Names, readContent, textOf } from './message-content.ts';
 import {
   bulkDeleteSchema,
@@ -26,7 +31,7 @@ import {
   type User,
   updateSchema,
 } from './payload-schema.ts';
-import { cleanText, nobody, senderOf } from './people.ts';
+import { senderOf } from './people.ts';
 import { readPermissions } from './permissions.ts';
 import { provenanceOf } from './provenance.ts';
 
@@ -46,8 +51,6 @@ export type MappingContext = Names & {
   person(userId: string): User | undefined;
 };
 
-export type Unreadable = NonNullable<InboundBatch['unreadable']>[number];
-
 export type Reading =
   /** Nothing that people did, or nothing of it is left to say. */
   | { readonly kind: 'nothing' }
@@ -62,10 +65,7 @@ export type Reading =
     }
   /** Nothing is known of this channel; to be read again when it is. */
   | { readonly kind: 'unplaced'; readonly channelId: string }
-  | { readonly kind: 'unreadable'; readonly row: Unreadable };
-
-/** Longest raw text kept of an event nobody could read, in UTF-16 code units. */
-const rawLimit = 16_384;
+  | { readonly kind: 'unreadable'; readonly row: UnreadableEvent };
 
 export function readDispatch(dispatch: Dispatch, around: MappingContext): Reading {
   try {
@@ -303,23 +303,8 @@ function envelopeOf({ route, chat }: ChannelLocation, { replyTo, ...known }: Kno
   return { ...known, route: { ...route, replyTo }, chat };
 }
 
-function unsupported(name: string): InboundEvent {
-  return { kind: 'unsupported', name };
-}
-
-function rawOf(t: string, d: unknown): string {
-  try {
-    return JSON.stringify({ t, d }) ?? t;
-  } catch {
-    return `${t}: nested too deep to be written down`;
-  }
-}
-
-function unreadableRow({ t, d, s }: Dispatch, session: string, error: unknown): Unreadable {
-  const raw = rawOf(t, d);
+function unreadableRow({ t, d, s }: Dispatch, session: string, error: unknown): UnreadableEvent {
   const id = typeof d === 'object' && d !== null && 'id' in d && typeof d.id === 'string' ? d.id : '';
-  const digest = createHash('sha256').update(raw).digest('hex').slice(0, 32);
-  const problem = error instanceof Error ? error.message.slice(0, 500) : 'unreadable';
-  const parts = isSnowflake(id) ? [t, id, digest] : [t, session, s, digest];
-  return { eventKey: keyOf('unreadable', ...parts), raw: cleanText(raw.slice(0, rawLimit)), problem };
+  const place = isSnowflake(id) ? [t, id] : [t, session, s];
+  return unreadableEvent({ t, d }, error, (digest) => [...place, digest]);
 }

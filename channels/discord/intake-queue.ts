@@ -2,6 +2,7 @@
  * Hands events to the intake in one order, in batches, each as often as it takes until it is stored. An
  * anchor moves with the events it stands for, never before them.
  */
+import type { UnreadableEvent } from '#channel-kit/event-mapping.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -10,11 +11,10 @@ import { hasCode } from '#contracts/errors.ts';
 import type { ConversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import { laterOf } from './ids.ts';
-import type { Unreadable } from './inbound.ts';
 
 export type Entry = {
   readonly events: readonly InboundEnvelope[];
-  readonly unreadable?: Unreadable;
+  readonly unreadable?: UnreadableEvent;
   /** The conversation's anchor once these are stored. */
   readonly anchor?: { readonly conversation: ConversationId; readonly messageId: string };
   /** Told what became of each event. */

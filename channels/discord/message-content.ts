@@ -1,11 +1,12 @@
 import { MessageFlags, MessageType } from 'discord.js';
+import { cleanText, fileKind } from '#channel-kit/event-mapping.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundMessage } from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';
 import { formatRef } from './attachment-ref.ts';
 import type { Bot } from './ids.ts';
 import type { Attachment, Message, QuotedMessage } from './payload-schema.ts';
-import { cleanText, nameOf } from './people.ts';
+import { nameOf } from './people.ts';
 import { isForward, provenanceOf } from './provenance.ts';
 import { type Authors, addresseeOf } from './replies.ts';
 
@@ -128,14 +129,9 @@ function attachmentOf(attachment: Attachment, message: Message, isVoice: boolean
   const { id, filename, size, content_type: mimeType, url } = attachment;
   return {
     ref: formatRef({ channel: message.channel_id, message: message.id, id, url }),
-    kind: isVoice ? 'voice' : kindOf(mimeType),
+    kind: isVoice ? 'voice' : fileKind(mimeType),
     name: cleanText(filename),
     ...(mimeType === undefined ? {} : { mimeType }),
     ...(size === undefined ? {} : { sizeBytes: size }),
   };
-}
-
-function kindOf(mimeType = ''): AttachmentRef['kind'] {
-  const [kind] = mimeType.split('/');
-  return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'file';
 }

@@ -1,10 +1,8 @@
+import { cleanText } from '#channel-kit/event-mapping.ts';
 import type { Sender } from '#contracts/envelope.ts';
 import { peerId } from '#contracts/ids.ts';
 import type { Bot } from './ids.ts';
 import type { User } from './payload-schema.ts';
-
-/** The sender of an event that names none. No allow-list can hold it. */
-export const nobody: Sender = { id: peerId('nobody'), name: '', isBot: false, isSelf: false };
 
 export type Speaker = {
   readonly user: User;
@@ -27,9 +25,4 @@ export function senderOf({ user, nick, isWebhook = false, isAdmin }: Speaker, bo
 /** The name people see: of the guild, else of the profile, else the account's. */
 export function nameOf(user: User, nick?: string | null): string {
   return cleanText(nick || user.global_name || user.username);
-}
-
-/** Text that a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
-export function cleanText(text: string): string {
-  return text.toWellFormed().replaceAll('\u0000', '\ufffd');
 }

@@ -1,7 +1,7 @@
+import { keyOf, nobody } from '#channel-kit/event-mapping.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import { peerId } from '#contracts/ids.ts';
 import type { ListedGroup, ListedPerson } from './api.ts';
-import { type Bot, keyOf, readAci, routeOf } from './ids.ts';
+import { type Bot, readAci, routeOf } from './ids.ts';
 
 export type KnownGroup = {
   readonly title?: string;
@@ -70,7 +70,7 @@ export class GroupBook {
       sentAt: at,
       route: routeOf(bot(), id),
       chat: { kind: 'group', ...(title === undefined ? {} : { title }) },
-      sender: { id: peerId('nobody'), name: '', isBot: false, isSelf: false },
+      sender: nobody,
       event: { kind: 'membership', isMember },
     };
   }

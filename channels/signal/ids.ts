@@ -4,8 +4,6 @@ import {
   type ConversationId,
   channelId,
   conversationId,
-  type EventKey,
-  eventKey,
   type MessageId,
   messageId,
 } from '#contracts/ids.ts';
@@ -69,11 +67,6 @@ export function isGroupId(id: string): boolean {
 export function recipientOf(conversation: ConversationId): string | undefined {
   if (isGroupId(conversation)) return groupRecipient(conversation);
   return readAci(conversation);
-}
-
-/** Names an event for ever. Its sender and device are in it, since each device gives its own timestamps. */
-export function keyOf(kind: string, ...parts: readonly (string | number)[]): EventKey {
-  return eventKey([kind, ...parts].join(':'));
 }
 
 /** The way back to where an event came from; the only maker of this channel's routes. */

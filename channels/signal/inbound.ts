@@ -3,8 +3,13 @@
  * raw row, so that one bad message never holds up the others. What is no person's doing (receipts, typing,
  * timers, other devices' bookkeeping) becomes nothing at all: there is far more of it than of messages.
  */
-
-import { createHash } from 'node:crypto';
+import {
+  cleanText,
+  keyOf,
+  type UnreadableEvent,
+  unreadableEvent,
+  unsupported,
+} from '#channel-kit/event-mapping.ts';
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
@@ -17,15 +22,8 @@ import {
   type SentMessage,
   type SignalEnvelope,
 } from './envelope-schema.ts';
-import { isGroupId, keyOf, messageIdOf, readAci, routeOf } from './ids.ts';
-import {
-  attachmentsOf,
-  cleanText,
-  type Names,
-  provenanceOf,
-  readMessage,
-  textOf,
-} from './message-content.ts';
+import { isGroupId, messageIdOf, readAci, routeOf } from './ids.ts';
+import { attachmentsOf, type Names, provenanceOf, readMessage, textOf } from './message-content.ts';
 
 /** Facts that the messages themselves lack. */
 export type Known = Names & {
@@ -39,9 +37,6 @@ export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & 
   /** Groups whose members, title or rights have changed. */
   readonly changedGroups: readonly string[];
 };
-
-/** Longest raw text kept of a message nobody could read, in UTF-16 code units. */
-const rawLimit = 16_384;
 
 type Reading =
   | { readonly kind: 'event'; readonly envelope: InboundEnvelope }
@@ -58,7 +53,7 @@ export function readFrames(
   arrivals: readonly number[] = [],
 ): ReadBatch {
   const events: InboundEnvelope[] = [];
-  const unreadable: ReadBatch['unreadable'][number][] = [];
+  const unreadable: UnreadableEvent[] = [];
   const changedGroups: string[] = [];
   for (const [index, frame] of frames.entries()) {
     try {
@@ -66,7 +61,7 @@ export function readFrames(
       if (reading.kind === 'event') events.push(reading.envelope);
       if (reading.kind === 'group-changed') changedGroups.push(reading.group);
     } catch (error) {
-      unreadable.push(unreadableRow(frame, error));
+      unreadable.push(unreadableEvent(frame, error));
     }
   }
   return { events, unreadable, changedGroups };
@@ -109,7 +104,7 @@ function readEnvelope(envelope: SignalEnvelope, known: Known): Reading {
   if (syncMessage?.sentMessage) return readSent(syncMessage.sentMessage, { actor, timestamp }, known);
   if (callMessage?.offerMessage) {
     const act = { actor, peer: actor.aci, timestamp, isOwn: false };
-    return eventIn({}, act, known, { kind: 'unsupported', name: 'call' });
+    return eventIn({}, act, known, unsupported('call'));
   }
   return nothing;
 }
@@ -164,7 +159,7 @@ function eventOf(content: Content, act: Act, known: Known): InboundEvent | undef
   if (content.isExpirationUpdate) return undefined;
   if (reaction) {
     const author = readAci(reaction.targetAuthorUuid);
-    if (author === undefined || !reaction.emoji) return { kind: 'unsupported', name: 'reaction' };
+    if (author === undefined || !reaction.emoji) return unsupported('reaction');
     const messageId = targetOf(author, reaction.targetSentTimestamp, known);
     return { kind: 'reaction', messageId, emoji: reaction.emoji, isRemoved: reaction.isRemove };
   }
@@ -172,7 +167,7 @@ function eventOf(content: Content, act: Act, known: Known): InboundEvent | undef
     return { kind: 'delete', messageId: targetOf(act.actor.aci, remoteDelete.timestamp, known) };
   if (adminDelete) {
     const author = readAci(adminDelete.targetAuthorUuid);
-    if (author === undefined) return { kind: 'unsupported', name: 'admin-delete' };
+    if (author === undefined) return unsupported('admin-delete');
     const messageId = targetOf(author, adminDelete.targetSentTimestamp, known);
     const isAdmin = known.groupOf(groupInfo?.groupId ?? '')?.admins.has(act.actor.aci) === true;
     return { kind: 'delete', messageId, ...(isAdmin && { isVouched: true }) };
@@ -182,7 +177,7 @@ function eventOf(content: Content, act: Act, known: Known): InboundEvent | undef
   const name = (['sticker', 'contacts', 'pollCreate', 'payment', 'storyContext'] as const).find(
     (field) => content[field] !== undefined && content[field] !== null,
   );
-  return name === undefined ? undefined : { kind: 'unsupported', name };
+  return name === undefined ? undefined : unsupported(name);
 }
 
 function readEdit({ targetSentTimestamp, dataMessage }: Edit, act: Act, known: Known): Reading {
@@ -237,11 +232,4 @@ function versionOf(event: InboundEvent): readonly string[] {
     default:
       return [];
   }
-}
-
-function unreadableRow(frame: unknown, error: unknown): ReadBatch['unreadable'][number] {
-  const raw = JSON.stringify(frame) ?? 'undefined';
-  const name = createHash('sha256').update(raw).digest('hex').slice(0, 32);
-  const problem = error instanceof Error ? error.message.slice(0, 500) : 'unreadable';
-  return { eventKey: keyOf('unreadable', name), raw: cleanText(raw.slice(0, rawLimit)), problem };
 }

@@ -1,3 +1,4 @@
+import { cleanText, fileKind } from '#channel-kit/event-mapping.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundMessage } from '#contracts/envelope.ts';
 import type { Provenance } from '#contracts/provenance.ts';
@@ -108,21 +109,10 @@ function attachmentOf({ id, contentType, filename, size }: SignalAttachment): re
   return [
     {
       ref: id,
-      kind: kindOf(contentType ?? ''),
+      kind: fileKind(contentType ?? ''),
       ...(filename ? { name: cleanText(filename) } : {}),
       ...(contentType ? { mimeType: contentType } : {}),
       ...(typeof size === 'number' ? { sizeBytes: size } : {}),
     },
   ];
-}
-
-function kindOf(contentType: string): AttachmentRef['kind'] {
-  if (contentType.startsWith('image/')) return 'image';
-  if (contentType.startsWith('audio/')) return 'audio';
-  return contentType.startsWith('video/') ? 'video' : 'file';
-}
-
-/** Text that a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
-export function cleanText(text: string): string {
-  return text.toWellFormed().replaceAll('\u0000', '\ufffd');
 }

@@ -5,6 +5,7 @@
  * marker may follow a backslash, a star or a bar: `\***x**` would be read as a literal `**` and a star. Bold
  * and italic never meet, because `***` is read in two ways (0.100 and later).
  */
+import { cleanText } from '#channel-kit/event-mapping.ts';
 import type { FormattedText, Span } from '#contracts/formatted-text.ts';
 
 export type StyledText = { readonly message: string; readonly textMode: 'normal' | 'styled' };
@@ -43,7 +44,7 @@ export function toStyledText(formatted: FormattedText): StyledText {
 }
 
 function wellFormed({ text, spans }: FormattedText): FormattedText {
-  return { text: text.toWellFormed().replaceAll('\u0000', '\ufffd'), spans: spans.slice(0, mostSpans) };
+  return { text: cleanText(text), spans: spans.slice(0, mostSpans) };
 }
 
 type Insertion = { readonly at: number; readonly text: string };

@@ -1,4 +1,4 @@
-import { type AccountId, accountId, channelId, type EventKey, eventKey } from '#contracts/ids.ts';
+import { type AccountId, accountId, channelId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 
 export const telegram = channelId('telegram');
@@ -8,14 +8,6 @@ export type Bot = { readonly id: number; readonly username: string; readonly acc
 
 export function botOf(me: { readonly id: number; readonly username?: string }): Bot {
   return { id: me.id, username: me.username ?? '', account: accountId(String(me.id)) };
-}
-
-/**
- * Names an event by what it is about, not by its update id: that is renumbered after a week of
- * silence. The chat belongs to it because each supergroup counts its messages on its own.
- */
-export function keyOf(kind: string, ...parts: readonly (string | number)[]): EventKey {
-  return eventKey([kind, ...parts].join(':'));
 }
 
 /** The cursor is the next offset, and says whose it is: the offset of another bot would hide every update. */

@@ -1,18 +1,27 @@
 /**
  * Telegram update → envelopes. Pure. An update that cannot be read throws; `readBatch` turns that
- * into a raw row, so that one bad update never holds up the others.
+ * into a raw row, so that one bad update never holds up the others. Keys name what an event is about, not its
+ * update id: that is renumbered after a week of silence. The chat belongs to them because each supergroup counts
+ * its messages on its own.
  */
 
 import { createHash } from 'node:crypto';
+import {
+  keyOf,
+  nobody,
+  type UnreadableEvent,
+  unreadableEvent,
+  unsupported,
+} from '#channel-kit/event-mapping.ts';
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import { remoteTime } from '#channel-kit/remote-number.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { Chat, InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
 import { conversationId, type EventKey, messageId, threadId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
-import { type Bot, formatCursor, keyOf, telegram } from './ids.ts';
+import { type Bot, formatCursor, telegram } from './ids.ts';
 import { isServiceMessage, nameOfContent, readContent, textOf } from './message-content.ts';
-import { anonymousSender, chatOf, cleanText, nobody, senderOf } from './people.ts';
+import { anonymousSender, chatOf, senderOf } from './people.ts';
 import { provenanceOf } from './provenance.ts';
 import {
   callbackSchema,
@@ -37,9 +46,6 @@ export const allowedUpdates = [
 
 /** Far beyond any of Telegram's, and the one behind it still has the digits of a cursor. */
 const highestUpdateId = 999_999_999_999_998;
-/** Longest raw text kept of an update nobody could read, in UTF-16 code units. */
-const rawLimit = 16_384;
-
 export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & {
   /** The next offset: beyond the highest id of this batch. Undefined when no update had an id. */
   readonly nextOffset: number | undefined;
@@ -53,7 +59,7 @@ export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & 
  */
 export function readBatch(updates: readonly unknown[], bot: Bot, receivedAt: number): ReadBatch {
   const events: InboundEnvelope[] = [];
-  const unreadable: { eventKey: EventKey; raw: string; problem: string }[] = [];
+  const unreadable: UnreadableEvent[] = [];
   let highest: number | undefined;
   for (const update of updates) {
     const id = updateIdOf(update);
@@ -61,7 +67,7 @@ export function readBatch(updates: readonly unknown[], bot: Bot, receivedAt: num
     try {
       events.push(...readUpdate(update, bot, receivedAt));
     } catch (error) {
-      unreadable.push(unreadableRow(update, id, error));
+      unreadable.push(unreadableEvent(update, error, (digest) => [id ?? digest]));
     }
   }
   const nextOffset = highest === undefined ? undefined : highest + 1;
@@ -305,27 +311,8 @@ function routeOf(bot: Bot, chat: TelegramChat['id'], place: TopicFields = {}): R
   };
 }
 
-function unsupported(name: string): InboundEvent {
-  return { kind: 'unsupported', name: cleanText(name).slice(0, 64) };
-}
-
 function updateIdOf(update: unknown): number | undefined {
   const id =
     typeof update === 'object' && update !== null && 'update_id' in update ? update.update_id : undefined;
   return typeof id === 'number' && Number.isInteger(id) && id >= 0 && id <= highestUpdateId ? id : undefined;
-}
-
-function unreadableRow(update: unknown, id: number | undefined, error: unknown) {
-  const raw = rawOf(update);
-  const name = id ?? createHash('sha256').update(raw).digest('hex').slice(0, 32);
-  const problem = error instanceof Error ? error.message.slice(0, 500) : 'unreadable';
-  return { eventKey: keyOf('unreadable', name), raw: cleanText(raw.slice(0, rawLimit)), problem };
-}
-
-function rawOf(update: unknown): string {
-  try {
-    return JSON.stringify(update) ?? 'undefined';
-  } catch {
-    return String(update); // Only what never was JSON cannot be written as JSON.
-  }
 }

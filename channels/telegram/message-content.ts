@@ -1,8 +1,9 @@
+import { cleanText } from '#channel-kit/event-mapping.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundMessage } from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';
 import type { Bot } from './ids.ts';
-import { cleanText, nameOf, originName } from './people.ts';
+import { nameOf, originName } from './people.ts';
 import { provenanceOf } from './provenance.ts';
 import type { Entity, Message, QuotedMessage, TelegramFile } from './update-schema.ts';
 

@@ -1,10 +1,8 @@
+import { cleanText } from '#channel-kit/event-mapping.ts';
 import type { Chat, Sender } from '#contracts/envelope.ts';
 import { peerId } from '#contracts/ids.ts';
 import type { Bot } from './ids.ts';
 import type { Origin, TelegramChat, User } from './update-schema.ts';
-
-/** The sender of an event that names none. No allow-list can hold it. */
-export const nobody: Sender = { id: peerId('nobody'), name: '', isBot: false, isSelf: false };
 
 export function senderOf(user: User, bot: Bot): Sender {
   return {
@@ -47,9 +45,4 @@ type Named = Partial<Pick<TelegramChat, 'title' | 'first_name' | 'last_name' | '
 export function nameOf({ title, first_name: first, last_name: last, username }: Named): string {
   const full = title ?? [first, last].filter(Boolean).join(' ');
   return cleanText(full || (username ?? ''));
-}
-
-/** Text that a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
-export function cleanText(text: string): string {
-  return text.toWellFormed().replaceAll('\u0000', '\ufffd');
 }
