@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { channelUnavailable } from '#channel-kit/channel-fault.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
   ChecksAbility,
@@ -14,7 +15,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { DiscordApi } from './api.ts';
 import { checkAccount } from './checks.ts';
 import type { DiscordConfig } from './config.ts';
-import { networkReason, readRefusal } from './failures.ts';
+import { readRefusal, reasonOf } from './failures.ts';
 import { IdentifyPace } from './identify-pace.ts';
 import { type Bot, botOf, isSnowflake } from './ids.ts';
 import { InteractionTokens } from './interaction-tokens.ts';
@@ -141,9 +142,6 @@ function identityFault(error: unknown): ParleyError {
 }
 
 function callFault(error: unknown, what: string): ParleyError {
-  const refusal = readRefusal(error);
-  const why = refusal?.reason ?? networkReason(error);
-  const afterMs = refusal?.retryAfterMs;
-  const retry = { kind: 'later', ...(afterMs === undefined ? {} : { afterMs }) } as const;
-  return new ParleyError('channel_unavailable', `${what}: ${why}`, { retry });
+  const afterMs = readRefusal(error)?.retryAfterMs;
+  return channelUnavailable(`${what}: ${reasonOf(error)}`, { afterMs });
 }

@@ -1,6 +1,6 @@
 import type { ChannelCheck } from '#contracts/channel-abilities.ts';
 import type { DiscordApi } from './api.ts';
-import { networkReason, readRefusal } from './failures.ts';
+import { readRefusal, reasonOf } from './failures.ts';
 import { isContentGranted } from './gateway-intents.ts';
 
 const portal = 'on the Bot page of your application in the Discord developer portal';
@@ -37,7 +37,7 @@ function contentCheck(isGranted: boolean): ChannelCheck {
 function tokenCheck(error: unknown): ChannelCheck {
   const refusal = readRefusal(error);
   if (refusal?.status !== 401) {
-    const detail = refusal?.reason ?? networkReason(error);
+    const detail = reasonOf(error);
     return { name: 'token', result: 'failed', detail, fix: 'see whether this machine can reach discord.com' };
   }
   const fix = `reset the token ${portal} and set DISCORD_BOT_TOKEN`;

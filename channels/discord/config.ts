@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { secretSetting } from '#channel-kit/secret-setting.ts';
+import { callTimeoutMs, secretSetting, serverUrl } from '#channel-kit/settings.ts';
 
 /** Three parts with dots between them, the first of which is the bot's id; refuses placeholders. */
 const botToken = secretSetting.pipe(
@@ -15,12 +15,9 @@ export const discordConfig = z.object({
   enabled: z.boolean().default(true),
   token: botToken,
   /** Where the REST API is; the gateway's address comes from it. */
-  apiBase: z
-    .url({ protocol: /^https?$/ })
-    .default('https://discord.com/api')
-    .transform((base) => base.replace(/\/+$/, '')),
+  apiBase: serverUrl.default('https://discord.com/api'),
   /** How long a call may take before its outcome counts as unknown. */
-  callTimeoutMs: z.int().min(1000).max(300_000).default(15_000),
+  callTimeoutMs: callTimeoutMs.default(15_000),
   /** After a longer absence the older messages are not fetched; that is reported as a gap. */
   backfillHours: z.int().min(1).max(8760).default(168),
 });

@@ -4,8 +4,9 @@
  * to repeat for edits, deletes and reactions.
  */
 import { RESTJSONErrorCodes } from 'discord.js';
-import { ambiguous, neverLeft, noAnswerFrom } from '#channel-kit/network-fault.ts';
+import { noAnswerFrom } from '#channel-kit/network-fault.ts';
 import { askedWaitMs, shortestGapMs } from '#channel-kit/remote-number.ts';
+import { ambiguous, failed, sent, unanswered } from '#channel-kit/send-result.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
 export type Refusal = {
@@ -40,9 +41,7 @@ export type Attempt = {
 export function failureOf(error: unknown, attempt: Attempt): SendResult {
   const refusal = readRefusal(error);
   if (refusal !== undefined) return refused(refusal, attempt);
-  const reason = attempt.isAborted ? 'the wait was ended before Discord answered' : networkReason(error);
-  if (!attempt.isAborted && neverLeft(error)) return { kind: 'retry', afterMs: 0, reason, isOutage: true };
-  return ambiguous(attempt.content, reason);
+  return unanswered(error, 'Discord', attempt);
 }
 
 /** A proxy's ban (Cloudflare) ends by itself, but not soon. */
@@ -51,9 +50,9 @@ const proxyPauseMs = 60_000;
 function refused({ status, code, reason, retryAfterMs }: Refusal, attempt: Attempt): SendResult {
   if (status === 429) return { kind: 'retry', afterMs: retryAfterMs ?? proxyPauseMs, reason };
   if (status >= 500) return ambiguous(attempt.content, reason);
-  if (status === 401) return failed({ kind: 'unauthorised' }, reason);
+  if (status === 401) return failed('unauthorised', reason);
   if (code === undefined) return { kind: 'retry', afterMs: proxyPauseMs, reason };
-  if (isAlreadySo(attempt.content, code)) return { kind: 'sent', receipts: [] };
+  if (isAlreadySo(attempt.content, code)) return sent();
   return failed(failureKind(code, attempt), reason);
 }
 
@@ -62,23 +61,25 @@ function isAlreadySo({ kind }: OutboundContent, code: number): boolean {
   return kind === 'delete' && code === RESTJSONErrorCodes.UnknownMessage;
 }
 
-function failureKind(code: number, { content, isThread }: Attempt): SendFailure {
+type FailureKind = Exclude<SendFailure['kind'], 'migrated'>;
+
+function failureKind(code: number, { content, isThread }: Attempt): FailureKind {
   switch (code) {
     case RESTJSONErrorCodes.UnknownChannel:
     case RESTJSONErrorCodes.InvalidActionOnArchivedThread:
     case RESTJSONErrorCodes.ThreadLocked:
-      return { kind: isThread ? 'thread-gone' : 'unreachable' };
+      return isThread ? 'thread-gone' : 'unreachable';
     case RESTJSONErrorCodes.MissingAccess:
     case RESTJSONErrorCodes.CannotSendMessagesToThisUser:
     case RESTJSONErrorCodes.CannotSendMessagesInNonTextChannel:
-      return { kind: 'unreachable' };
+      return 'unreachable';
     case RESTJSONErrorCodes.MissingPermissions:
       // It may still speak where it may not react or change.
-      return { kind: content.kind === 'text' ? 'unreachable' : 'rejected' };
+      return content.kind === 'text' ? 'unreachable' : 'rejected';
     case RESTJSONErrorCodes.InvalidFormBodyOrContentType:
-      return { kind: hasSpans(content) ? 'markup' : 'rejected' };
+      return hasSpans(content) ? 'markup' : 'rejected';
     default:
-      return { kind: 'rejected' };
+      return 'rejected';
   }
 }
 
@@ -103,8 +104,9 @@ function hasSpans(content: OutboundContent): boolean {
   return (content.kind === 'text' || content.kind === 'edit') && content.text.spans.length > 0;
 }
 
-function failed(failure: SendFailure, reason: string): SendResult {
-  return { kind: 'failed', failure, reason };
+/** Why a call went wrong, in words of Discord's or of the network's; for logs and faults. */
+export function reasonOf(error: unknown): string {
+  return readRefusal(error)?.reason ?? networkReason(error);
 }
 
 /** For logs and results; see `noAnswerFrom`. */

@@ -3,7 +3,7 @@
  * from its anchor on; then it is live. While it is read, its live events are buffered and follow the missed
  * ones. A lost session makes all of them stale again.
  */
-
+import { backoffMs } from '#channel-kit/backoff.ts';
 import { retryAfterMs } from '#channel-kit/remote-number.ts';
 import type { ChannelGap } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -12,7 +12,7 @@ import type { Log } from '#contracts/log.ts';
 import type { DiscordApi } from './api.ts';
 import type { Contacts } from './contacts.ts';
 import type { ChannelLocation, Directory } from './directory.ts';
-import { networkReason, readRefusal } from './failures.ts';
+import { readRefusal, reasonOf } from './failures.ts';
 import { isLater, isSnowflake, laterOf, snowflakeAt, timeOf } from './ids.ts';
 import type { Entry } from './intake-queue.ts';
 
@@ -46,8 +46,7 @@ type Filling = { readonly held: BufferedEvents[]; readonly start: () => void; is
 const pageSize = 100;
 /** Readings that nobody waits for; those with live events behind them go at once. */
 const atATime = 2;
-const firstPauseMs = 1_000;
-const longestPauseMs = 30_000;
+const pauses = { firstMs: 1_000, longestMs: 30_000 };
 
 export class History {
   readonly #deps: HistoryDeps;
@@ -176,10 +175,10 @@ export class History {
           this.#cannotRead(channelId, refusal.status, refusal.reason);
           return;
         }
-        const reason = refusal?.reason ?? networkReason(error);
+        const reason = reasonOf(error);
         log.info({ channelId, tries, reason }, 'discord.history-delayed');
-        const ownMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
-        const waitMs = retryAfterMs(refusal?.retryAfterMs, { fallbackMs: ownMs });
+        const fallbackMs = backoffMs(tries, pauses);
+        const waitMs = retryAfterMs(refusal?.retryAfterMs, { fallbackMs });
         await clock.wait(waitMs, this.#stopped.signal);
       }
     }
@@ -233,7 +232,7 @@ export class History {
     try {
       directory.learnChannel(await api.channel(channelId, this.#stopped.signal));
     } catch (error) {
-      const reason = readRefusal(error)?.reason ?? networkReason(error);
+      const reason = reasonOf(error);
       log.info({ channelId, reason }, 'discord.peer-not-found');
     }
   }

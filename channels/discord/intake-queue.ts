@@ -2,12 +2,12 @@
  * Hands events to the intake in one order, in batches, each as often as it takes until it is stored. An
  * anchor moves with the events it stands for, never before them.
  */
+import { acceptUntilStored } from '#channel-kit/accept-until-stored.ts';
 import type { UnreadableEvent } from '#channel-kit/event-mapping.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import { hasCode } from '#contracts/errors.ts';
 import type { ConversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import { laterOf } from './ids.ts';
@@ -34,8 +34,6 @@ export type IntakeQueueDeps = {
 };
 
 const largestBatch = 100;
-const firstPauseMs = 500;
-const longestPauseMs = 5_000;
 
 type Waiting = { readonly entry: Entry; readonly stored: () => void };
 
@@ -90,23 +88,20 @@ export class IntakeQueue {
       ...batchOf(entries),
       ...(cursor === undefined ? {} : { cursor }),
     };
-    for (let tries = 1; !this.#stopped.signal.aborted; tries += 1) {
-      try {
-        tellEach(entries, await accept(batch));
-        onStored(batch);
-        return;
-      } catch (error) {
-        if (hasCode(error, 'stale_epoch')) {
-          log.info({}, 'discord.account-taken-over');
-          this.#stopped.abort();
-          onTakenOver();
-          return;
-        }
-        log.warn({ tries, error: String(error) }, 'discord.accept-failed');
-        const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
-        await clock.wait(pauseMs, this.#stopped.signal);
-      }
-    }
+    const acceptances = await acceptUntilStored(batch, {
+      accept,
+      clock,
+      log,
+      channel: 'discord',
+      signal: this.#stopped.signal,
+      onTakenOver: () => {
+        this.#stopped.abort();
+        onTakenOver();
+      },
+    });
+    if (acceptances === undefined) return;
+    tellEach(entries, acceptances);
+    onStored(batch);
   }
 }
 

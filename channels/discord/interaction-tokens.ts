@@ -3,8 +3,9 @@
  * still put the answer in the place of "thinking…". Losing it costs no more than that place: the answer is then
  * a message.
  */
-import { mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { replaceFile } from '#channel-kit/state-file.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import { isSnowflake, timeOf } from './ids.ts';
@@ -63,8 +64,7 @@ export class InteractionTokens {
         ({ id, application, token }) => `${id} ${application} ${token}\n`,
       );
       await mkdir(dirname(path), { recursive: true });
-      await writeFile(`${path}.new`, kept.join(''), { mode: 0o600 });
-      await rename(`${path}.new`, path);
+      await replaceFile(path, kept.join(''));
     } catch (error) {
       log.info({ error: String(error) }, 'discord.tokens-not-pruned');
     }

@@ -8,7 +8,7 @@ import type { Clock } from '#contracts/clock.ts';
 import type { PartKey } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Deferral, DiscordApi } from './api.ts';
-import { isInteractionGone, networkReason, readRefusal } from './failures.ts';
+import { isInteractionGone, reasonOf } from './failures.ts';
 import type { Bot } from './ids.ts';
 import { type InteractionToken, type InteractionTokens, tokenLifetimeMs } from './interaction-tokens.ts';
 import type { TextBody } from './outbound.ts';
@@ -101,7 +101,7 @@ export class Interactions {
       await this.#deps.api.defer(id, token, type);
       return true;
     } catch (error) {
-      const reason = readRefusal(error)?.reason ?? networkReason(error);
+      const reason = reasonOf(error);
       this.#deps.log.warn({ reason }, 'discord.not-deferred');
       return false;
     }
@@ -132,7 +132,7 @@ export class Interactions {
     one.isWithdrawn = true;
     if (!(await one.isDeferred)) return;
     await this.#deps.api.removeOriginal(one.application, one.token).catch((error: unknown) => {
-      const reason = readRefusal(error)?.reason ?? networkReason(error);
+      const reason = reasonOf(error);
       this.#deps.log.info({ reason }, 'discord.deferral-not-removed');
     });
   }

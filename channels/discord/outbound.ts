@@ -1,5 +1,6 @@
 /** Outbound → one call of the REST API. Pure. Our text pings nobody, in sends and in edits. */
 import { MessageFlags } from 'discord.js';
+import { uploadName } from '#channel-kit/upload.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -59,7 +60,7 @@ export function toCall(outbound: Outbound, sizeBytes = 0): Call {
     case 'media': {
       if (sizeBytes > maxUploadBytes) return none(`the file is larger than ${maxUploadBytes} bytes`);
       const { path, mimeType, caption } = content;
-      const name = fileName(content.name);
+      const name = uploadName(content.name, endsName);
       return send(outbound, { channel, text: caption ?? nothing, file: { path, name, mimeType } });
     }
     case 'edit':
@@ -143,13 +144,8 @@ function reactionOf(emoji: string): string {
   return encodeURIComponent(isSign ? `${emoji}\ufe0f` : emoji.toWellFormed());
 }
 
-function fileName(name: string): string {
-  const bare = name
-    .toWellFormed()
-    .replace(/[\p{Cc}"\\/]/gu, '_')
-    .trim();
-  return bare.slice(-120) || 'file';
-}
+/** They would end the name in a header or a path. */
+const endsName = /["\\/]/g;
 
 function none(reason: string): Call {
   return { method: 'none', reason };

@@ -13,7 +13,7 @@ import type { DiscordApi } from './api.ts';
 import type { DiscordConfig } from './config.ts';
 import { Contacts } from './contacts.ts';
 import { Directory } from './directory.ts';
-import { networkReason, readRefusal } from './failures.ts';
+import { reasonOf } from './failures.ts';
 import { Gateway } from './gateway.ts';
 import { History } from './history.ts';
 import type { IdentifyPace } from './identify-pace.ts';
@@ -208,7 +208,7 @@ export class Receiver {
           this.#directory.apply('GUILD_CREATE', guild);
           this.#history.planGuild(id);
         } catch (error) {
-          const reason = readRefusal(error)?.reason ?? networkReason(error);
+          const reason = reasonOf(error);
           log.info({ guildId: id, reason }, 'discord.guild-not-read');
         }
       }

@@ -1,3 +1,4 @@
+import { keepRecent } from '#channel-kit/keep-recent.ts';
 import type { Sender } from '#contracts/envelope.ts';
 import { type Bot, isSnowflake } from './ids.ts';
 import { messageSchema, type User } from './payload-schema.ts';
@@ -24,8 +25,9 @@ export class RecentAuthors {
     const message = messageSchema.pick({ id: true, author: true, webhook_id: true }).safeParse(data);
     if (!message.success) return;
     const { id, author, webhook_id: webhook } = message.data;
-    put(this.#authors, id, senderOf({ user: author, isWebhook: webhook !== undefined }, this.#bot));
-    put(this.#people, author.id, author);
+    const sender = senderOf({ user: author, isWebhook: webhook !== undefined }, this.#bot);
+    keepRecent(this.#authors, remembered, [id, sender]);
+    keepRecent(this.#people, remembered, [author.id, author]);
   }
 
   authorOf(messageId: string): Sender | undefined {
@@ -35,12 +37,4 @@ export class RecentAuthors {
   person(userId: string): User | undefined {
     return this.#people.get(userId);
   }
-}
-
-/** The newest stand last; the oldest goes when there are too many. */
-function put<T>(map: Map<string, T>, key: string, value: T): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.size > remembered ? map.keys() : [];
-  if (oldest !== undefined) map.delete(oldest);
 }

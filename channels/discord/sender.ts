@@ -1,11 +1,12 @@
-import { stat } from 'node:fs/promises';
 import { neverLeft } from '#channel-kit/network-fault.ts';
+import { failed, sent } from '#channel-kit/send-result.ts';
+import { sizeOf } from '#channel-kit/upload.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import { messageId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { DiscordApi } from './api.ts';
-import { failureOf, isQuoteRefused, networkReason, readRefusal } from './failures.ts';
+import { failureOf, isQuoteRefused, readRefusal, reasonOf } from './failures.ts';
 import { type Bot, isLater, isSnowflake, snowflakeAt } from './ids.ts';
 import type { Interactions } from './interactions.ts';
 import { type Call, interactionOf, targetOf, textBody, toCall } from './outbound.ts';
@@ -35,9 +36,9 @@ export class Sender {
   async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
     const { content, route } = outbound;
     const sizeBytes = content.kind === 'media' ? await sizeOf(content.path) : 0;
-    if (sizeBytes === undefined) return rejected('the file to send cannot be read');
+    if (sizeBytes === undefined) return failed('rejected', 'the file to send cannot be read');
     const call = toCall(outbound, sizeBytes);
-    if (call.method === 'none') return tooMuchMarkup(outbound) ?? rejected(call.reason);
+    if (call.method === 'none') return tooMuchMarkup(outbound) ?? failed('rejected', call.reason);
     try {
       const answered = await this.#answerInteraction(outbound, signal);
       return answered ?? (await this.#perform(call, signal));
@@ -139,7 +140,7 @@ export class Sender {
 
 function notFoundOut(error: unknown): Found {
   const refusal = readRefusal(error);
-  const reason = refusal?.reason ?? networkReason(error);
+  const reason = reasonOf(error);
   if (refusal?.retryAfterMs !== undefined) return { kind: 'later', afterMs: refusal.retryAfterMs, reason };
   if (refusal?.code !== undefined && refusal.status < 500 && refusal.status !== 401)
     return { kind: 'unknown', reason };
@@ -150,27 +151,10 @@ function notFoundOut(error: unknown): Found {
 function tooMuchMarkup({ content }: Outbound): SendResult | undefined {
   if (content.kind !== 'text' && content.kind !== 'edit') return undefined;
   if (content.text.spans.length === 0 || textBody(content.text) !== undefined) return undefined;
-  return { kind: 'failed', failure: { kind: 'markup' }, reason: 'with its markup the text is too long' };
+  return failed('markup', 'with its markup the text is too long');
 }
 
 function idOf(message: unknown): string {
   const id = typeof message === 'object' && message !== null && 'id' in message ? String(message.id) : '';
   return isSnowflake(id) ? id : '0';
-}
-
-function sent(id?: string): SendResult {
-  return { kind: 'sent', receipts: id === undefined ? [] : [messageId(id)] };
-}
-
-function rejected(reason: string): SendResult {
-  return { kind: 'failed', failure: { kind: 'rejected' }, reason };
-}
-
-async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    const { size } = await stat(path);
-    return size;
-  } catch {
-    return undefined; // The caller says so to core; why a local file is gone is not Discord's matter.
-  }
 }

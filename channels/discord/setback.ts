@@ -1,10 +1,11 @@
 /** Reasons why a gateway connection failed, each with its pause. Pure. */
 
 import { GatewayCloseCodes } from 'discord.js';
+import { backoffMs } from '#channel-kit/backoff.ts';
 import { clampRemote, retryAfterMs } from '#channel-kit/remote-number.ts';
 import { slowRetryMs } from '#channel-kit/slow-retry.ts';
 import type { ChannelTrouble } from '#contracts/channel.ts';
-import { networkReason, readRefusal } from './failures.ts';
+import { readRefusal, reasonOf } from './failures.ts';
 import type { SocketEnd } from './socket.ts';
 
 export type Setback = {
@@ -26,8 +27,7 @@ const refusedCodes = new Set<number>([
   GatewayCloseCodes.InvalidIntents,
 ]);
 
-const firstPauseMs = 500;
-const longestPauseMs = 60_000;
+const pauses = { firstMs: 500, longestMs: 60_000 };
 const allSpentRange = { min: 60_000, max: 15 * 60_000, fallback: 60_000 } as const;
 
 export function setbackOfEnd({ code, reason }: SocketEnd): Setback {
@@ -42,7 +42,7 @@ export function setbackOfEnd({ code, reason }: SocketEnd): Setback {
 /** The setback of a failed request for the gateway's address. */
 export function setbackOfFault(error: unknown): Setback {
   const refusal = readRefusal(error);
-  const detail = `Discord’s gateway could not be reached: ${refusal?.reason ?? networkReason(error)}`;
+  const detail = `Discord’s gateway could not be reached: ${reasonOf(error)}`;
   if (refusal?.status === 401) return { kind: 'unauthorised', detail: tokenRefused };
   if (refusal?.status === 403 || refusal?.status === 404) return { kind: 'refused', detail };
   const asked = refusal?.retryAfterMs;
@@ -61,7 +61,7 @@ export function allSpent(resetAfter: unknown): Setback {
 /** How long to wait before the next try, ms. `failures`: how many in a row, from 1. */
 export function pauseAfter({ kind, afterMs = 0 }: Setback, failures: number): number {
   if (kind === 'refused' || kind === 'unauthorised') return slowRetryMs(failures);
-  return Math.max(afterMs, Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(20, failures - 1)));
+  return Math.max(afterMs, backoffMs(failures, pauses));
 }
 
 export function troubleOf({ kind, detail }: Setback): ChannelTrouble {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { failed } from '#channel-kit/send-result.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
@@ -120,7 +121,7 @@ export class SignalAdapter implements ChannelAdapter {
     const quotedText = route.replyTo === undefined ? '' : this.#recent.textOf(route.replyTo);
     const call = toCall(outbound, { bot, quotedText });
     const problem = await problemOf(call);
-    if (problem !== undefined) return { kind: 'failed', failure: { kind: 'rejected' }, reason: problem };
+    if (problem !== undefined) return failed('rejected', problem);
     const result = await this.#perform(call, signal).then(
       (answer) => this.#read(answer, outbound),
       (error: unknown) => faultOf(error, content, signal.aborted),

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
+import { channelUnavailable } from '#channel-kit/channel-fault.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type {
@@ -168,7 +169,7 @@ export class SignalApi {
 
 function unavailable(path: string, why: string, cause?: unknown): ParleyError {
   const what = path.split('?')[0]?.replace(/%2B\d+/, '…');
-  return new ParleyError('channel_unavailable', `${what}: ${why}`, { cause, retry: { kind: 'later' } });
+  return channelUnavailable(`${what}: ${why}`, { cause });
 }
 
 function isTimeout(error: unknown): boolean {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { secretSetting } from '#channel-kit/secret-setting.ts';
+import { callTimeoutMs, secretSetting, serverUrl } from '#channel-kit/settings.ts';
 
 export const signalConfig = z.object({
   enabled: z.boolean().default(true),
   /** Where signal-cli-rest-api is. */
-  apiUrl: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
+  apiUrl: serverUrl,
   /** The account's number; may be left out where the server holds just one account. */
   number: z
     .string()
@@ -27,7 +27,7 @@ export const signalConfig = z.object({
   /** Between two pings of the WebSocket; after twice that time without a sign of life it is opened anew. */
   heartbeatMs: z.int().min(20).max(600_000).default(20_000),
   /** How long a call may take before its outcome counts as unknown; signal-cli-rest-api itself may never answer. */
-  callTimeoutMs: z.int().min(1000).max(300_000).default(60_000),
+  callTimeoutMs: callTimeoutMs.default(60_000),
 });
 
 export type SignalConfig = z.output<typeof signalConfig>;

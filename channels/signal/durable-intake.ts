@@ -3,6 +3,7 @@
  * spool; the caller of `take` may then tell the sender that it has arrived. As long as something waits in the
  * spool everything newer goes behind it.
  */
+import { backoffMs } from '#channel-kit/backoff.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -27,8 +28,7 @@ export type DurableIntakeDeps = {
 
 /** The sender's whole server stands still while it waits for us: then rather the spool. */
 const patienceMs = 3000;
-const firstBackoffMs = 500;
-const longestBackoffMs = 5000;
+const pauses = { firstMs: 500, longestMs: 5000 };
 
 export class DurableIntake {
   readonly #deps: DurableIntakeDeps;
@@ -145,7 +145,7 @@ export class DurableIntake {
       });
       failures = isTaken ? 0 : failures + 1;
       if (isTaken && spool.isEmpty) onStoreTrouble(undefined);
-      const pauseMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(failures - 1, 10));
+      const pauseMs = backoffMs(failures, pauses);
       if (!isTaken) await clock.wait(pauseMs, this.#stopping.signal);
     }
   }

@@ -5,7 +5,8 @@
  * message, and safe to repeat for edits, deletes and reactions.
  */
 import { z } from 'zod';
-import { ambiguous, isRepeatable, neverLeft, noAnswerFrom } from '#channel-kit/network-fault.ts';
+import { noAnswerFrom } from '#channel-kit/network-fault.ts';
+import { ambiguous, isRepeatable, unanswered } from '#channel-kit/send-result.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
 export type Answer = {
@@ -89,10 +90,7 @@ function failureOf(reason: string, number: string): SendFailure {
 
 /** The result of a call that threw. `isAborted`: the caller stopped waiting. */
 export function faultOf(error: unknown, content: OutboundContent, isAborted: boolean): SendResult {
-  const reason = networkReason(error);
-  if (neverLeft(error)) return { kind: 'retry', afterMs: 0, reason, isOutage: true };
-  if (isAborted) return { kind: 'unknown', reason: 'the wait was ended before the server answered' };
-  return ambiguous(content, reason);
+  return unanswered(error, 'signal-cli-rest-api', { content, isAborted });
 }
 
 /** For logs and results; see `noAnswerFrom`. */

@@ -1,6 +1,6 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { parseJson } from '#channel-kit/parse-json.ts';
+import { channelUnavailable } from '#channel-kit/channel-fault.ts';
+import { readStateFile, replaceFile } from '#channel-kit/state-file.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { SignalApi } from './api.ts';
 import { readAci } from './ids.ts';
@@ -59,13 +59,12 @@ export async function confirmAci(search: AciSearch, signal: AbortSignal): Promis
   if (given !== undefined) return given;
   const aci = ownAci(await api.identities(number, signal), number);
   if (aci !== undefined) {
-    await keep(path, { number, aci });
+    // A full disk costs only what a later start could have used.
+    await replaceFile(path, JSON.stringify({ number, aci })).catch(() => undefined);
     return aci;
   }
-  throw new ParleyError(
-    'channel_unavailable',
+  throw channelUnavailable(
     'signal-cli-rest-api does not tell the ACI of its account; set channels.signal.aci to it',
-    { retry: { kind: 'later' } },
   );
 }
 
@@ -92,21 +91,8 @@ function ownAci(listed: readonly Listed[], own: string): string | undefined {
 const keptSchema = z.object({ number: z.string(), aci: z.string() });
 
 async function keptAci({ path, number }: AciSearch): Promise<string | undefined> {
-  try {
-    const kept = keptSchema.parse(parseJson(await readFile(path, 'utf8')));
-    return kept.number === number ? readAci(kept.aci) : undefined;
-  } catch {
-    return undefined; // A first start, or another program's file.
-  }
-}
-
-async function keep(path: string, known: z.output<typeof keptSchema>): Promise<void> {
-  try {
-    await writeFile(`${path}.new`, JSON.stringify(known), { mode: 0o600 });
-    await rename(`${path}.new`, path);
-  } catch {
-    // A full disk costs only what a later start could have used.
-  }
+  const kept = await readStateFile(path, keptSchema);
+  return kept?.number === number ? readAci(kept.aci) : undefined;
 }
 
 function messageOf(error: unknown): string {

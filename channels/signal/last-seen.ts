@@ -1,6 +1,5 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { parseJson } from '#channel-kit/parse-json.ts';
+import { readStateFile, replaceFile } from '#channel-kit/state-file.ts';
 import type { Clock } from '#contracts/clock.ts';
 
 const schema = z.object({
@@ -29,11 +28,8 @@ export class LastSeen {
   }
 
   async read(): Promise<Seen> {
-    try {
-      this.#seen = { ...schema.parse(parseJson(await readFile(this.#path, 'utf8'))), ...this.#seen };
-    } catch {
-      // A first start, or a foreign file: then nothing is known, and no gap is told.
-    }
+    // Nothing is known at a first start, and no gap is told.
+    this.#seen = { ...(await readStateFile(this.#path, schema)), ...this.#seen };
     return this.#seen;
   }
 
@@ -52,11 +48,7 @@ export class LastSeen {
 
   async write(): Promise<void> {
     this.#writtenAt = this.#clock.now();
-    try {
-      await writeFile(`${this.#path}.new`, JSON.stringify(this.#seen), { mode: 0o600 });
-      await rename(`${this.#path}.new`, this.#path);
-    } catch {
-      // The gap told by the next process begins a little earlier then.
-    }
+    // After a failed write the gap told by the next process begins a little earlier.
+    await replaceFile(this.#path, JSON.stringify(this.#seen)).catch(() => undefined);
   }
 }

@@ -1,5 +1,7 @@
 /** Outbound → one call of signal-cli-rest-api, and its answer → result. Pure. Markup goes as markers with everything literal escaped. */
 import { z } from 'zod';
+import { failed, sent } from '#channel-kit/send-result.ts';
+import { uploadName } from '#channel-kit/upload.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { MessageId } from '#contracts/ids.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
@@ -94,14 +96,12 @@ function quoteOf({ replyTo }: ReplyRoute, { quotedText }: Sending): Partial<Send
   return { quote_timestamp: quoted.timestamp, quote_author: quoted.author, quote_message: quotedText };
 }
 
-/** Signs that would end a field of the header of a data URI are replaced. */
+/** They would end a field of the header of a data URI. */
+const endsField = /["';,\\/]/g;
+
 function dataUriOf({ mimeType, name }: { readonly mimeType: string; readonly name: string }): string {
   const type = /^[\w.+-]+\/[\w.+-]+$/.test(mimeType) ? mimeType : 'application/octet-stream';
-  const bare = name
-    .toWellFormed()
-    .replace(/[\p{Cc}"';,\\/]/gu, '_')
-    .trim();
-  return `data:${type};filename=${bare.slice(-120) || 'file'};base64,`;
+  return `data:${type};filename=${uploadName(name, endsField)};base64,`;
 }
 
 const sentSchema = z.object({
@@ -121,16 +121,14 @@ export type Sent = {
 
 /** Maps a 2xx answer to a result. */
 export function readSent(body: unknown, { content, route }: Outbound, bot: Bot): Sent {
-  if (content.kind === 'delete' || content.kind === 'reaction')
-    return { result: { kind: 'sent', receipts: [] }, missed: 0 };
+  if (content.kind === 'delete' || content.kind === 'reaction') return { result: sent(), missed: 0 };
   const parsed = sentAnswerSchema.safeParse(body);
   const [answer] = parsed.success ? parsed.data : [];
   const failures = answer?.errors?.recipients ?? [];
   if (failures.length > 0 && !isGroupId(route.conversation)) return { result: missedBy(failures), missed: 1 };
-  if (content.kind === 'edit')
-    return { result: { kind: 'sent', receipts: [content.messageId] }, missed: failures.length };
+  if (content.kind === 'edit') return { result: sent(content.messageId), missed: failures.length };
   const receipts = answer === undefined ? [] : [receiptOf(bot, answer.timestamp)];
-  return { result: { kind: 'sent', receipts }, missed: failures.length };
+  return { result: sent(...receipts), missed: failures.length };
 }
 
 function receiptOf({ aci }: Bot, timestamp: string): MessageId {
@@ -140,6 +138,6 @@ function receiptOf({ aci }: Bot, timestamp: string): MessageId {
 /** The only recipient did not get it, although the call was accepted. */
 function missedBy(failures: readonly { readonly reason?: string | null | undefined }[]): SendResult {
   const reason = failures[0]?.reason ?? 'not delivered';
-  if (/unregistered/i.test(reason)) return { kind: 'failed', failure: { kind: 'unreachable' }, reason };
+  if (/unregistered/i.test(reason)) return failed('unreachable', reason);
   return { kind: 'retry', afterMs: 0, reason };
 }

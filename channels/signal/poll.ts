@@ -3,7 +3,7 @@
  * so whatever an answer carries exists here alone: few are asked for at a time, no poll is cut off, and
  * none is made while the store cannot take what it would bring.
  */
-
+import { backoffMs } from '#channel-kit/backoff.ts';
 import { neverLeft } from '#channel-kit/network-fault.ts';
 import { shortestGapMs } from '#channel-kit/remote-number.ts';
 import type { ChannelGap } from '#contracts/channel.ts';
@@ -125,7 +125,10 @@ class PollLoop {
       } catch (error) {
         log.error({ attempt, error: String(error) }, 'signal.event-not-stored');
         onTrouble('a message can neither be stored nor kept in a file; free some disk space');
-        await clock.wait(backoffMs(attempt, longestAbsenceMs), this.#cutting);
+        await clock.wait(
+          backoffMs(attempt, { firstMs: firstBackoffMs, longestMs: longestAbsenceMs }),
+          this.#cutting,
+        );
       }
     }
   }
@@ -134,11 +137,9 @@ class PollLoop {
     this.#failures += 1;
     this.#deps.log.warn({ problem, failures: this.#failures }, 'signal.poll-failed');
     this.#deps.onTrouble(problem);
-    await this.#deps.clock.wait(backoffMs(this.#failures, longestMs), this.#stopping);
+    await this.#deps.clock.wait(
+      backoffMs(this.#failures, { firstMs: firstBackoffMs, longestMs }),
+      this.#stopping,
+    );
   }
-}
-
-/** 1, 2, 4 … seconds, up to `longestMs`. */
-function backoffMs(attempt: number, longestMs: number): number {
-  return Math.min(longestMs, firstBackoffMs * 2 ** Math.min(attempt - 1, 10));
 }

@@ -1,3 +1,4 @@
+import { keepRecent } from '#channel-kit/keep-recent.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { EventKey, MessageId } from '#contracts/ids.ts';
 import type { MessageRef } from './ids.ts';
@@ -22,15 +23,15 @@ export class RecentMessages {
     events: readonly InboundEnvelope[],
     unreadable: readonly { readonly eventKey: EventKey }[] = [],
   ): void {
-    for (const { eventKey } of unreadable) keep(this.#keys, eventKey, true);
+    for (const { eventKey } of unreadable) keepRecent(this.#keys, mostKept, [eventKey, true]);
     for (const { eventKey, event, sender, sentAt } of events) {
-      keep(this.#keys, eventKey, true);
-      if (sender.name !== '') keep(this.#names, sender.id, sender.name);
+      keepRecent(this.#keys, mostKept, [eventKey, true]);
+      if (sender.name !== '') keepRecent(this.#names, mostKept, [sender.id, sender.name]);
       if (event.kind !== 'message' && event.kind !== 'edit') continue;
-      keep(this.#texts, event.messageId, event.text.slice(0, quoteLength).toWellFormed());
+      keepRecent(this.#texts, mostKept, [event.messageId, event.text.slice(0, quoteLength).toWellFormed()]);
       const original = event.kind === 'edit' ? readMessageId(event.messageId)?.timestamp : undefined;
       const edit = messageIdOf({ author: sender.id, timestamp: sentAt });
-      if (original !== undefined) keep(this.#originals, edit, original);
+      if (original !== undefined) keepRecent(this.#originals, mostKept, [edit, original]);
     }
   }
 
@@ -51,12 +52,4 @@ export class RecentMessages {
   hasHeard(key: EventKey): boolean {
     return this.#keys.has(key);
   }
-}
-
-/** The oldest goes when there are too many. */
-function keep<K, V>(map: Map<K, V>, key: K, value: V): void {
-  map.delete(key);
-  map.set(key, value);
-  const oldest = map.size > mostKept ? map.keys().next() : undefined;
-  if (oldest?.done === false) map.delete(oldest.value);
 }

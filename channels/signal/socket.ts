@@ -5,6 +5,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Duplex } from 'node:stream';
 import { Agent, buildConnector, ping, WebSocket } from 'undici';
+import { backoffMs } from '#channel-kit/backoff.ts';
 import type { Clock } from '#contracts/clock.ts';
 
 export type SocketDeps = {
@@ -28,8 +29,7 @@ export type ReceiveSocket = {
   stop(): Promise<void>;
 };
 
-const firstBackoffMs = 500;
-const longestBackoffMs = 5000;
+const pauses = { firstMs: 500, longestMs: 5000 };
 /** A connection that stood for less counts as a failed try: else one that is closed at once is opened at once. */
 const steadyMs = 10_000;
 /** After as many failed tries one that opens is believed at its first sign of life, not before. */
@@ -49,7 +49,7 @@ export function startSocket(deps: SocketDeps): ReceiveSocket {
       const hasStood = lastHeardAt !== undefined && deps.clock.now() - began >= steadyMs;
       failures = hasStood ? 1 : failures + 1;
       deps.onDown(reason, lastHeardAt, failures >= doubtedAfter);
-      const pauseMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(failures - 1, 10));
+      const pauseMs = backoffMs(failures, pauses);
       await deps.clock.wait(pauseMs, signal);
     }
   };

@@ -1,4 +1,6 @@
-import { stat } from 'node:fs/promises';
+import { channelUnavailable } from '#channel-kit/channel-fault.ts';
+import { failed, sent } from '#channel-kit/send-result.ts';
+import { sizeOf } from '#channel-kit/upload.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
@@ -9,7 +11,6 @@ import type {
   TypingAbility,
 } from '#contracts/channel-abilities.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { messageId } from '#contracts/ids.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import { AdminLookup } from './admins.ts';
 import { type BotClient, connectBot } from './bot-api.ts';
@@ -109,9 +110,9 @@ export class TelegramAdapter implements ChannelAdapter {
     if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'ended before it was sent' };
     const { content } = outbound;
     const sizeBytes = content.kind === 'media' ? await sizeOf(content.path) : 0;
-    if (sizeBytes === undefined) return rejected('the file to send cannot be read');
+    if (sizeBytes === undefined) return failed('rejected', 'the file to send cannot be read');
     const call = toCall(outbound, sizeBytes);
-    if (call.method === 'none') return rejected(call.reason);
+    if (call.method === 'none') return failed('rejected', call.reason);
     try {
       return await this.#perform(call, this.#limit(signal));
     } catch (error) {
@@ -128,14 +129,14 @@ export class TelegramAdapter implements ChannelAdapter {
     const { api, fileOf } = this.#connected();
     switch (call.method) {
       case 'sendMessage':
-        return sent(await api.sendMessage(call.payload, signal));
+        return shown(await api.sendMessage(call.payload, signal));
       case 'sendPhoto':
-        return sent(await api.sendPhoto({ ...call.payload, photo: fileOf(call.file) }, signal));
+        return shown(await api.sendPhoto({ ...call.payload, photo: fileOf(call.file) }, signal));
       case 'sendDocument':
-        return sent(await api.sendDocument({ ...call.payload, document: fileOf(call.file) }, signal));
+        return shown(await api.sendDocument({ ...call.payload, document: fileOf(call.file) }, signal));
       case 'editMessageText':
         await api.editMessageText(call.payload, signal);
-        return sent(call.payload);
+        return shown(call.payload);
       case 'deleteMessage':
         await api.deleteMessage(call.payload, signal);
         return sent();
@@ -181,21 +182,8 @@ export class TelegramAdapter implements ChannelAdapter {
   }
 }
 
-function sent(message?: { readonly message_id: number }): SendResult {
-  return { kind: 'sent', receipts: message === undefined ? [] : [messageId(String(message.message_id))] };
-}
-
-function rejected(reason: string): SendResult {
-  return { kind: 'failed', failure: { kind: 'rejected' }, reason };
-}
-
-async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    const { size } = await stat(path);
-    return size;
-  } catch {
-    return undefined; // The caller says so to core; why a local file is gone is not Telegram's matter.
-  }
+function shown(message: { readonly message_id: number }): SendResult {
+  return sent(String(message.message_id));
 }
 
 function identityFault(error: unknown): ParleyError {
@@ -215,7 +203,5 @@ function passOver(error: unknown): undefined {
 function callFault(error: unknown, what: string): ParleyError {
   const refusal = readRefusal(error);
   const why = refusal?.description ?? networkReason(error);
-  const afterMs = refusal?.askedWaitMs;
-  const retry = { kind: 'later', ...(afterMs === undefined ? {} : { afterMs }) } as const;
-  return new ParleyError('channel_unavailable', `${what}: ${why}`, { retry });
+  return channelUnavailable(`${what}: ${why}`, { afterMs: refusal?.askedWaitMs });
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { secretSetting } from '#channel-kit/secret-setting.ts';
+import { callTimeoutMs, secretSetting, serverUrl } from '#channel-kit/settings.ts';
 
 /** `<bot id>:<secret part>`, as BotFather gives it; refuses placeholders and the text "undefined". */
 const botToken = secretSetting.pipe(
@@ -15,14 +15,11 @@ export const telegramConfig = z.object({
   enabled: z.boolean().default(true),
   token: botToken,
   /** Where the Bot API is; another address for a Bot API server of one's own. */
-  apiRoot: z
-    .url({ protocol: /^https?$/ })
-    .default('https://api.telegram.org')
-    .transform((root) => root.replace(/\/+$/, '')),
+  apiRoot: serverUrl.default('https://api.telegram.org'),
   /** How long one `getUpdates` call waits for news; Telegram takes up to 50. */
   pollSeconds: z.int().min(1).max(50).default(30),
   /** How long any other call may take before its outcome counts as unknown. */
-  callTimeoutMs: z.int().min(1000).max(300_000).default(30_000),
+  callTimeoutMs: callTimeoutMs.default(30_000),
 });
 
 export type TelegramConfig = z.output<typeof telegramConfig>;

@@ -3,9 +3,9 @@
  * always: may it have been applied? Refusals (4xx) were not. A request that never left was not.
  * Everything else is unknown for a send, and safe to repeat for edits, deletes and reactions.
  */
-
-import { ambiguous, neverLeft, noAnswerFrom } from '#channel-kit/network-fault.ts';
+import { noAnswerFrom } from '#channel-kit/network-fault.ts';
 import { askedWaitMs } from '#channel-kit/remote-number.ts';
+import { ambiguous, sent, unanswered } from '#channel-kit/send-result.ts';
 import { conversationId } from '#contracts/ids.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
@@ -35,10 +35,7 @@ export function readRefusal(error: unknown): ApiRefusal | undefined {
 export function failureOf(error: unknown, content: OutboundContent, isAborted: boolean): SendResult {
   const refusal = readRefusal(error);
   if (refusal !== undefined) return refused(refusal, content);
-  if (isAborted) return { kind: 'unknown', reason: 'the wait was ended before Telegram answered' };
-  const reason = networkReason(error);
-  if (neverLeft(error)) return { kind: 'retry', afterMs: 0, reason, isOutage: true };
-  return ambiguous(content, reason);
+  return unanswered(error, 'Telegram', { content, isAborted });
 }
 
 function refused(refusal: ApiRefusal, content: OutboundContent): SendResult {
@@ -48,8 +45,7 @@ function refused(refusal: ApiRefusal, content: OutboundContent): SendResult {
   // server that restarts say nothing about the send itself.
   if (code === 500 && !/restart|abort/i.test(reason)) return { kind: 'retry', afterMs: 0, reason };
   if (code >= 500) return ambiguous(content, reason);
-  if (isAlreadySo(content, reason))
-    return { kind: 'sent', receipts: content.kind === 'edit' ? [content.messageId] : [] };
+  if (isAlreadySo(content, reason)) return content.kind === 'edit' ? sent(content.messageId) : sent();
   return { kind: 'failed', failure: failureKind(code, reason, migratedTo), reason };
 }
 

@@ -1,5 +1,6 @@
 /** Outbound → one Bot API call. Pure. Markup goes as entities, so that no text can be misread as markup. */
 import type { ReactionTypeEmoji } from 'grammy/types';
+import { uploadName } from '#channel-kit/upload.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -56,7 +57,7 @@ export function toCall({ route, content }: Outbound, sizeBytes = 0): Call {
       return {
         method: isPhoto ? 'sendPhoto' : 'sendDocument',
         payload: { ...target, ...captionPayload(content.caption), ...replyOf(route) },
-        file: { path: content.path, name: fileName(content.name) },
+        file: { path: content.path, name: uploadName(content.name, endsName) },
       };
     }
     case 'edit':
@@ -118,11 +119,5 @@ function reactionOf(emoji: string): Reaction[] {
   return bare === '' ? [] : [{ type: 'emoji', emoji: wanted }];
 }
 
-/** grammY writes the name bare into a header of the upload, where quotes and semicolons would end it. */
-function fileName(name: string): string {
-  const bare = name
-    .toWellFormed()
-    .replace(/[\p{Cc}"';\\/]/gu, '_')
-    .trim();
-  return bare.slice(-120) || 'file';
-}
+/** grammY writes the name bare into a header of the upload, where these would end it. */
+const endsName = /["';\\/]/g;

@@ -4,12 +4,13 @@
  * grammY's own polling confirms while handlers still run, or on stop, and would lose updates here.
  */
 import { setImmediate as otherWorkDone } from 'node:timers/promises';
+import { acceptUntilStored } from '#channel-kit/accept-until-stored.ts';
+import { backoffMs } from '#channel-kit/backoff.ts';
 import { retryAfterMs, shortestGapMs } from '#channel-kit/remote-number.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { ChannelTrouble, Intake } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import type { BotApi } from './bot-api.ts';
@@ -158,22 +159,18 @@ class PollLoop {
     return hasMoved || acceptances.some(({ kind }) => kind !== 'duplicate');
   }
 
-  /** Tries until the intake has stored the batch. Undefined: stopped before that, so nothing is confirmed. */
-  async #store({ events, unreadable, cursor }: ReadBatch): Promise<readonly Acceptance[] | undefined> {
-    for (let attempt = 1; !this.#signal.aborted; attempt += 1) {
-      try {
-        return await this.#intake.accept({ events, unreadable, ...(cursor === undefined ? {} : { cursor }) });
-      } catch (error) {
-        if (hasCode(error, 'stale_epoch')) {
-          this.#deps.log.info({}, 'telegram.account-taken-over');
-          this.#stopping.abort();
-          return undefined;
-        }
-        this.#deps.log.warn({ attempt, error: String(error) }, 'telegram.accept-failed');
-        await this.#deps.clock.wait(backoffMs(attempt, longestAbsenceMs), this.#signal);
-      }
-    }
-    return undefined;
+  /** Undefined: stopped before it was stored, so nothing is confirmed. */
+  #store({ events, unreadable, cursor }: ReadBatch): Promise<readonly Acceptance[] | undefined> {
+    const { clock, log } = this.#deps;
+    const batch = { events, unreadable, ...(cursor === undefined ? {} : { cursor }) };
+    return acceptUntilStored(batch, {
+      accept: (one) => this.#intake.accept(one),
+      clock,
+      log,
+      channel: 'telegram',
+      signal: this.#signal,
+      onTakenOver: () => this.#stopping.abort(),
+    });
   }
 
   #recovered(): void {
@@ -201,7 +198,7 @@ class PollLoop {
     // A conflict is another poller, or a webhook that someone set: the latter can be removed.
     if (problem.kind === 'conflict') this.#mayHaveWebhook = true;
     const longestMs = refusal === undefined ? longestAbsenceMs : longestBackoffMs;
-    const fallbackMs = backoffMs(this.#failures, longestMs);
+    const fallbackMs = backoffMs(this.#failures, { firstMs: firstBackoffMs, longestMs });
     await this.#deps.clock.wait(retryAfterMs(refusal?.askedWaitMs, { fallbackMs }), this.#signal);
   }
 
@@ -218,9 +215,4 @@ class PollLoop {
     const isOver = this.#refusals > quickTries;
     return { kind: code === 409 ? 'conflict' : 'unreachable', detail, isOver };
   }
-}
-
-/** 1, 2, 4 … seconds, up to `longestMs`. */
-function backoffMs(attempt: number, longestMs: number): number {
-  return Math.min(longestMs, firstBackoffMs * 2 ** Math.min(attempt - 1, 10));
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { backoffMs } from '#channel-kit/backoff.ts';
 import { clampRemote } from '#channel-kit/remote-number.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { CommandsAbility, NativeCommand } from '#contracts/channel-abilities.ts';
@@ -62,7 +63,7 @@ async function keepTrying(deps: CommandRegistrarDeps, registration: Registration
     } catch (error) {
       if (signal.aborted) return;
       const retryMs = Math.max(
-        Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(attempt - 1, 10)),
+        backoffMs(attempt, { firstMs: firstRetryMs, longestMs: longestRetryMs }),
         askedMs(error),
       );
       deps.log.warn({ account: key, error, retryMs }, 'commands.not-registered');

@@ -1,3 +1,4 @@
+import { backoffMs } from '#channel-kit/backoff.ts';
 import { retryAfterMs } from '#channel-kit/remote-number.ts';
 import { slowRetryMs } from '#channel-kit/slow-retry.ts';
 import type { ChannelTrouble } from '#contracts/channel.ts';
@@ -41,7 +42,7 @@ export function createRetries({ random }: { readonly random?: () => number }): R
         return { problem: refused, waitMs: slowRetryMs(refusals, random) };
       }
       failures += 1;
-      const ownMs = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(failures, 6));
+      const ownMs = backoffMs(failures + 1, { firstMs: firstRetryMs, longestMs: longestRetryMs });
       const detail = error instanceof Error ? error.message : String(error);
       return { problem: { kind: 'unreachable', detail }, waitMs: Math.max(ownMs, askedMs(error)) };
     },

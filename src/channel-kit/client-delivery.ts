@@ -1,6 +1,6 @@
-import { messageId } from '#contracts/ids.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import { maxTextLength, type ServerFrame } from './client-frames.ts';
+import { failed, sent } from './send-result.ts';
 
 /** Frames for open clients, and the result of a delivery. */
 export type ClientDelivery =
@@ -30,9 +30,9 @@ export function clientDelivery(outbound: Outbound, at: number): ClientDelivery {
 }
 
 function deliver(frame: ServerFrame, receipts: readonly string[]): ClientDelivery {
-  return { kind: 'deliver', frame, result: { kind: 'sent', receipts: receipts.map(messageId) } };
+  return { kind: 'deliver', frame, result: sent(...receipts) };
 }
 
 function reject(reason: string): ClientDelivery {
-  return { kind: 'reject', result: { kind: 'failed', failure: { kind: 'rejected' }, reason } };
+  return { kind: 'reject', result: failed('rejected', reason) };
 }

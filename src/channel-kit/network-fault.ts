@@ -2,7 +2,6 @@
  * How far a request came that failed without an answer. Every channel asks this before it repeats a send:
  * what may have left is never sent again blindly.
  */
-import type { OutboundContent, SendResult } from '#contracts/outbound.ts';
 
 /** Codes of Node.js, OpenSSL and undici for connections that never stood. */
 const neverConnected = new Set([
@@ -33,16 +32,6 @@ export function neverLeft(error: unknown): boolean {
 export function noAnswerFrom(server: string, error: unknown): string {
   const codes = [...new Set(faultsIn(error).flatMap((fault) => codeOf(fault) ?? []))];
   return `no answer from ${server}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
-}
-
-/** Edits, deletions and reactions: done twice, they leave what done once they leave. */
-export function isRepeatable({ kind }: OutboundContent): boolean {
-  return kind === 'edit' || kind === 'delete' || kind === 'reaction';
-}
-
-/** The result of a call that may have been heard. */
-export function ambiguous(content: OutboundContent, reason: string): SendResult {
-  return isRepeatable(content) ? { kind: 'retry', afterMs: 0, reason } : { kind: 'unknown', reason };
 }
 
 function isConnecting(fault: unknown): boolean {

@@ -14,3 +14,9 @@ export const secretSetting = z.union([
     )
     .transform((wrapped) => wrapped.reveal()),
 ]);
+
+/** The address of a server, without the slash behind it. */
+export const serverUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
+
+/** How long a call may take before its outcome counts as unknown, ms. */
+export const callTimeoutMs = z.int().min(1000).max(300_000);

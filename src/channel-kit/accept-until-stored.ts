@@ -1,0 +1,41 @@
+import type { Acceptance } from '#contracts/acceptance.ts';
+import type { InboundBatch, Intake } from '#contracts/channel.ts';
+import type { Clock } from '#contracts/clock.ts';
+import { hasCode } from '#contracts/errors.ts';
+import type { Log } from '#contracts/log.ts';
+import { backoffMs } from './backoff.ts';
+
+export type Accepting = {
+  readonly accept: Intake['accept'];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Names the log events. */
+  readonly channel: string;
+  /** Ends the tries. */
+  readonly signal: AbortSignal;
+  /** Another process receives for the account now. */
+  onTakenOver(): void;
+};
+
+const pauses = { firstMs: 500, longestMs: 5_000 };
+
+/** Hands a batch to the intake until it has been stored. Undefined: it has not been, and is not to be acknowledged. */
+export async function acceptUntilStored(
+  batch: InboundBatch,
+  { accept, clock, log, channel, signal, onTakenOver }: Accepting,
+): Promise<readonly Acceptance[] | undefined> {
+  for (let attempt = 1; !signal.aborted; attempt += 1) {
+    try {
+      return await accept(batch);
+    } catch (error) {
+      if (hasCode(error, 'stale_epoch')) {
+        log.info({}, `${channel}.account-taken-over`);
+        onTakenOver();
+        return undefined;
+      }
+      log.warn({ attempt, error: String(error) }, `${channel}.accept-failed`);
+      await clock.wait(backoffMs(attempt, pauses), signal);
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,13 @@
+import { ParleyError } from '#contracts/errors.ts';
+
+export type FaultDetail = {
+  /** The wait that the network asks for, ms. */
+  readonly afterMs?: number | undefined;
+  readonly cause?: unknown;
+};
+
+/** The fault of a network that doesn't answer as it should: it is asked again later. */
+export function channelUnavailable(what: string, { afterMs, cause }: FaultDetail = {}): ParleyError {
+  const retry = { kind: 'later', ...(afterMs === undefined ? {} : { afterMs }) } as const;
+  return new ParleyError('channel_unavailable', what, { cause, retry });
+}
