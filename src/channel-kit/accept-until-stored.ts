@@ -9,7 +9,7 @@ export type Accepting = {
   readonly accept: Intake['accept'];
   readonly clock: Clock;
   readonly log: Log;
-  /** Names the log events. */
+  /** For the log. */
   readonly channel: string;
   /** Ends the tries. */
   readonly signal: AbortSignal;
@@ -29,11 +29,11 @@ export async function acceptUntilStored(
       return await accept(batch);
     } catch (error) {
       if (hasCode(error, 'stale_epoch')) {
-        log.info({}, `${channel}.account-taken-over`);
+        log.info({ channel }, 'channel.account-taken-over');
         onTakenOver();
         return undefined;
       }
-      log.warn({ attempt, error: String(error) }, `${channel}.accept-failed`);
+      log.warn({ channel, attempt, error: String(error) }, 'channel.accept-failed');
       await clock.wait(backoffMs(attempt, pauses), signal);
     }
   }

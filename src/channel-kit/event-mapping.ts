@@ -1,4 +1,4 @@
-/** What every network's mapping of events to envelopes needs. Pure. */
+/** Parts of the mapping of events to envelopes that every network needs. Pure. */
 import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 import type { AttachmentRef } from '#contracts/attachment.ts';
