@@ -160,6 +160,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     onAlarmOver: (laneKey) => front?.owner.onAlarmOver(laneKey),
     wakes,
     contextLimit: config.groups.contextLimit,
+    caps: config.lanes.concurrency,
     bury: async () => {
       if (await stage.processes.reapDead()) stage.live.publish({ kind: 'freed' });
     },

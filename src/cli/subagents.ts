@@ -5,8 +5,8 @@ import { stripText } from '../logging/redaction.ts';
 import { timeText } from '../logging/time-text.ts';
 import type { Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/row-id.ts';
-import { steerChild, stopChild } from '../store/children/operate-child.ts';
-import { readChildren } from '../store/children/read-children.ts';
+import { type SteerResult, steerChild, stopChild } from '../store/children/operate-child.ts';
+import { findChild, readChildren } from '../store/children/read-children.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 import { durationOf } from './child-lines.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -19,7 +19,7 @@ const logged = 200;
 
 export async function runSubagentsList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
   const children = await withStore((store) => store.read(readChildren, { limit: known }));
-  if (asJson) print(JSON.stringify(children.map(withoutResult), undefined, 2));
+  if (asJson) print(JSON.stringify(children, undefined, 2));
   else print(children.length === 0 ? 'No sub-agents.' : children.map(lineOf).join('\n'));
   return 0;
 }
@@ -27,7 +27,11 @@ export async function runSubagentsList({ asJson }: { readonly asJson: boolean })
 type Named = { readonly id: string; readonly asJson: boolean };
 
 export async function runSubagentsInfo({ id, asJson }: Named): Promise<ExitCode> {
-  const child = await withStore((store) => findOne(store, id));
+  const child = await withStore(async (store) => {
+    const found = await findOne(store, id);
+    // Lists are without results.
+    return (await store.read(findChild, { childId: found.id })) ?? found;
+  });
   if (asJson) print(JSON.stringify(child, undefined, 2));
   else
     print(
@@ -75,7 +79,7 @@ export async function runSubagentsStop({ id }: { readonly id: string }): Promise
   return reportEnd(id, kind);
 }
 
-function reportEnd(id: string, kind: 'done' | 'ended' | 'unknown'): ExitCode {
+function reportEnd(id: string, kind: SteerResult['kind']): ExitCode {
   if (kind === 'done') return 0;
   throw new ParleyError('invalid_input', `${id} has already ended. See: parley subagents info ${id}`);
 }
@@ -95,10 +99,6 @@ function lineOf(child: ChildRecord): string {
   const facts = [`depth ${depth}`, status ?? state, durationOf(child, Date.now()), `tokens: ${tokens}`];
   const name = (label ?? task).replace(/\s+/g, ' ').slice(0, 60).toWellFormed();
   return `${id}  ${facts.join(', ')}, cost $${(usage.cost / 1e6).toFixed(4)}  “${name}”`;
-}
-
-function withoutResult({ result: _, ...child }: ChildRecord): Omit<ChildRecord, 'result'> {
-  return child;
 }
 
 function print(text: string): void {

@@ -84,6 +84,8 @@ export type CommandDefinition<Request, Input, Facts> = {
   /** Everybody may do some of it, so /help shows it to all. */
   readonly isForAll?: true;
   readonly locksFirst?: true;
+  /** Keys of other lanes that `apply` changes. Pure. */
+  lanesOf?(input: Input): readonly string[];
   /** Reads what follows the name; gives the order of another command if the words mean that one. Pure. */
   parse(words: string): Request | Problem | Order;
   /** `request` is absent where the words don't matter or can't be read. Pure. */
@@ -143,6 +145,10 @@ export function chatCommand<Request extends object, Input, Facts>(
       if (!isProblem(read)) return orderOf(read);
       const load = async (): Promise<Loaded<Input>> => ({ problem: read });
       return { command, problem: read, right: (asker) => definition.right(asker), load };
+    },
+    lanesOf: (input) => {
+      const loaded = input as Loaded<Input>;
+      return 'problem' in loaded ? [] : (definition.lanesOf?.(loaded.input) ?? []);
     },
     run: async (tx, scene, input) => {
       // This command's own `load` made it, on the other side of the thread.

@@ -17,6 +17,7 @@ export const stop = chatCommand<{ readonly isAll: boolean }, StopInput, StopResu
     const linked = linkedAccounts(policy, call);
     return { isPrivileged: call.right === 'allowed', isAll, ...(linked && { linked }) };
   },
+  lanesOf: ({ linked }) => (linked ? [linked.formerLane] : []),
   apply: async (tx, scene, input) => stopWork(tx, await scene.lane(), { scene, input }),
   say: (stopped, texts) => {
     if (stopped === 'done') return texts.stopped;

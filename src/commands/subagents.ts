@@ -1,12 +1,11 @@
 /** The sub-agents of this conversation: what they do, what they said, and changes of one of them. */
 import type { ChildView } from '#contracts/child.ts';
 import { textOf } from '#contracts/message.ts';
-import { type Authority, leastTrusted } from '#contracts/outcome.ts';
+import type { Authority } from '#contracts/outcome.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import type { CommandScene, StepTx } from '../store/base/command.ts';
 import { addEffects } from '../store/base/effects.ts';
 import { newRowId } from '../store/base/row-id.ts';
-import { readChild } from '../store/children/child-rows.ts';
 import { steerChild, stopChild } from '../store/children/operate-child.ts';
 import { readConversationChildren } from '../store/reads/read-conversation-children.ts';
 import { readRunSenders } from '../store/reads/read-run-senders.ts';
@@ -40,7 +39,7 @@ export const subagents = chatCommand({
   load,
   apply,
   say,
-  isRefused: ({ kind }) => kind === 'not-permitted',
+  isRefused: ({ kind }) => kind === 'not-permitted' || kind === 'lesser-rights',
 });
 
 type Found =
@@ -113,19 +112,18 @@ async function readLog({ store }: CommandDeps, { id }: ChildView): Promise<reado
   });
 }
 
-type Facts = Found | { readonly kind: 'stopped' | 'steered' | 'ended'; readonly child: ChildView };
+type Facts =
+  | Found
+  | { readonly kind: 'stopped' | 'steered' | 'ended' | 'lesser-rights'; readonly child: ChildView };
 
 async function apply(tx: StepTx, { effects }: CommandScene, input: SubagentsInput): Promise<Facts> {
   if (input.kind !== 'stop' && input.kind !== 'steer') return input;
   const { child } = input;
   const operation = { ...input, childId: child.id };
   if (input.kind === 'steer') {
-    const row = await readChild(tx, child.id);
-    // A steer with lesser rights would lower those of the run, one with more would lend them.
-    const authority = leastTrusted(input.authority, (row?.authority ?? 'owner') as Authority);
-    if (authority !== row?.authority) return { kind: 'not-permitted' };
-    const steered = await steerChild.run(tx, { ...input, childId: child.id, authority });
+    const steered = await steerChild.run(tx, { ...input, childId: child.id });
     addEffects(effects, steered.effects);
+    if (steered.kind === 'lesser-rights') return { kind: 'lesser-rights', child };
     return { kind: steered.kind === 'done' ? 'steered' : 'ended', child };
   }
   const stopped = await stopChild.run(tx, operation);
@@ -159,6 +157,8 @@ function say(facts: Facts, texts: Notices): string {
       return fillNotice(texts.childSteered, namesOf(facts.child));
     case 'ended':
       return fillNotice(texts.childEnded, namesOf(facts.child));
+    case 'lesser-rights':
+      return fillNotice(texts.childLesserRights, namesOf(facts.child));
     default:
       return facts satisfies never;
   }

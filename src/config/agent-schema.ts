@@ -49,6 +49,10 @@ export const subagents = z
       .max(5)
       .default(1)
       .describe('Levels of sub-agents: with 2, a sub-agent may start its own.'),
+    authority: z
+      .enum(['owner', 'member', 'guest'])
+      .default('guest')
+      .describe('Least trusted person whose messages may start sub-agents, which never have more rights.'),
     maxChildrenPerAgent: count(5, 100).describe('Sub-agents that one session may have at a time.'),
     tree: z
       .strictObject({

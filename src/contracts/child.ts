@@ -1,5 +1,6 @@
 /** Sub-agents: a run hands a task to a child, which works in a session and a lane of its own. */
 import type { LaneClass } from './lane-class.ts';
+import type { Authority } from './outcome.ts';
 
 /** Rights and shape of a child's runs, stored when it is spawned: a later configuration doesn't change them. */
 export type ChildRole = {
@@ -81,13 +82,15 @@ export type ChildRecord = {
   readonly laneClass: LaneClass;
   readonly agentId: string;
   readonly depth: number;
+  /** That of the run which spawned it: nobody with less may direct it. */
+  readonly authority: Authority;
   readonly label: string | undefined;
   readonly task: string;
   readonly mode: ChildMode;
   readonly state: ChildState;
   /** Undefined until it is done, as `result`, `told` and `endedAt` are. */
   readonly status: ChildStatus | undefined;
-  /** Last visible text, else the last tool result; at most 100 KB. */
+  /** Last visible text, else the last tool result; at most 100 KB. Undefined in lists. */
   readonly result: string | undefined;
   readonly told: ChildTold | undefined;
   readonly usage: ChildUsage;

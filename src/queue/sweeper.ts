@@ -14,6 +14,8 @@ export type SweeperDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly contextLimit: number;
+  /** Lanes of a sub-agents' class that run at once, over all processes: nobody is woken beyond it. */
+  readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
   /** Looks at a lane in a free slot of this process; false when there is none. */
   drive?(lane: Sweep['lanes'][number]): boolean;
   /** Frees what dead processes of this folder held, and tells the others that it is free. */
@@ -59,7 +61,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
     while (!stopping.signal.aborted) {
       try {
         await deps.bury();
-        const sweep = await deps.store.read(readSweep, { after });
+        const sweep = await deps.store.read(readSweep, { after, caps: deps.caps });
         dispatchDue(deps, sweep);
         await raiseAlarms(deps, sweep, watch);
         after = sweep.next;

@@ -3,6 +3,7 @@ import type { Log } from '#contracts/log.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { Store } from '../store/base/command.ts';
+import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { type ParkOutcome, parkRun } from '../store/lanes/park-run.ts';
 import type { LiveView } from './live-view.ts';
@@ -13,6 +14,7 @@ export type ParkDeps = {
   readonly log: Log;
   readonly probe: Probe;
   publish(laneKey: string, event: TimelineEvent): void;
+  start(effects: Effects): void;
 };
 
 export type Waiting = {
@@ -28,7 +30,7 @@ const waitMs = 7 * 86_400_000;
 
 /** Lets go of a run whose calls wait for something outside: slot, lease, typing and clock end here. */
 export async function park(
-  { store, clock, log, probe, publish }: ParkDeps,
+  { store, clock, log, probe, publish, start }: ParkDeps,
   run: ClaimedRun,
   { reasons, startedAt, live }: Waiting,
 ): Promise<ParkOutcome> {
@@ -37,9 +39,11 @@ export async function park(
   await live.finishPreview();
   const reason = [...new Set(reasons)].join(', ');
   const workedMs = run.workedMs + Math.max(0, clock.now() - startedAt);
-  const outcome = await store.write(parkRun, { runId, laneKey, epoch, reason, workedMs, waitMs });
-  log.info({ runId, laneKey, reason, workedMs, outcome: outcome.kind }, 'run.parked');
-  if (outcome.kind === 'parked') publish(laneKey, { kind: 'parked', runId, reason });
+  const parking = { runId, laneKey, epoch, reason, workedMs, waitMs };
+  const { kind, effects } = await store.write(parkRun, parking);
+  start(effects);
+  log.info({ runId, laneKey, reason, workedMs, outcome: kind }, 'run.parked');
+  if (kind === 'parked') publish(laneKey, { kind: 'parked', runId, reason });
   probe.reach('parked');
-  return outcome;
+  return { kind };
 }

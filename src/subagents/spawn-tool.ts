@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { SpawnLimits, SpawnRefusal } from '#contracts/child.ts';
 import { agentId, type SessionKey } from '#contracts/ids.ts';
 import { isLaneClass } from '#contracts/lane-class.ts';
+import type { Authority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { defineTool, type Parked, type Tool, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
 import type { AgentSettings } from '../config/config.ts';
@@ -16,6 +17,8 @@ import { childRole, spawnableAgents } from './tool-policy.ts';
 export type SpawnToolDeps = {
   readonly store: Store;
   readonly limits: SpawnLimits;
+  /** Least trusted authority whose runs may start sub-agents. */
+  readonly authority: Authority;
   readonly agents: readonly AgentSettings[];
   readonly probe: Probe;
   start(effects: Effects): void;
@@ -60,7 +63,7 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
     inputSchema,
     parallelSafe: true,
     replay: 'durable',
-    authority: 'guest',
+    authority: deps.authority,
     execute: async (
       { wait, agentId: agent = run.agentId, profile, timeoutSeconds, label, ...rest },
       { callId },
@@ -83,11 +86,12 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
       if (spawned.kind === 'refused') return refusal(spawned.reason, spawned.limit, allowed);
       if (spawned.kind === 'spawned') deps.probe.reach('child-reserved');
       deps.start(spawned.effects);
-      const { child } = spawned;
+      const { child, runId: childRunId } = spawned;
       if (wait) return { parked: { reason: 'a sub-agent' } } satisfies Parked;
       return answer({
         status: 'accepted',
         id: child.id,
+        runId: childRunId,
         childSessionKey: child.laneKey,
         note: 'You are told here when it has ended; do not wait or poll for it.',
       });

@@ -8,7 +8,7 @@ import { createSubagentsTool } from './subagents-tool.ts';
 
 /** The tools for sub-agents, brought like those of any plugin. */
 export function subagentsPlugin(
-  deps: Omit<SpawnToolDeps, 'limits' | 'agents'> & { readonly config: Config },
+  deps: Omit<SpawnToolDeps, 'limits' | 'agents' | 'authority'> & { readonly config: Config },
 ): PluginDefinition {
   const { agents, subagents } = deps.config;
   const limits = spawnLimits(subagents);
@@ -16,7 +16,9 @@ export function subagentsPlugin(
     id: 'subagents',
     configSchema: z.unknown(),
     setup: ({ tools }) => {
-      tools.register('sessions_spawn', (run) => createSpawnTool({ ...deps, agents, limits }, run));
+      tools.register('sessions_spawn', (run) =>
+        createSpawnTool({ ...deps, agents, limits, authority: subagents.authority }, run),
+      );
       tools.register('subagents', (run) => createSubagentsTool(deps, run));
       tools.register('agents_list', (run) => createAgentsListTool(agents, run));
       return () => undefined;

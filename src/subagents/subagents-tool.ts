@@ -4,7 +4,7 @@ import { textOf } from '#contracts/message.ts';
 import { defineTool, type Tool, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
-import { steerChild, stopChild } from '../store/children/operate-child.ts';
+import { mayDirect, steerChild, stopChild } from '../store/children/operate-child.ts';
 import { readChildren } from '../store/children/read-children.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 
@@ -39,6 +39,8 @@ export function createSubagentsTool(deps: SubagentsToolDeps, run: ToolRun): Tool
       const children = await store.read(readChildren, { sessionId: run.sessionId, limit: listed });
       if (input.action === 'list') return { text: JSON.stringify(children.map(summaryOf), undefined, 1) };
       const child = findChild(children, input.id);
+      // In a group one session serves people of different rights.
+      if (!mayDirect(run.authority, child)) return said(lesserRights);
       switch (input.action) {
         case 'log':
           return { text: await logOf(store, child) };
@@ -62,6 +64,7 @@ async function steer(
   const message = { childId: child.id, id: `${runId}:${callId}`, text, authority, by };
   const { kind, effects } = await store.write(steerChild, message);
   start(effects);
+  if (kind === 'lesser-rights') return lesserRights;
   return kind === 'done' ? 'It reads this at its next step.' : 'It has ended already.';
 }
 
@@ -74,6 +77,9 @@ async function stop(
   start(effects);
   return kind === 'done' ? `Stopped, with all below it: ${stopped}.` : 'It has ended already.';
 }
+
+const lesserRights =
+  'It works with more rights than the person whose message you answer has: only those with the same may read or direct it.';
 
 function said(text: string): ToolOutput {
   return { text };

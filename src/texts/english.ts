@@ -119,6 +119,8 @@ export const english = {
   childStopped: 'I’m stopping “{name}” ({id}).',
   childSteered: 'I’ve passed that on to “{name}” ({id}).',
   childEnded: '“{name}” ({id}) has already ended. /subagents info {id} shows how.',
+  childLesserRights:
+    '“{name}” ({id}) has more rights than you have here, so I can’t pass that on. Ask its starter or my owner.',
   childUnknown: 'There’s no sub-agent “{which}” here. /subagents lists them.',
   childSeveral: 'Several sub-agents begin with “{which}”. Use more letters of the id.',
   childUsage: 'Use /subagents {verb} and an id from /subagents list.',

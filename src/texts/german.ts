@@ -122,6 +122,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   childStopped: 'Ich halte „{name}“ ({id}) an.',
   childSteered: 'Ich habe das an „{name}“ ({id}) weitergegeben.',
   childEnded: '„{name}“ ({id}) ist schon beendet. /subagents info {id} zeigt, wie.',
+  childLesserRights:
+    '„{name}“ ({id}) hat mehr Rechte als du hier, deshalb kann ich das nicht weitergeben. Frag, wer ihn gestartet hat, oder meinen Besitzer.',
   childUnknown: 'Einen Unteragenten „{which}“ gibt es hier nicht. /subagents zeigt alle.',
   childSeveral: 'Mehrere Unteragenten beginnen mit „{which}“. Gib mehr Zeichen der Kennung an.',
   childUsage: 'Sende /subagents {verb} und eine Kennung aus /subagents list.',

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { findChild } from '../store/child-rows.ts';
+import { findChild } from '../../src/store/children/read-children.ts';
 import { aFamilyWorker } from '../store/family.ts';
 import { openStore } from '../support/open-store.ts';
 import { runParley } from './run-parley.ts';
@@ -28,6 +28,11 @@ it('lists, shows, steers and stops sub-agents on the data folder', async () => {
   expect((await subagents('steer', id, 'faster')).code).toBe(0);
   expect((await subagents('stop', id)).code).toBe(0);
   expect(await store.read(findChild, { childId: id })).toMatchObject({ state: 'done', status: 'stopped' });
+  await worker.answer(run);
+  const talkative = await worker.spawnOne(await worker.claimRun(run.laneKey));
+  await worker.answer(await worker.claimRun(talkative.laneKey), 'all I found');
+  expect((await subagents('list', '--json')).stdout).not.toContain('all I found');
+  expect((await subagents('info', talkative.id)).stdout).toContain('all I found');
   const again = await subagents('stop', id);
   expect(again).toMatchObject({
     code: 1,

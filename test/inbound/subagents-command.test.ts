@@ -87,7 +87,9 @@ describeEachDatabase('/subagents', (open) => {
   it('refuses a message whose sender has lesser rights than the sub-agent, and lends none', async () => {
     const group = unique('g');
     const owned = await aScene({ group, byOwner: true });
-    expect(await owned.ask(owned.bob, `/subagents steer ${owned.id} go on`, true)).toContain('Only an admin');
+    expect(await owned.ask(owned.bob, `/subagents steer ${owned.id} go on`, true)).toContain(
+      'has more rights than you have here',
+    );
     expect(await open().read(readWaitingItems, { laneKey: owned.childLane })).toHaveLength(1);
     const theirs = await aScene({ group: unique('g') });
     await theirs.ask(theirs.boss, `/subagents steer ${theirs.id} go on`);

@@ -71,4 +71,29 @@ export const childMutants: readonly Mutant[] = [
     ],
     test: { file: children, name: 'waits for a place in its class' },
   },
+  {
+    name: 'spawned by a run that was asked to stop',
+    invariant: 'a run that was asked to stop begins nothing more',
+    edits: [{ in: 'spawnChild', find: 'if (run.cancelReason !== null)', replace: 'if (depth < 0)' }],
+    test: { file: children, name: 'is spawned by no run that was asked to stop' },
+  },
+  {
+    name: 'woken while its class is full',
+    invariant: 'the sweep wakes no lane that could not be claimed',
+    edits: [{ in: 'readFullClasses', find: 'if (running >= cap)', replace: 'if (running > cap)' }],
+    test: { file: children, name: 'leaves its place to the next' },
+  },
+  {
+    name: 'former lane of a /stop locked after the other',
+    invariant: 'a step that changes several lanes locks them in one order',
+    edits: [
+      {
+        in: 'laneKeysOf',
+        find: '[decision.lane.key, ...(step?.lanesOf?.(decision.input) ?? [])]',
+        replace: '[decision.lane.key]',
+      },
+    ],
+    test: { file: 'test/store/lock-order.test.ts', name: 'a /stop that concerns both' },
+    needsPostgres: true,
+  },
 ];

@@ -1,5 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
+const command = 'test/inbound/subagents-command.test.ts';
 const policy = 'test/subagents/tool-policy.test.ts';
 
 /** Of what a sub-agent may use, and of its silence. */
@@ -40,5 +41,36 @@ export const subagentMutants: readonly Mutant[] = [
       },
     ],
     test: { file: 'test/runs/silence.test.ts', name: 'is ordinary text anywhere else' },
+  },
+  {
+    name: 'sub-agents directed by anybody in a group',
+    invariant: "in a group only a sub-agent's starter, an administrator or the owner directs it",
+    edits: [
+      {
+        in: 'subagents',
+        find: "request?.kind === 'list' ? 'allowed' : 'own'",
+        replace: "request?.kind === 'list' ? 'allowed' : 'allowed'",
+      },
+    ],
+    test: { file: command, name: 'lets only its starter, an admin or the owner direct one' },
+    isSample: true,
+  },
+  {
+    name: 'everybody the starter of a sub-agent',
+    invariant: 'the starter of a sub-agent is who sent a message of the run at the top of its tree',
+    edits: [
+      {
+        in: 'hasStarted',
+        find: '.some((ref) => own.has(ref))',
+        replace: '.some((ref) => ref !== [...own].join(" ") || true)',
+      },
+    ],
+    test: { file: command, name: 'lets only its starter, an admin or the owner direct one' },
+  },
+  {
+    name: 'sub-agent steered with lesser rights',
+    invariant: 'nobody directs a sub-agent that has more rights',
+    edits: [{ in: 'mayDirect', find: '=== child.authority', replace: '!== undefined' }],
+    test: { file: command, name: 'refuses a message whose sender has lesser rights' },
   },
 ];

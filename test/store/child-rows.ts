@@ -1,8 +1,4 @@
 /** Rows of sub-agents for tests of what reads them, in any state and without the runs behind them. */
-import type { ChildRecord } from '../../src/contracts/child.ts';
-import type { StoreQuery } from '../../src/store/base/command.ts';
-import { readChild } from '../../src/store/children/child-rows.ts';
-import { recordOf } from '../../src/store/children/read-children.ts';
 import { unique } from './builders.ts';
 
 type Parent = { readonly sessionId: string; readonly laneKey: string; readonly runId: string };
@@ -72,12 +68,3 @@ function statement(table: string, row: Readonly<Record<string, string | number |
   const values = cells.map(([, value]) => (typeof value === 'number' ? value : `'${value}'`));
   return `insert into "${table}" (${cells.map(([name]) => `"${name}"`).join(', ')}) values (${values.join(', ')})`;
 }
-
-/** A child by its id. */
-export const findChild: StoreQuery<{ readonly childId: string }, ChildRecord | undefined> = {
-  query: 'findChild',
-  run: async (tx, { childId }) => {
-    const row = await readChild(tx, childId);
-    return row && recordOf(row);
-  },
-};

@@ -7,8 +7,10 @@ import { noProbe } from '../../src/contracts/probe.ts';
 import type { Tool, ToolRun } from '../../src/contracts/tool.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { readChildRun } from '../../src/store/children/read-child-run.ts';
+import { findChild } from '../../src/store/children/read-children.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { readForkedHistory } from '../../src/store/reads/read-transcript.ts';
+import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { createSpawnTool } from '../../src/subagents/spawn-tool.ts';
 import { createSubagentsTool } from '../../src/subagents/subagents-tool.ts';
 import { aRun } from '../agent/support/builders.ts';
@@ -16,7 +18,6 @@ import { hangsAfter, scriptedModel } from '../agent/support/scripted-model.ts';
 import { openOwnStore } from '../runs/own-store.ts';
 import { runDeps, someActiveRuns } from '../runs/run-builders.ts';
 import { holder, unique } from '../store/builders.ts';
-import { findChild } from '../store/child-rows.ts';
 import { aFamilyWorker, limits } from '../store/family.ts';
 
 const agents = ['main', 'clerk'].map((id) => ({
@@ -40,6 +41,7 @@ describe('the tools for sub-agents', () => {
     const deps = {
       store: store(),
       agents,
+      authority: 'guest' as const,
       limits: { ...limits, ...over },
       start: () => undefined,
       probe: noProbe,
@@ -54,17 +56,18 @@ describe('the tools for sub-agents', () => {
   const idOf = (output: Awaited<ReturnType<Tool['execute']>>): string => JSON.parse(textOf(output)).id;
 
   it('accept at once, attach a repeated call to the same sub-agent, and park when they wait', async () => {
-    const { spawn } = await open();
+    const { worker, spawn } = await open();
     const callId = unique('call');
     const first = JSON.parse(textOf(await spawn({ label: 'one' }, callId)));
     expect(first).toMatchObject({
       status: 'accepted',
       childSessionKey: expect.stringMatching(/^agent:main:sub:1:/),
     });
-    expect(idOf(await spawn({ label: 'one' }, callId))).toBe(first.id);
+    expect(JSON.parse(textOf(await spawn({ label: 'one' }, callId)))).toEqual(first);
     expect(await spawn({ wait: true })).toEqual({ parked: { reason: 'a sub-agent' } });
     const child = await store().read(findChild, { childId: first.id });
     expect(child).toMatchObject({ label: 'one', mode: 'announce', agentId: 'main', depth: 1 });
+    expect(await worker.claimRun(first.childSessionKey)).toMatchObject({ runId: first.runId });
     expect(await store().read(readChildRun, { sessionId: first.id })).toMatchObject({
       role: { depth: 1, profile: 'main', deniedTools: expect.arrayContaining(['agents_list']) },
       fork: undefined,
@@ -102,6 +105,19 @@ describe('the tools for sub-agents', () => {
     expect(textOf(await subagents({ action: 'stop', id }))).toContain('Stopped');
     expect(textOf(await subagents({ action: 'stop', id }))).toContain('ended already');
     expect(await store().read(findChild, { childId: id })).toMatchObject({ status: 'stopped' });
+  });
+
+  it('leave a sub-agent alone that has more rights than the person who is answered', async () => {
+    const { run, spawn, subagents } = await open();
+    const id = idOf(await spawn({ label: 'one' }));
+    const asGuest = (input: Record<string, unknown>) => subagents(input, { ...run, authority: 'guest' });
+    for (const action of ['log', 'stop', 'steer'])
+      expect(textOf(await asGuest({ action, id, text: 'go on' }))).toContain(
+        'with more rights than the person',
+      );
+    expect(JSON.parse(textOf(await asGuest({ action: 'list' })))).toMatchObject([{ id, state: 'queued' }]);
+    const items = await store().read(readWaitingItems, { laneKey: `agent:main:sub:1:${id}@${run.laneKey}` });
+    expect(items).toHaveLength(1);
   });
 
   it('leave a sub-agent no more time than it was given, and say so', async () => {

@@ -53,6 +53,8 @@ export type CommandStep = {
   readonly name: string;
   /** Locks other rows before its lane. All others find their lane locked. */
   readonly locksFirst?: true;
+  /** Keys of other lanes that it changes besides its own: all of them are locked in their order. */
+  lanesOf?(input: unknown): readonly string[];
   /** `input` is plain data, made by the same command's `load`. */
   run(tx: StepTx, scene: CommandScene, input: unknown): Promise<CommandAnswer>;
 };

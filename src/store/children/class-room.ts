@@ -5,6 +5,7 @@
 import { sql } from 'kysely';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
+import { isOpenItem } from '../base/index-predicates.ts';
 import { insertNewRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
@@ -42,8 +43,28 @@ export const isClassBusy: StoreQuery<{ readonly laneKey: string; readonly class:
     isChildLane(laneKey) && (await runningLanes.one(tx, { name, except: laneKey, now: tx.now })).running > 0,
 };
 
-/** Wakes the lane that waits longest for a place in the class: the sweep finds the others. */
+/** Classes of sub-agents, of those named, in which as many lanes run as may. */
+export async function readFullClasses(
+  tx: Tx,
+  names: Iterable<string>,
+  caps: Readonly<Partial<Record<string, number>>>,
+): Promise<ReadonlySet<string>> {
+  const full = new Set<string>();
+  for (const name of new Set(names)) {
+    const cap = name.startsWith('sub-') ? caps[name] : undefined;
+    if (cap === undefined) continue;
+    const { running } = await runningLanes.one(tx, { name, except: '', now: tx.now });
+    if (running >= cap) full.add(name);
+  }
+  return full;
+}
+
+/**
+ * Wakes the lane that waits longest for a place in the class, as a sub-agent's lane gives its own back: the sweep
+ * finds the others.
+ */
 export async function wakeNext(tx: Tx, lane: Lane, effects: Pick<Effects, 'wakes'>): Promise<void> {
+  if (!isChildLane(lane.key)) return;
   const next = await nextInLine.first(tx, { name: lane.class, except: lane.key, now: tx.now });
   if (next) effects.wakes.push({ laneKey: next.laneKey, class: lane.class, delayMs: 0 });
 }
@@ -57,12 +78,15 @@ const nextInLine = prepared((db, of: QueryParams<{ name: string; except: string;
     .where('children.endedAt', 'is', null)
     .where('children.laneClass', '=', of.name)
     .where('children.laneKey', '<>', of.except)
-    .where((eb) =>
-      eb.or([
-        eb('children.state', '=', 'queued'),
-        eb.and([eb('lanes.runId', 'is not', null), eb('lanes.leaseUntil', '<=', of.now)]),
-      ]),
-    )
+    .where('lanes.leaseUntil', '<=', of.now)
+    .where((eb) => {
+      const waiting = eb
+        .selectFrom('inbox')
+        .select('inbox.id')
+        .whereRef('inbox.laneKey', '=', 'children.laneKey')
+        .where(isOpenItem());
+      return eb.or([eb('lanes.runId', 'is not', null), eb.exists(waiting)]);
+    })
     .orderBy('children.createdAt')
     .limit(1),
 );

@@ -37,8 +37,13 @@ export type SteeredChild = ChildOperation & {
   readonly authority: Authority;
 };
 
+/** `lesser-rights`: the child has more than the sender, whose words would have to lower them. */
+export type SteerResult = Omit<OperatedChild, 'kind'> & {
+  readonly kind: OperatedChild['kind'] | 'lesser-rights';
+};
+
 /** Sends a message to a child: its run takes it at the next boundary. */
-export const steerChild: StoreCommand<SteeredChild, OperatedChild> = {
+export const steerChild: StoreCommand<SteeredChild, SteerResult> = {
   name: 'steerChild',
   run: async (tx, { childId, id, text, authority, by }) => {
     const effects = noEffects();
@@ -47,14 +52,15 @@ export const steerChild: StoreCommand<SteeredChild, OperatedChild> = {
     await lockLane(tx, seen.laneKey);
     const child = await readLive(tx, childId);
     if (!child || child.stopAt !== null) return { kind: 'ended', effects };
+    if (!mayDirect(authority, child)) return { kind: 'lesser-rights', effects };
     const content = { ...innerContent(tx, text), sender: { id: by, name: by } };
     await enqueueItem(
       tx,
       { key: child.laneKey },
       {
         ...{ id, reach: 'always', target: 'record', content },
-        // The child's own was written by us at the spawn.
-        authority: leastTrusted(authority, child.authority as Authority),
+        // Written by us at the spawn.
+        authority: child.authority as Authority,
         ...{ source: 'child', sourceKey: `steer:${id}` },
       } as const,
       effects,
@@ -62,3 +68,8 @@ export const steerChild: StoreCommand<SteeredChild, OperatedChild> = {
     return { kind: 'done', effects };
   },
 };
+
+/** Whether somebody of that authority has all that the child has. */
+export function mayDirect(authority: Authority, child: { readonly authority: string }): boolean {
+  return leastTrusted(authority, child.authority as Authority) === child.authority;
+}

@@ -1,17 +1,18 @@
 import { sql } from 'kysely';
 import type { ChildRecord } from '#contracts/child.ts';
 import { isLaneClass } from '#contracts/lane-class.ts';
+import type { Authority } from '#contracts/outcome.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
-import type { Child } from './child-rows.ts';
+import { type Child, readChild } from './child-rows.ts';
 
-/** All children below the session, or of the tree; newest first. */
+/** All children below the session, or of the tree; newest first. Without their results, which may be long. */
 export const readChildren: StoreQuery<
   { readonly sessionId?: string; readonly treeId?: string; readonly limit: number },
   readonly ChildRecord[]
 > = {
   query: 'readChildren',
   run: async (tx, { sessionId, treeId, limit }) => {
-    let query = tx.db.selectFrom('children').selectAll();
+    let query = tx.db.selectFrom('children').select(listedColumns);
     if (treeId !== undefined) query = query.where('treeId', '=', treeId);
     if (sessionId !== undefined) {
       const ids = await idsBelow(tx, sessionId);
@@ -19,9 +20,16 @@ export const readChildren: StoreQuery<
       query = query.where('id', 'in', ids);
     }
     const rows = await query.orderBy('createdAt', 'desc').orderBy('id').limit(limit).execute();
-    return rows.map(recordOf);
+    return rows.map((row) => recordOf({ ...row, result: null }));
   },
 };
+
+const listedColumns = [
+  ...(['id', 'treeId', 'parentSessionId', 'parentLaneKey', 'parentRunId', 'parentCallId'] as const),
+  ...(['laneKey', 'laneClass', 'agentId', 'depth', 'label', 'task', 'mode', 'route', 'authority'] as const),
+  ...(['state', 'status', 'promptTokens', 'completionTokens', 'cost', 'told', 'stopReason'] as const),
+  ...(['stopAt', 'timeoutMs', 'deadlineAt', 'createdAt', 'startedAt', 'endedAt', 'archivedAt'] as const),
+] as const;
 
 /** So many below one session say enough; older ones are in their trees. */
 const maxBelow = 1_000;
@@ -37,13 +45,24 @@ async function idsBelow(tx: Tx, sessionId: string): Promise<readonly string[]> {
   return rows.map(({ id }) => id);
 }
 
+/** A child by its id, with its result. */
+export const findChild: StoreQuery<{ readonly childId: string }, ChildRecord | undefined> = {
+  query: 'findChild',
+  run: async (tx, { childId }) => {
+    const row = await readChild(tx, childId);
+    return row && recordOf(row);
+  },
+};
+
 /** The row as other folders read it. */
 export function recordOf(row: Child): ChildRecord {
-  const { route: _route, authority: _authority, timeoutMs: _timeout, stopReason: _reason, ...child } = row;
+  const { route: _route, timeoutMs: _timeout, stopReason: _reason, ...child } = row;
   const { promptTokens, completionTokens, cost, ...rest } = child;
   return {
     ...rest,
     sessionId: row.id,
+    // Written by us at the spawn.
+    authority: row.authority as Authority,
     laneClass: isLaneClass(row.laneClass) ? row.laneClass : 'sub-1',
     label: row.label ?? undefined,
     status: row.status ?? undefined,

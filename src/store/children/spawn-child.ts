@@ -39,7 +39,13 @@ export type SpawnInput = RunFence & {
 };
 
 export type SpawnResult =
-  | { readonly kind: 'spawned' | 'attached'; readonly child: ChildRecord; readonly effects: Effects }
+  | {
+      readonly kind: 'spawned' | 'attached';
+      readonly child: ChildRecord;
+      /** Of its first run. */
+      readonly runId: string;
+      readonly effects: Effects;
+    }
   | { readonly kind: 'refused'; readonly reason: SpawnRefusal; readonly limit: number };
 
 /**
@@ -58,7 +64,7 @@ export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
       .executeTakeFirstOrThrow();
     const id = childIdOf({ ...input, sessionId: run.sessionId });
     const known = await readChild(tx, id);
-    if (known) return { kind: 'attached', child: recordOf(known), effects: noEffects() };
+    if (known) return { kind: 'attached', ...(await spawnedOf(tx, known)), effects: noEffects() };
     // A run that was asked to stop spawns no further child.
     if (run.cancelReason !== null) throw new ParleyError('invalid_input', 'This run was asked to stop.');
     const parent = await readChild(tx, run.sessionId);
@@ -79,9 +85,23 @@ export const spawnChild: StoreCommand<SpawnInput, SpawnResult> = {
     });
     const effects = noEffects();
     await openSession(tx, { child, input }, effects);
-    return { kind: 'spawned', child: recordOf(child), effects };
+    return { kind: 'spawned', ...(await spawnedOf(tx, child)), effects };
   },
 };
+
+async function spawnedOf(tx: Tx, child: Child): Promise<{ child: ChildRecord; runId: string }> {
+  const { reservedRunId } = await tx.db
+    .selectFrom('inbox')
+    .select('reservedRunId')
+    .where('sourceKey', '=', taskKeyOf(child.id))
+    .executeTakeFirstOrThrow();
+  return { child: recordOf(child), runId: reservedRunId ?? '' };
+}
+
+/** Source key of the item with its task. */
+function taskKeyOf(id: string): string {
+  return `spawn:${id}`;
+}
 
 type Asked = { readonly depth: number; readonly sessionId: string; readonly limits: SpawnLimits };
 type Refused = Extract<SpawnResult, { kind: 'refused' }>;
@@ -131,7 +151,8 @@ async function openSession(tx: Tx, { child, input }: Opening, effects: Effects):
     {
       id: newRowId(),
       source: 'child',
-      sourceKey: `spawn:${id}`,
+      sourceKey: taskKeyOf(id),
+      reservedRunId: newRowId(),
       reach: 'mode',
       target: 'record',
       // Authority was written by us at the start of the run.

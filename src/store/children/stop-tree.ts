@@ -40,6 +40,12 @@ export async function stopTree(tx: Tx, stop: TreeStop, effects: Effects): Promis
   return { queued: queued.length, active: active.length };
 }
 
+/** Locks all lanes below the sessions, level by level: a step that stops several trees has them in one order. */
+export async function lockBelow(tx: Tx, sessionIds: readonly string[]): Promise<void> {
+  for (let above = sessionIds; above.length > 0; )
+    above = (await lockLevel(tx, { sessionIds: above })).map(({ id }) => id);
+}
+
 type Level = { readonly sessionIds: readonly string[]; readonly runIds?: readonly string[] | undefined };
 
 /** Their lanes are locked, and then read again: one of them may have ended meanwhile. */

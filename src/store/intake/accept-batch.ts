@@ -45,7 +45,7 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
     await moveCursorAt(tx, input);
     await assertRolesUnchanged(tx, input);
     if (input.links) await proveLinks(tx, input.links);
-    const lanes = lanesOf(tx, input);
+    const lanes = laneKeysOf(tx, input);
     const left = await readWaitingLanes(tx, conversationsLeft(input));
     // A single one is locked by the step that needs it, unless that has a conversation by then.
     if (lanes.length > 1 || left.length > 0) await lockLanes(tx, [...lanes, ...left]);
@@ -59,11 +59,12 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   },
 };
 
-function lanesOf(tx: StepTx, { proposals }: AcceptInput): readonly string[] {
+function laneKeysOf(tx: StepTx, { proposals }: AcceptInput): readonly string[] {
   const keys = proposals.flatMap(({ decision }) => {
     if (decision.kind === 'accept') return [decision.item.lane.key];
     if (decision.kind !== 'command') return [];
-    return tx.chatCommands.get(decision.command)?.locksFirst ? [] : [decision.lane.key];
+    const step = tx.chatCommands.get(decision.command);
+    return step?.locksFirst ? [] : [decision.lane.key, ...(step?.lanesOf?.(decision.input) ?? [])];
   });
   return [...new Set(keys)];
 }

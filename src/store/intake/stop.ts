@@ -3,7 +3,7 @@ import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { readLiveChildren } from '../children/child-rows.ts';
-import { stopTree } from '../children/stop-tree.ts';
+import { lockBelow, stopTree } from '../children/stop-tree.ts';
 import { dropRetained } from '../items/retained-steers.ts';
 import { endItems, endSummarized } from '../rows/item-states.ts';
 import { type Lane, lockLane } from '../rows/lane-row.ts';
@@ -30,9 +30,12 @@ export type StopResult = 'done' | 'nothing' | 'not-permitted';
  */
 export async function stop(tx: Tx, lane: Lane, stopping: Stopping): Promise<StopResult> {
   const { linked } = stopping.input;
+  const isElsewhere = linked !== undefined && linked.formerLane !== lane.key;
+  // Both lanes are locked by now; what is below either is locked with the other's, depth by depth.
+  const former = isElsewhere ? await lockLane(tx, linked.formerLane) : undefined;
+  if (former) await lockBelow(tx, [lane.sessionId, former.sessionId]);
   const here = await stopLane(tx, lane, stopping);
-  if (linked === undefined || linked.formerLane === lane.key) return here;
-  const former = await lockLane(tx, linked.formerLane);
+  if (!isElsewhere) return here;
   const stoppedThere = former ? await stopLane(tx, former, stopping) : 'nothing';
   return stoppedThere === 'done' ? 'done' : here;
 }

@@ -2,6 +2,7 @@ import type { MessagePart } from '#contracts/message.ts';
 import type { Settlement } from '#contracts/tool.ts';
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
+import { wakeNext } from '../children/class-room.ts';
 import { awaitCalls } from '../rows/call-states.ts';
 import { giveUpLease, raiseEpoch } from '../rows/lane-leases.ts';
 import { lockLane, lockLaneAt } from '../rows/lane-row.ts';
@@ -27,15 +28,19 @@ const longestParkMs = 30 * 86_400_000;
  */
 export type ParkOutcome = { readonly kind: 'parked' } | { readonly kind: 'given-back' };
 
+/** With `effects`: the place of a sub-agent that waits is another's. */
+export type ParkResult = ParkOutcome & { readonly effects: Effects };
+
 /**
  * Step 8: the run waits for its started calls, without holder, until `waitMs` are over, and its clock
  * stops. Its next claim is no failed try. A settlement is in front of this step and found here, or behind
  * it and wakes the lane. A repeat is refused as stale: who has parked a run has no right to it any more.
  */
-export const parkRun: StoreCommand<Parking, ParkOutcome> = {
+export const parkRun: StoreCommand<Parking, ParkResult> = {
   name: 'parkRun',
   run: async (tx, { laneKey, epoch, runId, reason, workedMs, waitMs }) => {
-    await lockLaneAt(tx, laneKey, epoch);
+    const lane = await lockLaneAt(tx, laneKey, epoch);
+    const effects = noEffects();
     const run = await tx.db
       .selectFrom('runs')
       .select('cancelReason')
@@ -46,7 +51,8 @@ export const parkRun: StoreCommand<Parking, ParkOutcome> = {
     await raiseEpoch(tx, laneKey, epoch + 1);
     const parkedUntil = tx.now + Math.min(waitMs, longestParkMs);
     await giveUpLease(tx, laneKey, waits ? parkedUntil : tx.now);
-    return { kind: waits ? 'parked' : 'given-back' };
+    if (waits) await wakeNext(tx, lane, effects);
+    return { kind: waits ? 'parked' : 'given-back', effects };
   },
 };
 

@@ -3,6 +3,7 @@ import type { StoreCommand, StoreQuery } from '../base/command.ts';
 import { isFetchingItem, isOpenItem, isOpenPart } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { readFullClasses } from '../children/class-room.ts';
 import { dropHeld } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
@@ -42,12 +43,17 @@ const page = 500;
  * on its own; wakes and notifications are for speed.
  */
 export const readSweep: StoreQuery<
-  { readonly now?: number; readonly after?: SweepPlace | undefined },
+  {
+    readonly now?: number;
+    readonly after?: SweepPlace | undefined;
+    /** As in `ClaimInput`: lanes of a class at its cap are left out, since none of them could be claimed. */
+    readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
+  },
   Sweep
 > = {
   query: 'readSweep',
   usesClock: true,
-  run: async (tx, { now = tx.now, after }) => {
+  run: async (tx, { now = tx.now, after, caps = {} }) => {
     const due = await dueItems.all(tx, { now, ...(after?.item ?? { dueAt: -1, laneKey: '' }) });
     const unfinished = await unfinishedLanes.all(tx, { now });
     const open = await openConversations.all(tx, { after: after?.conversationKey ?? '', now });
@@ -58,22 +64,25 @@ export const readSweep: StoreQuery<
       if (row.state === 'waiting' && row.leaseUntil <= now && !waiting.has(row.laneKey))
         waiting.set(row.laneKey, row);
     const expired = due.filter((row) => row.state === 'held').map((row) => row.laneKey);
+    const lanes = [
+      ...[...waiting.values()].map((row) => ({
+        laneKey: row.laneKey,
+        class: row.class,
+        waitingSince: row.dueAt,
+        isAbandoned: false,
+      })),
+      ...unfinished.map((row) => ({
+        laneKey: row.key,
+        class: row.class,
+        waitingSince: row.leaseUntil,
+        isAbandoned: true,
+      })),
+    ];
+    const classes = lanes.map((lane) => lane.class);
+    const full = await readFullClasses(tx, classes, caps);
     return {
       now,
-      lanes: [
-        ...[...waiting.values()].map((row) => ({
-          laneKey: row.laneKey,
-          class: row.class,
-          waitingSince: row.dueAt,
-          isAbandoned: false,
-        })),
-        ...unfinished.map((row) => ({
-          laneKey: row.key,
-          class: row.class,
-          waitingSince: row.leaseUntil,
-          isAbandoned: true,
-        })),
-      ],
+      lanes: lanes.filter((lane) => !full.has(lane.class)),
       conversations: open.filter((row) => Number(row.isDue) === 1).map((row) => row.conversationKey),
       expiredBundles: [...new Set(expired)],
       fetches: fetching.map((row) => row.id),

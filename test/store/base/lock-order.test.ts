@@ -2,19 +2,33 @@ import { expect, it, onTestFinished } from 'vitest';
 import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import { readUndelivered } from '../../../src/store/delivery/operator-actions.ts';
-import { aLane, aMessage, aRoute, aWorker, holder, unique } from '../builders.ts';
+import { aCommand, aLane, aMessage, aRoute, aWorker, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
+
+type Pair = readonly [low: string, high: string];
 
 describeEachDatabase('a batch for several lanes', (open, beside) => {
   // One writer thread has no order to keep.
   const onPostgres = beside.dialect === 'postgres';
 
-  it.runIf(onPostgres)('locks them in key order, so that two batches never wait for each other', async () => {
-    const [low, high] = [unique('a'), unique('b')];
-    const said = (text: string) => [high, low].map((conversation) => aMessage({ conversation, text }));
+  const said = (text: string, [low, high]: Pair) =>
+    [high, low].map((conversation) => aMessage({ conversation, text }));
+  /** Of somebody who has linked accounts, in the lane that they wrote in before. */
+  const stops = ([low, high]: Pair) => [
+    aCommand(high, {
+      ...{ kind: 'stop', isPrivileged: true, isAll: false },
+      linked: { people: [], formerLane: aLane(low).key },
+    }),
+  ];
+  it.runIf(onPostgres).each([
+    ['two messages', (pair: Pair) => said('second', pair)],
+    ['a /stop that concerns both', stops],
+  ])('locks them in key order, so that two batches never wait for each other: %s', async (_, second) => {
+    const pair = [unique('a'), unique('b')] as const;
+    const [low, high] = pair;
     const worker = aWorker(open());
-    await worker.accept(...said('first'));
+    await worker.accept(...said('first', pair));
     const lock = (conversation: string) =>
       `select 1 from lanes where key = '${aLane(conversation).key}' for update`;
     const held = `select pg_sleep(300) /* ${high} */`;
@@ -25,7 +39,7 @@ describeEachDatabase('a batch for several lanes', (open, beside) => {
         () => true,
       );
     await expect.poll(() => isHeld(high)).toBe(true);
-    const accepting = worker.accept(...said('second'));
+    const accepting = worker.accept(...second(pair));
     // It waits for the higher lane, and holds the lower one by then, although that came behind it.
     await expect.poll(() => isHeld(low)).toBe(true);
     await beside.sql(`select pg_terminate_backend(pid) from pg_stat_activity

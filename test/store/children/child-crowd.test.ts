@@ -1,10 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { ChildRecord } from '../../../src/contracts/child.ts';
 import type { StoreQuery } from '../../../src/store/base/command.ts';
-import { readChildren } from '../../../src/store/children/read-children.ts';
+import { findChild, readChildren } from '../../../src/store/children/read-children.ts';
 import { spawnChild } from '../../../src/store/children/spawn-child.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
-import { findChild } from '../child-rows.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker } from '../family.ts';
 
@@ -72,13 +71,14 @@ describeEachDatabase('sub-agents', (open, beside) => {
     await first.answer(await first.claimRun(run.laneKey));
   });
 
-  it('never block each other while parents wait for children, with one place in each class', async () => {
-    const deepest = 3;
-    const caps = { 'sub-1': 1, 'sub-2': 1, 'sub-3': 1 };
+  it('never block each other while parents wait for children at all five depths, with one place in each class', async () => {
+    const deepest = 5;
+    const caps = Object.fromEntries([1, 2, 3, 4, 5].map((depth) => [`sub-${depth}`, 1]));
     const worker = aFamilyWorker(open(), { caps });
     const lanes: string[] = [];
     const spawnAndPark = async (run: ClaimedRun) => {
-      for (let n = 0; n < 2; n++) lanes.push((await worker.spawnOne(run, { mode: 'wait' })).laneKey);
+      const count = depthOf(run.laneKey) === 0 ? 2 : 1;
+      for (let n = 0; n < count; n++) lanes.push((await worker.spawnOne(run, { mode: 'wait' })).laneKey);
       await worker.park(run);
     };
     const roots = [await worker.begin(), await worker.begin()];
@@ -88,8 +88,7 @@ describeEachDatabase('sub-agents', (open, beside) => {
     const step = async (laneKey: string): Promise<boolean> => {
       const claimed = await worker.claim(laneKey, patientMs);
       if (claimed.kind !== 'run') return false;
-      const depth = laneKey.split('@').length - 1;
-      if (claimed.run.isResumed || depth === deepest) await worker.answer(claimed.run);
+      if (claimed.run.isResumed || depthOf(laneKey) === deepest) await worker.answer(claimed.run);
       else await spawnAndPark(claimed.run);
       return true;
     };
@@ -100,7 +99,9 @@ describeEachDatabase('sub-agents', (open, beside) => {
     }
     for (const { run } of roots) {
       const children = await open().read(readChildren, { sessionId: run.sessionId, limit: 100 });
-      expect(children.map(endOf)).toEqual(Array.from({ length: 14 }, () => ['done', 'completed', 'tool']));
+      expect(children.map(endOf)).toEqual(
+        Array.from({ length: 2 * deepest }, () => ['done', 'completed', 'tool']),
+      );
     }
     expect(await worker.claim(roots[0]?.lane.key ?? '')).toEqual({ kind: 'idle' });
   });
@@ -124,6 +125,10 @@ describeEachDatabase('sub-agents', (open, beside) => {
     expect(await find(good.id)).toMatchObject({ state: 'done', status: 'completed', told: 'lane' });
   });
 });
+
+function depthOf(laneKey: string): number {
+  return laneKey.split('@').length - 1;
+}
 
 function endOf({ state, status, told }: ChildRecord) {
   return [state, status, told];

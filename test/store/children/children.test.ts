@@ -3,14 +3,18 @@ import { hasCode } from '../../../src/contracts/errors.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import { isClassBusy } from '../../../src/store/children/class-room.ts';
 import { steerChild, stopChild } from '../../../src/store/children/operate-child.ts';
-import { readChildren } from '../../../src/store/children/read-children.ts';
+import { findChild, readChildren } from '../../../src/store/children/read-children.ts';
 import { spawnChild } from '../../../src/store/children/spawn-child.ts';
 import { handOver, renewLeases } from '../../../src/store/lanes/leases.ts';
+import { readSweep } from '../../../src/store/lanes/sweep.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { aCommand, aMessage, holder } from '../builders.ts';
-import { findChild } from '../child-rows.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker, fenceOf, tend } from '../family.ts';
+
+function raise(): never {
+  throw new Error('test error: it is not there');
+}
 
 /** Everything the model has read in the session. */
 async function readText(store: Store, sessionId: string): Promise<string> {
@@ -138,11 +142,45 @@ describeEachDatabase('a child', (open, beside) => {
     }
   });
 
+  it('leaves its place to the next when it waits, and nobody is woken while its class is full', async () => {
+    const caps = { 'sub-4': 1 };
+    const worker = aFamilyWorker(open(), { caps });
+    const family = [(await worker.begin()).run];
+    // No other test of this database has children at this depth.
+    for (const depth of [0, 1, 2]) {
+      const child = await worker.spawnOne(family[depth] ?? raise());
+      family.push(await worker.claimRun(child.laneKey));
+    }
+    const parent = family.at(-1) ?? raise();
+    const [first, second] = [await worker.spawnOne(parent), await worker.spawnOne(parent)];
+    const found = async () => (await open().read(readSweep, { caps })).lanes.map(({ laneKey }) => laneKey);
+    const wakeOf = ({ laneKey }: { laneKey: string }) => ({ laneKey, class: 'sub-4', delayMs: 0 });
+    expect(await found()).toEqual(expect.arrayContaining([first.laneKey, second.laneKey]));
+    const firstRun = await worker.claimRun(first.laneKey);
+    expect(await found()).not.toContain(second.laneKey);
+    const awaited = await worker.spawnOne(firstRun, { mode: 'wait' });
+    expect((await worker.park(firstRun)).effects.wakes).toEqual([wakeOf(second)]);
+    const secondRun = await worker.claimRun(second.laneKey);
+    await worker.answer(await worker.claimRun(awaited.laneKey));
+    // Its result has come, and it goes on when there is a place again.
+    expect((await worker.answer(secondRun)).effects.wakes).toContainEqual(wakeOf(first));
+    const resumed = await worker.claimRun(first.laneKey);
+    const announced = await worker.spawnOne(resumed);
+    await worker.answer(resumed);
+    const third = await worker.claimRun((await worker.spawnOne(parent)).laneKey);
+    await worker.answer(await worker.claimRun(announced.laneKey));
+    expect(await worker.claim(first.laneKey)).toEqual({ kind: 'full' });
+    // An announcement waits for a place too.
+    expect((await worker.answer(third)).effects.wakes).toContainEqual(wakeOf(first));
+    await worker.answer(await worker.claimRun(first.laneKey));
+    for (const run of family.toReversed()) await worker.answer(run);
+  });
+
   it('settles the call that waits for it, and wakes its parked parent', async () => {
     const worker = aFamilyWorker(open());
     const { run, lane } = await worker.begin();
     const child = await worker.spawnOne(run, { mode: 'wait' });
-    expect(await worker.park(run)).toEqual({ kind: 'parked' });
+    expect(await worker.park(run)).toMatchObject({ kind: 'parked' });
     const { effects } = await worker.answer(await worker.claimRun(child.laneKey), 'the answer');
     expect(effects.wakes.map(({ laneKey }) => laneKey)).toContain(lane.key);
     expect(await find(child.id)).toMatchObject({ state: 'done', told: 'tool' });
@@ -210,6 +248,40 @@ describeEachDatabase('a child', (open, beside) => {
     await worker.fail(activeRun, 'stop');
     expect(await find(active.id)).toMatchObject({ state: 'done', status: 'stopped', told: 'none' });
     expect(await worker.claim(lane.key)).toEqual({ kind: 'idle' });
+  });
+
+  it('is stopped in both lanes of a person with linked accounts', async () => {
+    const worker = aFamilyWorker(open());
+    const [here, former] = [await worker.begin(), await worker.begin()];
+    const children = [];
+    for (const { run } of [here, former]) {
+      const child = await worker.spawnOne(run);
+      children.push(child, await worker.spawnOne(await worker.claimRun(child.laneKey)));
+    }
+    const linked = { people: [], formerLane: former.lane.key };
+    await worker.accept(
+      aCommand(here.conversation, { kind: 'stop', isPrivileged: true, isAll: false, linked }),
+    );
+    for (const { id } of children) expect(await find(id)).toMatchObject({ stopAt: expect.any(Number) });
+  });
+
+  it('is spawned by no run that was asked to stop', async () => {
+    const worker = aFamilyWorker(open());
+    const { run, conversation } = await worker.begin();
+    const known = await worker.spawnOne(run, { callId: 'before the stop' });
+    await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
+    await expect(open().write(spawnChild, worker.inputOf(run, {}))).rejects.toMatchObject({
+      code: 'invalid_input',
+    });
+    // A repeated call finds what it has spawned, which is stopped by now.
+    const repeated = worker.inputOf(run, { callId: 'before the stop' });
+    expect(await open().write(spawnChild, repeated)).toMatchObject({
+      kind: 'attached',
+      child: { id: known.id },
+    });
+    expect(await open().read(readChildren, { sessionId: run.sessionId, limit: 10 })).toMatchObject([
+      { id: known.id, state: 'done', status: 'stopped' },
+    ]);
   });
 
   it('is caught by /stop or refused, even if it is spawned at the same moment', async () => {

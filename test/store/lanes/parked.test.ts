@@ -164,7 +164,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     const store = open();
     const conversation = unique('c');
     const { worker, lane, run } = await aRunWithCalls(store, conversation);
-    expect(await park(store, run)).toEqual({ kind: 'parked' });
+    expect(await park(store, run)).toMatchObject({ kind: 'parked' });
     await worker.accept(aMessage({ conversation, text: 'are you there?', lane }));
     expect(await worker.claim(lane.key)).toEqual({ kind: 'parked' });
     expect((await readLane(store, lane.key)).openRuns).toBe(1);
@@ -199,7 +199,7 @@ describeEachDatabase('a parked run', (open, beside) => {
       callIds: ['1', '2', '3'],
       started: ['1', '2'],
     });
-    expect(await park(store, run, 42_000, 0)).toEqual({ kind: 'parked' });
+    expect(await park(store, run, 42_000, 0)).toMatchObject({ kind: 'parked' });
     expect(await isSwept(store, lane.key)).toBe(true);
     const resumed = await worker.claimRun(lane.key);
     expect(resumed).toMatchObject({ runId: run.runId, isResumed: true, workedMs: 42_000 });
@@ -265,7 +265,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     const store = open();
     const { worker, lane, run } = await aRunWithCalls(store, unique('c'));
     expect((await settle(store, run.runId)).settlement).toBe('settled');
-    expect(await park(store, run)).toEqual({ kind: 'given-back' });
+    expect(await park(store, run)).toMatchObject({ kind: 'given-back' });
     const resumed = await worker.claimRun(lane.key);
     expect(resumed).toMatchObject({ runId: run.runId, isResumed: true });
     expect(await triesOf(store, run.runId)).toBe(1);
@@ -339,7 +339,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     const conversation = unique('c');
     const { worker, lane, run } = await aRunWithCalls(store, conversation);
     await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
-    expect(await park(store, run)).toEqual({ kind: 'given-back' });
+    expect(await park(store, run)).toMatchObject({ kind: 'given-back' });
     expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId, cancelReason: 'stop' });
   });
 
