@@ -93,7 +93,7 @@ export const childMutants: readonly Mutant[] = [
         replace: '[decision.lane.key]',
       },
     ],
-    test: { file: 'test/store/lock-order.test.ts', name: 'locks them in key order' },
+    test: { file: 'test/store/base/lock-order.test.ts', name: 'locks them in key order' },
     needsPostgres: true,
   },
 ];
