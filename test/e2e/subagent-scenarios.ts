@@ -1,4 +1,6 @@
-/** The kill points of a sub-agent: its place is taken, and it has ended. */
+/** The kill points of a sub-agent: its place is taken, it has ended, and it is stopped from above. */
+import { noticesFor } from '../../src/texts/notices.ts';
+import { createGate } from '../platforms/anthropic/gate.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
 import type { Play, Scenario } from './kill-scenarios.ts';
 import { answerQuestion, answerTo } from './questions.ts';
@@ -20,15 +22,45 @@ function spawnsOne(wait: boolean): Play {
   };
 }
 
-export const subagentScenarios: readonly Scenario[] = (['child-reserved', 'child-finished'] as const).flatMap(
-  (point) =>
-    [true, false].map(
-      (wait): Scenario => ({
-        ...plain,
-        title: wait ? 'a sub-agent that its parent waits for' : 'a sub-agent that is announced',
-        kills: [`${point}:1`],
-        expected: [answerTo(question)],
-        prepare: () => spawnsOne(wait),
-      }),
-    ),
+/** A sub-agent is at work when /stop comes. */
+function stopsAll(wait: boolean): Play {
+  const held = createGate();
+  return {
+    act: async ({ person }) => {
+      person.says(question);
+      await held.reached;
+      person.says('/stop');
+    },
+    reply: (body: WireBody) => {
+      if (isSubagent(body)) return { text: result, hold: { gate: held } };
+      return hasResults(body) ? { text: 'NO_REPLY' } : spawns({ task: 'the part', wait });
+    },
+  };
+}
+
+const ends: readonly Scenario[] = (['child-reserved', 'child-finished'] as const).flatMap((point) =>
+  [true, false].map(
+    (wait): Scenario => ({
+      ...plain,
+      title: wait ? 'a sub-agent that its parent waits for' : 'a sub-agent that is announced',
+      kills: [`${point}:1`],
+      expected: [answerTo(question)],
+      prepare: () => spawnsOne(wait),
+    }),
+  ),
 );
+
+export const subagentScenarios: readonly Scenario[] = [
+  ...ends,
+  ...[true, false].map(
+    (wait): Scenario => ({
+      ...plain,
+      title: wait
+        ? '/stop of a sub-agent that its parent waits for'
+        : '/stop of a sub-agent beside its parent',
+      kills: ['tree-stopped:1'],
+      expected: [noticesFor('en').stopped],
+      prepare: () => stopsAll(wait),
+    }),
+  ),
+];

@@ -42,7 +42,7 @@ export type SpawnResult =
   | {
       readonly kind: 'spawned' | 'attached';
       readonly child: ChildRecord;
-      /** Of its first run. */
+      /** Id of its first run. */
       readonly runId: string;
       readonly effects: Effects;
     }
