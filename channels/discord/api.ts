@@ -1,5 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { type InteractionResponseType, type InternalRequest, REST, RequestMethod, Routes } from 'discord.js';
+import {
+  type InteractionResponseType,
+  type InternalRequest,
+  REST,
+  type RESTPostAPIChatInputApplicationCommandsJSONBody,
+  RequestMethod,
+  Routes,
+} from 'discord.js';
 import { z } from 'zod';
 import type { DiscordConfig } from './config.ts';
 import type { OutgoingFile, SendBody, TextBody } from './outbound.ts';
@@ -14,18 +21,8 @@ const applicationSchema = z.object({ id: idSchema, flags: z.int().catch(0) });
 
 export type HistoryQuery = { readonly after: string; readonly limit: number };
 
-/** A global slash command, as far as Parley sets it. */
-export type ApplicationCommand = {
-  readonly name: string;
-  readonly description: string;
-  readonly options: readonly CommandOption[];
-};
-export type CommandOption = {
-  readonly type: number;
-  readonly name: string;
-  readonly description: string;
-  readonly required: boolean;
-};
+/** A global slash command. */
+export type ApplicationCommand = RESTPostAPIChatInputApplicationCommandsJSONBody;
 
 /** How an interaction is acknowledged before it is answered. */
 export type Deferral =

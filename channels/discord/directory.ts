@@ -17,7 +17,14 @@ import {
   roleSchema,
   type User,
 } from './payload-schema.ts';
-import { channelPermissions, guildPermissions, type Holder, readPermissions } from './permissions.ts';
+import {
+  channelPermissions,
+  guildPermissions,
+  type Holder,
+  isAdministrative,
+  readPermissions,
+} from './permissions.ts';
+import { fieldsOf, idIn } from './raw-fields.ts';
 
 /** Where a message lies. */
 export type ChannelLocation = {
@@ -84,7 +91,7 @@ export class Directory {
         this.learnChannel(data);
         break;
       case 'THREAD_LIST_SYNC':
-        for (const thread of listIn(data, 'threads')) this.learnChannel(thread, guildIdIn(data));
+        for (const thread of listIn(data, 'threads')) this.learnChannel(thread, idIn(data, 'guild_id'));
         break;
       case 'CHANNEL_DELETE':
       case 'THREAD_DELETE':
@@ -202,16 +209,10 @@ export class Directory {
     if (channel === undefined || holder === undefined) return { canView: true, canReadHistory: true };
     // A thread has its parent's permissions.
     const governing = threadTypes.has(channel.type) ? this.#channels.get(channel.parent_id ?? '') : channel;
-    const overwrites = (governing?.permission_overwrites ?? []).map(({ id, type, allow, deny }) => ({
-      id,
-      type,
-      allow: readPermissions(allow),
-      deny: readPermissions(deny),
-    }));
-    const may = channelPermissions(holder, overwrites);
+    const may = channelPermissions(holder, governing?.permission_overwrites ?? []);
     return {
-      canView: (may & PermissionFlagsBits.ViewChannel) !== 0n,
-      canReadHistory: (may & PermissionFlagsBits.ReadMessageHistory) !== 0n,
+      canView: may.has(PermissionFlagsBits.ViewChannel),
+      canReadHistory: may.has(PermissionFlagsBits.ReadMessageHistory),
     };
   }
 
@@ -246,45 +247,29 @@ export class Directory {
       roles: roles === undefined ? (known?.roles ?? new Map()) : new Map(roles.map(roleEntry)),
       ownRoles: known?.ownRoles ?? [],
     });
-    for (const member of members) this.#learnOwnRoles({ ...asObject(member), guild_id: id });
+    for (const member of members) this.#learnOwnRoles({ ...fieldsOf(member), guild_id: id });
     for (const channel of [...channels, ...threads]) this.learnChannel(channel, id);
   }
 
   #learnRole(data: unknown): void {
-    const role = roleSchema.safeParse(asObject(data).role);
-    if (role.success) this.#guilds.get(guildIdIn(data))?.roles.set(...roleEntry(role.data));
+    const role = roleSchema.safeParse(fieldsOf(data).role);
+    if (role.success) this.#guilds.get(idIn(data, 'guild_id'))?.roles.set(...roleEntry(role.data));
   }
 
   #learnOwnRoles(data: unknown): void {
     const member = memberUserSchema.safeParse(data);
-    const guildId = guildIdIn(data);
+    const guildId = idIn(data, 'guild_id');
     const guild = this.#guilds.get(guildId);
     if (!member.success || guild === undefined || member.data.user.id !== this.#bot.id) return;
     this.#guilds.set(guildId, { ...guild, ownRoles: member.data.roles });
   }
 }
 
-export function isAdministrative(permissions: bigint): boolean {
-  return (permissions & (PermissionFlagsBits.Administrator | PermissionFlagsBits.ManageGuild)) !== 0n;
-}
-
 function roleEntry({ id, name, permissions, tags }: Role): [string, KnownRole] {
   return [id, { name, permissions: readPermissions(permissions), botId: tags?.bot_id }];
 }
 
-function asObject(data: unknown): Readonly<Record<string, unknown>> {
-  return typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {};
-}
-
-function idIn(data: unknown): string {
-  return String(asObject(data).id ?? '');
-}
-
-function guildIdIn(data: unknown): string {
-  return String(asObject(data).guild_id ?? '');
-}
-
 function listIn(data: unknown, key: string): readonly unknown[] {
-  const list = asObject(data)[key];
+  const list = fieldsOf(data)[key];
   return Array.isArray(list) ? list : [];
 }

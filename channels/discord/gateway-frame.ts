@@ -4,6 +4,7 @@
  */
 import { clampRemote, remoteCount } from '#channel-kit/remote-number.ts';
 import { readySchema } from './payload-schema.ts';
+import { type Fields, fieldsOf } from './raw-fields.ts';
 
 /** As the library reads them: those that ask for something, with the fields that it uses. */
 export type Frame =
@@ -22,7 +23,7 @@ const longestName = 100;
 /** Undefined for what is no frame, or one that asks for nothing. */
 export function readFrame(text: string): Frame | undefined {
   const frame = objectIn(text);
-  switch (frame?.op) {
+  switch (frame.op) {
     case 0:
       return readDispatch(frame);
     case 1:
@@ -33,7 +34,7 @@ export function readFrame(text: string): Frame | undefined {
       // A session that is not lost is gone on with on another connection: here it could be called invalid for ever.
       return frame.d === true ? { op: 7 } : { op: 9, d: false };
     case 10: {
-      const interval = clampRemote(fieldOf(frame.d, 'heartbeat_interval'), heartbeatRange);
+      const interval = clampRemote(fieldsOf(frame.d).heartbeat_interval, heartbeatRange);
       return { op: 10, d: { heartbeat_interval: interval } };
     }
     default:
@@ -46,8 +47,8 @@ function readDispatch({ t, d, s }: Fields): Frame | undefined {
   const dispatch = { op: 0, t, s: remoteCount(s), d } as const;
   if (t !== 'READY') return dispatch;
   if (!readySchema.safeParse(d).success) return undefined;
-  const resumeUrl = readGatewayUrl(fieldOf(d, 'resume_gateway_url'));
-  return { ...dispatch, d: { ...(d as Fields), resume_gateway_url: resumeUrl } };
+  const resumeUrl = readGatewayUrl(fieldsOf(d).resume_gateway_url);
+  return { ...dispatch, d: { ...fieldsOf(d), resume_gateway_url: resumeUrl } };
 }
 
 /** An address that a socket can be opened to, without its query; undefined for anything else. */
@@ -64,17 +65,10 @@ export function readGatewayUrl(value: unknown): string | undefined {
   return url.href;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function objectIn(text: string): Fields | undefined {
+function objectIn(text: string): Fields {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
+    return fieldsOf(JSON.parse(text));
   } catch {
-    return undefined;
+    return {};
   }
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Fields)[name] : undefined;
 }

@@ -15,6 +15,7 @@ import type { ChannelLocation, Directory } from './directory.ts';
 import { readRefusal, reasonOf } from './failures.ts';
 import { isLater, isSnowflake, laterOf, snowflakeAt, timeOf } from './ids.ts';
 import type { Entry } from './intake-queue.ts';
+import { snowflakeOf } from './raw-fields.ts';
 
 export type BufferedEvents = {
   /** Called when it is their turn. */
@@ -196,8 +197,8 @@ export class History {
       const page = await api.messages(channelId, { after, limit: pageSize }, this.#stopped.signal);
       if (page.length === 0 && isLater(directory.lastMessageId(channelId) ?? '0', after))
         this.#maybeClosed(place, after);
-      const sorted = page.toSorted((a, b) => (isLater(idOf(a), idOf(b)) ? 1 : -1));
-      const recent = sorted.filter((message) => isLater(idOf(message), oldest));
+      const sorted = page.toSorted((a, b) => (isLater(snowflakeOf(a), snowflakeOf(b)) ? 1 : -1));
+      const recent = sorted.filter((message) => isLater(snowflakeOf(message), oldest));
       if (recent.length < sorted.length && !isClipped) {
         isClipped = true;
         this.#gap(place, { after, reason: 'it is too long ago to be fetched' });
@@ -205,7 +206,7 @@ export class History {
       }
       await store(recent.flatMap((message) => entriesOf(message, place)));
       isMore = page.length === pageSize;
-      const next = laterOf(idOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
+      const next = laterOf(snowflakeOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
       if (isMore && !isLater(next, after)) {
         // The same page would come for ever, and hold up what is new.
         this.#gap(place, { after, reason: 'Discord gives the same part of it again and again' });
@@ -273,9 +274,4 @@ export function anchorOf({
 /** The channel that an anchor belongs to. */
 function channelOf(anchor: ConversationId): string {
   return anchor.split('/').at(-1) ?? anchor;
-}
-
-function idOf(message: unknown): string {
-  const id = typeof message === 'object' && message !== null && 'id' in message ? String(message.id) : '';
-  return isSnowflake(id) ? id : '0';
 }

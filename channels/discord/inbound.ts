@@ -2,7 +2,7 @@
  * Gateway dispatches and history → envelopes. Pure. What cannot be read becomes a raw row, so that one
  * bad event never holds up the others; what only echoes the bot's own calls becomes nothing.
  */
-import { InteractionType } from 'discord.js';
+import { InteractionType, PermissionsBitField } from 'discord.js';
 import {
   cleanText,
   keyOf,
@@ -16,7 +16,6 @@ import { remoteTime } from '#channel-kit/remote-number.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';
 import { type ConversationId, conversationId, type MessageId, messageId } from '#contracts/ids.ts';
 import type { ChannelLocation } from './directory.ts';
-import { isAdministrative } from './directory.ts';
 import { interactionMessage, isSnowflake, timeOf } from './ids.ts';
 import { isReadable, type Names, readContent, textOf } from './message-content.ts';
 import {
@@ -32,8 +31,9 @@ import {
   updateSchema,
 } from './payload-schema.ts';
 import { senderOf } from './people.ts';
-import { readPermissions } from './permissions.ts';
+import { isAdministrative, readPermissions } from './permissions.ts';
 import { provenanceOf } from './provenance.ts';
+import { idIn } from './raw-fields.ts';
 
 /** One event of the gateway, as it came. */
 export type Dispatch = { readonly t: string; readonly d: unknown; readonly s: number };
@@ -245,7 +245,9 @@ function readInteraction(interaction: Interaction, around: MappingContext): Read
   const place = around.placeOf(channelId);
   if (place === undefined) return { kind: 'unplaced', channelId };
   const isAdmin =
-    member?.permissions === undefined ? undefined : isAdministrative(readPermissions(member.permissions));
+    member?.permissions === undefined
+      ? undefined
+      : isAdministrative(new PermissionsBitField(readPermissions(member.permissions)));
   const sender = senderOf({ user, nick: member?.nick, isAdmin }, around.bot);
   const common = { sentAt: remoteTime(timeOf(id), around.receivedAt), sender };
   const isCommand = type === InteractionType.ApplicationCommand;
@@ -304,7 +306,7 @@ function envelopeOf({ route, chat }: ChannelLocation, { replyTo, ...known }: Kno
 }
 
 function unreadableRow({ t, d, s }: Dispatch, session: string, error: unknown): UnreadableEvent {
-  const id = typeof d === 'object' && d !== null && 'id' in d && typeof d.id === 'string' ? d.id : '';
+  const id = idIn(d);
   const place = isSnowflake(id) ? [t, id] : [t, session, s];
   return unreadableEvent({ t, d }, error, (digest) => [...place, digest]);
 }

@@ -1,12 +1,8 @@
 /** Who may do what, computed as Discord documents it ("Permission Overwrites"). Pure. */
-import { OverwriteType, PermissionFlagsBits } from 'discord.js';
+import { OverwriteType, PermissionFlagsBits, PermissionsBitField } from 'discord.js';
+import type { Channel } from './payload-schema.ts';
 
-export type Overwrite = {
-  readonly id: string;
-  readonly type: OverwriteType;
-  readonly allow: bigint;
-  readonly deny: bigint;
-};
+export type Overwrite = NonNullable<Channel['permission_overwrites']>[number];
 
 export type Holder = {
   readonly guildId: string;
@@ -16,34 +12,41 @@ export type Holder = {
   readonly permissionsOf: (roleId: string) => bigint;
 };
 
-const everything = (1n << 64n) - 1n;
-
 /** A member's permissions in the whole guild. The role of everybody has the guild's id. */
-export function guildPermissions({ guildId, ownerId, userId, roles, permissionsOf }: Holder): bigint {
-  if (userId === ownerId) return everything;
-  const all = [guildId, ...roles].reduce((sum, role) => sum | permissionsOf(role), 0n);
-  return (all & PermissionFlagsBits.Administrator) === 0n ? all : everything;
+export function guildPermissions({
+  guildId,
+  ownerId,
+  userId,
+  roles,
+  permissionsOf,
+}: Holder): PermissionsBitField {
+  if (userId === ownerId) return new PermissionsBitField(PermissionsBitField.All);
+  return new PermissionsBitField([guildId, ...roles].map(permissionsOf));
 }
 
 /**
  * A member's permissions in a channel: everybody's overwrite, then the roles' together, then the member's own.
  */
-export function channelPermissions(holder: Holder, overwrites: readonly Overwrite[]): bigint {
-  const base = guildPermissions(holder);
-  if (base === everything) return everything;
-  const ofRoles = overwrites.filter(
-    ({ id, type }) => type === OverwriteType.Role && id !== holder.guildId && holder.roles.includes(id),
-  );
+export function channelPermissions(holder: Holder, overwrites: readonly Overwrite[]): PermissionsBitField {
+  const { guildId, userId, roles } = holder;
+  const may = guildPermissions(holder);
+  if (may.has(PermissionFlagsBits.Administrator)) return may;
+  const ofRoles = overwrites.filter(({ type }) => type === OverwriteType.Role);
   const steps = [
-    overwrites.filter(({ id, type }) => type === OverwriteType.Role && id === holder.guildId),
-    ofRoles,
-    overwrites.filter(({ id, type }) => type === OverwriteType.Member && id === holder.userId),
+    ofRoles.filter(({ id }) => id === guildId),
+    ofRoles.filter(({ id }) => id !== guildId && roles.includes(id)),
+    overwrites.filter(({ id, type }) => type === OverwriteType.Member && id === userId),
   ];
-  return steps.reduce((allowed, step) => {
-    const denied = step.reduce((sum, { deny }) => sum | deny, 0n);
-    const granted = step.reduce((sum, { allow }) => sum | allow, 0n);
-    return (allowed & ~denied) | granted;
-  }, base);
+  for (const step of steps)
+    may
+      .remove(step.map(({ deny }) => readPermissions(deny)))
+      .add(step.map(({ allow }) => readPermissions(allow)));
+  return may;
+}
+
+/** Whether they administer the guild; the library counts an administrator's right as every other one. */
+export function isAdministrative(permissions: PermissionsBitField): boolean {
+  return permissions.has(PermissionFlagsBits.ManageGuild);
 }
 
 /** Discord writes permissions as decimal text. */

@@ -22,6 +22,7 @@ import type { Dispatch } from './inbound.ts';
 import { IntakeQueue } from './intake-queue.ts';
 import type { Interactions } from './interactions.ts';
 import { interactionSchema, readySchema, userSchema } from './payload-schema.ts';
+import { fieldsOf, idIn } from './raw-fields.ts';
 import { Reader } from './reader.ts';
 import { RecentAuthors } from './recent.ts';
 
@@ -161,7 +162,7 @@ export class Receiver {
         this.#history.begin(idIn(d));
         break;
       case 'THREAD_CREATE':
-        if (field(d, 'newly_created') === true) this.#history.begin(idIn(d));
+        if (fieldsOf(d).newly_created === true) this.#history.begin(idIn(d));
         break;
       case 'MESSAGE_CREATE':
         this.#noteMessage(d);
@@ -239,12 +240,12 @@ export class Receiver {
 
   #noteMessage(data: unknown): void {
     this.#recent.note(data);
-    const channelId = String(field(data, 'channel_id') ?? '');
-    if (field(data, 'guild_id')) {
+    const channelId = idIn(data, 'channel_id');
+    if (fieldsOf(data).guild_id) {
       this.#directory.noteMessage(channelId, idIn(data));
       return;
     }
-    const author = userSchema.safeParse(field(data, 'author'));
+    const author = userSchema.safeParse(fieldsOf(data).author);
     this.#directory.learnDirect(channelId, author.success ? author.data : undefined);
   }
 
@@ -261,9 +262,9 @@ export class Receiver {
   #removed({ t, d, s }: Dispatch): void {
     const isGuild = t === 'GUILD_DELETE';
     const id = idIn(d);
-    const guildId = isGuild ? id : String(field(d, 'guild_id') ?? '');
+    const guildId = isGuild ? id : idIn(d, 'guild_id');
     this.#awaitedGuilds.delete(isGuild ? id : '');
-    if (isGuild && field(d, 'unavailable') === true) {
+    if (isGuild && fieldsOf(d).unavailable === true) {
       this.#awaitedGuilds.add(id);
       this.#history.stale(this.#directory.placesOf(id).map(({ place }) => place.id));
       return;
@@ -316,12 +317,4 @@ export class Receiver {
       this.#anchors.set(conversation, laterOf(this.#anchors.get(conversation) ?? '0', anchor));
     this.#floor = readCursor(this.#deps.bot, cursor) ?? this.#floor;
   }
-}
-
-function field(data: unknown, name: string): unknown {
-  return typeof data === 'object' && data !== null ? (data as Record<string, unknown>)[name] : undefined;
-}
-
-function idIn(data: unknown): string {
-  return String(field(data, 'id') ?? '');
 }

@@ -7,9 +7,10 @@ import type { Log } from '#contracts/log.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { DiscordApi } from './api.ts';
 import { failureOf, isQuoteRefused, readRefusal, reasonOf } from './failures.ts';
-import { type Bot, isLater, isSnowflake, snowflakeAt } from './ids.ts';
+import { type Bot, laterOf, snowflakeAt } from './ids.ts';
 import type { Interactions } from './interactions.ts';
 import { type Call, interactionOf, targetOf, textBody, toCall } from './outbound.ts';
+import { snowflakeOf } from './raw-fields.ts';
 import { answerTo, candidates, isUnanswered } from './read-back.ts';
 
 export type SenderDeps = {
@@ -64,7 +65,7 @@ export class Sender {
         const messages = await this.#deps.api.messages(call.channel, { after, limit: pageSize }, signal);
         found.push(...candidates(messages, call.body, this.#deps.bot.id));
         if (messages.length < pageSize) return { kind: 'candidates', messageIds: found.map(messageId) };
-        after = messages.map(idOf).reduce((a, b) => (isLater(b, a) ? b : a), after);
+        after = messages.map(snowflakeOf).reduce(laterOf, after);
       }
       return { kind: 'unknown', reason: 'too much has been said since' };
     } catch (error) {
@@ -152,9 +153,4 @@ function tooMuchMarkup({ content }: Outbound): SendResult | undefined {
   if (content.kind !== 'text' && content.kind !== 'edit') return undefined;
   if (content.text.spans.length === 0 || textBody(content.text) !== undefined) return undefined;
   return failed('markup', 'with its markup the text is too long');
-}
-
-function idOf(message: unknown): string {
-  const id = typeof message === 'object' && message !== null && 'id' in message ? String(message.id) : '';
-  return isSnowflake(id) ? id : '0';
 }

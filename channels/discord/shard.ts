@@ -1,7 +1,8 @@
 /**
  * The library's shard, with two doors kept. What it would act on is read first: it trusts every frame, and one
  * without its fields is a rejection that nobody handles, the end of the process. And where it would dial
- * again, after 500 ms however often it failed, it ends.
+ * again, after 500 ms however often it failed, it ends. It comes from `@discordjs/ws`, since discord.js has a class
+ * of its own by that name, which only its manager may make.
  */
 import { setImmediate } from 'node:timers/promises';
 import {

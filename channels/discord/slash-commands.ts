@@ -1,5 +1,5 @@
 /** The bot's global slash commands: one each, with one optional text where words may follow. */
-import { ApplicationCommandOptionType } from 'discord.js';
+import { SlashCommandBuilder } from 'discord.js';
 import { z } from 'zod';
 import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { ApplicationCommand, DiscordApi } from './api.ts';
@@ -26,21 +26,12 @@ export function toApplicationCommands(commands: readonly NativeCommand[]): reado
   return commands
     .filter(({ name }) => /^[a-z0-9_-]{1,32}$/.test(name))
     .slice(0, mostCommands)
-    .map(({ name, description, argument }) => ({
-      name,
-      description: cut(description || name),
-      options:
-        argument === undefined
-          ? []
-          : [
-              {
-                type: ApplicationCommandOptionType.String,
-                name: 'text',
-                description: cut(argument),
-                required: false,
-              },
-            ],
-    }));
+    .map(({ name, description, argument }) => {
+      const command = new SlashCommandBuilder().setName(name).setDescription(cut(description || name));
+      if (argument !== undefined)
+        command.addStringOption((option) => option.setName('text').setDescription(cut(argument)));
+      return command.toJSON();
+    });
 }
 
 /** Written only when it differs, since Discord takes 200 changes a day, or when it cannot be read. */
@@ -49,8 +40,7 @@ export async function synchronise(
   { application, wanted }: { readonly application: string; readonly wanted: readonly ApplicationCommand[] },
   signal: AbortSignal,
 ): Promise<void> {
-  const read = (list: readonly unknown[]) => listOf(list.map((one) => knownSchema.safeParse(one).data));
-  const known = await api.commands(application, signal).then(read, passOver);
+  const known = await api.commands(application, signal).then(listOf, passOver);
   if (known !== listOf(wanted)) await api.setCommands(application, wanted, signal);
 }
 
@@ -59,16 +49,10 @@ export function passOver(error: unknown): undefined {
   if (readRefusal(error)?.status === 429) throw error;
 }
 
-/** In any order; Discord has its own. */
-function listOf(commands: readonly (ApplicationCommand | undefined)[]): string {
-  const rows = commands.map((one) =>
-    JSON.stringify([one?.name, one?.description, one?.options.map(optionOf)]),
-  );
+/** In any order; Discord has its own, and adds fields. */
+function listOf(commands: readonly unknown[]): string {
+  const rows = commands.map((one) => JSON.stringify(knownSchema.safeParse(one).data));
   return rows.sort().join('\n');
-}
-
-function optionOf({ type, name, description, required }: ApplicationCommand['options'][number]) {
-  return [type, name, description, required];
 }
 
 function cut(text: string): string {

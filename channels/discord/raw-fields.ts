@@ -1,0 +1,20 @@
+/** Looks into what Discord sent, before or without a schema: nothing has to be there. */
+import { isSnowflake } from './ids.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The value as an object; an empty one for anything else. */
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+}
+
+/** An id among the fields as it came; empty when there is none. */
+export function idIn(value: unknown, name = 'id'): string {
+  return String(fieldsOf(value)[name] ?? '');
+}
+
+/** The id of an object as a snowflake, `0` when it has none: before every other one. */
+export function snowflakeOf(value: unknown): string {
+  const id = idIn(value);
+  return isSnowflake(id) ? id : '0';
+}
