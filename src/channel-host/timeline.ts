@@ -14,6 +14,8 @@ export interface Timelines {
   publish(laneKey: string, event: TimelineEvent): void;
   /** Tells those who watch here what another process published. */
   hear(laneKey: string, event: TimelineEvent): void;
+  /** Calls back for each change in the lane until the signal aborts. May miss some. */
+  watchLane(laneKey: string, onEvent: (event: TimelineEvent) => void, signal: AbortSignal): void;
   /** A reader for a channel; `laneKeyFor` says which session a route of it leads to. */
   readerFor(laneKeyFor: (route: ReplyRoute) => string): TimelineReader;
 }
@@ -52,8 +54,17 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
     hear(laneKey, event);
     live.publish({ kind: 'timeline', laneKey, event });
   };
+  const watchLane = (laneKey: string, listener: Listener, signal: AbortSignal) => {
+    const known = listeners.get(laneKey) ?? new Set();
+    listeners.set(laneKey, known.add(listener));
+    signal.addEventListener('abort', () => {
+      known.delete(listener);
+      if (known.size === 0) listeners.delete(laneKey);
+    });
+  };
   return {
     hear,
+    watchLane,
     publish: (laneKey, event) => {
       tell(laneKey, event);
       const top = topLaneOf(laneKey);
@@ -66,17 +77,12 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
       watch: (route, onEvent, signal) => {
         if (signal.aborted) return;
         const laneKey = laneKeyFor(route);
-        const known = listeners.get(laneKey) ?? new Set();
         let isOutdated = false;
         const listener = (event: TimelineEvent) => {
           isOutdated ||= event.kind === 'run' || event.kind === 'parked';
           onEvent(event);
         };
-        listeners.set(laneKey, known.add(listener));
-        signal.addEventListener('abort', () => {
-          known.delete(listener);
-          if (known.size === 0) listeners.delete(laneKey);
-        });
+        watchLane(laneKey, listener, signal);
         // It was told when nobody listened here, and may be so for days.
         void readFirst(laneKey).then((event) => {
           if (event && !isOutdated && !signal.aborted) onEvent(event);

@@ -175,11 +175,6 @@ export function asRequested<Request>(_deps: CommandDeps, _call: CommandCall, req
   return request;
 }
 
-/** For a command that changes nothing: what was looked up is what it says. */
-export async function asLoaded<Input>(_tx: StepTx, _scene: CommandScene, input: Input): Promise<Input> {
-  return input;
-}
-
 /** For a command that takes no words. */
 export function noWords(name: string): (words: string) => Record<never, never> | Problem {
   return (words) => (words === '' ? {} : { problem: 'commandTakesNoText', values: { name } });

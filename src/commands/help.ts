@@ -1,5 +1,5 @@
 import type { NoticeKey } from '../texts/notices.ts';
-import { type Asker, anyone, asLoaded, type ChatCommand, chatCommand, noWords } from './chat-command.ts';
+import { type Asker, anyone, type ChatCommand, chatCommand, noWords } from './chat-command.ts';
 
 type Line = { readonly name: string; readonly usage: string; readonly menu: NoticeKey };
 
@@ -17,7 +17,7 @@ export function helpOf(others: readonly ChatCommand[]): ChatCommand {
         .filter(({ isForAll, right }) => isForAll || right(asker) !== 'denied')
         .map(({ name, usage, menu }) => ({ name, usage, menu }));
     },
-    apply: asLoaded,
+    apply: async (_tx, _scene, lines) => lines,
     say: (lines, texts) =>
       lines
         .map(({ name, usage, menu }) => `/${name}${usage === '' ? '' : ` ${usage}`}: ${texts[menu]}`)

@@ -1,7 +1,7 @@
 import { connectionName } from '#contracts/connection-name.ts';
 import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
 import { fillNotice } from '../texts/notices.ts';
-import { anyone, asLoaded, chatCommand, noWords } from './chat-command.ts';
+import { anyone, chatCommand, noWords } from './chat-command.ts';
 import { queueLine } from './queue.ts';
 
 export const status = chatCommand({
@@ -28,7 +28,7 @@ export const status = chatCommand({
       settings: { ...lane.settings, ...work?.overrides },
     };
   },
-  apply: asLoaded,
+  apply: async (_tx, _scene, facts) => facts,
   say: ({ work, session, settings, ...values }, texts) =>
     [
       fillNotice(texts.statusAgent, values),

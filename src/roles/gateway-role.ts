@@ -147,7 +147,7 @@ export async function openChannels(stage: StageDeps, { host, gate, server }: Cha
 
 /** Lets programs reach agents as the page does, with the authority of the access token's holder: the owner. */
 function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
-  const { config, channels, motion } = stage;
+  const { config, channels, motion, timelines } = stage;
   const ownerLane = (asked: string | undefined): LaneSpec => {
     const agent = config.agents.find(({ id }) => id === (asked ?? gate.defaultAgent));
     const local = channels.find(({ localPeer }) => localPeer !== undefined);
@@ -165,7 +165,16 @@ function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
       newSessionId: newRowId(),
     };
   };
-  return createAgentService({ ...stage, ownerLane, start: motion.dispatch, reserve: motion.reserve });
+  const watch = (laneKey: string, onChange: () => void, signal: AbortSignal) =>
+    timelines.watchLane(
+      laneKey,
+      ({ kind }) => {
+        if (kind === 'run' || kind === 'changed') onChange();
+      },
+      signal,
+    );
+  const { dispatch: start, reserve } = motion;
+  return createAgentService({ ...stage, ownerLane, watch, start, reserve });
 }
 
 /** The lane of this machine's user on a local channel (web, terminal). */

@@ -24,13 +24,15 @@ export type AgentServiceDeps = {
   ownerLane(agentId: string | undefined): LaneSpec;
   /** Begins what the commit made due. Never waits, never throws. */
   start(effects: Effects): void;
+  /** Calls back for each change in the lane until the signal aborts; may miss some. */
+  watch(laneKey: string, onChange: () => void, signal: AbortSignal): void;
   /** Slots for a lane of the class that the commit makes due; undefined when none is free. */
   reserve(laneClass: string, most: number): Reservation | undefined;
 };
 
 export type AgentMessageInput = {
   readonly message: string;
-  /** A session that is there; absent: the owner's main conversation with the agent. */
+  /** An existing session, without `agent`; absent: the owner's main conversation with the agent. */
   readonly session?: string | undefined;
   /** Absent: the default agent. */
   readonly agent?: string | undefined;
@@ -47,19 +49,27 @@ export type AcceptedMessage = {
 
 /** Messages to an agent from inside Parley, without a channel. */
 export interface AgentService {
-  /** Resolves after the commit. Throws `invalid_input` for an unknown session, and for a key of another message. */
+  /**
+   * Resolves after the commit. Throws `invalid_input` for an unknown session, an agent beside a session, and a key of
+   * another message.
+   */
   send(input: AgentMessageInput): Promise<AcceptedMessage>;
   /** Resolves with `open` when the run has not ended after `timeoutMs`; never stops it. */
   wait(runId: string, timeoutMs: number, signal: AbortSignal): Promise<RunResult>;
 }
 
-/** Between two looks at the store: it alone knows that a run has ended, in whichever process. */
-const lookMs = 100;
+/** Time between two looks at the store, should the event of a run's end be lost. */
+const lookMs = 1000;
 
 /** Creates the service on this process's store and lanes. */
 export function createAgentService(deps: AgentServiceDeps): AgentService {
   return {
     send: async ({ message, session, agent, key = newRowId() }) => {
+      if (session !== undefined && agent !== undefined)
+        throw new ParleyError(
+          'invalid_input',
+          'Name an agent or a session, not both: a session has its agent.',
+        );
       const lane: LaneRef = session === undefined ? deps.ownerLane(agent) : { key: session };
       const item = apiItem(message, key, deps.clock.now());
       const stored = await enqueue(deps, lane, item);
@@ -68,15 +78,33 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       return { runId: stored.reservedRunId ?? '', session: stored.laneKey, acceptedAt: stored.enqueuedAt };
     },
     wait: async (runId, timeoutMs, signal) => {
+      using watch = watchRun(deps, runId);
       const until = deps.clock.now() + timeoutMs;
       for (;;) {
-        const result = await deps.store.read(readRunResult, { runId });
+        const { result, changed } = await watch.look();
         const leftMs = until - deps.clock.now();
         if (result.kind !== 'open' || leftMs <= 0 || signal.aborted) return result;
-        await deps.clock.wait(Math.min(lookMs, leftMs), signal);
+        await deps.clock.wait(Math.min(lookMs, leftMs), AbortSignal.any([signal, changed]));
       }
     },
   };
+}
+
+/** Reads what became of a run, and listens from then on: `changed` aborts when it may have become more. */
+function watchRun({ store, watch }: Pick<AgentServiceDeps, 'store' | 'watch'>, runId: string) {
+  const over = new AbortController();
+  let changed = new AbortController();
+  let isWatched = false;
+  const look = async (): Promise<{ readonly result: RunResult; readonly changed: AbortSignal }> => {
+    // Before reading: a change meanwhile may not be in what was read.
+    changed = new AbortController();
+    const result = await store.read(readRunResult, { runId });
+    if (result.kind !== 'open' || isWatched) return { result, changed: changed.signal };
+    isWatched = true;
+    watch(result.laneKey, () => changed.abort(), over.signal);
+    return look();
+  };
+  return { look, [Symbol.dispose]: () => over.abort() };
 }
 
 /** The holder of the access token writes it: it has the owner's rights. */
