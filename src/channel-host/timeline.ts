@@ -54,17 +54,9 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
     hear(laneKey, event);
     live.publish({ kind: 'timeline', laneKey, event });
   };
-  const watchLane = (laneKey: string, listener: Listener, signal: AbortSignal) => {
-    const known = listeners.get(laneKey) ?? new Set();
-    listeners.set(laneKey, known.add(listener));
-    signal.addEventListener('abort', () => {
-      known.delete(listener);
-      if (known.size === 0) listeners.delete(laneKey);
-    });
-  };
   return {
     hear,
-    watchLane,
+    watchLane: (laneKey, onEvent, signal) => watch(listeners, { laneKey, listener: onEvent, signal }),
     publish: (laneKey, event) => {
       tell(laneKey, event);
       const top = topLaneOf(laneKey);
@@ -82,7 +74,7 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
           isOutdated ||= event.kind === 'run' || event.kind === 'parked';
           onEvent(event);
         };
-        watchLane(laneKey, listener, signal);
+        watch(listeners, { laneKey, listener, signal });
         // It was told when nobody listened here, and may be so for days.
         void readFirst(laneKey).then((event) => {
           if (event && !isOutdated && !signal.aborted) onEvent(event);
@@ -90,6 +82,18 @@ export function createTimelines({ store, log, live }: TimelinesDeps): Timelines 
       },
     }),
   };
+}
+
+type Watch = { readonly laneKey: string; readonly listener: Listener; readonly signal: AbortSignal };
+
+function watch(listeners: Map<string, Set<Listener>>, { laneKey, listener, signal }: Watch): void {
+  if (signal.aborted) return;
+  const known = listeners.get(laneKey) ?? new Set();
+  listeners.set(laneKey, known.add(listener));
+  signal.addEventListener('abort', () => {
+    known.delete(listener);
+    if (known.size === 0) listeners.delete(laneKey);
+  });
 }
 
 /** Whether the state that the store has of a lane is another one now. */

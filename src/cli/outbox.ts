@@ -21,9 +21,11 @@ export async function runOutboxList({ asJson }: { readonly asJson: boolean }): P
   return 0;
 }
 
-function lineOf({ key, state, conversation, tries, problem, excerpt }: UndeliveredPart): string {
+function lineOf({ key, state, conversation, attempts, problem, excerpt }: UndeliveredPart): string {
   const reason = problem === undefined ? '' : ` (${problem})`;
-  return stripText(`${key}  ${state}${reason}  ${conversation}  ${tries} tries  “${excerpt}”`);
+  return stripText(
+    `${key}  ${state}${reason}  ${conversation}  ${attempts === 1 ? '1 attempt' : `${attempts} attempts`}  “${excerpt}”`,
+  );
 }
 
 export const runOutboxRetry = (key: string): Promise<ExitCode> => operate(retryPart, key);

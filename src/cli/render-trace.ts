@@ -53,7 +53,7 @@ function eventFact({ kind, outcome, reason, account, eventKey, at }: EventFacts)
 }
 
 function itemFacts(item: ItemFacts): readonly Fact[] {
-  const { id, arrivedAt, laneKey, sender, authority, excerpt, receiptAt, takenAt, runId } = item;
+  const { id, arrivedAt, laneKey, sender, authority, excerpt, notifiedAt, takenAt, runId } = item;
   const name = shortNameOf(item);
   const words = excerpt === undefined ? '' : ` “${excerpt}”`;
   const facts = [
@@ -63,8 +63,8 @@ function itemFacts(item: ItemFacts): readonly Fact[] {
     },
   ];
   for (const { kind, by, at } of item.changes) facts.push({ at, text: `${name}: ${kind} by ${by}` });
-  if (receiptAt !== undefined)
-    facts.push({ at: receiptAt, text: `${name}: sent its sender a waiting notice` });
+  if (notifiedAt !== undefined)
+    facts.push({ at: notifiedAt, text: `${name}: sent its sender a waiting notice` });
   if (takenAt !== undefined) {
     const how = item.joined === 'steered' ? 'steered into' : 'taken by';
     facts.push({ at: takenAt, text: `${name} was ${how} run ${runId} as ${item.transcriptId}` });
@@ -88,14 +88,14 @@ function runFacts(run: RunFacts): readonly Fact[] {
   ];
   if (parkedAt !== undefined)
     facts.push({ at: parkedAt, text: `run ${id} is parked (${run.parkReason ?? 'unknown reason'})` });
-  const tries = run.tries === 1 ? '' : `, try ${run.tries}`;
+  const attempts = run.attempts === 1 ? '' : `, attempt ${run.attempts}`;
   const stop = run.cancelReason === undefined ? '' : `, cancelled (${run.cancelReason})`;
   if (endedAt !== undefined) {
     const detail = run.detail === undefined ? '' : `: ${run.detail}`;
-    facts.push({ at: endedAt, text: `run ${id} ended (${run.endReason})${detail}${tries}${stop}` });
+    facts.push({ at: endedAt, text: `run ${id} ended (${run.endReason})${detail}${attempts}${stop}` });
   } else {
     const state = run.isHandedOver ? 'was handed over and is waiting for a worker' : 'is still open';
-    facts.push({ at: Number.MAX_SAFE_INTEGER, text: `run ${id} ${state}${tries}${stop}` });
+    facts.push({ at: Number.MAX_SAFE_INTEGER, text: `run ${id} ${state}${attempts}${stop}` });
   }
   return facts;
 }
@@ -143,10 +143,10 @@ function toolCallFact(call: ToolCallFacts, run: RunFacts): Fact {
 }
 
 function partFact(part: PartFacts): Fact {
-  const { key, purpose, conversationKey, createdAt, endedAt, excerpt, tries } = part;
+  const { key, purpose, conversationKey, createdAt, endedAt, excerpt, attempts } = part;
   const words = excerpt === undefined ? '' : ` “${excerpt}”`;
   const reason = part.problem === undefined ? '' : ` (${part.problem})`;
-  const tried = tries > 1 ? `, ${tries} tries` : '';
+  const tried = attempts > 1 ? `, ${attempts} attempts` : '';
   return {
     at: endedAt ?? createdAt,
     text: `${purpose} ${key} to ${conversationKey}: ${stateOf(part)}${reason}${tried}${words}`,

@@ -164,7 +164,7 @@ const lanes = z
 
 const outbox = z
   .strictObject({
-    tries: count(3, 20),
+    retries: count(3, 20),
     minBackoffMs: milliseconds(500),
     maxBackoffMs: milliseconds(30_000),
     sendTimeoutMs: z

@@ -31,7 +31,7 @@ export type DelivererDeps = {
   adapterFor(route: Pick<ReplyRoute, 'channel' | 'account'>): HostedChannel | undefined;
   /** Which channel and account a conversation key belongs to. */
   readonly settings: {
-    readonly tries: number;
+    readonly retries: number;
     readonly minBackoffMs: number;
     readonly maxBackoffMs: number;
     /** A call that takes longer than this is given up as unknown. */
@@ -203,7 +203,7 @@ type ClaimedPart = Extract<Delivery, { kind: 'part' }>;
 async function callPlatform(
   { probe, log, settings }: DelivererDeps,
   channel: HostedChannel,
-  { part, tries, step, mayStandSince }: ClaimedPart,
+  { part, attempts, step, mayStandSince }: ClaimedPart,
 ): Promise<SendOutcome> {
   if (step === 'look-up') {
     const { sendTimeoutMs } = settings;
@@ -213,7 +213,7 @@ async function callPlatform(
   probe.reach('sending');
   const result = await send(channel, part, { log, ...settings });
   probe.reach('sent-not-marked');
-  return applyBackoff(result, tries, settings);
+  return applyBackoff(result, attempts, settings);
 }
 
 const settleAgainMs = 500;
@@ -268,7 +268,7 @@ async function lookUp(
   }
 }
 
-type Backoff = { readonly tries: number; readonly minBackoffMs: number; readonly maxBackoffMs: number };
+type Backoff = { readonly retries: number; readonly minBackoffMs: number; readonly maxBackoffMs: number };
 
 /** A refused connection costs nothing, and people wait for what is due when the platform is back. */
 const outagePauseMs = 3_000;
@@ -279,15 +279,15 @@ const outagePauseMs = 3_000;
  */
 export function applyBackoff(
   result: SendResult,
-  tries: number,
-  { tries: most, minBackoffMs, maxBackoffMs }: Backoff,
+  attempts: number,
+  { retries, minBackoffMs, maxBackoffMs }: Backoff,
 ): SendOutcome {
   if (result.kind !== 'retry') return result;
   const askedMs = askedWaitMs(result.afterMs);
   if (askedMs) return { ...result, afterMs: retryAfterMs(askedMs), askedMs };
   if (result.isOutage) return { ...result, afterMs: outagePauseMs };
-  if (tries > most) return { kind: 'exhausted', reason: result.reason };
-  const step = Math.min(1, (tries - 1) / Math.max(1, most - 1));
+  if (attempts > retries) return { kind: 'exhausted', reason: result.reason };
+  const step = Math.min(1, (attempts - 1) / Math.max(1, retries - 1));
   const factor = (maxBackoffMs / minBackoffMs) ** step;
   return { ...result, afterMs: Math.round(minBackoffMs * factor) };
 }

@@ -6,20 +6,20 @@ import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { readUnnotified, storeWaitingNotices, type UnnotifiedItem } from '../store/items/waiting-notices.ts';
 
-export type ReceiptKind = 'reaction' | 'line' | 'off';
+export type WaitingNoticeKind = 'reaction' | 'line' | 'off';
 
-export type ReceiptSettings = {
-  readonly kind: ReceiptKind;
+export type WaitingNoticeSettings = {
+  readonly kind: WaitingNoticeKind;
   /** Waiting time before a notice, ms. */
   readonly afterMs: number;
   readonly emoji: string;
   /** Another kind for single channels. */
-  readonly channels: Readonly<Record<string, ReceiptKind>>;
+  readonly channels: Readonly<Record<string, WaitingNoticeKind>>;
 };
 
-export type ReceiptsDeps = {
+export type WaitingNoticesDeps = {
   readonly store: Store;
-  readonly settings: ReceiptSettings;
+  readonly settings: WaitingNoticeSettings;
   /** Text where reactions don't exist. */
   readonly line: string;
   /** Undefined for a channel that this process does not know. */
@@ -33,15 +33,15 @@ export interface WaitingNotices {
 }
 
 /** Creates the teller of waiting notices; it looks when the sweep asks it to. */
-export function createWaitingNotices(deps: ReceiptsDeps): WaitingNotices {
+export function createWaitingNotices(deps: WaitingNoticesDeps): WaitingNotices {
   const { store, settings, start } = deps;
   const isOff = [settings.kind, ...Object.values(settings.channels)].every((kind) => kind === 'off');
   let looking: Promise<void> | undefined;
   const look = async () => {
-    const untold = await store.read(readUnnotified, { afterMs: settings.afterMs });
-    if (untold.length === 0) return;
-    const receipts = untold.map((item) => ({ ...item, content: receiptFor(deps, item) }));
-    start(await store.write(storeWaitingNotices, { receipts }));
+    const unnotified = await store.read(readUnnotified, { afterMs: settings.afterMs });
+    if (unnotified.length === 0) return;
+    const notices = unnotified.map((item) => ({ ...item, content: noticeFor(deps, item) }));
+    start(await store.write(storeWaitingNotices, { notices }));
   };
   return {
     look: async () => {
@@ -55,8 +55,8 @@ export function createWaitingNotices(deps: ReceiptsDeps): WaitingNotices {
 }
 
 /** A page or a terminal shows by itself what waits there; in a group a line would disturb everybody. */
-function receiptFor(
-  { settings, line, capabilitiesFor }: ReceiptsDeps,
+function noticeFor(
+  { settings, line, capabilitiesFor }: WaitingNoticesDeps,
   { route, chatKind, messageId }: UnnotifiedItem,
 ): OutboundContent | undefined {
   const capabilities = capabilitiesFor(route);

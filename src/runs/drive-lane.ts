@@ -132,7 +132,7 @@ async function execute(
   }
 }
 
-/** So long between two tries, so that a fault of a moment does not use up all of them. */
+/** So long between two attempts, so that a fault of a moment does not use up all of them. */
 const pauseMs = 2_000;
 const retryMs = 250;
 

@@ -98,7 +98,7 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
   },
   children: { columns: ['state', 'status', 'told', 'endedAt'], writer: 'src/store/children/child-rows.ts' },
   outbox: {
-    columns: ['state', 'tries', 'sendingAt', 'endedAt', 'problem', 'receipts'],
+    columns: ['state', 'attempts', 'sendingAt', 'endedAt', 'problem', 'receipts'],
     writer: 'src/store/delivery/part-states.ts',
   },
   toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/call-states.ts' },

@@ -64,7 +64,7 @@ describe('with neither file nor environment', () => {
         maxRunsPerClaim: 5,
       },
       outbox: {
-        tries: 3,
+        retries: 3,
         minBackoffMs: 500,
         maxBackoffMs: 30_000,
         sendTimeoutMs: 30_000,

@@ -1,12 +1,10 @@
 /** Per kill point: what people do until Parley dies there, and what must stand once it is back. */
 import type { KillPoint } from '../../src/contracts/probe.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
-import { runParley } from '../cli/run-parley.ts';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import type { Reply, ScriptedCall } from '../platforms/anthropic/turn.ts';
 import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { mention } from '../platforms/discord/people.ts';
-import { readStore } from './conservation.ts';
 import type { ParleyProcess } from './parley-process.ts';
 import type { Person } from './person.ts';
 import { answerQuestion, answerTo, questionOf } from './questions.ts';
@@ -27,6 +25,8 @@ export type Scenario = {
   readonly longChannels?: readonly ChannelName[];
   /** The questions of which each must stand once in the transcript and in every request. */
   readonly questions: readonly string[];
+  /** How many of them come from the network; all, unless said otherwise. */
+  readonly events?: number;
   /** What parley.config.json says. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** What must stand in the conversation in the end, and nothing else, in this order. */
@@ -91,24 +91,6 @@ export const scenarios: readonly Scenario[] = [
   ).map((point): Scenario => ({ ...plain, ...telegramFirst, kills: [`${point}:1`] })),
   { ...plain, kills: ['accepted:1'], channels: ['telegram', 'web'], longChannels: ['terminal'] },
   { ...plain, ...telegramFirst, title: 'mid-answer', kills: ['streaming:8'], prepare: () => paced },
-  // A program's message enters the same session: it is answered on record, and the conversation sees nothing of it.
-  {
-    ...plain,
-    title: 'by parley agent',
-    kills: ['item-enqueued:1'],
-    channels: ['telegram', 'web', 'terminal', 'discord', 'signal'],
-    questions: [question, 'question-2'],
-    prepare: () => ({
-      ...asks,
-      act: async ({ stage: { dataDir }, person }) => {
-        person.says(question);
-        await until(() => person.standing().includes(answer), { what: 'the person is answered' });
-        const [row] = readStore(dataDir, 'select laneKey from inbox');
-        const to = ['--session', String(row?.laneKey), '--message', 'question-2'];
-        await runParley(['agent', ...to], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' });
-      },
-    }),
-  },
   // Marked as sending, and the journal tells that its call had not begun.
   { ...plain, ...telegramFirst, kills: ['outbox-claimed:1'] },
   // From here on nobody can know how far the call has come.

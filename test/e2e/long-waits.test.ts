@@ -9,7 +9,7 @@ import { until } from './until.ts';
 
 const headers = { authorization: `Bearer ${pageToken}` };
 const day = 86_400;
-const waits = 'select tries, dueAt, waitAskedSince as since, waitAskedUntil as until, state from outbox';
+const waits = 'select attempts, dueAt, waitAskedSince as since, waitAskedUntil as until, state from outbox';
 
 test('a chat that its network makes wait for a day is asked for every five minutes, and says so', {
   timeout: 300_000,
@@ -39,8 +39,8 @@ test('a chat that its network makes wait for a day is asked for every five minut
 
   for (const round of [1, 2]) {
     await until(() => calls() === round && part()?.state === 'pending', { what: `try ${round}` });
-    const { tries, dueAt, since, until: asked } = part() ?? {};
-    expect(tries).toBe(0);
+    const { attempts, dueAt, since, until: asked } = part() ?? {};
+    expect(attempts).toBe(0);
     expect(Number(dueAt) - Number(asked)).toBe((300 - day) * 1000);
     expect(Number(asked) - Number(since)).toBeGreaterThanOrEqual(day * 1000);
     if (round === 1) fiveMinutesPass();

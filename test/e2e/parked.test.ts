@@ -50,7 +50,7 @@ test('people whose runs wait for an approval hold nobody up, and are answered on
     people.map(() => 'settled'),
   );
   expect(findBreaches(stage.dataDir)).toEqual([]);
-  expect(readStore(stage.dataDir, 'select id from runs where tries > 1')).toEqual([]);
+  expect(readStore(stage.dataDir, 'select id from runs where attempts > 1')).toEqual([]);
   const refusals = stage.model.requests.flatMap(({ refusal }) => refusal ?? []);
   expect(refusals).toEqual([]);
 });

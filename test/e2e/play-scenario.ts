@@ -72,7 +72,7 @@ async function play(
   });
   const answeredMs = performance.now() - began;
   await until(person.isHeard, { what: 'all that was said is taken in' });
-  await untilAtRest(stage.dataDir, scenario.questions.length);
+  await untilAtRest(stage.dataDir, scenario.events ?? scenario.questions.length);
   await revived.stop();
   return {
     answeredMs,

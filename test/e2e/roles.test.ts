@@ -141,7 +141,7 @@ describe.concurrent('of a gateway and workers on one folder', () => {
     await untilSaid(telegram, { chat: ada.id, text: 'After Begin.' });
     await untilAtRest(dataDir, 1);
     expect(said(telegram, ada.id)).toEqual(['After Begin.']);
-    expect(readStore(dataDir, 'select tries from runs')).toEqual([{ tries: 2 }]);
+    expect(readStore(dataDir, 'select attempts from runs')).toEqual([{ attempts: 2 }]);
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
@@ -161,7 +161,9 @@ describe.concurrent('of a gateway and workers on one folder', () => {
     await untilSaid(telegram, { chat: ada.id, text: 'After Begin.' });
     await untilAtRest(dataDir, 1);
     expect(said(telegram, ada.id)).toEqual(['After Begin.']);
-    expect(readStore(dataDir, 'select tries, state from runs')).toEqual([{ tries: 1, state: 'finished' }]);
+    expect(readStore(dataDir, 'select attempts, state from runs')).toEqual([
+      { attempts: 1, state: 'finished' },
+    ]);
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
@@ -180,8 +182,8 @@ describe.concurrent('of a gateway and workers on one folder', () => {
     await untilSaid(telegram, { chat: ada.id, text: 'Now it is done.' });
     await stopped;
     expect(readFileSync(EFFECTS_FILE, 'utf8').trim().split('\n')).toHaveLength(1);
-    const [run] = readStore(dataDir, `select tries from runs where laneKey like '%${ada.id}'`);
-    expect(run).toEqual({ tries: 1 });
+    const [run] = readStore(dataDir, `select attempts from runs where laneKey like '%${ada.id}'`);
+    expect(run).toEqual({ attempts: 1 });
   });
 
   test('the one that owns Redis is killed, and another starts it again', async ({
@@ -310,6 +312,6 @@ describe.skipIf(databaseServer === undefined)('on one PostgreSQL, in folders of 
     await until(async () => (await read(`select id from runs where state <> 'finished'`)).length === 0, {
       what: 'the run ends',
     });
-    expect(await read('select tries from runs')).toEqual([{ tries: 2 }]);
+    expect(await read('select attempts from runs')).toEqual([{ attempts: 2 }]);
   });
 });

@@ -48,7 +48,7 @@ describe.concurrent('a message that is sent while a tool works', () => {
       expect(model.requests).toHaveLength(2);
       expect(said(telegram, ada.id)).toEqual(['I go left.']);
       expect(telegram.calls.filter(({ method }) => method === 'setMessageReaction')).toHaveLength(1);
-      const outcomes = readStore(dataDir, 'select outcome, "receiptAt" > 0 as told from inbox order by seq');
+      const outcomes = readStore(dataDir, 'select outcome, "notifiedAt" > 0 as told from inbox order by seq');
       expect(outcomes).toEqual([
         { outcome: 'answered', told: null },
         { outcome: 'answered', told: 1 },

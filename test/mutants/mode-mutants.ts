@@ -1,9 +1,9 @@
-/** Broken variants of steer-backlog, receipts, outcomes and of runs that a fault broke off. */
+/** Broken variants of steer-backlog, notices, outcomes and of runs that a fault broke off. */
 import type { Mutant } from './mutants.ts';
 
 const kept = 'test/store/items/retained-steers.test.ts';
 const table = 'test/store/lanes/outcome-table.test.ts';
-const receipts = 'test/store/items/waiting-notices.test.ts';
+const notices = 'test/store/items/waiting-notices.test.ts';
 
 export const modeMutants: readonly Mutant[] = [
   {
@@ -84,7 +84,7 @@ export const modeMutants: readonly Mutant[] = [
     test: { file: table, name: 'that gives way under drop:old is refused' },
   },
   {
-    name: 'receipt for what was answered',
+    name: 'waiting notice for what was answered',
     invariant: 'nobody is told that a message waits which waits no more',
     edits: [
       {
@@ -93,12 +93,12 @@ export const modeMutants: readonly Mutant[] = [
         replace: 'if (part.key === "") {',
       },
     ],
-    test: { file: receipts, name: 'is dropped when its message was answered' },
+    test: { file: notices, name: 'is dropped when its message was answered' },
     isSample: true,
   },
   {
-    name: 'receipt in the way of an answer',
-    invariant: 'a receipt has one try',
+    name: 'waiting notice in the way of an answer',
+    invariant: 'a waiting notice has one attempt',
     edits: [
       {
         in: 'recordSend',
@@ -106,7 +106,7 @@ export const modeMutants: readonly Mutant[] = [
         replace: '',
       },
     ],
-    test: { file: receipts, name: 'never holds up an answer' },
+    test: { file: notices, name: 'never holds up an answer' },
   },
   {
     name: 'one steer at a time whatever is set',

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { applyBackoff } from '../../src/outbox/deliverer.ts';
 
-const backoff = { tries: 3, minBackoffMs: 500, maxBackoffMs: 30_000 };
+const backoff = { retries: 3, minBackoffMs: 500, maxBackoffMs: 30_000 };
 const retry = { kind: 'retry', afterMs: 0, reason: 'busy' } as const;
 
 describe('a send that may be repeated', () => {
   it('waits from half a second to half a minute, three times, and is then given up', () => {
-    const waits = [1, 2, 3].map((tries) => applyBackoff(retry, tries, backoff));
+    const waits = [1, 2, 3].map((attempts) => applyBackoff(retry, attempts, backoff));
     expect(waits.map((settled) => settled.kind === 'retry' && settled.afterMs)).toEqual([500, 3873, 30_000]);
     expect(applyBackoff(retry, 4, backoff)).toEqual({ kind: 'exhausted', reason: 'busy' });
   });
@@ -28,7 +28,7 @@ describe('a send that may be repeated', () => {
     }
   });
 
-  it('counts its tries where no wait is named that makes sense', () => {
+  it('counts its attempts where no wait is named that makes sense', () => {
     for (const afterMs of [0, -1, -1e300, -Infinity, NaN, 'soon' as unknown as number]) {
       expect(applyBackoff({ ...retry, afterMs }, 1, backoff)).toMatchObject({ kind: 'retry', afterMs: 500 });
       expect(applyBackoff({ ...retry, afterMs }, 4, backoff).kind).toBe('exhausted');
@@ -36,8 +36,8 @@ describe('a send that may be repeated', () => {
   });
 
   it('is tried again soon and without end while the platform cannot be reached at all', () => {
-    for (const tries of [1, 4, 1000]) {
-      const settled = applyBackoff({ ...retry, isOutage: true }, tries, backoff);
+    for (const attempts of [1, 4, 1000]) {
+      const settled = applyBackoff({ ...retry, isOutage: true }, attempts, backoff);
       expect(settled.kind === 'retry' && settled.afterMs).toBe(3000);
     }
   });

@@ -54,7 +54,7 @@ it('keeps what the platform said while the store is away for a moment', async ()
           },
         },
       }) as unknown as HostedChannel,
-    settings: { tries: 3, minBackoffMs: 1, maxBackoffMs: 1, sendTimeoutMs: 30_000, resendUnknown: false },
+    settings: { retries: 3, minBackoffMs: 1, maxBackoffMs: 1, sendTimeoutMs: 30_000, resendUnknown: false },
     onSettled: () => undefined,
   });
   deliverer.deliver(`test/bot/${conversation}`);

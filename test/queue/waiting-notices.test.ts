@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Capabilities } from '../../src/contracts/capabilities.ts';
 import type { OutboundContent } from '../../src/contracts/outbound.ts';
-import { createWaitingNotices, type ReceiptSettings } from '../../src/queue/waiting-notices.ts';
+import { createWaitingNotices, type WaitingNoticeSettings } from '../../src/queue/waiting-notices.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { noEffects } from '../../src/store/base/effects.ts';
 import {
@@ -11,11 +11,11 @@ import {
 } from '../../src/store/items/waiting-notices.ts';
 import { aRoute } from '../store/builders.ts';
 
-const settings: ReceiptSettings = { kind: 'reaction', afterMs: 2000, emoji: '👀', channels: {} };
+const settings: WaitingNoticeSettings = { kind: 'reaction', afterMs: 2000, emoji: '👀', channels: {} };
 const aChannel = { canReact: true, isSessionBound: false } as Capabilities;
 
 type Case = {
-  readonly settings?: Partial<ReceiptSettings>;
+  readonly settings?: Partial<WaitingNoticeSettings>;
   readonly channel?: Partial<Capabilities> | undefined;
   readonly item?: Partial<UnnotifiedItem>;
 };
@@ -26,8 +26,8 @@ async function told({ settings: changed, channel = {}, item }: Case): Promise<Ou
   let said: OutboundContent | undefined;
   const store = {
     read: async (query: unknown) => (query === readUnnotified ? [untold] : []),
-    write: async (command: unknown, { receipts }: { receipts: readonly { content?: OutboundContent }[] }) => {
-      if (command === storeWaitingNotices) said = receipts[0]?.content;
+    write: async (command: unknown, { notices }: { notices: readonly { content?: OutboundContent }[] }) => {
+      if (command === storeWaitingNotices) said = notices[0]?.content;
       return noEffects();
     },
   } as unknown as Store;

@@ -17,8 +17,8 @@ export function isFetchingItem(): RawBuilder<SqlBool> {
 }
 
 /** Waiting messages whose senders were not told that they wait. */
-export function isUntoldItem(): RawBuilder<SqlBool> {
-  return sql<SqlBool>`"inbox"."state" = 'waiting' and "inbox"."receiptAt" is null`;
+export function isUnnotifiedItem(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"inbox"."state" = 'waiting' and "inbox"."notifiedAt" is null`;
 }
 
 /** Parts that are still to be delivered; combine it with further conditions on the state. */

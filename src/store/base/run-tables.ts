@@ -56,7 +56,7 @@ export type RunsTable = {
   kind: Generated<RunKind>;
   state: 'active' | 'parked' | 'finished';
   epoch: number;
-  tries: number;
+  attempts: number;
   /** 1 when the last holder handed it over on purpose: that is no failed try. */
   isHandedOver: number;
   route: string | null;

@@ -156,7 +156,7 @@ export type InboxTable = {
   /** 1 when it was steered into its run and goes back should the run end without having consumed it. */
   isKept: Generated<number>;
   /** When its sender was told that it waits, 0 when nobody is told; null while nobody was. */
-  receiptAt: number | null;
+  notifiedAt: number | null;
   createdAt: number;
 };
 
@@ -188,7 +188,7 @@ export type OutboxTable = {
   route: string;
   content: string;
   state: 'pending' | 'sending' | 'sent' | 'unknown' | 'failed';
-  tries: number;
+  attempts: number;
   dueAt: number;
   sendingAt: number | null;
   /** Since when the platform asks to wait before it is sent, and until when at last; null while it never did. */
@@ -257,7 +257,7 @@ export type PairingsTable = {
   expiresAt: number;
 };
 
-/** The times of the last tries to approve a code, JSON. */
+/** The times of the last attempts to approve a code, JSON. */
 export type PairingTriesTable = { name: string; recent: string };
 
 /** How far a conversation was accepted without a gap, on networks whose history is read by conversation. */

@@ -25,8 +25,8 @@ const lookupPatienceMs = 600_000;
 export async function settleUnknown(tx: Tx, ambiguous: Ambiguous, problem: string): Promise<void> {
   const { partKey, repeatSafeMs, canLookUp, resendUnknown } = ambiguous;
   if (repeatSafeMs > 0 || canLookUp) {
-    const { tries, sendingAt } = await sendingOf(tx, partKey);
-    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
+    const { attempts, sendingAt } = await sendingOf(tx, partKey);
+    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (attempts - 1));
     return reschedulePart(tx, { partKey, dueAt: tx.now + pauseMs, problem, mayStandSince: sendingAt });
   }
   if (resendUnknown) return reschedulePart(tx, { partKey, dueAt: tx.now, problem, mayStandSince: undefined });
@@ -84,11 +84,11 @@ async function settleCandidates(
 async function sendingOf(
   tx: Tx,
   key: string,
-): Promise<{ readonly tries: number; readonly sendingAt: number }> {
+): Promise<{ readonly attempts: number; readonly sendingAt: number }> {
   const row = await tx.db
     .selectFrom('outbox')
-    .select(['tries', 'sendingAt'])
+    .select(['attempts', 'sendingAt'])
     .where('key', '=', key)
     .executeTakeFirstOrThrow();
-  return { tries: row.tries, sendingAt: row.sendingAt ?? tx.now };
+  return { attempts: row.attempts, sendingAt: row.sendingAt ?? tx.now };
 }

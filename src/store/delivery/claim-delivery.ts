@@ -32,7 +32,7 @@ export type Delivery =
       readonly kind: 'part';
       readonly epoch: number;
       readonly part: Outbound;
-      readonly tries: number;
+      readonly attempts: number;
       readonly purpose: string;
       /** How long it had been stored when it was claimed, ms. */
       readonly ageMs: number;
@@ -140,14 +140,14 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
       await endPart(tx, { key: part.key, state: 'unknown', ...(problem !== null && { problem }) });
       continue;
     }
-    const tries = part.tries + (step === 'send' ? 1 : 0);
-    await beginSending.run(tx, { key: part.key, sendingAt: part.sendingAt ?? tx.now, tries });
+    const attempts = part.attempts + (step === 'send' ? 1 : 0);
+    await beginSending.run(tx, { key: part.key, sendingAt: part.sendingAt ?? tx.now, attempts });
     await hold.run(tx, { ...head, until: tx.now + head.leaseMs });
     return {
       kind: 'part',
       epoch: head.epoch,
       part: { key: part.key as PartKey, route: json.route(part.route), content },
-      tries,
+      attempts,
       purpose: part.purpose,
       ageMs: tx.now - part.createdAt,
       laneKey: part.laneKey ?? undefined,
@@ -164,7 +164,7 @@ const lockedLaneMs = 50;
 export const headPart = prepared((db, of: QueryParams<{ conversationKey: string }>) =>
   db
     .selectFrom('outbox')
-    .select(['key', 'state', 'route', 'content', 'tries', 'dueAt', 'sendingAt'])
+    .select(['key', 'state', 'route', 'content', 'attempts', 'dueAt', 'sendingAt'])
     .select(['purpose', 'laneKey', 'problem', 'createdAt'])
     .where('conversationKey', '=', of.conversationKey)
     .where(isOpenPart())
@@ -179,17 +179,17 @@ const mostRepeats = 10;
 type Candidate = {
   readonly content: Outbound['content'];
   readonly sendingAt: number | null;
-  readonly tries: number;
+  readonly attempts: number;
 };
 
 /** The action for a due part. */
 function stepFor(
   tx: Tx,
   head: Head,
-  { content, sendingAt, tries }: Candidate,
+  { content, sendingAt, attempts }: Candidate,
 ): 'send' | 'look-up' | 'give-up' {
   if (sendingAt === null || isChange(content)) return 'send';
-  if (tx.now - sendingAt < head.repeatSafeMs && tries < mostRepeats) return 'send';
+  if (tx.now - sendingAt < head.repeatSafeMs && attempts < mostRepeats) return 'send';
   if (head.canLookUp) return 'look-up';
   return head.resendUnknown ? 'send' : 'give-up';
 }

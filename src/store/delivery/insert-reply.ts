@@ -52,7 +52,7 @@ export async function insertReply(
     kind: 'part',
     epoch,
     part: { key: first.key as PartKey, route, content },
-    tries: 1,
+    attempts: 1,
     purpose,
     ageMs: 0,
     laneKey: timeline?.laneKey,

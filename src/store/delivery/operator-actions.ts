@@ -12,7 +12,7 @@ export type UndeliveredPart = {
   readonly key: string;
   readonly conversation: string;
   readonly state: string;
-  readonly tries: number;
+  readonly attempts: number;
   readonly problem: string | undefined;
   readonly createdAt: number;
   /** The beginning of its text, for the operator to know it by. */
@@ -25,7 +25,7 @@ export const readUndelivered: StoreQuery<{ readonly limit: number }, readonly Un
   run: async (tx, { limit }) => {
     const rows = await tx.db
       .selectFrom('outbox')
-      .select(['key', 'conversationKey', 'state', 'tries', 'problem', 'createdAt', 'content'])
+      .select(['key', 'conversationKey', 'state', 'attempts', 'problem', 'createdAt', 'content'])
       .where('state', '<>', 'sent')
       .where('purpose', '<>', 'preview')
       .orderBy('createdAt', 'desc')

@@ -8,7 +8,7 @@ import type { OutboxTable } from '../base/tables.ts';
 
 type NewRow = Omit<
   Insertable<OutboxTable>,
-  'state' | 'problem' | 'tries' | 'dueAt' | 'sendingAt' | 'endedAt'
+  'state' | 'problem' | 'attempts' | 'dueAt' | 'sendingAt' | 'endedAt'
 >;
 
 /** `failed`: the conversation is unreachable; `sending`: claimed for its first try as it is stored. */
@@ -21,7 +21,7 @@ export async function storePart(tx: Tx, row: NewRow, state: FirstPartState): Pro
     ...row,
     state,
     problem: state === 'failed' ? unreachable : null,
-    tries: isSending ? 1 : 0,
+    attempts: isSending ? 1 : 0,
     dueAt: tx.now,
     sendingAt: isSending ? tx.now : null,
     endedAt: state === 'failed' ? tx.now : null,
@@ -30,7 +30,7 @@ export async function storePart(tx: Tx, row: NewRow, state: FirstPartState): Pro
 
 /** Stores a preview as what it is until its platform id is known; a second one under its key adds nothing. */
 export async function storePreview(tx: Tx, row: NewRow): Promise<void> {
-  const attempt = { tries: 1, dueAt: tx.now, sendingAt: tx.now };
+  const attempt = { attempts: 1, dueAt: tx.now, sendingAt: tx.now };
   await insertNewRow(tx, 'outbox', { ...row, ...attempt, state: 'unknown' });
 }
 
@@ -38,10 +38,10 @@ const unreachable = 'the conversation is unreachable';
 
 /** Marks the part as handed to the platform; `sendingAt` is when the first attempt that may have arrived began. */
 export const beginSending = prepared(
-  (db, of: QueryParams<{ key: string; sendingAt: number; tries: number }>) =>
+  (db, of: QueryParams<{ key: string; sendingAt: number; attempts: number }>) =>
     db
       .updateTable('outbox')
-      .set({ state: 'sending', sendingAt: of.sendingAt, tries: of.tries })
+      .set({ state: 'sending', sendingAt: of.sendingAt, attempts: of.attempts })
       .where('key', '=', of.key),
 );
 
@@ -62,11 +62,11 @@ export async function returnPart(tx: Tx, next: NextAttempt): Promise<void> {
     .execute();
 }
 
-/** However long the platform was away, or asked to wait, the part has all its tries when it is back. */
+/** However long the platform was away, or asked to wait, the part has all its attempts when it is back. */
 export async function refundAttempt(tx: Tx, partKey: string): Promise<void> {
   await tx.db
     .updateTable('outbox')
-    .set((eb) => ({ tries: eb('tries', '-', 1) }))
+    .set((eb) => ({ attempts: eb('attempts', '-', 1) }))
     .where('key', '=', partKey)
     .execute();
 }
@@ -75,7 +75,7 @@ export async function refundAttempt(tx: Tx, partKey: string): Promise<void> {
 export async function requeueParts(tx: Tx, keys: readonly string[]): Promise<void> {
   await tx.db
     .updateTable('outbox')
-    .set({ state: 'pending', tries: 0, sendingAt: null })
+    .set({ state: 'pending', attempts: 0, sendingAt: null })
     .where('key', 'in', keys)
     .execute();
 }
@@ -119,7 +119,13 @@ function failPending(tx: Tx, problem: string) {
     .where('state', '=', 'pending');
 }
 
-const freshAttempt = { tries: 0, sendingAt: null, endedAt: null, waitAskedSince: null, waitAskedUntil: null };
+const freshAttempt = {
+  attempts: 0,
+  sendingAt: null,
+  endedAt: null,
+  waitAskedSince: null,
+  waitAskedUntil: null,
+};
 
 /** Sends an unknown or failed part once more. Undefined when it is in another state, or isn't there. */
 export function reopenPart(tx: Tx, key: string) {

@@ -54,7 +54,7 @@ export async function recordSend(tx: Tx, settling: PartEnd): Promise<void> {
     case 'looked-up':
       return settleLookup(tx, settling, result.found);
     case 'exhausted':
-      // These tries did not arrive; the one that was cut off before them may have.
+      // These attempts did not arrive; the one that was cut off before them may have.
       if (mayStandSince !== undefined) return settleUnknown(tx, settling, result.reason);
       return failAnswer(tx, { partKey, problem: result.reason });
     case 'failed':

@@ -1,9 +1,9 @@
 import type { Tx } from '../base/command.ts';
 
-const suffix = ':receipt';
+const suffix = ':waiting';
 
 /** The part key of an item's waiting notice. */
-export function receiptKeyOf(inboxId: string): string {
+export function waitingNoticeKeyOf(inboxId: string): string {
   return `${inboxId}${suffix}`;
 }
 
@@ -12,7 +12,7 @@ export function isWaitingNotice(partKey: string): boolean {
   return partKey.endsWith(suffix);
 }
 
-/** A receipt is worth sending for as long as its message waits. */
+/** A notice is worth sending for as long as its message waits. */
 export async function isObsolete(tx: Tx, partKey: string): Promise<boolean> {
   if (!isWaitingNotice(partKey)) return false;
   const row = await tx.db

@@ -138,7 +138,7 @@ export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: E
     content: JSON.stringify(item.content),
     isFetching: item.isFetching ? 1 : 0,
     // Nobody is to be told that what no person sent has to wait.
-    receiptAt: source === 'platform' ? null : 0,
+    notifiedAt: source === 'platform' ? null : 0,
     createdAt: tx.now,
   };
   if (!(await insertItem(tx, row))) return;

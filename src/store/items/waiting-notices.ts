@@ -1,16 +1,16 @@
 /**
- * Who waits for longer than a moment is told once. The row says that it happened (`receiptAt`), in the
+ * Who waits for longer than a moment is told once. The row says that it happened (`notifiedAt`), in the
  * transaction that stores what is said; what is said is dropped when the message waits no more.
  */
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { isOpenItem, isUntoldItem } from '../base/index-predicates.ts';
+import { isOpenItem, isUnnotifiedItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { insertPart } from '../delivery/insert-part.ts';
-import { receiptKeyOf } from '../delivery/waiting-notice-part.ts';
+import { waitingNoticeKeyOf } from '../delivery/waiting-notice-part.ts';
 import { lockLane } from '../rows/lane-row.ts';
 
 /** A message whose sender has heard nothing yet. */
@@ -30,7 +30,7 @@ export const readUnnotified: StoreQuery<{ readonly afterMs: number }, readonly U
   query: 'readUnnotified',
   usesClock: true,
   run: async (tx, { afterMs }) => {
-    const rows = await untold.all(tx, { before: tx.now - afterMs });
+    const rows = await unnotified.all(tx, { before: tx.now - afterMs });
     return rows.map(({ id, laneKey, chatKind, route, messageId, kind }) => ({
       inboxId: id,
       laneKey,
@@ -41,12 +41,12 @@ export const readUnnotified: StoreQuery<{ readonly afterMs: number }, readonly U
   },
 };
 
-const untold = prepared((db, of: QueryParams<{ before: number }>) =>
+const unnotified = prepared((db, of: QueryParams<{ before: number }>) =>
   db
     .selectFrom('inbox')
     .innerJoin('lanes', 'lanes.key', 'inbox.laneKey')
     .select(['inbox.id', 'inbox.laneKey', 'inbox.route', 'inbox.messageId', 'inbox.kind', 'lanes.chatKind'])
-    .where(isUntoldItem())
+    .where(isUnnotifiedItem())
     .where('inbox.createdAt', '<=', of.before)
     .orderBy('inbox.createdAt')
     .limit(page),
@@ -60,21 +60,19 @@ export type WaitingNotice = {
 };
 
 /**
- * Tells the senders of messages that still wait. The parts of one album get one receipt, and somebody who has
+ * Tells the senders of messages that still wait. The parts of one album get one notice, and somebody who has
  * been sent a line about one message gets no line about the next while the first one waits. Safe to repeat:
  * each message gets one notice.
  */
-export const storeWaitingNotices: StoreCommand<{ readonly receipts: readonly WaitingNotice[] }, Effects> = {
+export const storeWaitingNotices: StoreCommand<{ readonly notices: readonly WaitingNotice[] }, Effects> = {
   name: 'storeWaitingNotices',
-  run: async (tx, { receipts }) => {
+  run: async (tx, { notices }) => {
     const effects = noEffects();
     // Several lanes are locked in key order.
-    const inOrder = [...receipts].sort((a, b) =>
-      a.laneKey < b.laneKey ? -1 : a.laneKey > b.laneKey ? 1 : 0,
-    );
-    for (const receipt of inOrder) {
-      await lockLane(tx, receipt.laneKey);
-      await tell(tx, receipt, effects);
+    const inOrder = [...notices].sort((a, b) => (a.laneKey < b.laneKey ? -1 : a.laneKey > b.laneKey ? 1 : 0));
+    for (const notice of inOrder) {
+      await lockLane(tx, notice.laneKey);
+      await tell(tx, notice, effects);
     }
     return effects;
   },
@@ -86,15 +84,15 @@ async function tell(tx: Tx, { inboxId, content }: WaitingNotice, effects: Effect
     .select(['id', 'laneKey', 'route', 'bundle', 'account', 'senderId'])
     .where('id', '=', inboxId)
     .where('state', '=', 'waiting')
-    .where('receiptAt', 'is', null)
+    .where('notifiedAt', 'is', null)
     .executeTakeFirst();
   if (!row) return;
   const isSaid = content !== undefined && !(await knowsAlready(tx, row, content));
-  const receiptAt = isSaid ? tx.now : 0;
-  await tx.db.updateTable('inbox').set({ receiptAt }).where('id', '=', inboxId).execute();
+  const notifiedAt = isSaid ? tx.now : 0;
+  await tx.db.updateTable('inbox').set({ notifiedAt }).where('id', '=', inboxId).execute();
   if (!isSaid) return;
   const part = {
-    key: receiptKeyOf(inboxId),
+    key: waitingNoticeKeyOf(inboxId),
     route: json.route(row.route),
     content,
     purpose: 'notice',
@@ -116,7 +114,7 @@ async function knowsAlready(tx: Tx, row: Told, content: OutboundContent): Promis
     .where('laneKey', '=', row.laneKey)
     .where(isOpenItem())
     .where('state', '=', 'waiting')
-    .where('receiptAt', '>', 0)
+    .where('notifiedAt', '>', 0)
     .execute();
   return others.some(
     (other) =>

@@ -152,9 +152,9 @@ async function resume(
   { lane, input, runId }: { lane: Lane; input: ClaimInput; runId: string },
 ): Promise<Claim> {
   const run = await tx.db.selectFrom('runs').selectAll().where('id', '=', runId).executeTakeFirstOrThrow();
-  const tries = run.tries + (run.isHandedOver ? 0 : 1);
+  const attempts = run.attempts + (run.isHandedOver ? 0 : 1);
   const epoch = lane.epoch + 1;
-  if (tries > input.maxAttempts) {
+  if (attempts > input.maxAttempts) {
     const effects = await giveUpRun(
       tx,
       { ...lane, epoch },
@@ -164,7 +164,7 @@ async function resume(
   }
   // Nobody has ended the wait, and the lane's lease is over: the wait has expired.
   if (run.state === 'parked') await expireCalls(tx, runId);
-  await resumeRun(tx, { id: runId, tries, epoch });
+  await resumeRun(tx, { id: runId, attempts, epoch });
   await hold(tx, { lane, input, epoch, runId });
   const target = json.target(run.route);
   const { sessionId, workedMs, startedAt, cancelReason } = run;

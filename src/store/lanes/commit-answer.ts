@@ -152,7 +152,7 @@ async function extendAnsweredRun(
 const extendRun = prepared((db, of: QueryParams<{ runId: string; parts: number }>) =>
   db
     .updateTable('runs')
-    .set((eb) => ({ tries: 1, nextOrdinal: eb('nextOrdinal', '+', of.parts) }))
+    .set((eb) => ({ attempts: 1, nextOrdinal: eb('nextOrdinal', '+', of.parts) }))
     .where('id', '=', of.runId),
 );
 

@@ -86,7 +86,7 @@ async function requeueUnsent(tx: Tx, { holder, begun }: JournaledSends): Promise
     .where(isOpenPart())
     .where('outbox.state', '=', 'sending')
     // The earlier attempts of a repeat remain unknown.
-    .where('outbox.tries', '=', 1)
+    .where('outbox.attempts', '=', 1)
     .execute();
   const known = new Set(begun);
   const unsent = inHand.map(({ key }) => key).filter((key) => !known.has(key));

@@ -41,7 +41,7 @@ const begin = prepared((db, of: QueryParams<NewRun & { readonly now: number }>) 
         model: eb.fn.coalesce(chosen.select('model'), of.model),
         reasoning: chosen.select('reasoning'),
         state: 'active',
-        tries: 1,
+        attempts: 1,
         isHandedOver: 0,
         nextOrdinal: 1,
         workedMs: 0,
@@ -54,11 +54,11 @@ const begin = prepared((db, of: QueryParams<NewRun & { readonly now: number }>) 
 /** Another attempt at the run begins, be it that the run was parked. */
 export async function resumeRun(
   tx: Tx,
-  { id, tries, epoch }: { readonly id: string; readonly tries: number; readonly epoch: number },
+  { id, attempts, epoch }: { readonly id: string; readonly attempts: number; readonly epoch: number },
 ): Promise<void> {
   await tx.db
     .updateTable('runs')
-    .set({ state: 'active', tries, epoch, isHandedOver: 0, parkedAt: null, parkReason: null })
+    .set({ state: 'active', attempts, epoch, isHandedOver: 0, parkedAt: null, parkReason: null })
     .where('id', '=', id)
     .execute();
 }

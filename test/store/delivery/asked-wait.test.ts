@@ -40,7 +40,7 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
         result,
         claimsNext: false,
       });
-      return { kind: 'tried', tries: claimed.tries } as const;
+      return { kind: 'tried', attempts: claimed.attempts } as const;
     };
     const why = async () => {
       const found = await open().read(readWhy, { id: conversation, withExcerpts: false });
@@ -73,18 +73,18 @@ describeEachDatabase('a part that its platform asks to wait with', (open, { sql,
     };
   };
 
-  it('is tried again each five minutes without its tries being used up, and says so everywhere', async () => {
+  it('is tried again each five minutes without its attempts being used up, and says so everywhere', async () => {
     const { deliver, why, notices, fiveMinutesPass } = await anAnswer();
     const before = await figures();
     for (let round = 0; round < 8; round++) {
-      expect(await deliver(asked(dayMs))).toEqual({ kind: 'tried', tries: 1 });
+      expect(await deliver(asked(dayMs))).toEqual({ kind: 'tried', attempts: 1 });
       const next = await deliver(sent);
       expect(next.kind === 'later' && next.delayMs).toBeLessThanOrEqual(300_000);
       await fiveMinutesPass();
     }
     const { item, part, story } = await why();
     expect(item).toMatchObject({ outcome: 'answered', isProvisional: true });
-    expect(part).toMatchObject({ state: 'pending', tries: 0, problem: 'too many requests' });
+    expect(part).toMatchObject({ state: 'pending', attempts: 0, problem: 'too many requests' });
     const { since = 0, until = 0 } = part?.askedToWait ?? {};
     expect(until - since).toBeGreaterThan(dayMs);
     const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;

@@ -81,7 +81,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     await sending.settle(await sending.claim(), cutOff);
     expect(await sending.states()).toEqual(['pending']);
     const again = await sending.claim();
-    expect([again.step, again.tries, typeof again.mayStandSince]).toEqual(['send', 2, 'number']);
+    expect([again.step, again.attempts, typeof again.mayStandSince]).toEqual(['send', 2, 'number']);
     await sending.settle(again, arrived);
     expect(await sending.states()).toEqual(['sent m1']);
   });
@@ -89,7 +89,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
   it('waits between its repeats, longer each time', async () => {
     const sending = await begin(recognises);
     const pauses: number[] = [];
-    for (let tries = 0; tries < 6; tries += 1) {
+    for (let attempts = 0; attempts < 6; attempts += 1) {
       await sending.settle(await sending.claim(), cutOff);
       pauses.push(await sending.pauseSeconds());
     }
@@ -98,7 +98,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
 
   it('is given up as unknown after ten repeats without an answer', async () => {
     const sending = await begin(recognises);
-    for (let tries = 0; tries < 10; tries += 1) await sending.settle(await sending.claim(), cutOff);
+    for (let attempts = 0; attempts < 10; attempts += 1) await sending.settle(await sending.claim(), cutOff);
     expect(await sending.claimNone()).toBe('empty');
     expect(await sending.states()).toEqual(['unknown']);
   });
@@ -119,7 +119,7 @@ describeEachDatabase('a send that was cut off', (open, beside) => {
     expect((await sending.claim()).step).toBe('look-up');
     await sending.dies();
     const looking = await sending.claim();
-    expect([looking.step, looking.tries]).toEqual(['look-up', 1]);
+    expect([looking.step, looking.attempts]).toEqual(['look-up', 1]);
     await sending.settle(looking, found('m7'));
     expect(await sending.states()).toEqual(['sent m7']);
   });

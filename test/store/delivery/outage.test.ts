@@ -19,14 +19,14 @@ describeEachDatabase('a part that is to be repeated', (open) => {
     const { epoch, part } = first;
     const settling = { ...policy, conversationKey, epoch, partKey: part.key, result, claimsNext: true };
     const second = await open().write(recordDelivery, settling);
-    return second.kind === 'part' ? second.tries : second.kind;
+    return second.kind === 'part' ? second.attempts : second.kind;
   };
 
   it('has one try less left after a refusal', async () => {
     expect(await triesAfter({ kind: 'retry', afterMs: 0, reason: 'busy' })).toBe(2);
   });
 
-  it('has all its tries left after an outage', async () => {
+  it('has all its attempts left after an outage', async () => {
     expect(await triesAfter({ kind: 'retry', afterMs: 0, reason: 'no route', isOutage: true })).toBe(1);
   });
 });

@@ -37,8 +37,8 @@ async function aBusyLane(store: Store) {
     return untold.filter(({ laneKey }) => laneKey === lane.key);
   };
   const tell = async (content: OutboundContent | undefined = reaction) => {
-    const receipts = (await look()).map((item) => ({ ...item, content }));
-    return (await store.write(storeWaitingNotices, { receipts })).deliveries;
+    const notices = (await look()).map((item) => ({ ...item, content }));
+    return (await store.write(storeWaitingNotices, { notices })).deliveries;
   };
   const conversationKey = conversationKeyOf(aRoute(conversation));
   const policy = { holder, leaseMs: 60_000, repeatSafeMs: 0, resendUnknown: false, conversationKey };
@@ -73,14 +73,14 @@ function partOf(delivery: Delivery) {
   return delivery;
 }
 
-describeEachDatabase('a receipt', (open) => {
+describeEachDatabase('a waiting notice', (open) => {
   it('is stored once for a message that waits, however often it is looked for', async () => {
     const { say, look, tell, parts } = await aBusyLane(open());
     await say('second');
     const seen = await look();
     expect(seen).toHaveLength(1);
-    const receipts = seen.map((item) => ({ ...item, content: reaction }));
-    await Promise.all([1, 2, 3].map(() => open().write(storeWaitingNotices, { receipts })));
+    const notices = seen.map((item) => ({ ...item, content: reaction }));
+    await Promise.all([1, 2, 3].map(() => open().write(storeWaitingNotices, { notices })));
     expect(await tell()).toEqual([]);
     expect(await parts()).toEqual(['reaction pending']);
   });
@@ -98,7 +98,7 @@ describeEachDatabase('a receipt', (open) => {
     const seen = (await look()).map((item) => ({ ...item, content: reaction }));
     await worker.accept(aCommand(conversation, { kind: 'queue', change: { mode: 'steer' } }));
     await open().write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
-    await open().write(storeWaitingNotices, { receipts: seen });
+    await open().write(storeWaitingNotices, { notices: seen });
     await say('cancelled');
     await worker.accept(aCommand(conversation, { kind: 'stop', isPrivileged: false, isAll: false }));
     const bundle = { name: 'album', windowMs: 60_000 };
@@ -141,10 +141,10 @@ describeEachDatabase('a receipt', (open) => {
       const { worker, run, say, tell, claim, settle } = await aBusyLane(open());
       await say('second');
       await tell();
-      const receipt = partOf(await claim());
-      expect(receipt.part.content.kind).toBe('reaction');
+      const notice = partOf(await claim());
+      expect(notice.part.content.kind).toBe('reaction');
       await worker.answer(run, 'to the first', { delivery: 'none' });
-      const behind = partOf(await settle(receipt, result));
+      const behind = partOf(await settle(notice, result));
       expect(behind.part.content).toMatchObject({ kind: 'text', text: { text: 'to the first' } });
     }
   });

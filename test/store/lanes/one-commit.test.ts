@@ -73,7 +73,7 @@ describeEachDatabase('a commit that goes on at once', (open) => {
     const key = aLane(conversation).key;
     await worker.accept(aMessage({ conversation, text: 'one' }));
     const first = await worker.answer(await worker.claimRun(key), 'first', { sender: policy });
-    expect(first.claimed?.delivery).toMatchObject({ kind: 'part', tries: 1 });
+    expect(first.claimed?.delivery).toMatchObject({ kind: 'part', attempts: 1 });
     expect(first.effects.deliveries).toEqual([]);
     await worker.accept(aMessage({ conversation, text: 'two' }));
     const second = await worker.answer(await worker.claimRun(key), 'second', { sender: policy });

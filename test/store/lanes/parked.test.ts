@@ -443,13 +443,14 @@ function end(store: Store, run: ClaimedRun, reason: string) {
 }
 
 function triesOf(store: Store, runId: string): Promise<number> {
-  return store.read(tries, runId);
+  return store.read(attempts, runId);
 }
 
-const tries: StoreQuery<string, number> = {
+const attempts: StoreQuery<string, number> = {
   query: 'triesOf',
   run: async (tx, id) =>
-    (await tx.db.selectFrom('runs').select('tries').where('id', '=', id).executeTakeFirstOrThrow()).tries,
+    (await tx.db.selectFrom('runs').select('attempts').where('id', '=', id).executeTakeFirstOrThrow())
+      .attempts,
 };
 
 /** Inserts so many lanes that are parked like this one. */

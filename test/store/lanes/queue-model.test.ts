@@ -312,11 +312,11 @@ function createPair(
     const untold = (await store.read(readUnnotified, { afterMs: -60_000 })).filter(
       ({ laneKey }) => laneKey === lane.key,
     );
-    const receipts = untold.map((item) => {
+    const notices = untold.map((item) => {
       const messageId = item.messageId as MessageId | undefined;
       return { ...item, content: messageId && ({ kind: 'reaction', messageId, emoji: '👀' } as const) };
     });
-    const { deliveries } = await store.write(storeWaitingNotices, { receipts });
+    const { deliveries } = await store.write(storeWaitingNotices, { notices });
     expect(deliveries).toHaveLength(expected.length);
   };
 

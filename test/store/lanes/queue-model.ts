@@ -28,7 +28,7 @@ export type Item = typeof fresh & {
   readonly corrects: Item | undefined;
 };
 
-type Run = { readonly who: Who; readonly items: Item[]; cancel: string | undefined; tries: number };
+type Run = { readonly who: Who; readonly items: Item[]; cancel: string | undefined; attempts: number };
 type Lease = { readonly by: string; readonly is: 'live' | 'given-back' | 'parked' };
 type LaneLeft = 'idle' | 'continuing' | 'armed';
 type Settings = { readonly mode: QueueMode; readonly cap: number; readonly drop: DropPolicy };
@@ -137,7 +137,7 @@ export class QueueModel {
     if (!head) return 'idle';
     if (isCommand(head)) return this.#beginSession(head);
     this.lease = { by, is: 'live' };
-    this.run = { who: head.who, items: [], cancel: undefined, tries: 1 };
+    this.run = { who: head.who, items: [], cancel: undefined, attempts: 1 };
     const batch = ['collect', 'interrupt'].includes(this.settings.mode) ? this.#fitting(head.who) : [head];
     this.#take(batch, false);
     for (const item of batch.slice(0, -1)) item.outcome = 'merged';
@@ -152,10 +152,10 @@ export class QueueModel {
   }
 
   #resume(by: string, run: Run): 'run' | 'again' {
-    if (this.lease?.is !== 'given-back') run.tries += 1;
+    if (this.lease?.is !== 'given-back') run.attempts += 1;
     this.lease = { by, is: 'live' };
-    // So many tries a run has; the last of them is given up.
-    if (run.tries > 3) this.close('failed', null, false);
+    // So many attempts a run has; the last of them is given up.
+    if (run.attempts > 3) this.close('failed', null, false);
     return this.run ? 'run' : 'again';
   }
 
@@ -198,7 +198,7 @@ export class QueueModel {
     const steers = this.boundary(delivery);
     for (const item of answered) end(item, item.outcome ?? 'answered', null);
     if (steers.length === 0) return this.close('answered', null, mayKeepLane);
-    if (this.run) this.run.tries = 1;
+    if (this.run) this.run.attempts = 1;
     return steers;
   }
 

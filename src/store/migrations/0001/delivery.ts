@@ -29,7 +29,7 @@ export const deliveryTables: SchemaOf<'conversations' | 'outbox' | 'receipts' | 
       route: text,
       content: text,
       state: text,
-      tries: integer,
+      attempts: integer,
       dueAt: bigint,
       sendingAt: bigintOrNull,
       waitAskedSince: bigintOrNull,

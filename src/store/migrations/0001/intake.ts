@@ -68,7 +68,7 @@ export const intakeTables: SchemaOf<
       runId: textOrNull,
       transcriptId: textOrNull,
       createdAt: bigint,
-      receiptAt: bigintOrNull,
+      notifiedAt: bigintOrNull,
       answer: textOrNull,
       isKept: `${integer} default 0`,
     },
@@ -80,7 +80,7 @@ export const intakeTables: SchemaOf<
       inboxMessage: { on: ['conversationKey', 'messageId'] },
       inboxOpen: { on: ['laneKey', 'rank', 'seq'], where: `"state" in ('held', 'waiting')` },
       // Few, each for some seconds: messages whose senders were not told that they wait.
-      inboxUntold: { on: ['createdAt'], where: `"state" = 'waiting' and "receiptAt" is null` },
+      inboxUnnotified: { on: ['createdAt'], where: `"state" = 'waiting' and "notifiedAt" is null` },
       inboxRun: { on: ['runId'], where: `"runId" is not null` },
       // By lane too, so that a page of it can be told from the next one.
       inboxDue: { on: ['dueAt', 'laneKey'], where: `"state" in ('held', 'waiting')` },

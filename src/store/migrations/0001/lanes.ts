@@ -94,7 +94,7 @@ export const laneTables: SchemaOf<
       kind: `${text} default 'turn'`,
       state: text,
       epoch: bigint,
-      tries: integer,
+      attempts: integer,
       isHandedOver: integer,
       route: textOrNull,
       authority: text,

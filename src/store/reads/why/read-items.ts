@@ -48,7 +48,7 @@ async function factsOf(tx: Tx, row: Row, withExcerpts: boolean): Promise<ItemFac
     outcomeReason: row.outcomeReason ?? undefined,
     arrivedAt: row.createdAt,
     dueAt,
-    receiptAt: row.receiptAt ?? undefined,
+    notifiedAt: row.notifiedAt ?? undefined,
     ahead: state === 'waiting' ? await countAhead(tx, row) : undefined,
     runId: row.runId ?? undefined,
     transcriptId: row.transcriptId ?? undefined,

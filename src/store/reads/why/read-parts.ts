@@ -25,14 +25,14 @@ export async function readParts(
 }
 
 function factsOf(row: Selectable<OutboxTable>, withExcerpts: boolean): PartFacts {
-  const { key, conversationKey, purpose, state, tries, createdAt, dueAt } = row;
+  const { key, conversationKey, purpose, state, attempts, createdAt, dueAt } = row;
   const excerpt = withExcerpts ? excerptOfPart(row) : undefined;
   return {
     key,
     conversationKey,
     purpose,
     state,
-    tries,
+    attempts,
     problem: row.problem ?? undefined,
     messageIds: json.strings(row.receipts),
     runId: row.runId ?? undefined,
@@ -57,7 +57,7 @@ function excerptOfPart({ purpose, content }: Selectable<OutboxTable>): string | 
 }
 
 /** How the notices are named that answer an event, or a message in its lane: behind its own name. */
-const noticeNames = ['answer', 'cancelled', 'offer', 'overflow', 'pairing', 'receipt', 'refused'] as const;
+const noticeNames = ['answer', 'cancelled', 'offer', 'overflow', 'pairing', 'refused', 'waiting'] as const;
 
 /** The notices that these events and messages were answered with, if they were. */
 export function partKeysOf(events: readonly EventFacts[], items: readonly ItemFacts[]): readonly string[] {

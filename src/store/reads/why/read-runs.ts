@@ -13,14 +13,14 @@ export async function readRuns(tx: Tx, ids: readonly string[]): Promise<readonly
 }
 
 async function factsOf(tx: Tx, row: Selectable<RunsTable>): Promise<RunFacts> {
-  const { id, laneKey, sessionId, authority, state, tries, startedAt } = row;
+  const { id, laneKey, sessionId, authority, state, attempts, startedAt } = row;
   return {
     id,
     laneKey,
     sessionId,
     authority,
     state,
-    tries,
+    attempts,
     isHandedOver: row.isHandedOver === 1 && row.parkedAt === null,
     cancelReason: row.cancelReason ?? undefined,
     endReason: row.endReason ?? undefined,

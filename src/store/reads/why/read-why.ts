@@ -1,4 +1,5 @@
 import type { StoreQuery, Tx } from '../../base/command.ts';
+import { readPartKey } from '../own-messages.ts';
 import { readEventsOf, readItems } from './read-items.ts';
 import { type Origin, originOfPart, partKeysOf, readParts } from './read-parts.ts';
 import { readRuns } from './read-runs.ts';
@@ -141,18 +142,13 @@ async function seedsOfMessage(tx: Tx, message: Message): Promise<Seeds> {
     .where('messageId', '=', messageId)
     .where('conversationKey', '=', conversationKey)
     .execute();
-  const receipt = await tx.db
-    .selectFrom('receipts')
-    .select('partKey')
-    .where('conversationKey', '=', conversationKey)
-    .where('messageId', '=', messageId)
-    .executeTakeFirst();
+  const partKey = await readPartKey(tx, message);
   const itemIds = await itemsOfMessage(tx, message);
-  if (!receipt) return { ...noSeeds, eventKeys, itemIds };
-  const origin = await originOfPart(tx, receipt.partKey);
+  if (partKey === undefined) return { ...noSeeds, eventKeys, itemIds };
+  const origin = await originOfPart(tx, partKey);
   return {
     ...noSeeds,
-    partKeys: [receipt.partKey],
+    partKeys: [partKey],
     eventKeys: [...eventKeys, ...origin.eventKeys],
     itemIds: [...itemIds, ...origin.itemIds],
   };

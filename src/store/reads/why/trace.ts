@@ -56,7 +56,7 @@ export type ItemFacts = {
   readonly arrivedAt: number;
   readonly dueAt: number;
   /** When its sender was told that it waits. */
-  readonly receiptAt: number | undefined;
+  readonly notifiedAt: number | undefined;
   /** How many messages of the lane go before it; only of one that waits. */
   readonly ahead: number | undefined;
   readonly runId: string | undefined;
@@ -79,7 +79,7 @@ export type RunFacts = {
   readonly authority: string;
   readonly state: 'active' | 'parked' | 'finished';
   /** How often a process began or resumed it after a crash; planned hand-overs do not count. */
-  readonly tries: number;
+  readonly attempts: number;
   /** It was handed over on purpose, and nobody has gone on with it yet. */
   readonly isHandedOver: boolean;
   readonly cancelReason: string | undefined;
@@ -147,7 +147,7 @@ export type PartFacts = {
   readonly conversationKey: string;
   readonly purpose: string;
   readonly state: 'pending' | 'sending' | 'sent' | 'unknown' | 'failed';
-  readonly tries: number;
+  readonly attempts: number;
   /** Why it failed, is unknown, or has to be sent again. */
   readonly problem: string | undefined;
   /** The platform's id. */

@@ -78,7 +78,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
           id: run.runId,
           state: 'finished',
           endReason: 'natural',
-          tries: 1,
+          attempts: 1,
           modelCalls: [
             { ...modelCall.usage, model: 'test-model', cost: 1234, latencyMs: 56, at: expect.any(Number) },
           ],
