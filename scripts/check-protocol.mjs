@@ -249,17 +249,14 @@ const child = [
 
 function chooseChecks({ isSmall, only, share }) {
   const [first = 0, step = 1] = share.split('/').map(Number);
-  const all = [
-    ...proofs.map((check) => ({ ...check, line: `holds: ${check.title}` })),
-    ...child
-      .filter(({ refutedBy }) => !refutedBy)
-      .map((check) => ({ ...check, line: `holds: ${check.title}` })),
-    ...child
-      .filter(({ refutedBy }) => refutedBy)
-      .map((check) => ({ ...check, line: `broken: ${check.title}` })),
-    ...broken.map((check) => ({ ...check, line: `broken: ${check.title}` })),
-  ];
+  const isBroken = ({ refutedBy }) => refutedBy !== undefined;
+  const all = [...proofs, ...child, ...broken].map((check) => ({
+    ...check,
+    line: `${isBroken(check) ? 'broken' : 'holds'}: ${check.title}`,
+  }));
+  // Proofs first.
   return all
+    .toSorted((one, other) => isBroken(one) - isBroken(other))
     .filter(({ line, size }) => (size === 'small' || !isSmall) && line.includes(only))
     .filter((_, index) => index % step === first);
 }

@@ -25,7 +25,14 @@ const maxReasonBytes = 200;
 export type CallEnd =
   | { readonly kind: 'result'; readonly result: ToolResult }
   /** No result yet: somebody outside gives it later, past `afterToolCall`. */
-  | { readonly kind: 'parked'; readonly reason: string };
+  | ParkedCall;
+
+/** A call that waits, and how long at most, ms. */
+export type ParkedCall = {
+  readonly kind: 'parked';
+  readonly reason: string;
+  readonly waitMs?: number;
+};
 
 /** Runs one tool. Never throws, and outlasts an abort by `stopGraceMs` per step at most. */
 export async function executeCall(ready: ReadyCall, execution: Execution): Promise<CallEnd> {
@@ -44,7 +51,9 @@ function callEndOf(output: ToolOutput | Parked, tool: Pick<Tool, 'replay'>): Cal
     return ended({ output, isError: false });
   }
   if (tool.replay !== 'durable') return ended(errorResult(resultText.mayNotWait));
-  return { kind: 'parked', reason: fitBytes(cleanText(output.parked.reason), maxReasonBytes) };
+  const { reason, waitMs = 0 } = output.parked;
+  const parked = { kind: 'parked', reason: fitBytes(cleanText(reason), maxReasonBytes) } as const;
+  return waitMs > 0 ? { ...parked, waitMs } : parked;
 }
 
 function ended(result: ToolResult): CallEnd {

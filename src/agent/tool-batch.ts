@@ -5,7 +5,7 @@
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { AgentMessage, ToolCallData } from '#contracts/message.ts';
 import { createEventFeed } from './event-feed.ts';
-import { type CallEnd, executeCall, type ReadyCall } from './execute-call.ts';
+import { type CallEnd, executeCall, type ParkedCall, type ReadyCall } from './execute-call.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import { type Preparation, type Prepared, prepareCall, type Withheld, withhold } from './prepare-call.ts';
 import { cutText, resultText } from './result-text.ts';
@@ -182,7 +182,7 @@ async function* execute(
   const running = ready.map(async (each) => {
     const end = await executeCall(each, { config, scope, onUpdate });
     ends.set(each.call.id, end);
-    feed.push(end.kind === 'parked' ? parkedEvent(each.call, end.reason) : endEvent(each.call, end.result));
+    feed.push(end.kind === 'parked' ? parkedEvent(each.call, end) : endEvent(each.call, end.result));
   });
 
   for (let open = ready.length; open > 0; ) {
@@ -197,7 +197,7 @@ async function* execute(
     const end = ends.get(call.id);
     if (end?.kind !== 'parked') continue;
     if (!scope.signal.aborted) {
-      yield parkedEvent(call, end.reason);
+      yield parkedEvent(call, end);
       continue;
     }
     const result = errorResult(cutText(scope.abortReason()));
@@ -207,8 +207,8 @@ async function* execute(
   return ends;
 }
 
-function parkedEvent({ id, name }: ToolCallData, reason: string): AgentEvent {
-  return { type: 'tool_execution_parked', callId: id, name, reason };
+function parkedEvent({ id, name }: ToolCallData, { kind: _, ...parked }: ParkedCall): AgentEvent {
+  return { type: 'tool_execution_parked', callId: id, name, ...parked };
 }
 
 function endEvent({ id, name }: ToolCallData, { output, isError }: ToolResult): AgentEvent {

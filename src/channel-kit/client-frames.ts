@@ -4,7 +4,7 @@
  * `ack` came: the same id is stored once.
  */
 import { z } from 'zod';
-import type { Acceptance } from '#contracts/acceptance.ts';
+import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
 import type { ChildView } from '#contracts/child.ts';
 import type { TimelineEvent, TimelineItem, TimelineStanding } from '#contracts/timeline.ts';
 import { noId } from './no-id.ts';
@@ -156,22 +156,4 @@ export type ProblemFrame = Extract<ServerFrame, { type: 'problem' }>;
 export function ackOf(id: string, acceptance: Acceptance): ServerFrame {
   const reason = reasonOf(acceptance);
   return { type: 'ack', id, state: acceptance.kind, ...(reason === undefined ? {} : { reason }) };
-}
-
-function reasonOf(acceptance: Acceptance): string | undefined {
-  switch (acceptance.kind) {
-    case 'ignored':
-    case 'refused':
-      return acceptance.reason;
-    case 'command':
-      return acceptance.command;
-    case 'noted':
-      return acceptance.effect;
-    case 'accepted':
-    case 'duplicate':
-    case 'held':
-      return undefined;
-    default:
-      return acceptance satisfies never;
-  }
 }

@@ -39,3 +39,22 @@ export type RefusalReason =
   | 'queue-full'
   | 'rate-limited'
   | 'not-permitted';
+
+/** Why an event was not accepted, or what it did instead; undefined when there is nothing to say. */
+export function reasonOf(acceptance: Acceptance): string | undefined {
+  switch (acceptance.kind) {
+    case 'ignored':
+    case 'refused':
+      return acceptance.reason;
+    case 'command':
+      return acceptance.command;
+    case 'noted':
+      return acceptance.effect;
+    case 'accepted':
+    case 'duplicate':
+    case 'held':
+      return undefined;
+    default:
+      return acceptance satisfies never;
+  }
+}

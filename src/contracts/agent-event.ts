@@ -37,6 +37,8 @@ export type AgentEvent =
       readonly callId: string;
       readonly name: string;
       readonly reason: string;
+      /** How long the call waits at most, ms; absent: as long as usual. */
+      readonly waitMs?: number;
     }
   | {
       readonly type: 'turn_end';

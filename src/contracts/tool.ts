@@ -69,6 +69,8 @@ export type Parked = {
   readonly parked: {
     /** Reason for waiting, shown on the page and in the log: "an approval", say. */
     readonly reason: string;
+    /** After so long without an answer the wait expires, ms; 7 days unless given, at most 30 days. */
+    readonly waitMs?: number;
   };
 };
 

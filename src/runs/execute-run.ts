@@ -32,7 +32,7 @@ import type { Notices } from '../texts/notices.ts';
 import type { ActiveRuns, StopReason } from './active-runs.ts';
 import { newFraming } from './framing.ts';
 import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
-import { park } from './park.ts';
+import { park, type WaitingCall } from './park.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import { childRunOf, runHistory, timeLeft } from './run-history.ts';
 import type { RunSettings } from './run-settings.ts';
@@ -125,7 +125,7 @@ export async function executeRun(
       onSteered: () => deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'steered' }),
     });
     const waitsFor = await runLoop(deps, run, { recorder, stopping });
-    if (waitsFor.length > 0) left = await park(deps, run, { reasons: waitsFor, startedAt, live });
+    if (waitsFor.length > 0) left = await park(deps, run, { calls: waitsFor, startedAt, live });
     else left = recorder.left;
     if ((stopping.reason() === 'handover' || recorder.hasUnread) && left === undefined) {
       await store.write(handOver, held);
@@ -222,7 +222,7 @@ async function runLoop(
   deps: RunDeps,
   run: ClaimedRun,
   { recorder, stopping }: { recorder: RunRecorder; stopping: StopController },
-): Promise<readonly string[]> {
+): Promise<readonly WaitingCall[]> {
   const { store, clock, settings, sections } = deps;
   const child = await childRunOf(store, run);
   const toolRun = toolRunOf(deps, run, child?.role);
@@ -270,10 +270,10 @@ async function runLoop(
     entries === undefined
       ? agentLoopContinue(context, config, signal)
       : agentLoopResume(context, entries, config, signal);
-  const waitsFor: string[] = [];
+  const waitsFor: WaitingCall[] = [];
   for await (const event of events) {
     await recorder.handle(event);
-    if (event.type === 'tool_execution_parked') waitsFor.push(event.reason);
+    if (event.type === 'tool_execution_parked') waitsFor.push(event);
   }
   return waitsFor;
 }

@@ -17,27 +17,32 @@ export type ParkDeps = {
   start(effects: Effects): void;
 };
 
+/** Why a call waits, and how long at most, ms. */
+export type WaitingCall = { readonly reason: string; readonly waitMs?: number };
+
 export type Waiting = {
-  /** Reasons its calls wait, in source order. */
-  readonly reasons: readonly string[];
+  /** In source order. */
+  readonly calls: readonly WaitingCall[];
   /** When this attempt at the run began. */
   readonly startedAt: number;
   readonly live: LiveView;
 };
 
 /** A person who has not answered within a week is asked again by the model, or not at all. */
-const waitMs = 7 * 86_400_000;
+const usualWaitMs = 7 * 86_400_000;
 
 /** Lets go of a run whose calls wait for something outside: slot, lease, typing and clock end here. */
 export async function park(
   { store, clock, log, probe, publish, start }: ParkDeps,
   run: ClaimedRun,
-  { reasons, startedAt, live }: Waiting,
+  { calls, startedAt, live }: Waiting,
 ): Promise<ParkOutcome> {
   const { runId, laneKey, epoch } = run;
   // The shown message is recorded before another process continues with it.
   await live.finishPreview();
-  const reason = [...new Set(reasons)].join(', ');
+  const reason = [...new Set(calls.map((call) => call.reason))].join(', ');
+  // The claim that ends one wait ends them all.
+  const waitMs = Math.min(...calls.map((call) => call.waitMs ?? usualWaitMs));
   const workedMs = run.workedMs + Math.max(0, clock.now() - startedAt);
   const parking = { runId, laneKey, epoch, reason, workedMs, waitMs };
   const { kind, effects } = await store.write(parkRun, parking);

@@ -5,7 +5,7 @@ import type { CallRef, SettleCall, Tool } from '../../src/contracts/tool.ts';
 import { createLaneDriver } from '../../src/runs/drive-lane.ts';
 import { executeRun } from '../../src/runs/execute-run.ts';
 import { createSettleCall } from '../../src/runs/settle-call.ts';
-import type { Store } from '../../src/store/base/command.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { aTool } from '../agent/support/builders.ts';
 import { manualClock } from '../agent/support/manual-clock.ts';
@@ -23,7 +23,12 @@ describe('a run whose call waits for an answer from outside', () => {
   /** One lane with one message, a process that works it, and a tool `ask` that waits. */
   const open = async (
     plays: readonly Play[],
-    { clock = systemClock, before = async (_: CallRef) => {}, faulty = false } = {},
+    {
+      clock = systemClock,
+      before = async (_: CallRef) => {},
+      faulty = false,
+      wait = {} as { readonly waitMs?: number },
+    } = {},
   ) => {
     const conversation = unique('c');
     const laneKey = aLane(conversation).key;
@@ -36,7 +41,7 @@ describe('a run whose call waits for an answer from outside', () => {
       execute: async (_, { callId, run: { runId } }) => {
         asked.push({ runId, callId });
         await before({ runId, callId });
-        return { parked: { reason: 'an approval' } };
+        return { parked: { reason: 'an approval', ...wait } };
       },
     });
     const act = aTool('act', { execute: async () => ({ text: `acted ${ran.push('act')}` }) });
@@ -66,6 +71,7 @@ describe('a run whose call waits for an answer from outside', () => {
     const settle = createSettleCall({ ...deps, log: silentLog });
     return {
       conversation,
+      laneKey,
       worker,
       asked,
       ran,
@@ -98,6 +104,18 @@ describe('a run whose call waits for an answer from outside', () => {
     expect(run.shown()).toContain('approved by Ada');
     expect(run.shown()).toContain('acted 1');
     expect(await run.outcomes()).toEqual(['answered']);
+    await run.close();
+  });
+
+  it.each([
+    ['a week', {}, 604_800_000],
+    ['as long as its tool says', { waitMs: 900_000 }, 900_000],
+    ['30 days at most', { waitMs: Number.MAX_SAFE_INTEGER }, 2_592_000_000],
+    ['a week, where its tool names no time', { waitMs: Number.NaN }, 604_800_000],
+  ])('waits %s', async (_, wait, ms) => {
+    const run = await open([askAndAct, says('done')], { wait });
+    await run.drive();
+    expect(await store().read(readWaitMs, run.laneKey)).toBe(ms);
     await run.close();
   });
 
@@ -212,3 +230,17 @@ async function resultsOf(store: Store, id: string): Promise<readonly string[]> {
   );
   return rows.map(({ result }) => JSON.parse(result ?? '[]')[0]?.data.content);
 }
+
+/** From the parking of the lane's run to the end of its lease. */
+const readWaitMs: StoreQuery<string, number> = {
+  query: 'readWaitMs',
+  run: async (tx, key) => {
+    const row = await tx.db
+      .selectFrom('lanes')
+      .innerJoin('runs', 'runs.id', 'lanes.runId')
+      .select(['lanes.leaseUntil', 'runs.parkedAt'])
+      .where('lanes.key', '=', key)
+      .executeTakeFirstOrThrow();
+    return row.leaseUntil - (row.parkedAt ?? 0);
+  },
+};

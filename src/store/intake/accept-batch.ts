@@ -1,4 +1,4 @@
-import type { Acceptance } from '#contracts/acceptance.ts';
+import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import { type PairingRequest, requestPairing } from '../access/request-pairing.ts';
 import { assertRolesUnchanged } from '../access/sender-roles.ts';
@@ -118,7 +118,7 @@ async function acceptOnce(tx: StepTx, accepting: AcceptEventInput): Promise<Acce
     eventKey: proposal.eventKey,
     kind: proposal.kind,
     outcome: acceptance.kind,
-    reason: reasonOf(acceptance),
+    reason: reasonOf(acceptance) ?? null,
     inboxId: acceptance.kind === 'accepted' ? acceptance.inboxId : null,
     laneKey: acceptance.kind === 'accepted' ? acceptance.sessionKey : null,
     conversationKey: proposal.conversationKey,
@@ -188,18 +188,4 @@ async function refuseUnpaired(
   });
   if (requested.kind === 'new') effects.deliveries.push(requested.conversationKey);
   return { kind: 'refused', reason: requested.kind === 'full' ? 'pairing-full' : 'dm-not-paired' };
-}
-
-function reasonOf(acceptance: Acceptance): string | null {
-  switch (acceptance.kind) {
-    case 'ignored':
-    case 'refused':
-      return acceptance.reason;
-    case 'command':
-      return acceptance.command;
-    case 'noted':
-      return acceptance.effect;
-    default:
-      return null;
-  }
 }
