@@ -39,6 +39,7 @@ import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
 import { createAgents } from './runs/agents.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
+import { createFraming } from './runs/framing.ts';
 import { runSettingsFrom } from './runs/run-settings.ts';
 import { createSettleCall } from './runs/settle-call.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
@@ -331,6 +332,8 @@ async function wireRuns(
 
   const agents = createAgents(config);
   const models = onlyModel(stage.model.provider);
+  const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const framing = createFraming({ clock, timeZone });
   const runDeps: RunDeps = {
     ...stage,
     models,
@@ -338,7 +341,8 @@ async function wireRuns(
     outbox,
     settings: runSettingsFrom(config),
     agent: agents.settingsOf,
-    systemFor: (run, scene) => agents.promptFor(run, { ...scene, now: clock.now() }),
+    framing,
+    systemFor: agents.promptFor,
     toolsFor: (run) => permittedTools(plugins.toolsFor(run), run, agents.settingsOf(run.agentId)),
     channelFor: host.find,
     start: motion.dispatch,
@@ -346,6 +350,7 @@ async function wireRuns(
   };
   const driver = createLaneDriver({
     ...stage,
+    framing,
     wakes,
     leaseMs: config.lanes.leaseMs,
     maxAttempts: config.run.maxAttempts,

@@ -40,8 +40,8 @@ function estimateTokens(messages: readonly AgentMessage[]): number {
 }
 
 /** About how many tokens one message takes. */
-export function messageTokens({ parts }: AgentMessage): number {
-  let tokens = 4;
+export function messageTokens({ parts, note = '' }: AgentMessage): number {
+  let tokens = 4 + Math.ceil(note.length / unitsPerToken);
   for (const part of parts) {
     const isImage = part.type === 'binary' || part.type === 'image_url';
     tokens += isImage ? imageTokens : Math.ceil(unitsOf(part) / unitsPerToken);

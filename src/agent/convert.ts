@@ -101,7 +101,7 @@ class History {
   }
 
   messages(): readonly LlmMessage[] {
-    const room = { images: maxImages, length: maxImagesLength };
+    const room = { images: shownImages(this.#messages), length: maxImagesLength };
     const fitted = this.#messages.toReversed().map(({ sources: made, ...each }) => {
       const message = withImagesIn(each, room);
       sources.set(message, made);
@@ -114,6 +114,13 @@ class History {
 /** Most images of one request, and the length of their base64 together: Anthropic takes 32 MB in all. */
 const maxImages = 20;
 const maxImagesLength = 20 * 1024 * 1024;
+/** Older images leave requests this many at once: each that leaves changes what the provider has cached. */
+const imageStep = 10;
+
+function shownImages(messages: readonly LlmMessage[]): number {
+  const images = messages.flatMap(({ content }) => content.filter(({ type }) => type === 'image')).length;
+  return images - Math.ceil(Math.max(0, images - maxImages) / imageStep) * imageStep;
+}
 
 /** The newest images are shown; `room` is what is left for those before. */
 function withImagesIn(message: LlmMessage, room: { images: number; length: number }): LlmMessage {
@@ -181,10 +188,13 @@ function resultBlocks(calls: readonly PairedCall[], files: Files): UserBlock[] {
 
 function userBlocks(message: AgentMessage, files: Files): readonly UserBlock[] {
   const blocks = message.parts.flatMap((part) => blocksOf(part, files));
-  if (message.role === 'user') return blocks;
-  return blocks.map((block) =>
-    block.type === 'text' ? { ...block, text: `[Note from the gateway] ${block.text}` } : block,
-  );
+  if (message.role === 'user')
+    return message.note === undefined ? blocks : [noteBlock(cleanText(message.note)), ...blocks];
+  return blocks.map((block) => (block.type === 'text' ? noteBlock(block.text) : block));
+}
+
+function noteBlock(text: string): UserBlock {
+  return { type: 'text', text: `[Note from the gateway] ${text}` };
 }
 
 function blocksOf(part: MessagePart, files: Files): readonly UserBlock[] {

@@ -5,6 +5,8 @@ export type AgentMessage = {
   readonly id: TranscriptId;
   readonly role: 'user' | 'assistant' | 'tool' | 'system';
   readonly parts: readonly MessagePart[];
+  /** Sentence for the model alone, beside a person's message: when it was taken, and from whom. */
+  readonly note?: string;
   /** The model that wrote it; absent on other roles. */
   readonly model?: string;
   /** Set once a request was refused for it: what of it no request holds any more. */

@@ -79,7 +79,7 @@ function thinkingOff(model: ClaudeModel): ThinkingConfigParam | undefined {
 
 function adaptive(model: ClaudeModel, display: 'summarized' | 'omitted'): ThinkingConfigParam {
   if (!model.bindsThinking) return { type: 'adaptive', display };
-  // The prompt's volatile end, compaction and shortened tool results change what stands before a block.
+  // Compaction and shortened tool results change what stands before a block.
   // The setting is a beta that the SDK's stable type does not list; it goes with BINDING_BETA.
   const bound = { type: 'adaptive', display, block_binding: { prefix_mismatch_behavior: 'drop_block' } };
   return bound as ThinkingConfigParam;

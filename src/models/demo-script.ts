@@ -142,5 +142,9 @@ function isResult(block: LlmMessage['content'][number]): block is ToolResult {
 
 function textOf(content: LlmMessage['content']): string {
   const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []));
-  return texts.join('\n').trim();
+  // The note beside a message tells the time, which this script has no use for.
+  return texts
+    .filter((text) => !text.startsWith('[Note from the gateway] It is '))
+    .join('\n')
+    .trim();
 }

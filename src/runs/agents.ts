@@ -14,14 +14,12 @@ export interface Agents {
 export type PromptScene = {
   readonly chatKind: 'dm' | 'group';
   readonly tools: readonly Tool[];
-  readonly now: number;
 };
 
 type Agent = { readonly settings: AgentSettings; readonly files: BootstrapFiles };
 
-/** Creates the configured agents. Throws for a time zone that doesn't exist. */
-export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent' | 'timeZone'>): Agents {
-  const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** Creates the configured agents. */
+export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent'>): Agents {
   const agents = new Map<string, Agent>();
   for (const settings of config.agents) {
     agents.set(settings.id, { settings, files: createBootstrapFiles({ workspace: settings.workspace }) });
@@ -33,7 +31,7 @@ export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent' | 't
   };
   return {
     settingsOf: (id) => find(id).settings,
-    promptFor: async (run, { chatKind, tools, now }) => {
+    promptFor: async (run, { chatKind, tools }) => {
       const { settings, files } = find(run.agentId);
       const { id, name, profile } = settings;
       return buildSystemPrompt({
@@ -41,7 +39,7 @@ export function createAgents(config: Pick<Config, 'agents' | 'defaultAgent' | 't
         agent: { id, name, ...(profile !== undefined && { instructions: profile }) },
         tools,
         files: await files.read(),
-        now: { time: now, timeZone, chat: chatKind === 'dm' ? 'direct' : 'group', senders: [] },
+        chat: chatKind === 'dm' ? 'direct' : 'group',
       });
     },
   };

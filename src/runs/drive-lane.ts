@@ -10,9 +10,9 @@ import type { Effects } from '../store/base/effects.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { type Claim, type ClaimedRun, type ClaimInput, claimLane } from '../store/lanes/claim-lane.ts';
 import { releaseFailedRun, releaseLane } from '../store/lanes/leases.ts';
+import type { Framing } from '../store/lanes/take-rows.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { RunExit, RunOptions } from './execute-run.ts';
-import { newFraming } from './framing.ts';
 
 export type DriveLaneDeps = {
   readonly store: Store;
@@ -31,6 +31,7 @@ export type DriveLaneDeps = {
   /** A busy lane yields to others after this many runs or this long, ms. */
   readonly maxRuns: number;
   readonly maxHoldMs: number;
+  framing(): Framing;
   start(effects: Effects): void;
   /** Executes one run; undefined when it was handed over or lost. */
   execute(run: ClaimedRun, options: RunOptions): Promise<RunExit | undefined>;
@@ -41,7 +42,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
   const terms = () => ({
     holder: deps.holder,
     leaseMs: deps.leaseMs,
-    framing: newFraming(),
+    framing: deps.framing(),
     maxAttempts: deps.maxAttempts,
     models: deps.turnModels,
     caps: deps.caps,

@@ -28,9 +28,9 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { handOver } from '../store/lanes/leases.ts';
 import type { ParkOutcome } from '../store/lanes/park-run.ts';
 import { type RunCall, readPreview, readToolResults, recoverRun } from '../store/lanes/recover-run.ts';
+import type { Framing } from '../store/lanes/take-rows.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { ActiveRuns, StopReason } from './active-runs.ts';
-import { newFraming } from './framing.ts';
 import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
 import { park, type WaitingCall } from './park.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
@@ -51,6 +51,7 @@ export type RunDeps = {
   readonly settings: RunSettings;
   readonly shaper: TextShaper;
   readonly sections: Sections;
+  framing(): Framing;
   agent(id: string): { readonly workspace: string; readonly reasoning: ReasoningLevel };
   systemFor(
     run: ToolRun,
@@ -112,7 +113,6 @@ export async function executeRun(
       live,
       turnLimit: deps.settings.limits.turns,
       steerDelivery: deps.settings.steerDelivery,
-      framing: newFraming,
       mayKeepLane: options.mayKeepLane,
       claims: options.claims,
       stopReason: stopping.reason,

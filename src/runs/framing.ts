@@ -1,11 +1,32 @@
+import type { Clock } from '#contracts/clock.ts';
 import type { Framing } from '../store/lanes/take-rows.ts';
 import { newDelimiter, wrapUntrusted } from '../texts/wrap-untrusted.ts';
 
-/** How what others said is framed for the model; the boundary is new for every take, so nobody can close it. */
-export function newFraming(): Framing {
-  const boundary = newDelimiter();
-  const frame = (about: string) => wrapUntrusted('', about, boundary).split('\n');
-  const [contextIntro = ''] = frame('what was said and done here before, for context only');
-  const [overflowIntro = ''] = frame('older messages, shortened because too many were waiting');
-  return { contextIntro, overflowIntro, contextOutro: frame('').at(-1) ?? '' };
+/**
+ * Creates the framing of what a run takes. The boundary around others' words is new for every take, so nobody can
+ * close it. Throws for a time zone that doesn't exist.
+ */
+export function createFraming({ clock, timeZone }: { clock: Clock; timeZone: string }): () => Framing {
+  const sayTime = createTimeText(timeZone);
+  return () => {
+    const boundary = newDelimiter();
+    const frame = (about: string) => wrapUntrusted('', about, boundary).split('\n');
+    const [contextIntro = ''] = frame('what was said and done here before, for context only');
+    const [overflowIntro = ''] = frame('older messages, shortened because too many were waiting');
+    return { now: sayTime(clock.now()), contextIntro, overflowIntro, contextOutro: frame('').at(-1) ?? '' };
+  };
+}
+
+/** For example `It is Friday, 2026-01-02 10:30 (Europe/Berlin).` */
+function createTimeText(timeZone: string): (now: number) => string {
+  const day = new Intl.DateTimeFormat('en', { timeZone, weekday: 'long' });
+  // Swedish writes dates and times as ISO does.
+  const stamp = new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short', timeStyle: 'short' });
+  let said = { minute: -1, text: '' };
+  return (now) => {
+    const minute = Math.floor(now / 60_000);
+    if (minute !== said.minute)
+      said = { minute, text: `It is ${day.format(now)}, ${stamp.format(now)} (${timeZone}).` };
+    return said.text;
+  };
 }

@@ -1,9 +1,10 @@
 /**
  * The gateway as a process of its own, with a probe that kills it: `kill -9` of it and its
  * Redis when the point named in KILL_AT (`<point>:<nth time>`) is reached. With STOP_AT it only stands
- * still there, until somebody sends it SIGCONT.
+ * still there, until somebody sends it SIGCONT. CLOCK_AHEAD_MS sets its clock forward.
  */
 
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { secretsOf } from '../../src/config/secrets-of.ts';
 import { channelId } from '../../src/contracts/ids.ts';
@@ -37,8 +38,10 @@ const extra =
   process.env.TEST_PLUGIN === undefined
     ? []
     : [((await import(process.env.TEST_PLUGIN)) as { plugin: PluginDefinition }).plugin];
+const aheadMs = Number(process.env.CLOCK_AHEAD_MS ?? 0);
 const gateway = await startWithRetry({
   config,
+  clock: { ...systemClock, now: () => systemClock.now() + aheadMs },
   log: logger.log,
   version: '0.0.0-test',
   probe: process.env.STOP_AT

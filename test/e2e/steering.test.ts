@@ -3,15 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { type WireBody, withoutNotes } from '../platforms/anthropic/wire.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { ada, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
-/** The last message that the model was shown, block by block. */
+/** The last message that the model was shown, block by block, without the time. */
 function lastShown(body: WireBody | undefined): readonly string[] {
   const last = body?.messages.at(-1);
-  return last === undefined ? [] : blocksOf(last).map((block) => JSON.stringify(block));
+  return last === undefined ? [] : withoutNotes(last).map((block) => JSON.stringify(block));
 }
 
 describe.concurrent('a message that is sent while a tool works', () => {

@@ -1,12 +1,13 @@
 import { describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
-import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
+import { blocksOf, isTimeNote, type WireBody, withoutNotes } from '../platforms/anthropic/wire.ts';
 import { countTold, findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
 import { ada, bob, eve, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 
-/** Everything the model was shown in one request, as one text. */
+/** Everything the model was shown in one request but the time, as one text. */
 function shown(body: WireBody): string {
-  return body.messages.flatMap((message) => blocksOf(message).map((block) => textOf(block))).join('\n');
+  const texts = body.messages.flatMap((message) => blocksOf(message).map((block) => textOf(block)));
+  return texts.filter((text) => !isTimeNote(text)).join('\n');
 }
 
 function textOf({ text, content }: { text?: string; content?: unknown }): string {
@@ -54,7 +55,7 @@ describe.concurrent('a direct message on Telegram', () => {
 
     const { messages } = model.requests[1]?.body ?? { messages: [] };
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
-    expect(messages.map((message) => blocksOf(message)[0]?.text)).toEqual([
+    expect(messages.map((message) => blocksOf(message).at(-1)?.text)).toEqual([
       'My cat is called Byron.',
       'You said: My cat is called Byron.',
       'What is my cat called?',
@@ -250,7 +251,7 @@ describe.concurrent('a message that comes while Parley works', () => {
 
     expect(model.requests).toHaveLength(2);
     const last = model.requests[1]?.body.messages.at(-1);
-    expect(last && blocksOf(last).map(({ type, text }) => text ?? type)).toEqual([
+    expect(last && withoutNotes(last).map(({ type, text }) => text ?? type)).toEqual([
       'tool_result',
       'Please answer in French.',
     ]);

@@ -19,8 +19,8 @@ export type TelegramGateway = {
   readonly dataDir: string;
   /** The running process; another one after `start`. */
   parley(): ParleyProcess;
-  /** Starts the gateway again on the same data folder, after it was stopped or killed. */
-  start(): Promise<ParleyProcess>;
+  /** Starts the gateway again on the same data folder, after it was stopped or killed. `env` is laid over its own. */
+  start(env?: GatewaySettings['env']): Promise<ParleyProcess>;
 };
 
 export type GatewaySettings = {
@@ -47,7 +47,8 @@ export async function startTelegramGateway(
   await mkdir(dataDir, { recursive: true });
   const configPath = join(home, 'parley.config.json');
   await writeFile(configPath, JSON.stringify(configOf(settings)));
-  const begin = () => startParley({ dataDir, env: environmentOf({ telegram, model, configPath }, settings) });
+  const begin = (env: GatewaySettings['env']) =>
+    startParley({ dataDir, env: { ...environmentOf({ telegram, model, configPath }, settings), ...env } });
   let parley: ParleyProcess | undefined;
   atEnd(async () => {
     await parley?.kill();
@@ -55,8 +56,8 @@ export async function startTelegramGateway(
     if (!settings.model) await model.close();
     await rm(home, { recursive: true, force: true, maxRetries: 5 });
   });
-  const start = async () => {
-    parley = await begin();
+  const start = async (env: GatewaySettings['env'] = {}) => {
+    parley = await begin(env);
     return parley;
   };
   await start();

@@ -14,7 +14,7 @@ const concurrency = { main: 2, 'sub-1': 3, background: 1 } as const;
 const classes = ['main', 'sub-1', 'background'] as const;
 const nothingReserved = {
   ...{ holder: 'nobody', leaseMs: 1, maxAttempts: 1, newRunIds: [] },
-  framing: { contextIntro: '', contextOutro: '', overflowIntro: '' },
+  framing: { now: '', contextIntro: '', contextOutro: '', overflowIntro: '' },
   models: demoOnly,
 };
 

@@ -93,6 +93,7 @@ export async function openLaneProcess(options: LaneProcessOptions): Promise<Lane
         maxRuns: 5,
         maxHoldMs: 60_000,
       },
+      framing: deps.framing,
       start: motion.dispatch,
       execute: (run, how) => executeRun(deps, run, how),
     });

@@ -12,7 +12,7 @@ import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { releaseFailedRun, renewLeases } from '../../src/store/lanes/leases.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
-import { aLane, aMessage, aRoute, aWorker, demoOnly, holder, unique } from '../store/builders.ts';
+import { aLane, aMessage, aRoute, aWorker, demoOnly, framing, holder, unique } from '../store/builders.ts';
 import { readOutcomes } from '../store/lanes/outcomes.ts';
 import { openStore } from '../support/open-store.ts';
 import { patienceMs } from '../support/patience.ts';
@@ -40,6 +40,7 @@ function aDriver({ store, execute }: Executing): LaneDriver {
   const driver = createLaneDriver({
     ...{ store, holder, clock: systemClock, log: silentLog, probe: noProbe, leaseMs },
     ...{ notices: noticesFor('en'), maxAttempts: 3, turnModels: demoOnly, maxRuns: 5, maxHoldMs: 60_000 },
+    framing: () => framing,
     wakes: {
       wake: ({ laneKey, delayMs }) => {
         const timer = setTimeout(

@@ -15,7 +15,7 @@ import { addProcess } from '../../src/store/processes/process-records.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
-import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { aLane, aMessage, aWorker, framing, unique } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 import { type CutStore, cutPower, everyCut } from '../support/power-cut.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -128,6 +128,7 @@ function depsOf(
       handOverMs: 0,
     },
     agent: () => ({ workspace: tmpdir(), reasoning: 'off' }),
+    framing: () => framing,
     systemFor: async () => [],
     toolsFor: () => [anEffect(effects)],
     channelFor: () => undefined,

@@ -9,6 +9,7 @@ import type { RunDeps } from '../../src/runs/execute-run.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import type { ScriptedModel } from '../agent/support/scripted-model.ts';
+import { framing } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 import { silentLog } from '../support/silent-log.ts';
 
@@ -49,6 +50,7 @@ export function runDeps(
       handOverMs: 5_000,
     },
     agent: () => ({ workspace: tmpdir(), reasoning: 'off' }),
+    framing: () => framing,
     systemFor: async () => [],
     toolsFor: () => tools,
     channelFor: () => undefined,

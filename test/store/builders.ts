@@ -20,6 +20,7 @@ export const demoOnly: TurnModels = { byAgent: {}, byDefault: 'demo' };
 export const account = 'test/bot';
 export const holder = 'boot-1';
 export const framing: Framing = {
+  now: '',
   contextIntro: '<context>',
   contextOutro: '</context>',
   overflowIntro: '<overflow>',

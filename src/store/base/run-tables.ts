@@ -35,6 +35,8 @@ export type TranscriptTable = {
   position: number;
   role: string;
   parts: string;
+  /** Sentence for the model beside a person's message: when it was taken, and from whom. */
+  note: string | null;
   model: string | null;
   /** Content omitted from requests (`Unsendable`), since one was rejected for it. */
   unsendable: string | null;

@@ -1,6 +1,7 @@
 import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
+import { cleanLabel } from '../../texts/clean-untrusted.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
@@ -12,6 +13,8 @@ import type { Lane } from '../rows/lane-row.ts';
 
 /** How text that is not the prompt itself is framed for the model; holds this turn's random boundary. */
 export type Framing = {
+  /** Sentence that tells the model the time; it is stored with the message, so that no later request differs. */
+  readonly now: string;
   readonly contextIntro: string;
   readonly contextOutro: string;
   readonly overflowIntro: string;
@@ -37,10 +40,10 @@ export async function takeRows(
   { lane, runId, framing, rows, merges, isKept = false }: Taking,
 ): Promise<readonly AgentMessage[]> {
   const messages: AgentMessage[] = [];
-  const append = async (role: 'user' | 'system', parts: readonly MessagePart[]) => {
+  const append = async (role: 'user' | 'system', parts: readonly MessagePart[], note?: string) => {
     const id = newRowId() as string as TranscriptId;
-    await appendMessage(tx, { id, sessionId: lane.sessionId, role, parts, runId, isFinished: true });
-    messages.push({ id, role, parts, createdAt: tx.now });
+    await appendMessage(tx, { id, sessionId: lane.sessionId, role, parts, note, runId, isFinished: true });
+    messages.push({ id, role, parts, ...(note !== undefined && { note }), createdAt: tx.now });
     return id;
   };
 
@@ -52,11 +55,19 @@ export async function takeRows(
     if (text !== undefined) await append('system', [{ type: 'text', data: { text } }]);
 
   for (const [index, row] of rows.entries()) {
-    const transcriptId = await append('user', partsOf(tx, row));
+    const transcriptId = await append('user', partsOf(tx, row), noteOf(lane, row, framing));
     const isMerged = merges && index < rows.length - 1;
     await takeItem(tx, { id: row.id, runId, transcriptId, isMerged, isKept });
   }
   return messages;
+}
+
+/** In groups each message has a label that says who wrote it and when. */
+function noteOf({ chatKind }: Lane, row: WaitingRow, { now }: Framing): string | undefined {
+  const isLabelled = chatKind === 'group' && row.sourceKey === null;
+  if (isLabelled || now === '') return undefined;
+  const name = cleanLabel(row.content.sender.name);
+  return name === '' ? now : `${now} From ${name} (${row.authority}).`;
 }
 
 /** Summarized items are merged into this run: their rows name it. */

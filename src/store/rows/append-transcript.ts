@@ -9,6 +9,7 @@ export type NewMessage = {
   readonly sessionId: string;
   readonly role: 'user' | 'assistant' | 'tool' | 'system';
   readonly parts: readonly MessagePart[];
+  readonly note?: string | undefined;
   readonly model?: string | undefined;
   readonly runId?: string | undefined;
   readonly isFinished: boolean;
@@ -37,6 +38,7 @@ export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> 
     position: session.messageCount,
     role: message.role,
     parts: JSON.stringify(message.parts),
+    note: message.note ?? null,
     model: message.model ?? null,
     unsendable: null,
     runId: message.runId ?? null,

@@ -66,5 +66,16 @@ export function lastUserText(body: WireBody): string {
     ? ''
     : blocksOf(last)
         .flatMap((block) => (block.type === 'text' ? [block.text ?? ''] : []))
+        .filter((text) => !isTimeNote(text))
         .join('\n');
+}
+
+/** The blocks of a message without the gateway's notes about the time. */
+export function withoutNotes(message: WireMessage): readonly WireBlock[] {
+  return blocksOf(message).filter(({ text = '' }) => !isTimeNote(text));
+}
+
+/** The gateway's note beside a person's message: when it was taken, from whom. */
+export function isTimeNote(text: string): boolean {
+  return text.startsWith('[Note from the gateway] It is ');
 }

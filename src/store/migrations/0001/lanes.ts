@@ -75,6 +75,7 @@ export const laneTables: SchemaOf<
       position: integer,
       role: text,
       parts: text,
+      note: textOrNull,
       model: textOrNull,
       unsendable: textOrNull,
       runId: textOrNull,
