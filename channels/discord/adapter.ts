@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { channelUnavailable } from '#channel-kit/channel-fault.ts';
+import { withLimit } from '#channel-kit/with-limit.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
   ChecksAbility,
@@ -49,32 +50,33 @@ export class DiscordAdapter implements ChannelAdapter {
 
   readonly typing: TypingAbility = {
     refreshMs: typingRefreshMs,
-    show: (route, signal) => this.#showTyping(route, this.#limit(signal)),
+    show: (route, signal) => this.#limited(signal, (limited) => this.#showTyping(route, limited)),
   };
 
   readonly media: MediaAbility = {
     fetch: (ref, maxBytes, signal) => {
       const message = (channel: string, id: string, ends: AbortSignal) =>
-        this.#api.message(channel, id, this.#limit(ends));
+        this.#limited(ends, (limited) => this.#api.message(channel, id, limited));
       return fetchMedia({ apiBase: this.#config.apiBase, message }, { ref, maxBytes, signal });
     },
   };
 
   readonly commands: CommandsAbility = {
-    register: (commands, signal) => this.#register(commands, this.#limit(signal)),
+    register: (commands, signal) => this.#limited(signal, (limited) => this.#register(commands, limited)),
   };
 
   readonly lookup: LookupAbility = {
-    find: (outbound, since, signal) => this.#connected().sender.find(outbound, since, this.#limit(signal)),
+    find: (outbound, since, signal) =>
+      this.#limited(signal, (limited) => this.#connected().sender.find(outbound, since, limited)),
   };
 
   readonly checks: ChecksAbility = {
-    check: (signal) => checkAccount(this.#api, this.#limit(signal)),
+    check: (signal) => this.#limited(signal, (limited) => checkAccount(this.#api, limited)),
   };
 
   async identify(signal: AbortSignal): Promise<BotAccount> {
     try {
-      const bot = botOf(await this.#api.me(this.#limit(signal)));
+      const bot = botOf(await this.#limited(signal, (limited) => this.#api.me(limited)));
       const { log, clock, dataDir } = this.#deps;
       const path = join(dataDir, `interactions-${bot.id}`);
       const tokens = await InteractionTokens.open({ path, clock, log });
@@ -103,7 +105,7 @@ export class DiscordAdapter implements ChannelAdapter {
 
   async send(outbound: Outbound, signal: AbortSignal): Promise<SendResult> {
     if (signal.aborted) return { kind: 'retry', afterMs: 0, reason: 'ended before it was sent' };
-    return this.#connected().sender.send(outbound, this.#limit(signal));
+    return this.#limited(signal, (limited) => this.#connected().sender.send(outbound, limited));
   }
 
   async #showTyping(route: ReplyRoute, signal: AbortSignal): Promise<void> {
@@ -128,8 +130,8 @@ export class DiscordAdapter implements ChannelAdapter {
     return this.#connection;
   }
 
-  #limit(signal: AbortSignal): AbortSignal {
-    return AbortSignal.any([signal, AbortSignal.timeout(this.#config.callTimeoutMs)]);
+  #limited<T>(signal: AbortSignal, call: (limited: AbortSignal) => Promise<T>): Promise<T> {
+    return withLimit(this.#config.callTimeoutMs, signal, call);
   }
 }
 

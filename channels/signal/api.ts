@@ -3,6 +3,7 @@ import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
 import { channelUnavailable } from '#channel-kit/channel-fault.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
+import { withLimit } from '#channel-kit/with-limit.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type {
   ReactionRequest,
@@ -104,15 +105,17 @@ export class SignalApi {
     options: { readonly body?: Body; readonly signal: AbortSignal; readonly timeoutMs?: number },
   ): Promise<Answer> {
     const { body, signal, timeoutMs = this.#callTimeoutMs } = options;
-    const answer = await request(`${this.#url}${path}`, {
-      // The methods come from the names above.
-      method: method as Dispatcher.HttpMethod,
-      dispatcher: this.#agent,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-      headers: body === undefined ? {} : { 'content-type': 'application/json' },
-      body: body === undefined || typeof body === 'string' ? (body ?? null) : Readable.from(body),
+    return withLimit(timeoutMs, signal, async (limited) => {
+      const answer = await request(`${this.#url}${path}`, {
+        // The methods come from the names above.
+        method: method as Dispatcher.HttpMethod,
+        dispatcher: this.#agent,
+        signal: limited,
+        headers: body === undefined ? {} : { 'content-type': 'application/json' },
+        body: body === undefined || typeof body === 'string' ? (body ?? null) : Readable.from(body),
+      });
+      return { status: answer.statusCode, body: parse(await answer.body.text()) };
     });
-    return { status: answer.statusCode, body: parse(await answer.body.text()) };
   }
 
   /** The bytes of an attachment, as they come. */

@@ -1,6 +1,7 @@
 import { channelUnavailable } from '#channel-kit/channel-fault.ts';
 import { failed, sent } from '#channel-kit/send-result.ts';
 import { sizeOf } from '#channel-kit/upload.ts';
+import { withLimit } from '#channel-kit/with-limit.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
 import type {
@@ -47,11 +48,12 @@ export class TelegramAdapter implements ChannelAdapter {
 
   readonly typing: TypingAbility = {
     refreshMs: typingRefreshMs,
-    show: (route, signal) => this.#presence.showTyping(route, this.#limit(signal)),
+    show: (route, signal) => this.#limited(signal, (limited) => this.#presence.showTyping(route, limited)),
   };
 
   readonly preview: PreviewAbility = {
-    draft: (route, draftId, text, signal) => this.#presence.draft(route, draftId, text, this.#limit(signal)),
+    draft: (route, draftId, text, signal) =>
+      this.#limited(signal, (limited) => this.#presence.draft(route, draftId, text, limited)),
   };
 
   readonly media: MediaAbility = {
@@ -59,13 +61,13 @@ export class TelegramAdapter implements ChannelAdapter {
   };
 
   readonly commands: CommandsAbility = {
-    register: (commands, signal) => this.#register(commands, this.#limit(signal)),
+    register: (commands, signal) => this.#limited(signal, (limited) => this.#register(commands, limited)),
   };
 
   async identify(signal: AbortSignal): Promise<BotAccount> {
     const client = await connectBot(this.#config, this.#deps.fetch);
     try {
-      const me = await client.api.getMe(this.#limit(signal));
+      const me = await this.#limited(signal, (limited) => client.api.getMe(limited));
       // The id names the account for ever, rows included.
       if (!Number.isSafeInteger(me?.id) || me.id <= 0)
         throw new Error('what answers there is not the Bot API');
@@ -114,7 +116,7 @@ export class TelegramAdapter implements ChannelAdapter {
     const call = toCall(outbound, sizeBytes);
     if (call.method === 'none') return failed('rejected', call.reason);
     try {
-      return await this.#perform(call, this.#limit(signal));
+      return await this.#limited(signal, (limited) => this.#perform(call, limited));
     } catch (error) {
       const result = failureOf(error, content, signal.aborted);
       this.#deps.log.info(
@@ -151,7 +153,7 @@ export class TelegramAdapter implements ChannelAdapter {
   #fetch(ref: AttachmentRef, maxBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array> {
     const { apiRoot, token } = this.#config;
     const getFile = (fileId: string, ends: AbortSignal) =>
-      this.#connected().api.getFile({ file_id: fileId }, this.#limit(ends));
+      this.#limited(ends, (limited) => this.#connected().api.getFile({ file_id: fileId }, limited));
     return fetchMedia({ apiRoot, token, getFile }, { ref, maxBytes, signal });
   }
 
@@ -177,8 +179,8 @@ export class TelegramAdapter implements ChannelAdapter {
     return this.#connection;
   }
 
-  #limit(signal: AbortSignal): AbortSignal {
-    return AbortSignal.any([signal, AbortSignal.timeout(this.#config.callTimeoutMs)]);
+  #limited<T>(signal: AbortSignal, call: (limited: AbortSignal) => Promise<T>): Promise<T> {
+    return withLimit(this.#config.callTimeoutMs, signal, call);
   }
 }
 

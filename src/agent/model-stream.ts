@@ -24,7 +24,10 @@ export function openModelStream(
   { config, scope }: { readonly config: AgentLoopConfig; readonly scope: RunScope },
 ): ModelStream {
   const open = new AbortController();
-  const signal = AbortSignal.any([scope.signal, open.signal]);
+  const { signal } = open;
+  const onScopeAbort = () => open.abort(scope.signal.reason);
+  scope.signal.addEventListener('abort', onScopeAbort, { once: true });
+  if (scope.signal.aborted) onScopeAbort();
   const idle = watchIdle(
     { clock: config.clock, idleMs: config.limits.modelIdleMs, onIdle: () => scope.stop('idle') },
     signal,
@@ -54,6 +57,7 @@ export function openModelStream(
   };
 
   const close = () => {
+    scope.signal.removeEventListener('abort', onScopeAbort);
     // A reason of our own: the default one is an error with a stack, made for nobody.
     open.abort('the stream is closed');
     // Not awaited: a stream that ignores its signal would hold the run open. It gets its chance to clean up.

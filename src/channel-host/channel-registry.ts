@@ -3,6 +3,7 @@
  * account is held: elsewhere a stand-in takes its place, so that an answer is shaped for it and its draft
  * goes to the process that has the clients. The stand-in delivers nothing: that process does.
  */
+import { withLimit } from '#channel-kit/with-limit.ts';
 import type { ChannelAdapter, ChannelDefinition, HostedChannel } from '#contracts/channel.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
@@ -50,9 +51,11 @@ export function createChannelRegistry({ log, live }: ChannelRegistryDeps): Chann
       : undefined;
   };
   const showDraft = ({ route, draftId, text }: Draft) => {
-    at(route)
-      ?.adapter.preview?.draft(route, draftId, text, AbortSignal.timeout(draftMs))
-      .catch((error: unknown) => log.debug({ error }, 'preview.failed'));
+    const preview = at(route)?.adapter.preview;
+    if (!preview) return;
+    withLimit(draftMs, undefined, (limited) => preview.draft(route, draftId, text, limited)).catch(
+      (error: unknown) => log.debug({ error }, 'preview.failed'),
+    );
   };
   const standIn = standInAdapter((draft) => {
     if (isHeld(draft.route)) showDraft(draft);

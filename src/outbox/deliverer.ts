@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { askedWaitMs, retryAfterMs } from '#channel-kit/remote-number.ts';
+import { withLimit } from '#channel-kit/with-limit.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { Found } from '#contracts/channel-abilities.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -247,7 +248,7 @@ async function send(
   { log, sendTimeoutMs }: Calling,
 ): Promise<SendResult> {
   try {
-    return await adapter.send(part, AbortSignal.timeout(sendTimeoutMs));
+    return await withLimit(sendTimeoutMs, undefined, (limited) => adapter.send(part, limited));
   } catch (error) {
     // A fault in the adapter itself: nobody can say whether the platform has it.
     log.error({ part: part.key, error }, 'delivery.adapter-failed');
@@ -260,8 +261,9 @@ async function lookUp(
   { part, since, log, sendTimeoutMs }: Calling & { readonly part: Outbound; readonly since: number },
 ): Promise<Found> {
   try {
-    const found = await adapter.lookup?.find(part, since, AbortSignal.timeout(sendTimeoutMs));
-    return found ?? { kind: 'unknown', reason: 'interrupted while sending' };
+    const { lookup } = adapter;
+    if (!lookup) return { kind: 'unknown', reason: 'interrupted while sending' };
+    return await withLimit(sendTimeoutMs, undefined, (limited) => lookup.find(part, since, limited));
   } catch (error) {
     log.error({ part: part.key, error }, 'delivery.lookup-failed');
     return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) };

@@ -1,3 +1,4 @@
+import { withLimit } from '#channel-kit/with-limit.ts';
 import type { PreviewStyle } from '#contracts/capabilities.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
@@ -108,6 +109,8 @@ class EditedMessage implements PreviewSurface {
 
   #call(key: string, content: OutboundContent): Promise<SendResult> {
     const { adapter, route } = this.#place;
-    return adapter.send({ key: partKey(key), route, content }, AbortSignal.timeout(callTimeoutMs));
+    return withLimit(callTimeoutMs, undefined, (limited) =>
+      adapter.send({ key: partKey(key), route, content }, limited),
+    );
   }
 }

@@ -1,0 +1,38 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { withLimit } from '#channel-kit/with-limit.ts';
+
+const untilAborted = (signal: AbortSignal) =>
+  new Promise<unknown>((resolve) => {
+    if (signal.aborted) resolve(signal.reason);
+    signal.addEventListener('abort', () => resolve(signal.reason), { once: true });
+  });
+
+describe('a call with a limit', () => {
+  it('is aborted with a TimeoutError when its time is over', async () => {
+    expect(await withLimit(1, undefined, untilAborted)).toMatchObject({ name: 'TimeoutError' });
+  });
+
+  it('is aborted with the reason of the outer signal, also when that was aborted before', async () => {
+    const outer = new AbortController();
+    const called = withLimit(3_600_000, outer.signal, untilAborted);
+    outer.abort('stopping');
+    expect(await called).toBe('stopping');
+    expect(await withLimit(3_600_000, outer.signal, untilAborted)).toBe('stopping');
+  });
+
+  it('leaves no timer and no listener behind, however it ends', async () => {
+    const outer = new AbortController();
+    const given: AbortSignal[] = [];
+    await withLimit(20, outer.signal, async (signal) => given.push(signal));
+    const failing = withLimit(20, outer.signal, async (signal) => {
+      given.push(signal);
+      throw new Error('refused');
+    });
+    await expect(failing).rejects.toThrow('refused');
+    expect(getEventListeners(outer.signal, 'abort')).toEqual([]);
+    // One that was set later and for longer fires after theirs would have.
+    await withLimit(40, undefined, untilAborted);
+    expect(given.map(({ aborted }) => aborted)).toEqual([false, false]);
+  });
+});
