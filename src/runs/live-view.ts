@@ -34,10 +34,8 @@ export type LiveViewOptions = PreviewPlace & {
   readonly sections: Sections;
 };
 
-/** A quick answer needs no preview: the first one waits this long, ms. */
-const firstPreviewMs = 300;
-/** The request to the model goes first; nobody sees typing come this much later, ms. */
-const firstTypingMs = 100;
+/** A quick answer needs neither a preview nor a typing sign, a call of its own: both wait this long, ms. */
+const firstSignMs = 300;
 
 /**
  * Shows nothing, for want of a connection; after a restart a run may go on before its channel is back. A
@@ -135,7 +133,7 @@ class RunView implements LiveView {
 
   #dueAt(): number {
     if (this.#lastAt !== undefined) return nextEditAt(this.#lastAt, this.#intervalMs);
-    return this.#options.clock.now() + Math.min(firstPreviewMs, this.#intervalMs);
+    return this.#options.clock.now() + Math.min(firstSignMs, this.#intervalMs);
   }
 
   #show(): void {
@@ -162,7 +160,7 @@ async function keepTyping(
 ): Promise<void> {
   const { typing } = adapter;
   if (!typing) return;
-  await clock.wait(firstTypingMs, signal);
+  await clock.wait(firstSignMs, signal);
   while (!signal.aborted) {
     // "Typing" is a courtesy: a network that refuses it now is asked again in a moment.
     await typing.show(route, signal).catch(() => undefined);
