@@ -34,7 +34,7 @@ function exchange(url: URL, { method = 'GET', headers, body, signal }: Exchange)
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const send = url.protocol === 'https:' ? requestHttps : requestHttp;
-    const fields = Object.fromEntries(new Headers(headers));
+    const fields = fieldsOf(headers);
     if (body !== undefined) fields['content-length'] = String(Buffer.byteLength(body));
     const call = send(url, { method, headers: fields });
     const onAbort = () => call.destroy(asError(signal?.reason));
@@ -47,6 +47,14 @@ function exchange(url: URL, { method = 'GET', headers, body, signal }: Exchange)
     call.once('socket', () => limitConnecting(call));
     call.end(body);
   });
+}
+
+/** By name in lower case. A plain object needs no `Headers`, whose iterator sorts. */
+function fieldsOf(headers: RequestInit['headers'] = {}): Record<string, string> {
+  if (headers instanceof Headers) return Object.fromEntries(headers);
+  if (Array.isArray(headers)) return Object.fromEntries(new Headers(headers));
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]);
+  return Object.fromEntries(named);
 }
 
 function limitConnecting(call: ClientRequest): void {
@@ -65,13 +73,18 @@ function asError(reason: unknown): Error {
 /** As much of a `Response` as the SDKs use. Its body is Node's own stream, which is as iterable as a web stream. */
 function responseOf(answer: IncomingMessage, url: URL): Response {
   const status = answer.statusCode ?? 0;
+  let headers: Headers | undefined;
   const response = {
     ok: status >= 200 && status < 300,
     status,
     statusText: answer.statusMessage ?? '',
     url: url.href,
     redirected: false,
-    headers: headersOf(answer),
+    // Made on demand: grammY never reads them.
+    get headers() {
+      headers ??= headersOf(answer);
+      return headers;
+    },
     body: answer,
     text: async () => (await bufferOf(answer)).toString(),
     // Its shape is for the reader to judge: one hostile event must not take the others of its answer along.
