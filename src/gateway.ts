@@ -250,7 +250,8 @@ type IntakeParts = {
 function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): ChannelHost {
   const { closers, motion, holder, model } = stage;
   const agentName = (id: string) => stage.config.agents.find((agent) => agent.id === id)?.name ?? id;
-  const commands = { modelName: model.name, agentName };
+  const contextWindow = () => model.provider.model().contextWindow;
+  const commands = { modelName: model.name, agentName, contextWindow };
   const deps = {
     ...stage,
     gate,

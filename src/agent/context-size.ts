@@ -3,7 +3,7 @@ import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { Usage } from '#contracts/model.ts';
 
 /** UTF-16 units per token, on the low side for the languages people write in, so that it errs to the safe side. */
-const unitsPerToken = 3;
+export const unitsPerToken = 3;
 /** Cost of an image, tokens (Anthropic: at most about 1,600). */
 const imageTokens = 1_600;
 
@@ -35,12 +35,12 @@ export class ContextSize {
 }
 
 /** About how many tokens the messages take, rather more than fewer. */
-function estimateTokens(messages: readonly AgentMessage[]): number {
+export function estimateTokens(messages: readonly AgentMessage[]): number {
   return messages.reduce((sum, message) => sum + messageTokens(message), 0);
 }
 
 /** About how many tokens one message takes. */
-export function messageTokens({ parts, note = '' }: AgentMessage): number {
+export function messageTokens({ parts, note = '' }: Pick<AgentMessage, 'parts' | 'note'>): number {
   let tokens = 4 + Math.ceil(note.length / unitsPerToken);
   for (const part of parts) {
     const isImage = part.type === 'binary' || part.type === 'image_url';

@@ -113,13 +113,13 @@ async function ask(
 }
 
 function stateOf({ conversation, size }: Run, turn: number, arriving: readonly AgentMessage[]): TurnState {
-  const { messages } = conversation;
+  const messages = arriving.length === 0 ? conversation.messages : [...conversation.messages, ...arriving];
   return {
     turn,
     messages,
     // Counted only when it is asked for: estimating reads every message.
     get stats() {
-      return { contextTokens: size.tokens([...messages, ...arriving]) };
+      return { contextTokens: size.tokens(messages) };
     },
   };
 }

@@ -68,6 +68,8 @@ export type CommandDeps = {
   readonly policy: CommandPolicy;
   /** The model in use, as people should see it. */
   readonly modelName: string;
+  /** Tokens that the agent's model can read at once. */
+  contextWindow(agentId: string): number;
   /** Gives the name that an agent calls itself. */
   agentName(id: string): string;
 };
@@ -86,6 +88,10 @@ export type CommandDefinition<Request, Input, Facts> = {
   readonly locksFirst?: true;
   /** Keys of other lanes that `apply` changes. Pure. */
   lanesOf?(input: Input): readonly string[];
+  /** With `order: 'lane'`: it ends what runs, and doesn't wait for it. */
+  readonly abortsRun?: true;
+  /** With `order: 'lane'`: the run of this kind does it, and `apply` isn't called. */
+  readonly begins?: CommandStep['begins'];
   /** Reads what follows the name; gives the order of another command if the words mean that one. Pure. */
   parse(words: string): Request | Problem | Order;
   /** `request` is absent where the words don't matter or can't be read. Pure. */
@@ -106,6 +112,7 @@ export interface ChatCommand extends CommandStep {
   readonly menu: NoticeKey;
   readonly order: 'now' | 'lane';
   readonly isForAll: boolean;
+  readonly abortsRun: boolean;
   /** Judges what a sender may do with the command, regardless of its words. */
   right(asker: Asker): Right;
   read(words: string): Order;
@@ -127,7 +134,8 @@ type Loaded<Input> = { readonly problem: Problem } | { readonly input: Input };
 export function chatCommand<Request extends object, Input, Facts>(
   definition: CommandDefinition<Request, Input, Facts>,
 ): ChatCommand & { orderOf(request: Request): Order } {
-  const { name, usage = '', menu, order = 'now', isForAll = false, locksFirst } = definition;
+  const { name, usage = '', menu, order = 'now', isForAll = false, abortsRun = false } = definition;
+  const { locksFirst, begins } = definition;
   const orderOf = (request: Request): Order => ({
     command,
     request,
@@ -137,7 +145,9 @@ export function chatCommand<Request extends object, Input, Facts>(
     }),
   });
   const command: ChatCommand = {
-    ...{ name, usage, menu, order, isForAll, ...(locksFirst && { locksFirst }) },
+    ...{ name, usage, menu, order, isForAll, abortsRun },
+    ...(locksFirst && { locksFirst }),
+    ...(begins && { begins }),
     right: (asker) => definition.right(asker),
     read: (words) => {
       const read = definition.parse(words);

@@ -3,6 +3,8 @@ import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { Notices } from '../texts/notices.ts';
 import { activation } from './activation.ts';
 import type { ChatCommand, Order } from './chat-command.ts';
+import { compact } from './compact.ts';
+import { context } from './context.ts';
 import { helpOf } from './help.ts';
 import { link } from './link.ts';
 import { fresh } from './new.ts';
@@ -20,6 +22,8 @@ const others: readonly ChatCommand[] = [
   stop,
   fresh,
   reset,
+  compact,
+  context,
   queue,
   subagents,
   activation,

@@ -7,6 +7,7 @@ export function newSession(name: string): ChatCommand {
     name,
     menu: 'newMenu',
     order: 'lane',
+    abortsRun: true,
     parse: noWords(name),
     right: adminsInGroups,
     load: asRequested,

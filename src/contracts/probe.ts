@@ -24,6 +24,7 @@ export type KillPoint =
   | 'settled'
   | 'steered'
   | 'turn-committed'
+  | 'summary-committed'
   | 'finished'
   | 'outbox-claimed'
   | 'sending'

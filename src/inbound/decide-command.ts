@@ -33,7 +33,11 @@ function itemOf({ order, call }: CommandArrival, input: unknown): NewItem {
     authority,
     content: {
       ...contentOf(envelope, { ...emptyMessage, text }),
-      command: { name: order.command.name, input },
+      command: {
+        name: order.command.name,
+        input,
+        ...(order.command.abortsRun && { abortsRun: true }),
+      },
     },
     passesGate: true,
     contextLimit: 0,

@@ -19,11 +19,12 @@ export function endNotice(
       return notices.modelUnavailable;
     case 'model_error':
       return modelNotice(failure, notices);
+    case 'compaction_failed':
+      return notices.compactionFailed;
     case 'natural':
     case 'aborted':
     case 'stopped':
     case 'parked':
-    case 'compaction_failed':
     case 'failed':
       return undefined;
     default:

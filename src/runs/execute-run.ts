@@ -5,18 +5,21 @@ import type { ChildRole } from '#contracts/child.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { agentId, runId, type SessionKey, sessionId, transcriptId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import type { ModelInfo, ReasoningLevel, SystemBlock } from '#contracts/model.ts';
+import type { ReasoningLevel, SystemBlock } from '#contracts/model.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
 import type { Sections } from '#contracts/section.ts';
-import type { TimelineEvent, ToolState } from '#contracts/timeline.ts';
+import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
+import { autoCompact } from '../agent/auto-compact.ts';
+import { contextLimits } from '../agent/compaction-cut.ts';
 import { createConverter } from '../agent/convert.ts';
 import { fitContext } from '../agent/fit-context.ts';
 import { fitImageBytes } from '../agent/fit-image.ts';
 import { agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
+import { pruneResults } from '../agent/prune-results.ts';
 import type { CallEntry } from '../agent/resumption.ts';
 import type { Models } from '../models/models.ts';
 import { isEmptyAnswer } from '../replies/reply-pipeline.ts';
@@ -24,18 +27,22 @@ import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { newRowId } from '../store/base/row-id.ts';
+import type { ChildRun } from '../store/children/read-child-run.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { handOver } from '../store/lanes/leases.ts';
 import type { ParkOutcome } from '../store/lanes/park-run.ts';
 import { type RunCall, readPreview, readToolResults, recoverRun } from '../store/lanes/recover-run.ts';
 import type { Framing } from '../store/lanes/take-rows.ts';
 import type { Notices } from '../texts/notices.ts';
-import type { ActiveRuns, StopReason } from './active-runs.ts';
+import type { ActiveRuns } from './active-runs.ts';
+import { type CompactorDeps, compactSession } from './compactor.ts';
+import { executeCompact } from './execute-compact.ts';
 import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
 import { park, type WaitingCall } from './park.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
-import { childRunOf, runHistory, timeLeft } from './run-history.ts';
+import { childRunOf, readRunContext, shownMessages, timeLeft } from './run-history.ts';
 import type { RunSettings } from './run-settings.ts';
+import { createStop, type StopController } from './stop-controller.ts';
 import { storedReceiptOf } from './tool-send.ts';
 
 /** The parts that executing a run needs. */
@@ -91,9 +98,10 @@ export async function executeRun(
   run: ClaimedRun,
   options: RunOptions,
 ): Promise<RunExit | undefined> {
+  if (run.kind === 'compact') return executeCompact({ ...deps, ...compactorOf(deps, run) }, run, options);
   const { store, active, log } = deps;
   const held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
-  const stopping = createStop(deps, options.signal);
+  const stopping = createStop(deps.settings, options.signal);
   const startedAt = deps.clock.now();
   const attempt = { ...held, stop: stopping.stop };
   active.add(attempt);
@@ -147,51 +155,6 @@ export async function executeRun(
   }
 }
 
-type StopController = {
-  readonly signal: AbortSignal;
-  stop(reason: StopReason): void;
-  reason(): StopReason | undefined;
-  /** Cut here to go on elsewhere: what that broke off is not this process's to settle. */
-  isHandingOver(): boolean;
-  toolIs(callId: string, state: ToolState): void;
-  close(): void;
-};
-
-/** The first reason stays. A hand-over lets the tools in hand finish, up to its deadline. */
-function createStop({ settings }: RunDeps, shutdown: AbortSignal): StopController {
-  const controller = new AbortController();
-  let reason: StopReason | undefined;
-  const toolsAtWork = new Set<string>();
-  let deadline: NodeJS.Timeout | undefined;
-
-  const stop = (why: StopReason) => {
-    if (reason !== undefined && reason !== 'handover') return;
-    reason = why;
-    if (why !== 'handover' || toolsAtWork.size === 0) return controller.abort(why);
-    deadline = setTimeout(() => controller.abort(why), settings.handOverMs);
-  };
-  const onShutdown = () => stop('handover');
-  shutdown.addEventListener('abort', onShutdown, { once: true });
-  if (shutdown.aborted) onShutdown();
-
-  return {
-    signal: controller.signal,
-    stop,
-    reason: () => reason,
-    isHandingOver: () => controller.signal.aborted && (reason === 'handover' || reason === 'lost'),
-    toolIs: (callId, state) => {
-      // A call that never ran has its end only.
-      if (state === 'started') toolsAtWork.add(callId);
-      else toolsAtWork.delete(callId);
-      if (reason === 'handover' && toolsAtWork.size === 0) controller.abort(reason);
-    },
-    close: () => {
-      clearTimeout(deadline);
-      shutdown.removeEventListener('abort', onShutdown);
-    },
-  };
-}
-
 async function openLiveView(
   deps: RunDeps,
   run: ClaimedRun,
@@ -238,9 +201,9 @@ async function runLoop(
     recorder.recall(results.map(storedReceiptOf).filter((receipt) => receipt !== undefined));
   }
   if (isHandingOver()) return [];
-  const [system, messages] = await Promise.all([
+  const [system, stored] = await Promise.all([
     deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
-    runHistory(store, run, child),
+    readRunContext(store, run, child),
   ]);
   deps.probe.reach('taken');
   const model = deps.models.stackFor(run.model);
@@ -257,7 +220,10 @@ async function runLoop(
     maxTokens: info.answerTokens,
     reasoning: run.reasoning ?? deps.agent(run.agentId).reasoning,
     stream: (request, abort) => model.stream(request, abort),
-    transformContext: async (all) => sections.run('fit history', () => fitContext(all, windowFor(info))),
+    transformContext: async (all) =>
+      sections.run('fit history', () => fitContext(pruneResults(all), info.contextWindow)),
+    ...(stored.tokens !== undefined && { contextTokens: stored.tokens }),
+    ...compaction(deps, run, child),
     convertToLlm: createConverter({ loadImage, sections }),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
     keepMarks: (marks) => recorder.keepMarks(marks),
@@ -265,7 +231,7 @@ async function runLoop(
     // The commit of the last turn has closed the run or taken what extends it: nothing is left to ask.
     getFollowUpMessages: async () => [],
   };
-  const context = { system, messages, tools };
+  const context = { system, messages: shownMessages(stored), tools };
   const events =
     entries === undefined
       ? agentLoopContinue(context, config, signal)
@@ -298,10 +264,36 @@ function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined):
   };
 }
 
-/** Spec 13: at most 200,000 tokens, and room for the prompt, the tools and the answer. */
-function windowFor({ contextWindow }: ModelInfo): number {
-  const reserveTokens = 20_000;
-  return Math.min(200_000, contextWindow - reserveTokens);
+/** The parts of a compaction: the summary is another model's, the window that of the run's own. */
+function compactorOf(deps: RunDeps, { agentId, model }: ClaimedRun): CompactorDeps {
+  const { models } = deps;
+  const limits = contextLimits(models.stackFor(model).model().contextWindow);
+  return { ...deps, limits, model: models.stackFor(models.nameFor(agentId, 'summary')) };
+}
+
+/** How the run's context is kept within its model's window. */
+function compaction(
+  deps: RunDeps,
+  run: ClaimedRun,
+  child: ChildRun | undefined,
+): Required<Pick<AgentLoopConfig, 'middleware' | 'compact' | 'reloadMessages'>> {
+  const { log, store } = deps;
+  const { runId, laneKey } = run;
+  const compactor = compactorOf(deps, run);
+  const { limits } = compactor;
+  return {
+    middleware: [autoCompact({ limits }, (tokens) => log.warn({ runId, laneKey, tokens }, 'context.stuck'))],
+    compact: async (reason, signal) => {
+      const tail = reason === 'overflow' ? Math.floor(limits.tail / 2) : limits.tail;
+      const done = await compactSession(
+        { ...compactor, limits: { ...limits, tail } },
+        { run, child },
+        signal,
+      );
+      return done.kind === 'compacted' ? 'compacted' : 'failed';
+    },
+    reloadMessages: async () => shownMessages(await readRunContext(store, run, child)),
+  };
 }
 
 async function loadImage(path: string) {

@@ -3,7 +3,7 @@ import { isCounted } from '../agent/call-pairs.ts';
 import type { Store } from '../store/base/command.ts';
 import { type ChildRun, readChildRun } from '../store/children/read-child-run.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import { readForkedHistory, readHistory } from '../store/reads/read-transcript.ts';
+import { readContext, readForkedHistory } from '../store/reads/read-transcript.ts';
 
 /** A sub-agent's role, fork and deadline; undefined for every other run, which costs no read. */
 export async function childRunOf(store: Store, run: ClaimedRun): Promise<ChildRun | undefined> {
@@ -11,18 +11,36 @@ export async function childRunOf(store: Store, run: ClaimedRun): Promise<ChildRu
   return store.read(readChildRun, { sessionId: run.sessionId });
 }
 
-/** History that the run's model is shown: a forked sub-agent's begins with its parent's, up to the spawn. */
-export async function runHistory(
+/** The context of a run's session as it is stored, without what a crash cut off. */
+export type RunContext = {
+  /** Stands for everything before the messages. */
+  readonly summary: TranscriptMessage | undefined;
+  readonly messages: readonly TranscriptMessage[];
+  /** How many of them, at the beginning, are another session's: those of its parent that it was forked from. */
+  readonly forked: number;
+  /** Tokens of the session's last model call, its answer included. */
+  readonly tokens: number | undefined;
+};
+
+/** Reads the context. A forked sub-agent's begins with its parent's, up to the spawn, until it is summarised. */
+export async function readRunContext(
   store: Store,
-  { sessionId }: ClaimedRun,
+  { sessionId }: Pick<ClaimedRun, 'sessionId'>,
   child: ChildRun | undefined,
-): Promise<readonly TranscriptMessage[]> {
-  const [before, own] = await Promise.all([
+): Promise<RunContext> {
+  const [origin, { summary, messages, tokens }] = await Promise.all([
     child?.fork ? store.read(readForkedHistory, child.fork) : [],
-    store.read(readHistory, { sessionId }),
+    store.read(readContext, { sessionId }),
   ]);
+  const forked = summary === undefined ? origin.filter(isCounted) : [];
   // Text interrupted by a crash has left the context; the run writes it again.
-  return [...before, ...own].filter(isCounted);
+  const own = messages.filter(isCounted);
+  return { summary, messages: [...forked, ...own], forked: forked.length, tokens };
+}
+
+/** The context as the run's model is shown it. */
+export function shownMessages({ summary, messages }: RunContext): readonly TranscriptMessage[] {
+  return summary === undefined ? messages : [summary, ...messages];
 }
 
 /** How long the run may still work, ms. Time spent parked doesn't count, but for a sub-agent's deadline. */

@@ -33,6 +33,9 @@ describe('chat commands', () => {
     ['/stop it, please!', { name: 'stop', request: { isAll: false } }],
     [' /new', { name: 'new', request: {} }],
     ['/reset', { name: 'reset', request: {} }],
+    ['/compact', { name: 'compact', request: {} }],
+    ['/compact Keep the Plan', { name: 'compact', request: { hint: 'Keep the Plan' } }],
+    ['/context', { name: 'context', request: {} }],
     ['/status', { name: 'status', request: {} }],
     ['/help', { name: 'help', request: {} }],
     ['/whoami', { name: 'whoami', request: {} }],
@@ -190,6 +193,7 @@ describe('chat commands', () => {
     for (const text of [
       '/new',
       '/reset',
+      '/compact',
       '/queue collect',
       '/queue',
       '/activation always',
@@ -219,7 +223,7 @@ describe('chat commands', () => {
   it('decides every command, chat, role and administrator by the list', () => {
     // Who may use it in a group; in a direct conversation everybody may use all but the owner's own.
     // Of /queue, what is one's own is everybody's: that depends on its words.
-    const adminsOnly: readonly string[] = ['new', 'reset', 'queue', 'activation'];
+    const adminsOnly: readonly string[] = ['new', 'reset', 'compact', 'queue', 'activation'];
     const ownersDmOnly: readonly string[] = ['pair'];
     const expected = (name: string, { chat, authority, isAdmin }: Asker) => {
       if (ownersDmOnly.includes(name)) return chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied';
@@ -237,6 +241,8 @@ describe('chat commands', () => {
     const native = nativeCommands(noticesFor('en'));
     expect(native.map(({ name }) => name).sort()).toEqual([
       'activation',
+      'compact',
+      'context',
       'help',
       'link',
       'new',
@@ -258,6 +264,6 @@ describe('chat commands', () => {
 
   it('puts what changes the session into the lane and lets the rest act at once', () => {
     const inLane = chatCommands.filter(({ order }) => order === 'lane').map(({ name }) => name);
-    expect(inLane).toEqual(['new', 'reset']);
+    expect(inLane).toEqual(['new', 'reset', 'compact']);
   });
 });

@@ -95,7 +95,7 @@ function intakeOver(store: Store | CutStore, dataDir: string, receiving: Receivi
     dataDir,
   );
   const gate = createInboundPolicy(config, noticesFor('en'));
-  const commands = { modelName: 'none', agentName: (id: string) => id };
+  const commands = { modelName: 'none', agentName: (id: string) => id, contextWindow: () => 200_000 };
   return createIntake(
     {
       store,

@@ -8,6 +8,7 @@ import { shareOf, turn } from '../support/turn.ts';
 import { accessMutants } from './access-mutants.ts';
 import { accountMutants } from './account-mutants.ts';
 import { childMutants } from './child-mutants.ts';
+import { contextMutants } from './context-mutants.ts';
 import { discordMutants } from './discord-mutants.ts';
 import { entranceMutants } from './entrance-mutants.ts';
 import { itemMutants } from './item-mutants.ts';
@@ -38,6 +39,7 @@ const mutants = [
   ...outcomeMutants,
   ...parkedMutants,
   ...childMutants,
+  ...contextMutants,
   ...discordMutants,
   ...remoteMutants,
   ...roleMutants,

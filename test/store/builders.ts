@@ -106,7 +106,7 @@ export function aMessage({
 }
 
 /** `/new` as it waits in its lane. */
-export const newCommand = { name: 'new', input: { input: {} } } as const;
+export const newCommand = { name: 'new', input: { input: {} }, abortsRun: true } as const;
 
 /** A command with the input of its step. */
 export type TestCommand =

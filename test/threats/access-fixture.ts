@@ -56,7 +56,7 @@ export async function anAccessFixture(
       {
         store: over,
         gate,
-        commands: { modelName: 'none', agentName: (id: string) => id },
+        commands: { modelName: 'none', agentName: (id: string) => id, contextWindow: () => 200_000 },
         clock: systemClock,
         log: silentLog,
         probe: noProbe,

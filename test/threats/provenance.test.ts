@@ -21,6 +21,8 @@ const orders = {
   stop: ['/stop all'],
   new: ['/new'],
   reset: ['/reset'],
+  compact: ['/compact all of it'],
+  context: ['/context'],
   queue: ['/queue reset'],
   subagents: ['/subagents list'],
   activation: ['/activation always'],

@@ -1,5 +1,6 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { RunKind } from '#contracts/run-kind.ts';
 import type { Notices } from '../../texts/notices.ts';
 import type { Effects } from './effects.ts';
 import type { LanesTable, Tables } from './tables.ts';
@@ -55,6 +56,8 @@ export type CommandStep = {
   readonly locksFirst?: true;
   /** Keys of other lanes that it changes besides its own: all of them are locked in their order. */
   lanesOf?(input: unknown): readonly string[];
+  /** The kind of run that it begins in its lane's order, in place of `run`. */
+  readonly begins?: Exclude<RunKind, 'turn'>;
   /** `input` is plain data, made by the same command's `load`. */
   run(tx: StepTx, scene: CommandScene, input: unknown): Promise<CommandAnswer>;
 };

@@ -29,7 +29,12 @@ export type InboxContent = {
   /** Why this is no plain message: a correction of an earlier one, a reaction, a lane command. */
   readonly note?: { readonly kind: 'correction' | 'reaction'; readonly of: string };
   /** A command that waits in its lane's order, with the input of its step. */
-  readonly command?: { readonly name: string; readonly input: unknown };
+  readonly command?: {
+    readonly name: string;
+    readonly input: unknown;
+    /** It ends what runs in the lane; otherwise it waits for that. */
+    readonly abortsRun?: true;
+  };
 };
 
 /** A message that the cap made into one line, until a run has been shown it. */

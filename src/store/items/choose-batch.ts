@@ -19,6 +19,7 @@ export type QueuedRow = {
 /** How many waiting steers a boundary takes in; `none` at the last turn that a run may have. */
 export type SteerDelivery = 'one-at-a-time' | 'all' | 'none';
 
+/** The lane's next work: nothing, nothing yet, a command, or rows for a run. */
 export type Choice<Row> =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'later'; readonly dueAt: number }

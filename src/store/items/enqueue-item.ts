@@ -150,10 +150,11 @@ export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: E
     effects.wakes.push({ laneKey: lane.key, class: lane.class, delayMs: Math.max(0, dueAt - tx.now) });
 }
 
-/** `interrupt` and `/new` abort what runs; everything else only tells the run that something came. */
+/** `interrupt` and a fresh start abort what runs; everything else only tells the run that something came. */
 async function touchActiveRun(tx: Tx, lane: Lane, item: PlacedItem, effects: Effects): Promise<void> {
   if (lane.runId === null) return;
   effects.arrivals.push(lane.key);
+  if (item.kind === 'command' && !item.content.command?.abortsRun) return;
   if (item.kind === 'command') {
     // A direct conversation is one person's, whichever of their accounts they write from.
     const isTheirs = (row: { readonly account: string; readonly senderId: string }) =>

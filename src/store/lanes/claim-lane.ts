@@ -2,6 +2,7 @@ import type { ReasoningLevel, TurnModels } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
 import { type RunTarget, routeOf } from '#contracts/route.ts';
+import type { RunKind } from '#contracts/run-kind.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { json, targetText } from '../base/json.ts';
@@ -10,10 +11,10 @@ import { hasRoom } from '../children/class-room.ts';
 import { lockLineage } from '../children/lock-lineage.ts';
 import { treeOf } from '../children/tree-of.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
-import { chooseBatch } from '../items/choose-batch.ts';
+import { type Choice, chooseBatch } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { expireCalls } from '../rows/call-states.ts';
-import { endItems } from '../rows/item-states.ts';
+import { endItems, takeItem } from '../rows/item-states.ts';
 import { giveUpLease, holdLane } from '../rows/lane-leases.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { beginRun, type RunChoice, resumeRun } from '../rows/run-states.ts';
@@ -40,6 +41,7 @@ export type ClaimInput = {
 /** A run that this holder may execute until its lease expires. */
 export type ClaimedRun = {
   readonly runId: string;
+  readonly kind: RunKind;
   readonly laneKey: string;
   readonly epoch: number;
   readonly sessionId: string;
@@ -94,15 +96,26 @@ export const claimLane: StoreCommand<ClaimInput, Claim> = {
       return isFull ? { kind: 'full' } : resume(tx, { lane, input, runId: lane.runId });
     const rows = await readWaiting(tx, lane.key);
     const choice = chooseBatch(rows, lane.mode as QueueMode, tx.now);
-    if (choice.kind === 'run' && !isFull) return begin(tx, { lane, input, rows: choice.rows });
-    if (choice.kind === 'command') return runCommand(tx, { lane, row: choice.row });
+    const work = workOf(tx, choice);
+    if (work && !isFull) return begin(tx, { lane, input, ...work });
+    if (choice.kind === 'command' && !work) return runCommand(tx, { lane, row: choice.row });
     if (lane.holder !== null) await giveUpLease(tx, lane.key, 0);
-    if (choice.kind === 'run') return { kind: 'full' };
+    if (work) return { kind: 'full' };
     return choice.kind === 'later'
       ? { kind: 'armed', class: lane.class, delayMs: choice.dueAt - tx.now }
       : { kind: 'idle' };
   },
 };
+
+type Work = { readonly kind: RunKind; readonly rows: readonly WaitingRow[] };
+
+/** The run to begin, if the choice is one: a command may ask for a run of its own. */
+function workOf({ chatCommands }: StepTx, choice: Choice<WaitingRow>): Work | undefined {
+  if (choice.kind === 'run') return { kind: 'turn', rows: choice.rows };
+  if (choice.kind !== 'command') return undefined;
+  const kind = chatCommands.get(choice.row.content.command?.name ?? '')?.begins;
+  return kind && { kind, rows: [choice.row] };
+}
 
 async function mayRun(tx: Tx, lane: Lane, { caps }: ClaimInput): Promise<boolean> {
   const cap = isChildLane(lane.key) ? caps?.[lane.class] : undefined;
@@ -111,7 +124,7 @@ async function mayRun(tx: Tx, lane: Lane, { caps }: ClaimInput): Promise<boolean
 
 async function begin(
   tx: StepTx,
-  { lane, input, rows }: { lane: Lane; input: ClaimInput; rows: readonly WaitingRow[] },
+  { lane, input, kind, rows }: Work & { lane: Lane; input: ClaimInput },
 ): Promise<Claim> {
   const [head] = rows;
   const last = rows.at(-1);
@@ -122,6 +135,7 @@ async function begin(
     id: runId,
     laneKey: lane.key,
     sessionId: lane.sessionId,
+    kind,
     epoch,
     route: targetText(last.target),
     authority: last.authority,
@@ -129,12 +143,15 @@ async function begin(
     model: input.models.byAgent[lane.agentId] ?? input.models.byDefault,
   });
   await hold(tx, { lane, input, epoch, runId });
-  await takeRows(tx, { lane, runId, framing: input.framing, rows, merges: true });
+  if (kind === 'turn') await takeRows(tx, { lane, runId, framing: input.framing, rows, merges: true });
+  // The model reads nothing of it: it stays out of the transcript.
+  else await takeItem(tx, { id: head.id, runId, transcriptId: null, isMerged: false, isKept: false });
   const { target, authority } = last;
   return {
     kind: 'run',
     run: claimed(lane, {
       runId,
+      kind,
       epoch,
       target,
       authority,
@@ -167,7 +184,7 @@ async function resume(
   await resumeRun(tx, { id: runId, attempts, epoch });
   await hold(tx, { lane, input, epoch, runId });
   const target = json.target(run.route);
-  const { sessionId, workedMs, startedAt, cancelReason } = run;
+  const { kind, sessionId, workedMs, startedAt, cancelReason } = run;
   // Authority was written by us at the start of the run.
   const authority = run.authority as Authority;
   return {
@@ -175,6 +192,7 @@ async function resume(
     run: {
       ...claimed(lane, {
         runId,
+        kind,
         epoch,
         target,
         authority,
@@ -225,7 +243,7 @@ async function hold(
 
 type ClaimFacts = Pick<
   ClaimedRun,
-  'runId' | 'epoch' | 'target' | 'isResumed' | 'workedMs' | 'startedAt' | 'now'
+  'runId' | 'kind' | 'epoch' | 'target' | 'isResumed' | 'workedMs' | 'startedAt' | 'now'
 > & {
   readonly authority: string;
 } & RunChoice;

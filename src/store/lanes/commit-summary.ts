@@ -9,6 +9,7 @@ import type { RunFence } from '../rows/run-fence.ts';
 import { type ModelCall, recordModelCall } from './assistant-row.ts';
 import type { LaneExit } from './close-run.ts';
 import { type Ending, endRun } from './commit-answer.ts';
+import { readSteered } from './steer.ts';
 
 /** A summary of a session and where the session is cut. */
 export type SummaryInput = RunFence & {
@@ -23,24 +24,31 @@ export type SummaryInput = RunFence & {
   readonly contextTokens: number;
   readonly modelCalls: readonly ModelCall[];
   /** End of a run that did nothing else, in the same transaction. */
-  readonly end?: Omit<Ending, keyof RunFence | 'message'>;
+  readonly end?: Omit<Ending, keyof RunFence | 'message'> | undefined;
 };
 
-export type SummaryStored = { readonly next: LaneExit; readonly effects: Effects };
+/** `stopped`: somebody stopped the run that was only there for it, and nothing was written. */
+export type SummaryStored =
+  | { readonly kind: 'stored' }
+  | { readonly kind: 'ended'; readonly next: LaneExit; readonly effects: Effects }
+  | { readonly kind: 'stopped'; readonly reason: string };
 
 /**
  * Stores a summary, and has the session's history begin with it. The messages before the cut stay where they
  * are; a process killed before this commit has changed nothing. Repeating it adds nothing.
  */
-export const commitSummary: StoreCommand<SummaryInput, SummaryStored | undefined> = {
+export const commitSummary: StoreCommand<SummaryInput, SummaryStored> = {
   name: 'commitSummary',
   run: async (tx, input) => {
     const { laneKey, epoch, runId, end } = input;
     // The end of a run may concern its lane's parent, which is locked first.
     await (end === undefined ? lockLaneAt : lockLineageAt)(tx, laneKey, epoch);
+    const { cancelReason } = end ? await readSteered(tx, runId) : {};
+    if (cancelReason !== undefined) return { kind: 'stopped', reason: cancelReason };
     await storeSummary(tx, input);
-    if (end === undefined) return undefined;
-    return endRun.run(tx, { ...end, laneKey, epoch, runId, message: undefined });
+    if (end === undefined) return { kind: 'stored' };
+    const ended = await endRun.run(tx, { ...end, laneKey, epoch, runId, message: undefined });
+    return { kind: 'ended', ...ended };
   },
 };
 

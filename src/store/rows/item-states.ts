@@ -108,7 +108,8 @@ async function settleHeld(
 export type TakenItem = {
   readonly id: string;
   readonly runId: string;
-  readonly transcriptId: string;
+  /** Null: it stays out of the transcript. */
+  readonly transcriptId: string | null;
   /** Merged into the last item of its batch, whose answer is its own. */
   readonly isMerged: boolean;
   /** Goes back should the run end without having consumed it. */
@@ -120,7 +121,13 @@ export async function takeItem(tx: Tx, { isMerged, isKept, ...item }: TakenItem)
   await take.run(tx, { ...item, outcome: isMerged ? 'merged' : null, isKept: isKept ? 1 : 0 });
 }
 
-type Taken = { id: string; runId: string; transcriptId: string; outcome: string | null; isKept: number };
+type Taken = {
+  id: string;
+  runId: string;
+  transcriptId: string | null;
+  outcome: string | null;
+  isKept: number;
+};
 
 const take = prepared((db, of: QueryParams<Taken>) =>
   db

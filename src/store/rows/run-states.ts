@@ -1,4 +1,5 @@
 /** Writes what becomes of a run, and nothing else does: `active ⇄ parked`, then `finished`. */
+import type { RunKind } from '#contracts/run-kind.ts';
 import type { Tx } from '../base/command.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
@@ -6,6 +7,7 @@ export type NewRun = {
   readonly id: string;
   readonly laneKey: string;
   readonly sessionId: string;
+  readonly kind: RunKind;
   readonly epoch: number;
   /** JSON of the reply route; null: nothing but its record is wanted. */
   readonly route: string | null;
@@ -34,6 +36,7 @@ const begin = prepared((db, of: QueryParams<NewRun & { readonly now: number }>) 
         id: of.id,
         laneKey: of.laneKey,
         sessionId: of.sessionId,
+        kind: of.kind,
         epoch: of.epoch,
         route: of.route,
         authority: of.authority,

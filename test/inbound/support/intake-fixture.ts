@@ -92,7 +92,7 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
     access,
   } as Config;
   const gate = createInboundPolicy(config, noticesFor('en'));
-  const commands = { modelName: 'none', agentName: (id: string) => id };
+  const commands = { modelName: 'none', agentName: (id: string) => id, contextWindow: () => 200_000 };
   const deps = {
     store,
     gate,

@@ -77,7 +77,7 @@ describeEachDatabase('a summary', (open) => {
       commitSummary,
       input(scene, { end: { ...end, parts, mayKeepLane: true } }),
     );
-    expect(stored?.next).toEqual({ kind: 'idle' });
+    expect(stored).toMatchObject({ kind: 'ended', next: { kind: 'idle' } });
     expect(await scene.worker.claim(scene.run.laneKey)).toEqual({ kind: 'idle' });
   });
 

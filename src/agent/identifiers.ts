@@ -1,0 +1,77 @@
+/** URLs, paths and ids: names that a summary must not lose, since nobody can guess them. */
+import { type AgentMessage, textOf } from '#contracts/message.ts';
+
+const [shortest, longest] = [5, 300];
+
+/** Finds the identifiers of a text, each once, in order. */
+export function identifiersIn(text: string): readonly string[] {
+  const found = new Set<string>();
+  for (const word of text.split(/[\s<>"'`()[\]{}|,;]+/)) {
+    const name = trimmed(word);
+    if (name.length >= shortest && name.length <= longest && isIdentifier(name)) found.add(name);
+  }
+  return [...found];
+}
+
+/**
+ * The identifiers of the messages and of the earlier summary that the summary lacks, newest first, at most
+ * `units` UTF-16 units of them. What was said counts before what was passed to tools, and that before results.
+ */
+export function lostIdentifiers(
+  messages: readonly AgentMessage[],
+  { earlier, summary, units }: { readonly earlier: string; readonly summary: string; readonly units: number },
+): readonly string[] {
+  const newest = messages.toReversed();
+  const sources = [
+    ...newest.map(({ parts }) => textOf(parts)),
+    earlier,
+    ...newest.map(({ parts }) => detailOf(parts, 'tool_call')),
+    ...newest.map(({ parts }) => detailOf(parts, 'tool_result')),
+  ];
+  const kept = new Set(identifiersIn(summary));
+  const lost: string[] = [];
+  let room = units;
+  for (const text of sources) {
+    for (const name of identifiersIn(text)) {
+      if (kept.has(name)) continue;
+      room -= name.length + lineLength;
+      if (room < 0) return lost;
+      kept.add(name);
+      lost.push(name);
+    }
+  }
+  return lost;
+}
+
+/** Characters of the list around a name. */
+const lineLength = 3;
+
+function detailOf(parts: AgentMessage['parts'], type: 'tool_call' | 'tool_result'): string {
+  return parts
+    .map((part) => {
+      if (part.type !== type) return '';
+      return part.type === 'tool_call' ? part.data.input : part.data.content;
+    })
+    .join(' ');
+}
+
+/** Without the marks of the sentence around it. */
+function trimmed(word: string): string {
+  let [start, end] = [0, word.length];
+  while (start < end && '*_.,:!?'.includes(word.charAt(start))) start += 1;
+  while (end > start && '*_.,:!?'.includes(word.charAt(end - 1))) end -= 1;
+  return word.slice(start, end);
+}
+
+function isIdentifier(name: string): boolean {
+  if (/^[a-z][a-z0-9+.-]{1,20}:\/\/./i.test(name)) return true;
+  if (/^[\w.~@+%=-]*(?:\/[\w.@+%=-]+)+\/?$/.test(name)) return isPath(name);
+  return (
+    /^[\w#@.+:-]+$/.test(name) && /\d/.test(name) && (/[a-z]/i.test(name) || /(?:\d[^\d]?){6}/.test(name))
+  );
+}
+
+/** `and/or` is no path; `src/or` and `/etc/or` are taken for some. */
+function isPath(name: string): boolean {
+  return name.startsWith('/') || name.startsWith('~') || /\d|\.|\/.*\//.test(name);
+}

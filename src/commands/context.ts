@@ -1,0 +1,60 @@
+import { contextLimits } from '../agent/compaction-cut.ts';
+import { estimateTokens } from '../agent/context-size.ts';
+import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
+import { readHistory } from '../store/reads/read-transcript.ts';
+import { fillNotice } from '../texts/notices.ts';
+import { anyone, chatCommand, noWords } from './chat-command.ts';
+
+type Found = Readonly<
+  Record<
+    | 'last'
+    | 'threshold'
+    | 'messages'
+    | 'messageTokens'
+    | 'results'
+    | 'resultTokens'
+    | 'summaryTokens'
+    | 'total',
+    number
+  >
+>;
+
+/** `/context`: what the next request consists of, in tokens. All but the last call's count are estimates. */
+export const context = chatCommand<Record<never, never>, Found | undefined, Found | undefined>({
+  name: 'context',
+  menu: 'contextMenu',
+  parse: noWords('context'),
+  right: anyone,
+  load: async ({ store, contextWindow }, { lane }) => {
+    const status = await store.read(readLaneStatus, { laneKey: lane.key });
+    if (status === undefined) return undefined;
+    const { sessionId } = status;
+    const [history, sessions] = await Promise.all([
+      store.read(readHistory, { sessionId }),
+      store.read(readSessions, { keys: [lane.key], limit: 1 }),
+    ]);
+    const session = sessions.find(({ id }) => id === sessionId);
+    const results = history.filter(({ role }) => role === 'tool');
+    const summary = history.filter(({ isSummary }) => isSummary);
+    const said = history.length - results.length - summary.length;
+    const tokensOf = { results: estimateTokens(results), summary: estimateTokens(summary) };
+    return {
+      last: (session?.promptTokens ?? 0) + (session?.completionTokens ?? 0),
+      threshold: contextLimits(contextWindow(lane.agentId)).threshold,
+      messages: said,
+      messageTokens: estimateTokens(history) - tokensOf.results - tokensOf.summary,
+      results: results.length,
+      resultTokens: tokensOf.results,
+      summaryTokens: tokensOf.summary,
+      total: session?.messageCount ?? history.length,
+    };
+  },
+  apply: async (_tx, _scene, input) => input,
+  say: (found, texts) => {
+    if (found === undefined || found.total === 0) return texts.contextEmpty;
+    const lines = [texts.contextSize, texts.contextMessages];
+    if (found.results > 0) lines.push(texts.contextResults);
+    if (found.summaryTokens > 0) lines.push(texts.contextSummary);
+    return lines.map((line) => fillNotice(line, found)).join('\n');
+  },
+});

@@ -1,0 +1,115 @@
+/** A run that only summarises its session: `/compact`, or a caller's `summarize`. */
+import { ParleyError } from '#contracts/errors.ts';
+import type { Outcome } from '#contracts/outcome.ts';
+import { routeOf } from '#contracts/route.ts';
+import type { TimelineEvent } from '#contracts/timeline.ts';
+import type { Effects } from '../store/base/effects.ts';
+import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
+import type { LaneExit } from '../store/lanes/close-run.ts';
+import { endRun } from '../store/lanes/commit-answer.ts';
+import type { SummaryInput, SummaryStored } from '../store/lanes/commit-summary.ts';
+import { handOver } from '../store/lanes/leases.ts';
+import { readCompactHint } from '../store/reads/read-compact-hint.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
+import type { ActiveRuns } from './active-runs.ts';
+import { type CompactionOrder, type CompactorDeps, compactSession, type Sizes } from './compactor.ts';
+import { childRunOf } from './run-history.ts';
+import { createStop, type StopController } from './stop-controller.ts';
+
+export type CompactDeps = CompactorDeps & {
+  readonly notices: Notices;
+  readonly active: ActiveRuns;
+  /** How long a run may finish in when the process stops, ms. */
+  readonly settings: { readonly handOverMs: number };
+  start(effects: Effects): void;
+  publish(laneKey: string, event: TimelineEvent): void;
+};
+
+type End = NonNullable<SummaryInput['end']>;
+
+/** Works the run to its end, its hand-over or its loss, as `executeRun` does. */
+export async function executeCompact(
+  deps: CompactDeps,
+  run: ClaimedRun,
+  options: { readonly signal: AbortSignal; mayKeepLane(): boolean },
+): Promise<LaneExit | undefined> {
+  const { store, active, probe, publish } = deps;
+  const { runId, laneKey, epoch } = run;
+  const held = { laneKey, epoch, runId };
+  const stopping = createStop(deps.settings, options.signal);
+  const attempt = { ...held, stop: stopping.stop };
+  active.add(attempt);
+  if (run.cancelReason !== undefined) active.cancel(runId, run.cancelReason);
+  publish(laneKey, { kind: 'run', runId, state: 'started' });
+  try {
+    const end = await summarise(deps, run, { stopping, mayKeepLane: options.mayKeepLane });
+    if (end === 'lost') return undefined;
+    if (end === 'handover') {
+      await store.write(handOver, held);
+      probe.reach('handing-over');
+      return undefined;
+    }
+    const ended = 'effects' in end ? end : await store.write(endRun, { ...end, ...held, message: undefined });
+    deps.start(ended.effects);
+    probe.reach('finished');
+    return ended.next;
+  } finally {
+    stopping.close();
+    active.remove(attempt);
+    publish(laneKey, { kind: 'run', runId, state: 'ended' });
+    publish(laneKey, { kind: 'changed' });
+  }
+}
+
+type Ended = Extract<SummaryStored, { readonly kind: 'ended' }>;
+
+async function summarise(
+  deps: CompactDeps,
+  run: ClaimedRun,
+  { stopping, mayKeepLane }: { readonly stopping: StopController; mayKeepLane(): boolean },
+): Promise<'handover' | 'lost' | Ended | End> {
+  const { store, notices, log } = deps;
+  const { runId, laneKey } = run;
+  const endOf = (outcome: Outcome, reason: string, text?: string): End => ({
+    endReason: outcome === 'answered' ? 'natural' : reason,
+    ...{ detail: undefined, outcome, outcomeReason: reason, preview: undefined },
+    parts: noticeParts(run, text),
+    mayKeepLane: mayKeepLane(),
+  });
+  const order: CompactionOrder = {
+    run,
+    child: await childRunOf(store, run),
+    hint: await store.read(readCompactHint, { runId }),
+    end: (sizes) => endOf('answered', 'command', fillNotice(notices.compacted, rounded(sizes))),
+  };
+  try {
+    const done = await compactSession(deps, order, stopping.signal);
+    if (done.kind === 'too-short') return endOf('answered', 'command', notices.compactTooShort);
+    if (done.stored.kind === 'ended') return done.stored;
+    return endOf('cancelled', done.stored.kind === 'stopped' ? done.stored.reason : 'stop');
+  } catch (error) {
+    const reason = stopping.reason();
+    if (reason === 'handover' || reason === 'lost') return reason;
+    if (reason !== undefined) return endOf('cancelled', reason);
+    if (!isModelFault(error)) throw error;
+    log.warn({ runId, laneKey, error }, 'compaction.failed');
+    return endOf('failed', 'compaction_failed', notices.compactionFailed);
+  }
+}
+
+function noticeParts({ target }: ClaimedRun, text: string | undefined): End['parts'] {
+  const route = routeOf(target);
+  if (route === undefined || text === undefined) return [];
+  return [{ route, content: { kind: 'text', text: { text, spans: [] } }, purpose: 'notice' }];
+}
+
+/** Nobody needs the last digits of an estimate. */
+function rounded({ oldTokens, newTokens }: Sizes): { readonly before: number; readonly after: number } {
+  const round = (tokens: number) => Number(tokens.toPrecision(2));
+  return { before: round(oldTokens), after: round(newTokens) };
+}
+
+/** A fault of the model leaves the history as it is; any other is its holder's to report. */
+function isModelFault(error: unknown): boolean {
+  return error instanceof ParleyError && /^(?:model|budget)_/.test(error.code);
+}

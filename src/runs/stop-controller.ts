@@ -1,0 +1,48 @@
+import type { ToolState } from '#contracts/timeline.ts';
+import type { StopReason } from './active-runs.ts';
+
+/** How a run is asked to stop, and by what. */
+export type StopController = {
+  readonly signal: AbortSignal;
+  stop(reason: StopReason): void;
+  reason(): StopReason | undefined;
+  /** Cut here to go on elsewhere: what that broke off is not this process's to settle. */
+  isHandingOver(): boolean;
+  toolIs(callId: string, state: ToolState): void;
+  close(): void;
+};
+
+/** The first reason stays. A hand-over lets the tools in hand finish, up to its deadline. */
+export function createStop(settings: { readonly handOverMs: number }, shutdown: AbortSignal): StopController {
+  const controller = new AbortController();
+  let reason: StopReason | undefined;
+  const toolsAtWork = new Set<string>();
+  let deadline: NodeJS.Timeout | undefined;
+
+  const stop = (why: StopReason) => {
+    if (reason !== undefined && reason !== 'handover') return;
+    reason = why;
+    if (why !== 'handover' || toolsAtWork.size === 0) return controller.abort(why);
+    deadline = setTimeout(() => controller.abort(why), settings.handOverMs);
+  };
+  const onShutdown = () => stop('handover');
+  shutdown.addEventListener('abort', onShutdown, { once: true });
+  if (shutdown.aborted) onShutdown();
+
+  return {
+    signal: controller.signal,
+    stop,
+    reason: () => reason,
+    isHandingOver: () => controller.signal.aborted && (reason === 'handover' || reason === 'lost'),
+    toolIs: (callId, state) => {
+      // A call that never ran has its end only.
+      if (state === 'started') toolsAtWork.add(callId);
+      else toolsAtWork.delete(callId);
+      if (reason === 'handover' && toolsAtWork.size === 0) controller.abort(reason);
+    },
+    close: () => {
+      clearTimeout(deadline);
+      shutdown.removeEventListener('abort', onShutdown);
+    },
+  };
+}

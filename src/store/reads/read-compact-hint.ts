@@ -1,0 +1,20 @@
+import type { StoreQuery } from '../base/command.ts';
+import { json } from '../base/json.ts';
+
+/** The wish that a person gave with the command that began the run; undefined when there is none. */
+export const readCompactHint: StoreQuery<{ readonly runId: string }, string | undefined> = {
+  query: 'readCompactHint',
+  run: async (tx, { runId }) => {
+    const row = await tx.db
+      .selectFrom('inbox')
+      .select('content')
+      .where('runId', '=', runId)
+      .where('state', '=', 'taken')
+      .executeTakeFirst();
+    // Made by the command's `load`.
+    const loaded = json.content(row?.content ?? '{}').command?.input as Loaded | undefined;
+    return loaded?.input?.hint;
+  },
+};
+
+type Loaded = { readonly input?: { readonly hint?: string } };

@@ -1,0 +1,188 @@
+/** Conversations that grow too long, on the real loop, store and strict model server. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { textOf } from '../../src/contracts/message.ts';
+import { createAnthropicProvider } from '../../src/models/anthropic.ts';
+import { onlyModel } from '../../src/models/models.ts';
+import { executeRun, type RunOptions } from '../../src/runs/execute-run.ts';
+import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
+import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
+import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
+import type { WireBody } from '../platforms/anthropic/wire.ts';
+import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { readLane } from '../store/lane-at-rest.ts';
+import { openOwnStore } from './own-store.ts';
+import { runDeps, someActiveRuns } from './run-builders.ts';
+
+describe('a conversation that grows too long', () => {
+  const store = openOwnStore();
+  let model: AnthropicServer;
+  beforeAll(async () => {
+    // Refuses longer prompts, whatever window the provider believes in.
+    model = await startAnthropicServer({ contextTokens: 6_500 });
+  });
+  afterAll(() => model.close());
+
+  /** A worker whose model has a window of so many tokens: of 8,000, 6,000 are the threshold and 1,800 the tail. */
+  const aProcess = (window: number) => {
+    const boot = unique('boot');
+    const worker = aWorker(store(), boot);
+    const claude = createAnthropicProvider({
+      model: 'claude-opus-4-6',
+      apiKeys: ['test-key'],
+      baseUrl: model.url,
+    });
+    const provider = { ...claude, model: () => ({ ...claude.model(), contextWindow: window }) };
+    const active = someActiveRuns(store(), boot);
+    const scripted = { requests: [], stream: provider.stream };
+    const deps = { ...runDeps(store(), { active, model: scripted, tools: [] }), models: onlyModel(provider) };
+    const work = async (conversation: string, signal: AbortSignal = new AbortController().signal) => {
+      const run = await worker.claimRun(aLane(conversation).key);
+      const options: RunOptions = { signal, mayKeepLane: () => false, claims: () => undefined };
+      const left = await executeRun(deps, run, options);
+      return { run, left };
+    };
+    return { active, work, close: () => active.close() };
+  };
+  const say = async (conversation: string, text: string, window = 8_000) => {
+    await aWorker(store()).accept(aMessage({ conversation, text }));
+    const { work, close } = aProcess(window);
+    const { run } = await work(conversation);
+    await close();
+    return run.sessionId;
+  };
+  const askToCompact = (conversation: string, hint: string) =>
+    aWorker(store()).accept(
+      aMessage({
+        conversation,
+        text: '/compact',
+        item: { kind: 'command', content: commandContent(hint) },
+      }),
+    );
+  const contextOf = (sessionId: string) => store().read(readContext, { sessionId });
+  const outcomes = async (conversation: string) =>
+    (await readLane(store(), aLane(conversation).key)).inbox.map(({ outcome }) => outcome);
+  const summariesFrom = (start: number) => model.requests.slice(start).filter(({ body }) => isSummary(body));
+  const sizes = { long: 'word '.repeat(600), summary: 'Anna wants a boat.' };
+  const plain = (body: WireBody) => ({ text: isSummary(body) ? sizes.summary : sizes.long });
+
+  it('is summarised once for each crossing, and still knows what was said first', async () => {
+    model.script(plain);
+    const conversation = unique('c');
+    const start = model.requests.length;
+    let sessionId = await say(conversation, 'My boat is green, its number is BOAT-7731.');
+    for (let turn = 0; turn < 14; turn += 1) sessionId = await say(conversation, `Question ${turn}?`);
+    expect(model.requests.slice(start).filter(({ refusal }) => refusal !== undefined)).toEqual([]);
+    expect(new Set(await outcomes(conversation))).toEqual(new Set(['answered']));
+    const { summary, messages } = await contextOf(sessionId);
+    expect(textOf(summary?.parts ?? [])).toContain('BOAT-7731');
+    expect(lastPrompt(model)).toContain(sizes.summary);
+    // The 15 answers are some 11,000 tokens, and each time some 4,000 of them go.
+    expect(summariesFrom(start).length).toBeGreaterThanOrEqual(1);
+    expect(summariesFrom(start).length).toBeLessThanOrEqual(3);
+    expect(messages.length).toBeLessThan(20);
+    const all = await store().read(readTranscriptPage, { sessionId, limit: 100 });
+    expect(all.map(({ position }) => position)).toEqual(all.map((_, index) => index + 1));
+    expect(all.filter(({ isSummary: is }) => !is)).toHaveLength(30);
+  });
+
+  it('that the provider refuses as too long is compacted, and the same turn is asked once more', async () => {
+    model.script(plain);
+    const conversation = unique('c');
+    const start = model.requests.length;
+    for (let turn = 0; turn < 12; turn += 1) await say(conversation, `Question ${turn}?`, 200_000);
+    const refused = model.requests.slice(start).filter(({ refusal }) => refusal?.includes('too long'));
+    expect([refused.length, summariesFrom(start).length]).toEqual([1, 1]);
+    expect(await outcomes(conversation)).toEqual(Array.from({ length: 12 }, () => 'answered'));
+  });
+
+  it('stays as it is when the summary fails, and the next message tries again', async () => {
+    let isDown = true;
+    model.script((body) => (isSummary(body) && isDown ? { status: 400, message: 'not today' } : plain(body)));
+    const conversation = unique('c');
+    const said = async (turn: number) => contextOf(await say(conversation, `Question ${turn}?`));
+    let context = await said(0);
+    let turn = 1;
+    for (; !(await outcomes(conversation)).includes('failed') && turn < 14; turn += 1)
+      context = await said(turn);
+    expect((await outcomes(conversation)).at(-1)).toBe('failed');
+    expect([context.summary, context.messages.at(-1)?.role]).toEqual([undefined, 'user']);
+    isDown = false;
+    context = await said(turn);
+    expect(context.summary).toBeDefined();
+    expect((await outcomes(conversation)).at(-1)).toBe('answered');
+  });
+
+  it('is summarised when a person asks, by a run that can be stopped and handed over', async () => {
+    let gate: Gate | undefined;
+    model.script((body) => (isSummary(body) && gate ? { ...plain(body), hold: { gate } } : plain(body)));
+    const conversation = unique('c');
+    let sessionId = '';
+    for (const text of ['one', 'two', 'three']) sessionId = await say(conversation, text);
+    const laneKey = aLane(conversation).key;
+
+    gate = createGate();
+    await askToCompact(conversation, 'Keep the plan.');
+    const stopped = aProcess(8_000);
+    const stopping = stopped.work(conversation);
+    await gate.reached;
+    expect(await claimOf(laneKey)).toBe('busy');
+    const { runId } = (await readActiveRun(laneKey)) ?? expect.fail('no run');
+    stopped.active.cancel(runId, 'stop');
+    await stopping;
+    expect([(await contextOf(sessionId)).summary, (await outcomes(conversation)).at(-1)]).toEqual([
+      undefined,
+      'cancelled',
+    ]);
+
+    gate = createGate();
+    await askToCompact(conversation, 'Keep the plan.');
+    const leaving = aProcess(8_000);
+    const shutdown = new AbortController();
+    const left = leaving.work(conversation, shutdown.signal);
+    await gate.reached;
+    shutdown.abort();
+    expect((await left).left).toBeUndefined();
+    gate = undefined;
+    await aProcess(8_000).work(conversation);
+    expect(lastPrompt(model)).toContain('Keep the plan.');
+    expect((await outcomes(conversation)).slice(-2)).toEqual(['cancelled', 'answered']);
+    expect(textOf((await contextOf(sessionId)).summary?.parts ?? [])).toContain(sizes.summary);
+    for (const each of [stopped, leaving]) await each.close();
+  });
+
+  const claimOf = async (laneKey: string) => {
+    return (await aWorker(store(), unique('other')).claim(laneKey)).kind;
+  };
+  const readActiveRun = (laneKey: string) =>
+    store()
+      .read(
+        {
+          query: 'activeRun',
+          run: (tx, of: { readonly laneKey: string }) =>
+            tx.db.selectFrom('lanes').select('runId').where('key', '=', of.laneKey).executeTakeFirst(),
+        },
+        { laneKey },
+      )
+      .then((lane) => (lane?.runId ? { runId: lane.runId } : undefined));
+});
+
+function isSummary({ system }: WireBody): boolean {
+  return JSON.stringify(system ?? '').includes('keep the memory');
+}
+
+function lastPrompt({ requests }: AnthropicServer): string {
+  return JSON.stringify(requests.at(-1)?.body.messages);
+}
+
+function commandContent(hint: string) {
+  return {
+    ...{
+      text: '/compact',
+      prompt: '/compact',
+      sender: { id: 'ann', name: 'ann' },
+      sentAt: 1,
+      attachments: [],
+    },
+    command: { name: 'compact', input: { input: { hint } } },
+  };
+}
