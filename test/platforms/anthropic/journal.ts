@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { patienceMs } from '../../support/patience.ts';
+import { Probes } from '../shared/probes.ts';
 import type { WireBody } from './wire.ts';
 
 export type JournalEntry = {
@@ -28,7 +28,7 @@ export type Journal = {
 
 export function createJournal(): Journal {
   const entries: JournalEntry[] = [];
-  const waiting = new Set<() => void>();
+  const probes = new Probes(() => `${entries.length} requests came`);
   return {
     entries,
     add(request, body, keys) {
@@ -42,26 +42,12 @@ export function createJournal(): Journal {
         status: 0,
       };
       entries.push(entry);
-      for (const check of waiting) check();
+      probes.changed();
       return entry;
     },
-    waitForRequest(which, deadlineMs = patienceMs) {
+    waitForRequest(which, deadlineMs) {
       const find = () => (typeof which === 'number' ? entries[which - 1] : entries.find(which));
-      return new Promise((resolve, reject) => {
-        const check = () => {
-          const entry = find();
-          if (entry === undefined) return;
-          clearTimeout(timer);
-          waiting.delete(check);
-          resolve(entry);
-        };
-        const timer = setTimeout(() => {
-          waiting.delete(check);
-          reject(new Error(`no such request within ${deadlineMs} ms; ${entries.length} requests came`));
-        }, deadlineMs);
-        waiting.add(check);
-        check();
-      });
+      return probes.waitFor(find, deadlineMs);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { formParts } from '../shared/multipart.ts';
 import { invalidForm, refuse } from './errors.ts';
 import type { Wire } from './types.ts';
 
@@ -44,17 +45,12 @@ function parseJson(text: string): unknown {
 }
 
 function readMultipart(contentType: string, raw: Buffer): Body {
-  const boundary = /boundary="?([^";]+)"?/.exec(contentType)?.[1];
-  if (boundary === undefined) throw refuse('invalidJson');
+  const parts = formParts(contentType, raw);
+  if (parts === undefined) throw refuse('invalidJson');
   let values: Wire = {};
   const files: UploadedFile[] = [];
-  for (const part of splitParts(raw, `--${boundary}`)) {
-    const headEnd = part.indexOf('\r\n\r\n');
-    if (headEnd < 0) continue;
-    const head = part.subarray(0, headEnd).toString();
-    const content = part.subarray(headEnd + 4);
+  for (const { head, content, fileName } of parts) {
     const name = /[; ]name="?([^";\r\n]+)"?/i.exec(head)?.[1] ?? '';
-    const fileName = /filename="?([^"\r\n]*?)"?(?:\r\n|;|$)/i.exec(head)?.[1];
     const key = /^files\[(\d+)\]$/.exec(name)?.[1];
     if (name === 'payload_json') values = { ...values, ...(parseJson(content.toString()) as Wire) };
     else if (fileName === undefined) values = { ...values, [name]: content.toString() };
@@ -72,14 +68,4 @@ function readMultipart(contentType: string, raw: Buffer): Body {
   if (files.length > limits.files)
     throw invalidForm('attachments', 'BASE_TYPE_MAX_LENGTH', 'Must be 10 or fewer in length.');
   return { values, list: [], files };
-}
-
-function* splitParts(body: Buffer, marker: string): Generator<Buffer> {
-  let from = body.indexOf(marker);
-  while (from >= 0) {
-    const next = body.indexOf(`\r\n${marker}`, from + marker.length);
-    if (next < 0) return;
-    yield body.subarray(from + marker.length + 2, next);
-    from = next + 2;
-  }
 }

@@ -1,3 +1,5 @@
+import { FaultQueue } from '../shared/fault-queue.ts';
+
 /** How one call of the REST API goes wrong. */
 export type Fault =
   /** The platform's own refusal, as JSON. */
@@ -28,22 +30,8 @@ export type Fault =
 export type FaultMatch = { readonly route?: string; readonly times?: number };
 
 /** Faults in waiting; each is used up by the calls it matches. */
-export class Faults {
-  #waiting: { readonly fault: Fault; readonly route: string | undefined; left: number }[] = [];
-
-  add(fault: Fault, { route, times = 1 }: FaultMatch): void {
-    this.#waiting.push({ fault, route, left: times });
-  }
-
-  clear(): void {
-    this.#waiting = [];
-  }
-
+export class Faults extends FaultQueue<Fault, FaultMatch> {
   take(route: string): Fault | undefined {
-    const next = this.#waiting.find((one) => one.route === undefined || one.route === route);
-    if (next === undefined) return undefined;
-    next.left -= 1;
-    if (next.left <= 0) this.#waiting = this.#waiting.filter((one) => one !== next);
-    return next.fault;
+    return this.next((match) => match.route === undefined || match.route === route);
   }
 }

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { WebSocketServer } from 'ws';
-import { patienceMs } from '../../support/patience.ts';
+import { Door } from '../shared/door.ts';
+import { Probes } from '../shared/probes.ts';
 import { answerCall, type Reply } from './answer.ts';
 import { download } from './cdn.ts';
 import { Events } from './events.ts';
@@ -69,11 +68,20 @@ export class DiscordServer {
   readonly #privileged: { messageContent: boolean };
   readonly #faults = new Faults();
   readonly #limiter: RateLimiter;
-  readonly #sockets = new Set<Socket>();
-  readonly #waiters = new Set<() => void>();
   readonly #webSockets = new WebSocketServer({ noServer: true, perMessageDeflate: false });
-  #http: Server | undefined;
-  #port = 0;
+  readonly #probes = new Probes(() => {
+    const last = this.calls
+      .slice(-8)
+      .map(({ route, status, reason }) => `${route} ${status} ${reason ?? ''}`);
+    return `last calls: ${last.join('; ')}`;
+  });
+  readonly #door = new Door({
+    onRequest: (request, response, body) => void this.#serve(request, response, body),
+    onUpgrade: (request, tcp, head) =>
+      this.#webSockets.handleUpgrade(request, tcp, head, (webSocket) =>
+        this.gateway.accept(webSocket, request),
+      ),
+  });
   #token: string;
   #isTokenRevoked = false;
 
@@ -110,7 +118,7 @@ export class DiscordServer {
           if (session.serves(guild.id) && !guild.isUnavailable)
             this.gateway.tell(session, 'GUILD_CREATE', this.platform.render.guild(guild));
       },
-      onChange: () => this.#changed(),
+      onChange: () => this.#probes.changed(),
       refuse: (what, code, reason) => this.refusals.push({ what, status: 0, code, reason }),
     });
     const { world, gateway } = this;
@@ -127,7 +135,7 @@ export class DiscordServer {
       pings: this.pings,
       commands: new Map(),
       nonceWindowMs: options.nonceWindowMs ?? 180_000,
-      gatewayUrl: () => `ws://127.0.0.1:${this.#port}/gateway`,
+      gatewayUrl: () => `ws://127.0.0.1:${this.#door.port}/gateway`,
       identifiesLeft: () => 1000 - this.gateway.counts.identifies,
     };
     this.people = new People(this.platform);
@@ -140,7 +148,7 @@ export class DiscordServer {
   }
 
   get baseUrl(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return `http://127.0.0.1:${this.#door.port}`;
   }
 
   /** What `rest.api` of a client is set to. */
@@ -228,60 +236,19 @@ export class DiscordServer {
   }
 
   /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
-  waitFor<T>(probe: () => T | undefined | false, deadlineMs = patienceMs): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const check = () => {
-        const value = probe();
-        if (value === undefined || value === false) return;
-        finish();
-        resolve(value);
-      };
-      const finish = () => {
-        clearTimeout(timer);
-        this.#waiters.delete(check);
-      };
-      const timer = setTimeout(() => {
-        finish();
-        const last = this.calls.slice(-8).map((call) => `${call.route} ${call.status} ${call.reason ?? ''}`);
-        const why = `nothing matched within ${deadlineMs} ms; last calls: ${last.join('; ')}`;
-        reject(new Error(`Discord test server: ${why}`));
-      }, deadlineMs);
-      this.#waiters.add(check);
-      check();
-    });
+  waitFor<T>(probe: () => T | undefined | false, deadlineMs?: number): Promise<T> {
+    return this.#probes.waitFor(probe, deadlineMs);
   }
 
   /** An outage: cuts every connection and refuses new ones. Messages go on standing; sessions stay resumable. */
   async goAway(): Promise<void> {
-    const http = this.#http;
-    if (http === undefined) return;
-    this.#http = undefined;
-    const closed = once(http, 'close');
-    http.close();
     this.gateway.cut();
-    for (const socket of this.#sockets) socket.destroy();
-    await closed;
+    await this.#door.shut();
   }
 
   /** Listens again, on the same port. */
   async comeBack(): Promise<void> {
-    if (this.#http !== undefined) return;
-    const http = createServer((request, response) => void this.#serve(request, response));
-    http.keepAliveTimeout = 60_000;
-    http.on('connection', (socket) => {
-      this.#sockets.add(socket);
-      socket.setNoDelay(true);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
-    http.on('upgrade', (request, socket, head) => {
-      this.#webSockets.handleUpgrade(request, socket, head, (webSocket) =>
-        this.gateway.accept(webSocket, request),
-      );
-    });
-    http.listen(this.#port, '127.0.0.1');
-    await once(http, 'listening');
-    this.#port = (http.address() as AddressInfo).port;
-    this.#http = http;
+    await this.#door.open();
   }
 
   async close(): Promise<void> {
@@ -297,24 +264,14 @@ export class DiscordServer {
       guilds: memberships(this.platform).map(({ id }) => ({ id, unavailable: true })),
       private_channels: [],
       relationships: [],
-      resume_gateway_url: this.resumeUrl ?? `ws://127.0.0.1:${this.#port}/resume`,
+      resume_gateway_url: this.resumeUrl ?? `ws://127.0.0.1:${this.#door.port}/resume`,
       session_type: 'normal',
       application: { id: this.bot.id, flags: application(this.platform).flags },
       _trace: ['test'],
     };
   }
 
-  #changed(): void {
-    for (const check of [...this.#waiters]) check();
-  }
-
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    try {
-      for await (const chunk of request) chunks.push(chunk as Buffer);
-    } catch {
-      return; // The client hung up in the middle of its request: nothing arrived, nothing to answer.
-    }
+  #serve(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> | void {
     const url = new URL(request.url ?? '/', this.baseUrl);
     if (url.pathname.startsWith('/attachments/')) return download(this.platform, url, response);
     const deps = {
@@ -325,7 +282,7 @@ export class DiscordServer {
       record: (call: Call) => this.calls.push(call),
       refuse: (refusal: Refusal) => this.refusals.push(refusal),
     };
-    const { call, fault, reply } = answerCall(deps, request, url, Buffer.concat(chunks));
+    const { call, fault, reply } = answerCall(deps, request, url, body);
     this.#finish(call, fault, reply, response);
   }
 
@@ -335,7 +292,7 @@ export class DiscordServer {
     else if (fault?.kind === 'slow' && reply !== undefined)
       setTimeout(() => this.#answer(call, reply, response), fault.ms).unref();
     else if (reply !== undefined) this.#answer(call, reply, response);
-    this.#changed();
+    this.#probes.changed();
   }
 
   #answer(call: Call, { status, headers, body }: Reply, response: ServerResponse): void {
@@ -344,6 +301,6 @@ export class DiscordServer {
     const length = status === 204 ? {} : { 'content-length': Buffer.byteLength(body) };
     response.writeHead(status, { ...headers, ...length });
     response.end(body);
-    this.#changed();
+    this.#probes.changed();
   }
 }

@@ -1,3 +1,5 @@
+import { FaultQueue } from '../shared/fault-queue.ts';
+
 /** How one call goes wrong. */
 export type Fault =
   /** Answered with a status and a body, nothing applied. */
@@ -30,30 +32,14 @@ export type Fault =
  */
 export type FaultMatch = { readonly method?: string; readonly path?: string; readonly times?: number };
 
-type Waiting = { readonly fault: Fault; readonly match: FaultMatch; left: number };
-
 /** Faults in waiting; each is used up by the calls it matches. */
-export class Faults {
-  #waiting: Waiting[] = [];
-
-  add(fault: Fault, match: FaultMatch): void {
-    this.#waiting.push({ fault, match, left: match.times ?? 1 });
-  }
-
-  clear(): void {
-    this.#waiting = [];
-  }
-
+export class Faults extends FaultQueue<Fault, FaultMatch> {
   take(method: string, path: string, isHandshake = false): Fault | undefined {
-    const next = this.#waiting.find(
-      ({ match }) =>
+    return this.next(
+      (match) =>
         (match.method === undefined || match.method === method) &&
         path.startsWith(match.path ?? '') &&
         !(isHandshake && match.path === undefined),
     );
-    if (next === undefined) return undefined;
-    next.left -= 1;
-    if (next.left <= 0) this.#waiting = this.#waiting.filter((one) => one !== next);
-    return next.fault;
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { Door } from '../shared/door.ts';
 import type { Daemon } from './daemon.ts';
-import { Door } from './door.ts';
 import type { Fault, Faults } from './faults.ts';
 import type { Journal } from './journal.ts';
 import type { Mailbox } from './mailbox.ts';

@@ -1,3 +1,4 @@
+import { Probes } from '../shared/probes.ts';
 import type { Call, Refusal } from './types.ts';
 
 /** What was asked of the server, and what was wrong with it. */
@@ -7,7 +8,10 @@ export class Journal {
   /** The call whose handler runs. */
   current: Call | undefined;
   readonly #now: () => number;
-  readonly #waiters = new Set<() => void>();
+  readonly #probes = new Probes(() => {
+    const last = this.calls.slice(-8).map(({ method, path, status }) => `${method} ${path} ${status}`);
+    return `last calls: ${last.join('; ')}`;
+  });
 
   constructor(now: () => number) {
     this.#now = now;
@@ -30,33 +34,16 @@ export class Journal {
   }
 
   changed(): void {
-    for (const check of [...this.#waiters]) check();
+    this.#probes.changed();
   }
 
-  /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
-  waitFor<T>(probe: () => T | undefined | false, deadlineMs: number): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const check = () => {
-        const value = probe();
-        if (value === undefined || value === false) return;
-        finish();
-        resolve(value);
-      };
-      const finish = () => {
-        clearTimeout(timer);
-        clearInterval(glances);
-        this.#waiters.delete(check);
-      };
-      const timer = setTimeout(() => {
-        finish();
-        const last = this.calls.slice(-8).map(({ method, path, status }) => `${method} ${path} ${status}`);
-        const what = `Signal test server: nothing matched in ${deadlineMs} ms`;
-        reject(new Error(`${what}; last calls: ${last.join('; ')}`));
-      }, deadlineMs);
-      // What a client has received changes without a word to this server.
-      const glances = setInterval(check, 10);
-      this.#waiters.add(check);
-      check();
-    });
+  /** As `Probes.waitFor`; it also looks every 10 ms: what a client has received changes without a word to this server. */
+  async waitFor<T>(probe: () => T | undefined | false, deadlineMs: number): Promise<T> {
+    const glances = setInterval(() => this.#probes.changed(), 10);
+    try {
+      return await this.#probes.waitFor(probe, deadlineMs);
+    } finally {
+      clearInterval(glances);
+    }
   }
 }

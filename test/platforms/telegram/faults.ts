@@ -1,3 +1,5 @@
+import { FaultQueue } from '../shared/fault-queue.ts';
+
 /** How one call goes wrong. */
 export type Fault =
   /** The platform's own refusal, as JSON. 429 takes `parameters.retry_after` in seconds. */
@@ -23,23 +25,8 @@ export type Fault =
 export type FaultMatch = { readonly method?: string; readonly times?: number };
 
 /** Faults in waiting; each is used up by the calls it matches. */
-export class Faults {
-  #waiting: { readonly fault: Fault; readonly method: string | undefined; left: number }[] = [];
-
-  add(fault: Fault, { method, times = 1 }: FaultMatch): void {
-    this.#waiting.push({ fault, method, left: times });
-  }
-
-  clear(): void {
-    this.#waiting = [];
-  }
-
+export class Faults extends FaultQueue<Fault, FaultMatch> {
   take(method: string): Fault | undefined {
-    if (this.#waiting.length === 0) return undefined;
-    const next = this.#waiting.find((one) => one.method === undefined || one.method === method);
-    if (next === undefined) return undefined;
-    next.left -= 1;
-    if (next.left <= 0) this.#waiting = this.#waiting.filter((one) => one !== next);
-    return next.fault;
+    return this.next((match) => match.method === undefined || match.method === method);
   }
 }

@@ -1,3 +1,4 @@
+import { formParts } from '../shared/multipart.ts';
 import { badRequest } from './types.ts';
 
 /** The parameters of one call, whether they came as JSON, form fields or a query: numbers may be strings. */
@@ -80,30 +81,15 @@ function parseObject(body: Buffer): Record<string, unknown> {
 }
 
 function parseMultipart(contentType: string, body: Buffer) {
-  const boundary = /boundary="?([^";]+)"?/.exec(contentType)?.[1];
-  if (boundary === undefined) throw badRequest('multipart boundary is missing');
+  const parts = formParts(contentType, body);
+  if (parts === undefined) throw badRequest('multipart boundary is missing');
   const fields: Record<string, string> = {};
   const files = new Map<string, UploadedFile>();
-  for (const part of splitParts(body, `--${boundary}`)) {
-    const headEnd = part.indexOf('\r\n\r\n');
-    if (headEnd < 0) continue;
-    const head = part.subarray(0, headEnd).toString();
-    const content = part.subarray(headEnd + 4);
+  for (const { head, content, fileName } of parts) {
     const name = /name="?([^";\r\n]+)"?/i.exec(head)?.[1];
-    const fileName = /filename="?([^"\r\n]*?)"?(?:\r\n|;|$)/i.exec(head)?.[1];
     if (name === undefined) throw badRequest('multipart part has no name');
     if (fileName === undefined) fields[name] = content.toString();
     else files.set(name, { name: fileName, bytes: new Uint8Array(content) });
   }
   return { fields, files };
-}
-
-function* splitParts(body: Buffer, marker: string): Generator<Buffer> {
-  let from = body.indexOf(marker);
-  while (from >= 0) {
-    const next = body.indexOf(`\r\n${marker}`, from + marker.length);
-    if (next < 0) return;
-    yield body.subarray(from + marker.length + 2, next);
-    from = next + 2;
-  }
 }

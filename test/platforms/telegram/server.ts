@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { patienceMs } from '../../support/patience.ts';
+import { Door } from '../shared/door.ts';
+import { Probes } from '../shared/probes.ts';
 import { type Fault, type FaultMatch, Faults } from './faults.ts';
 import { type Draft, methods, type Outcome, type Platform, type Typing } from './methods.ts';
 import { type Params, readParams } from './params.ts';
@@ -52,10 +51,15 @@ export class TelegramServer {
   readonly drafts: Draft[] = [];
   readonly #faults = new Faults();
   readonly #platform: Platform;
-  readonly #sockets = new Set<Socket>();
-  readonly #waiters = new Set<() => void>();
-  #http: Server | undefined;
-  #port = 0;
+  readonly #probes = new Probes(() => {
+    const last = this.calls
+      .slice(-8)
+      .map(({ method, status, description }) => `${method} ${status} ${description ?? ''}`);
+    return `last calls: ${last.join('; ')}`;
+  });
+  readonly #door = new Door({
+    onRequest: (request, response, body) => void this.#serve(request, response, body),
+  });
   #token: string;
   #isTokenRevoked = false;
 
@@ -68,7 +72,7 @@ export class TelegramServer {
     this.updates = new UpdateQueue(now, options.firstUpdateId ?? 410_000_001);
     const visibleDrafts = new Map<number, Draft>();
     const isPrivate = options.isPrivacyOn ?? false;
-    const onChange = () => this.#changed();
+    const onChange = () => this.#probes.changed();
     this.people = new People({
       world: this.world,
       queue: this.updates,
@@ -100,7 +104,7 @@ export class TelegramServer {
 
   /** What `apiRoot` of a bot is set to. */
   get apiRoot(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return `http://127.0.0.1:${this.#door.port}`;
   }
 
   /** The calls that put something into a chat or change it, refused ones included. */
@@ -152,76 +156,25 @@ export class TelegramServer {
   }
 
   /** Resolves with the first value of `probe` that is not undefined or false. Rejects after `deadlineMs`. */
-  waitFor<T>(probe: () => T | undefined | false, deadlineMs = patienceMs): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const check = () => {
-        const value = probe();
-        if (value === undefined || value === false) return;
-        finish();
-        resolve(value);
-      };
-      const finish = () => {
-        clearTimeout(timer);
-        this.#waiters.delete(check);
-      };
-      const timer = setTimeout(() => {
-        finish();
-        const last = this.calls
-          .slice(-8)
-          .map((call) => `${call.method} ${call.status} ${call.description ?? ''}`);
-        reject(
-          new Error(
-            `Telegram test server: nothing matched within ${deadlineMs} ms; last calls: ${last.join('; ')}`,
-          ),
-        );
-      }, deadlineMs);
-      this.#waiters.add(check);
-      check();
-    });
+  waitFor<T>(probe: () => T | undefined | false, deadlineMs?: number): Promise<T> {
+    return this.#probes.waitFor(probe, deadlineMs);
   }
 
   /** Cuts every connection and refuses new ones. Updates go on collecting. */
   async goAway(): Promise<void> {
-    const http = this.#http;
-    if (http === undefined) return;
-    this.#http = undefined;
-    const closed = once(http, 'close');
-    http.close();
-    for (const socket of this.#sockets) socket.destroy();
-    await closed;
+    await this.#door.shut();
   }
 
   /** Listens again, on the same port. */
   async comeBack(): Promise<void> {
-    if (this.#http !== undefined) return;
-    const http = createServer((request, response) => void this.#serve(request, response));
-    http.keepAliveTimeout = 60_000;
-    http.on('connection', (socket) => {
-      this.#sockets.add(socket);
-      socket.setNoDelay(true);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
-    http.listen(this.#port, '127.0.0.1');
-    await once(http, 'listening');
-    this.#port = (http.address() as AddressInfo).port;
-    this.#http = http;
+    await this.#door.open();
   }
 
   async close(): Promise<void> {
     await this.goAway();
   }
 
-  #changed(): void {
-    for (const check of [...this.#waiters]) check();
-  }
-
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    try {
-      for await (const chunk of request) chunks.push(chunk as Buffer);
-    } catch {
-      return; // The client hung up in the middle of its request: nothing arrived, nothing to answer.
-    }
+  async #serve(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://bot-api');
     const file = /^\/file\/bot([^/]+)\/(.+)$/.exec(url.pathname);
     if (file !== null) return this.#download(response, file[1] ?? '', file[2] ?? '');
@@ -234,11 +187,7 @@ export class TelegramServer {
       return answer(response, refusal(new ApiError(401, 'Unauthorized')));
     const method = call[2] ?? '';
     try {
-      const params = readParams(
-        request.headers['content-type'] ?? '',
-        Buffer.concat(chunks),
-        url.searchParams,
-      );
+      const params = readParams(request.headers['content-type'] ?? '', body, url.searchParams);
       this.#answerCall(method, params, response);
     } catch (error) {
       answer(response, refusal(error));
@@ -268,7 +217,7 @@ export class TelegramServer {
       return;
     }
     if (fault?.kind === 'silence') {
-      this.#changed();
+      this.#probes.changed();
       return;
     }
     if (fault?.kind === 'answer') {
@@ -289,7 +238,7 @@ export class TelegramServer {
       }
       if (fault?.kind === 'slow') {
         setTimeout(() => this.#finish(call, response, reply), fault.ms).unref();
-        this.#changed();
+        this.#probes.changed();
       } else this.#finish(call, response, reply);
     };
     if (method === 'getUpdates') this.#getUpdates(params, response, done);
@@ -337,7 +286,7 @@ export class TelegramServer {
       clearTimeout(timer);
       forget();
     });
-    this.#changed();
+    this.#probes.changed();
   }
 
   async #download(response: ServerResponse, token: string, path: string): Promise<void> {
@@ -351,7 +300,7 @@ export class TelegramServer {
 
   #cut(response: ServerResponse): void {
     response.socket?.destroy();
-    this.#changed();
+    this.#probes.changed();
   }
 
   #finish(call: Call, response: ServerResponse, reply: Reply): void {
@@ -359,7 +308,7 @@ export class TelegramServer {
     if (reply.description !== undefined) call.description = reply.description;
     call.answered = !response.destroyed;
     answer(response, reply);
-    this.#changed();
+    this.#probes.changed();
   }
 }
 

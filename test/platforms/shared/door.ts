@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 
 export type DoorDeps = {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
-  readonly onUpgrade: (request: IncomingMessage, tcp: Duplex, head: Buffer) => void;
+  readonly onUpgrade?: (request: IncomingMessage, tcp: Duplex, head: Buffer) => void;
 };
 
 /** A loopback port of its own that can be shut and opened again. */
@@ -31,7 +31,7 @@ export class Door {
     if (this.#http !== undefined) return;
     const http = createServer((request, response) => void this.#read(request, response));
     http.keepAliveTimeout = 60_000;
-    http.on('upgrade', (request, tcp, head) => this.#deps.onUpgrade(request, tcp, head));
+    if (this.#deps.onUpgrade !== undefined) http.on('upgrade', this.#deps.onUpgrade);
     http.on('connection', (socket) => {
       this.#connections.add(socket);
       socket.setNoDelay(true);
