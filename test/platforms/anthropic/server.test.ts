@@ -316,7 +316,7 @@ describe('scripts', () => {
     await post({ messages: [user('find me')] });
     expect((await found).keyIndex).toBe(0);
     expect(JSON.stringify((await found).headers)).not.toContain('test-key');
-    await expect(server.waitForRequest(100_000, 20)).rejects.toThrow('no such request within 20 ms');
+    await expect(server.waitForRequest(100_000, 20)).rejects.toThrow('nothing matched within 20 ms');
   });
 });
 
