@@ -6,6 +6,7 @@ import { DefaultRestOptions, type ResponseLike } from 'discord.js';
 import { askedWaitMs, clampRemote, longestWaitMs } from '#channel-kit/remote-number.ts';
 
 type MakeRequest = typeof DefaultRestOptions.makeRequest;
+type RequestOptions = Parameters<MakeRequest>[1];
 
 /** Discord asks for a longer wait than is kept in memory; shaped like the library's own fault. */
 class LongRateLimit extends Error {
@@ -34,7 +35,7 @@ const headerRanges = {
 
 /** Makes one request. Throws what the library's own throws, `LongRateLimit`, and an Error for an endless answer. */
 export const makeRequest: MakeRequest = async (url, init) => {
-  const response = await DefaultRestOptions.makeRequest(url, init);
+  const response = await DefaultRestOptions.makeRequest(url, await withBytes(init));
   const { headers, status, statusText, ok } = response;
   const asked = askedWaitMs(headers.get('retry-after'), 1000) ?? 0;
   if (status === 429 && asked > longestWaitMs) {
@@ -53,6 +54,18 @@ export const makeRequest: MakeRequest = async (url, init) => {
     json: async () => JSON.parse((await once.read()).toString('utf8')) as unknown,
   };
 };
+
+/**
+ * Writes a form out. Signal's HTTP client is a newer version of the library's, and once it is loaded all requests of
+ * both go its way: it refuses the other's forms.
+ */
+async function withBytes(init: RequestOptions): Promise<RequestOptions> {
+  if (!(init.body instanceof FormData)) return init;
+  const form = new Response(init.body);
+  const type = form.headers.get('content-type') ?? '';
+  const body = new Uint8Array(await form.arrayBuffer());
+  return { ...init, body, headers: { ...(init.headers as Record<string, string>), 'content-type': type } };
+}
 
 class BodyReader {
   readonly #response: ResponseLike;

@@ -112,6 +112,12 @@ export const discordMutants: readonly Mutant[] = [
     test: { file: sending, name: 'is made once when it is answered 502, and its fate is unknown' },
   },
   {
+    name: 'a form of the library’s own goes to whichever client is loaded',
+    invariant: 'a file is sent whatever other channels are on',
+    edits: [{ in: 'makeRequest', find: 'await withBytes(init)', replace: 'init' }],
+    test: { file: sending, name: 'is sent where Signal’s HTTP client is loaded too' },
+  },
+  {
     name: 'a quote that pings',
     invariant: 'no text of ours pings anybody',
     edits: [

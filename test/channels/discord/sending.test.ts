@@ -176,6 +176,18 @@ describe('a file', () => {
     expect(server.botMessages(dm.id)).toMatchObject([{ files: [{ name: 'plan.txt', sizeBytes: 6 }] }]);
   });
 
+  it('is sent where Signal’s HTTP client is loaded too', async () => {
+    await import('undici');
+    const { server, dm, dataDir, route, begin } = await aDiscordStage();
+    const { adapter } = await begin();
+    const path = join(dataDir, 'plan.txt');
+    await writeFile(path, bytes);
+    const content = { kind: 'media', path, name: 'plan.txt', mimeType: 'text/plain' } as const;
+    const outbound = { key: partKey('file'), route: route(dm.id), content };
+    expect(await adapter.send(outbound, forever)).toMatchObject({ kind: 'sent' });
+    expect(server.botMessages(dm.id)).toMatchObject([{ files: [{ name: 'plan.txt', sizeBytes: 6 }] }]);
+  });
+
   it('of a person is fetched, up to its limit, and from Discord’s hosts alone', async () => {
     const { server, ada, begin } = await aDiscordStage();
     const { adapter, intake } = await begin();

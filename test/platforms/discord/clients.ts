@@ -8,6 +8,7 @@ import {
   Partials,
 } from 'discord.js';
 import { type AnyTextableChannel, Client as OceanicClient } from 'oceanic.js';
+import { makeRequest } from '../../../channels/discord/rest-request.ts';
 import type { DiscordServer } from './server.ts';
 import { messageFlags } from './types.ts';
 
@@ -49,7 +50,8 @@ export async function startDiscordJs(server: DiscordServer): Promise<Bot> {
   const client = new Client({
     intents,
     partials: [Partials.Channel, Partials.Message, Partials.Reaction, Partials.User],
-    rest: { api: server.apiUrl, retries: 0 },
+    // Its own requests would fail with a file once another version of its HTTP client is loaded.
+    rest: { api: server.apiUrl, retries: 0, makeRequest },
     // The library waits 5 s between two identifies; the tests of the gap would only wait with it.
     ws: { buildIdentifyThrottler: () => ({ waitForIdentify: async () => undefined }) },
     allowedMentions: { parse: [] },
