@@ -140,7 +140,7 @@ export function wordsForRefusal(
     case 'store_unavailable':
       return `The gateway at ${url} can't use its database right now. It keeps trying; ask again in a moment.`;
     case 'internal':
-      return `The gateway at ${url} failed to answer. Its log says why.`;
+      return `The gateway at ${url} couldn't answer. Check its log.`;
     default:
       return code satisfies never;
   }

@@ -72,7 +72,7 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
     .requiredOption('--message <text>', 'what to say')
     .option('--agent <id>', 'the agent (default: your default agent)')
     .option('--session <key>', 'the session (default: your own conversation with the agent)')
-    .option('--key <name>', 'a name of your own for this message: sent again, it is the same message')
+    .option('--key <name>', 'your own name for this message; a repeat under the same name counts once')
     .option('--wait', 'wait for the answer and print it')
     .option('--json', 'as JSON')
     .action(async ({ json = false, wait = false, ...input }: AgentOptions) => {
@@ -166,7 +166,7 @@ function addSubagentCommands(subagents: Command, finish: Finish): void {
     });
   subagents
     .command('stop <id>')
-    .description('stop it and all below it')
+    .description('stop it and everything below it')
     .action(async (id: string) => {
       const { runSubagentsStop } = await import('./subagents.ts');
       await finish(runSubagentsStop({ id }));

@@ -117,7 +117,7 @@ function childFacts(child: ChildFacts): readonly Fact[] {
 const toldWords: Readonly<Record<string, string>> = {
   tool: 'its result went to the call that waits',
   lane: "its result went into its parent's lane",
-  none: 'nobody waits for its result',
+  none: 'nobody was waiting for its result',
 };
 
 function modelCallFact({ at, model, cost, latencyMs, ...tokens }: ModelCallFacts): Fact {

@@ -29,7 +29,7 @@ export const agent = z.strictObject({
       deny: z.array(toolName).default([]).describe('Never these tools, even if allowed.'),
     })
     .prefault({})
-    .describe('Tools of its runs. They only narrow what a run may use anyway.'),
+    .describe('Tools of its runs. These lists can only take tools away.'),
   subagents: z
     .strictObject({
       allowAgents: z
@@ -63,7 +63,7 @@ export const subagents = z
           .min(1)
           .max(604_800)
           .default(3600)
-          .describe('… and for how long, below one run that nobody spawned.'),
+          .describe('… and for how long, below one top-level run.'),
       })
       .prefault({}),
   })

@@ -122,7 +122,7 @@ const run = z
     timeoutMs: milliseconds(600_000),
     modelIdleMs: milliseconds(120_000).describe('Longest silence of a model stream.'),
     turns: count(50, 1000),
-    repeatedCalls: count(3, 100).describe('How often in a row one identical tool call may be made.'),
+    repeatedCalls: count(3, 100).describe('How many times in a row the same tool call may be made.'),
     steerTail: z
       .enum(['skip', 'finish'])
       .default('skip')
@@ -152,7 +152,7 @@ const lanes = z
         background: count(2, 1024),
       })
       .prefault({})
-      .describe('How many lanes of each class a process works at once.'),
+      .describe('Lanes of each class that a process runs at once.'),
     maxRunsPerClaim: count(5, 1000).describe('A lane lets others run after this many runs in a row …'),
     maxHoldMs: milliseconds(60_000).describe('… or after this time.'),
   })
@@ -220,7 +220,7 @@ const accounts = z
     }),
   )
   .default({})
-  .describe('More accounts of this network, by names of your own.');
+  .describe('More accounts on this network, under names you choose.');
 
 const channels = z
   .strictObject({

@@ -32,7 +32,7 @@ export async function checkRedis({ redisUrl }: Config): Promise<DoctorCheck> {
   return warning(
     name,
     `Redis ${version} may drop wakes when its memory is full (maxmemory-policy ${policy}), so some messages are answered later`,
-    'run: redis-cli config set maxmemory-policy noeviction; then set it in the configuration file of Redis too',
+    'run: redis-cli config set maxmemory-policy noeviction; then also set it in Redis’s configuration file',
   );
 }
 

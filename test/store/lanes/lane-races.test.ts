@@ -8,9 +8,9 @@ import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
-const claims = isLong ? 10_000 : 300;
+const claims = isLong ? 10_000 : 150;
 /** Per mode. */
-const arrivals = isLong ? 5_000 : 200;
+const arrivals = isLong ? 5_000 : 60;
 
 describeEachDatabase('two workers on one lane', (open, beside) => {
   it('gives the lane to one of them at a time, under a growing epoch', async () => {

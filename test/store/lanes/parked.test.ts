@@ -36,6 +36,7 @@ import { readLane } from '../lane-at-rest.ts';
 const held = ({ laneKey, epoch, runId }: ClaimedRun) => ({ laneKey, epoch, runId });
 
 const hourMs = 3_600_000;
+const rounds = process.env.PARLEY_LONG === '1' ? 20 : 8;
 
 /** Whether the sweep finds the lane, so many ms from now. */
 async function isSwept(store: Store, laneKey: string, inMs = 0): Promise<boolean> {
@@ -357,7 +358,7 @@ describeEachDatabase('a parked run', (open, beside) => {
 
   it('loses no settlement to the step that parks it, whichever comes first', async () => {
     const store = open();
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const { worker, lane, run } = await aRunWithCalls(store, unique('c'));
       const [outcome, settled] = await Promise.all([park(store, run), settle(store, run.runId)]);
       expect(settled.settlement).toBe('settled');
@@ -383,7 +384,7 @@ describeEachDatabase('a parked run', (open, beside) => {
 
   it('loses no /stop to the step that parks it, whichever comes first', async () => {
     const store = open();
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const conversation = unique('c');
       const { worker, lane, run } = await aRunWithCalls(store, conversation);
       const stop = aCommand(conversation, { kind: 'stop', isPrivileged: true, isAll: false });
