@@ -1,29 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { bodyText, callRaw, listOf, refusalOf } from './raw-client.ts';
-import { type DiscordServer, type DiscordServerOptions, startDiscordServer } from './server.ts';
-import { channelTypes, type DiscordUser } from './types.ts';
-import type { ChannelState, GuildState } from './world.ts';
+import { describe, expect, it } from 'vitest';
+import { ada, call, general, passes, post, server, team, useATeam } from './a-team.ts';
+import { bodyText, listOf, refusalOf } from './raw-client.ts';
+import { channelTypes } from './types.ts';
 
-let server: DiscordServer;
-let ada: DiscordUser;
-let team: GuildState;
-let general: ChannelState;
-let now = 1_800_000_000_000;
-
-const begin = async (options: DiscordServerOptions = {}) => {
-  await server?.close();
-  server = await startDiscordServer({ now: () => now, ...options });
-  ada = server.world.addUser('ada');
-  team = server.world.addGuild('Team', ada);
-  general = server.world.addChannel(team, 'general');
-};
-beforeEach(() => begin());
-afterEach(() => server.close());
-
-const call = (method: string, path: string, body?: unknown, token?: string) =>
-  callRaw(server, method, path, body, token);
-const post = (body: object, channel: ChannelState = general) =>
-  call('POST', `/channels/${channel.id}/messages`, body);
+useATeam();
 
 describe('threads', () => {
   it('wake up for a message unless they are locked, and refuse edits while they sleep', async () => {
@@ -88,7 +68,7 @@ describe('files', () => {
     const url = file?.url ?? '';
     expect(await (await fetch(url)).text()).toBe('some text');
     expect((await fetch(url.replace('hm=', 'hm=0'))).status).toBe(404);
-    now += 25 * 3600 * 1000;
+    passes(25 * 3600 * 1000);
     expect((await fetch(url)).status).toBe(404);
     const again = await call('GET', `/channels/${general.id}/messages/${String(body.id)}`);
     expect((await fetch((again.body.attachments as { url: string }[])[0]?.url ?? '')).status).toBe(200);

@@ -1,26 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { patienceMs } from '../../support/patience.ts';
+import { ada, begin, general, passes, server, team, useATeam } from './a-team.ts';
 import { intents } from './intents.ts';
 import { callRaw, RawGateway } from './raw-client.ts';
-import { type DiscordServer, type DiscordServerOptions, startDiscordServer } from './server.ts';
-import type { DiscordUser, Wire } from './types.ts';
-import type { ChannelState, GuildState } from './world.ts';
+import type { Wire } from './types.ts';
 
-let server: DiscordServer;
-let ada: DiscordUser;
-let team: GuildState;
-let general: ChannelState;
-let now = 1_800_000_000_000;
-
-const begin = async (options: DiscordServerOptions = {}) => {
-  await server?.close();
-  server = await startDiscordServer({ now: () => now, ...options });
-  ada = server.world.addUser('ada');
-  team = server.world.addGuild('Team', ada);
-  general = server.world.addChannel(team, 'general');
-};
-beforeEach(() => begin());
-afterEach(() => server.close());
+useATeam();
 
 const { guilds, guildMessages, directMessages, messageContent } = intents;
 const usual = guilds | guildMessages | directMessages | messageContent;
@@ -249,9 +234,9 @@ describe('a session', () => {
   it('is over when it was away for too long, and is told nothing any more', async () => {
     const first = await connect();
     await lost(first, () => first.terminate());
-    now += 180_001;
+    passes(180_001);
     server.people.sends({ from: ada, text: 'unheard' });
-    now -= 180_001;
+    passes(-180_001);
     const second = await open();
     second.resume(session(first), 1);
     await isRefused(second);
@@ -284,7 +269,7 @@ describe('a session', () => {
   it('goes on when the client hung up with another code', async () => {
     const first = await connect();
     await lost(first, () => first.close(4000));
-    now += 179_000;
+    passes(179_000);
     const second = await open();
     second.resume(session(first), 2);
     await until(() => second.events('RESUMED').length === 1);

@@ -1,29 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { bodyText, callRaw, listOf, refusalOf } from './raw-client.ts';
-import { type DiscordServer, type DiscordServerOptions, startDiscordServer } from './server.ts';
-import type { DiscordUser } from './types.ts';
-import type { ChannelState, GuildState } from './world.ts';
+import { describe, expect, it } from 'vitest';
+import { ada, call, general, passes, post, server, useATeam } from './a-team.ts';
+import { bodyText, listOf, refusalOf } from './raw-client.ts';
 
-let server: DiscordServer;
-let ada: DiscordUser;
-let team: GuildState;
-let general: ChannelState;
-let now = 1_800_000_000_000;
-
-const begin = async (options: DiscordServerOptions = {}) => {
-  await server?.close();
-  server = await startDiscordServer({ now: () => now, ...options });
-  ada = server.world.addUser('ada');
-  team = server.world.addGuild('Team', ada);
-  general = server.world.addChannel(team, 'general');
-};
-beforeEach(() => begin());
-afterEach(() => server.close());
-
-const call = (method: string, path: string, body?: unknown, token?: string) =>
-  callRaw(server, method, path, body, token);
-const post = (body: object, channel: ChannelState = general) =>
-  call('POST', `/channels/${channel.id}/messages`, body);
+useATeam();
 
 describe('commands', () => {
   const path = () => `/applications/${server.bot.id}/commands`;
@@ -85,7 +64,7 @@ describe('interactions', () => {
 
   it('are answered once, within 3 seconds', async () => {
     const used = await use();
-    now += 2999;
+    passes(2999);
     const first = await answer(used, { type: 4, data: { content: 'here' } });
     expect(first).toMatchObject({
       status: 200,
@@ -94,7 +73,7 @@ describe('interactions', () => {
     const twice = '400 40060 Interaction has already been acknowledged.';
     expect(await refusalOf(answer(used, { type: 4, data: { content: 'again' } }))).toBe(twice);
     const late = server.people.uses({ from: ada, name: 'status', channel: general });
-    now += 3001;
+    passes(3001);
     expect(await refusalOf(answer(late, { type: 5 }))).toBe('404 10062 Unknown interaction');
     expect(server.interactions.failed(late)).toBe(true);
     expect(await refusalOf(call('POST', hook(late.token), { content: 'x' }))).toBe(
@@ -112,7 +91,7 @@ describe('interactions', () => {
     expect(filled.body.id).not.toBe(more.body.id);
     expect(server.answersTo(used).map((one) => one.text)).toEqual(['edited', '@everyone']);
     expect(server.texts(general.id)).toEqual([]);
-    now += 15 * 60 * 1000;
+    passes(15 * 60 * 1000);
     expect(
       await refusalOf(call('PATCH', hook(used.token, '/messages/@original'), { content: 'x' }, '')),
     ).toBe('401 50027 Invalid Webhook Token');

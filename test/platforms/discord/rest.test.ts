@@ -1,30 +1,10 @@
 /** The test server must refuse what Discord refuses, or the tests behind it prove nothing. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { bodyText, callRaw, listOf, refusalOf } from './raw-client.ts';
-import { type DiscordServer, type DiscordServerOptions, startDiscordServer } from './server.ts';
-import { channelTypes, type DiscordUser } from './types.ts';
-import type { ChannelState, GuildState } from './world.ts';
+import { describe, expect, it } from 'vitest';
+import { ada, begin, call, general, passes, post, server, team, useATeam } from './a-team.ts';
+import { bodyText, listOf, refusalOf } from './raw-client.ts';
+import { channelTypes } from './types.ts';
 
-let server: DiscordServer;
-let ada: DiscordUser;
-let team: GuildState;
-let general: ChannelState;
-let now = 1_800_000_000_000;
-
-const begin = async (options: DiscordServerOptions = {}) => {
-  await server?.close();
-  server = await startDiscordServer({ now: () => now, ...options });
-  ada = server.world.addUser('ada');
-  team = server.world.addGuild('Team', ada);
-  general = server.world.addChannel(team, 'general');
-};
-beforeEach(() => begin());
-afterEach(() => server.close());
-
-const call = (method: string, path: string, body?: unknown, token?: string) =>
-  callRaw(server, method, path, body, token);
-const post = (body: object, channel: ChannelState = general) =>
-  call('POST', `/channels/${channel.id}/messages`, body);
+useATeam();
 
 describe('calls', () => {
   it('with a wrong token, prefix, version, path or method are refused', async () => {
@@ -77,7 +57,7 @@ describe('a message', () => {
     expect(again.body).toMatchObject({ id: first.body.id, content: 'one', nonce: 'n1' });
     expect(server.calls.at(-1)).toMatchObject({ isRepeat: true, messageId: first.body.id });
     await post({ content: 'three', nonce: 'n1' });
-    now += 180_001;
+    passes(180_001);
     await post({ content: 'four', nonce: 'n1', enforce_nonce: true });
     expect(server.texts(general.id)).toEqual(['parley: one', 'parley: three', 'parley: four']);
     expect(server.texts(other.id)).toEqual([]);
