@@ -39,7 +39,7 @@ export async function openSqliteStore(file: string, { writer, texts }: StoreSetu
   });
 
   const reader = openReader(file);
-  const post = createPostbox(worker);
+  const post = createPostbox(worker, waiters);
   let lastId = 0;
   let isClosed = false;
 
@@ -81,8 +81,11 @@ function writerEnvironment(): NodeJS.ProcessEnv {
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
 }
 
-/** Sends what one turn of the event loop asks for as one message. */
-function createPostbox(worker: Worker) {
+/**
+ * Sends what is asked for at once as one message. While the writer is at work it can't begin anything new, so
+ * what the rest of this turn of the event loop asks for joins: each message wakes a thread.
+ */
+function createPostbox(worker: Worker, waiters: ReadonlyMap<number, Waiter>) {
   let batch: WriterRequest[] = [];
   const flush = () => {
     if (batch.length === 0) return;
@@ -91,7 +94,10 @@ function createPostbox(worker: Worker) {
   };
   const post = (request: WriterRequest) => {
     batch.push(request);
-    if (batch.length === 1) queueMicrotask(flush);
+    if (batch.length > 1) return;
+    const isWorking = waiters.size > (request.id === undefined ? 0 : 1);
+    if (isWorking) setImmediate(flush);
+    else queueMicrotask(flush);
   };
   return Object.assign(post, { flush });
 }
