@@ -5,14 +5,8 @@
  * that it does not take.
  */
 import type { APIError } from '@anthropic-ai/sdk';
-import type { RetryAdvice } from '#contracts/errors.ts';
 import type { ModelFailure } from '#contracts/model.ts';
-
-export type ApiFault = {
-  readonly failure: ModelFailure;
-  /** Another API key may succeed at once: 401, billing, quota. */
-  readonly isAboutKey: boolean;
-};
+import { type ApiFault, retryAfter, wordsOf } from './api-fault.ts';
 
 const QUOTA_CODES = [
   'contract_spend_limit_reached',
@@ -32,7 +26,7 @@ export function faultOf(error: APIError, keys: readonly string[]): ApiFault {
   const isAboutKey = concernsKey(error);
   if (isAboutKey || error.status === 403) return { failure: { kind: 'unauthorised', detail }, isAboutKey };
   if (isOverloaded(error)) {
-    const retry = retryOf(error.headers);
+    const retry = retryAfter(error.headers);
     const isOwnLimit = error.status === 429 && retry.afterMs !== undefined;
     return { failure: { kind: 'overloaded', detail, retry, ...(isOwnLimit && { isOwnLimit }) }, isAboutKey };
   }
@@ -71,26 +65,8 @@ function isOverloaded(error: APIError): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
-/** `retry-after` in seconds or as a date; nothing when the platform does not say, or nothing that makes sense. */
-function retryOf(headers: Headers | undefined): Extract<RetryAdvice, { kind: 'later' }> {
-  const value = headers?.get('retry-after');
-  if (value === null || value === undefined || value === '') return { kind: 'later' };
-  const seconds = Number(value);
-  const afterMs = Number.isNaN(seconds) ? Date.parse(value) - dateOf(headers) : seconds * 1000;
-  return afterMs >= 0 ? { kind: 'later', afterMs: Math.min(afterMs, longestAskedMs) } : { kind: 'later' };
-}
-
-/** Callers wait less: this only keeps the number finite. */
-const longestAskedMs = 86_400_000;
-
-/** The answer's own clock, so that a wrong clock here does not matter. */
-function dateOf(headers: Headers | undefined): number {
-  return Date.parse(headers?.get('date') ?? '');
-}
-
 /** Status, type and the platform's words, cut short. */
 function detailOf(error: APIError, keys: readonly string[]): string {
-  const said = keys.reduce((text, key) => text.replaceAll(key, '[secret]'), error.apiMessage ?? 'no message');
-  const words = said.slice(0, 200);
+  const words = wordsOf(error.apiMessage ?? 'no message', keys);
   return [error.status, error.errorCode ?? error.type, words].filter(Boolean).join(' ');
 }

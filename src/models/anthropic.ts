@@ -12,11 +12,12 @@ import type {
   ModelPrices,
   ModelRequest,
 } from '#contracts/model.ts';
-import { type AnthropicAccess, AnthropicClients, causeOf } from './anthropic-clients.ts';
-import { type Connection, openConnection } from './anthropic-connection.ts';
+import { type AnthropicAccess, AnthropicClients } from './anthropic-clients.ts';
 import { EventReader, mergeUsage } from './anthropic-events.ts';
 import { toAnthropicRequest } from './anthropic-request.ts';
+import { aborted, brokenStream, cutOff, unbuilt } from './api-fault.ts';
 import { claudeModel } from './claude-models.ts';
+import { type Connection, openConnection } from './connection.ts';
 import { costOf, noUsage } from './cost.ts';
 import { failureError } from './model-failure.ts';
 import { lookUpPrices } from './prices.ts';
@@ -142,24 +143,4 @@ async function nextOf(events: AsyncIterator<RawMessageStreamEvent>): Promise<Ste
 function isToldBy(step: Exclude<Step, { kind: 'event' }>): boolean {
   const { error } = step.kind === 'broken' ? (step.error as { error?: unknown }) : { error: undefined };
   return typeof error === 'object' && error !== null;
-}
-
-const aborted: ModelFailure = { kind: 'aborted', detail: 'aborted' };
-
-const cutOff: ModelFailure = {
-  kind: 'failed',
-  detail: 'the stream ended before the answer did',
-  retry: { kind: 'later' },
-};
-
-/** The error's name only: its message may quote what was in the stream. */
-function brokenStream(error: unknown): ModelFailure {
-  const name = error instanceof Error ? error.name : 'unknown error';
-  return { kind: 'failed', detail: `the stream broke: ${name}, ${causeOf(error)}`, retry: { kind: 'later' } };
-}
-
-/** Thrown while the request was being made: the SDK wraps everything that the network does. */
-function unbuilt(error: unknown): ModelFailure {
-  const what = error instanceof Error ? `${error.name}: ${error.message.slice(0, 200)}` : 'unknown error';
-  return { kind: 'unsendable', detail: `the request could not be made: ${what}`, isLocal: true };
 }

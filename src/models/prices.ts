@@ -40,7 +40,8 @@ export function undated(modelId: string): string {
   return modelId.replace(/-\d{8}$/, '');
 }
 
-function dollars(input: number, output: number, cacheWrite: number, cacheRead: number): TokenPrices {
+/** Dollars per million tokens as prices. */
+export function dollars(input: number, output: number, cacheWrite: number, cacheRead: number): TokenPrices {
   return {
     input: microDollars(input),
     output: microDollars(output),

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { AssistantBlock, LlmMessage, ModelEvent, ModelRequest } from '#contracts/model.ts';
+import type { LlmMessage, ModelEvent, ModelRequest } from '#contracts/model.ts';
 import { leanFetch } from '../../src/http/lean-fetch.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
+import { playEvents } from '../agent/support/llm-events.ts';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
@@ -27,36 +28,6 @@ const lastBody = () => {
   if (entry === undefined) throw new Error('no request came');
   return entry.body;
 };
-
-/** The assistant message the loop would make of the events. */
-function messageOf(events: readonly ModelEvent[]): LlmMessage {
-  const content: AssistantBlock[] = [];
-  let text = '';
-  let thinking = '';
-  let json = '';
-  let name = '';
-  const last = events.at(-1);
-  const model = last?.type === 'complete' ? last.model : '';
-  for (const event of events) {
-    if (event.type === 'content_delta') text += event.text;
-    if (event.type === 'content_stop') {
-      content.push({ type: 'text', text });
-      text = '';
-    }
-    if (event.type === 'thinking_delta') thinking += event.thinking;
-    if (event.type === 'thinking_delta' && event.signature !== undefined) {
-      content.push({ type: 'thinking', thinking, signature: event.signature, model });
-      thinking = '';
-    }
-    if (event.type === 'tool_use_start') name = event.name;
-    if (event.type === 'tool_use_delta') json += event.json;
-    if (event.type === 'tool_use_stop') {
-      content.push({ type: 'tool_use', id: event.id, name, input: JSON.parse(json) });
-      json = '';
-    }
-  }
-  return { role: 'assistant', content };
-}
 
 function resultFor(message: LlmMessage, content: string): LlmMessage {
   const results = message.content.flatMap((block) =>
@@ -91,7 +62,7 @@ describe('an answer', () => {
     const input = { path: 'notes/été', deep: [1, { a: null }] };
     server.script([{ text: 'looking', toolCalls: [{ name: 'list', input }, { name: 'list' }] }]);
     const events = await eventsOf(aProvider(), aRequest({ tools: [listTool] }));
-    const calls = messageOf(events).content.filter((block) => block.type === 'tool_use');
+    const calls = playEvents(events).content.filter((block) => block.type === 'tool_use');
     expect(calls.map((call) => call.input)).toEqual([input, {}]);
     expect(new Set(calls.map((call) => call.id)).size).toBe(2);
     expect(events.at(-1)).toMatchObject({ type: 'complete', finish: 'tool_use' });
@@ -100,7 +71,7 @@ describe('an answer', () => {
   it('gives valid JSON for a tool call that streamed no input', async () => {
     server.script([{ toolCalls: [{ name: 'list', inputJson: '' }] }]);
     const events = await eventsOf(aProvider(), aRequest({ tools: [listTool] }));
-    expect(messageOf(events).content).toMatchObject([{ type: 'tool_use', input: {} }]);
+    expect(playEvents(events).content).toMatchObject([{ type: 'tool_use', input: {} }]);
   });
 
   it.each([
@@ -251,7 +222,7 @@ describe('thinking', () => {
       ]);
       const provider = aProvider(model);
       const request = aRequest({ tools: [listTool], reasoning: 'low' });
-      const first = messageOf(await eventsOf(provider, request));
+      const first = playEvents(await eventsOf(provider, request));
       expect(first.content[0]).toMatchObject({ type: 'thinking', thinking: 'The person wants a list.' });
       const messages = [...request.messages, first, resultFor(first, 'a\nb')];
       expect(textIn(await eventsOf(provider, { ...request, messages }))).toBe('Two files.');
@@ -290,7 +261,7 @@ describe('thinking', () => {
       const provider = aProvider(model);
       const at = (time: string, extra: Partial<ModelRequest>) =>
         aRequest({ system: [{ text: `It is ${time}.`, isStable: false }], ...extra });
-      const first = messageOf(await eventsOf(provider, at('nine', { reasoning: 'low' })));
+      const first = playEvents(await eventsOf(provider, at('nine', { reasoning: 'low' })));
       const messages = [aUserMessage('hello'), first, aUserMessage('and now?')];
       expect(textIn(await eventsOf(provider, at('ten', { messages, reasoning: 'low' })))).toBe('two');
       expect(textIn(await eventsOf(provider, at('eleven', { messages })))).toBe('three');

@@ -1,0 +1,75 @@
+import type OpenAI from 'openai';
+import type { APIError } from 'openai';
+import { type ApiFault, lostConnection } from '../api-fault.ts';
+import { KeyRing } from '../key-ring.ts';
+import { faultOf, unsupportedIn } from './openai-failure.ts';
+
+export type OpenAiAccess = {
+  /** Tried in turn on 401, billing and quota errors; a server of one's own may need none. */
+  readonly apiKeys: readonly string[];
+  /** Default: https://api.openai.com/v1 */
+  readonly baseUrl?: string;
+  readonly fetch?: typeof globalThis.fetch;
+};
+
+type Sdk = typeof import('openai');
+
+const HOST = 'https://api.openai.com/v1';
+/** How long the API may take to begin an answer; silence after that is the loop's to judge. */
+const TIMEOUT_MS = 600_000;
+/** Sent to servers that ask for no key: the SDK insists on one. */
+const NO_KEY = 'none';
+
+/** One SDK client per API key. The SDK is loaded when it is first needed: it takes 370 ms and 35 MB. */
+export class OpenAiClients {
+  readonly #access: OpenAiAccess;
+  readonly #ring: KeyRing<OpenAI>;
+  #loading: Promise<Sdk> | undefined;
+
+  constructor(access: OpenAiAccess) {
+    this.#access = access;
+    const keys = access.apiKeys.length > 0 ? access.apiKeys : [NO_KEY];
+    this.#ring = new KeyRing(keys, async (key) => createClient(await this.#sdk(), key, access));
+  }
+
+  /** Makes the call with each key in turn until one is not refused for itself. */
+  async call<Answer>(send: (client: OpenAI) => Promise<Answer>): Promise<Answer> {
+    return this.#ring.call(send, async (error) => (await this.faultIn(error, []))?.isAboutKey === true);
+  }
+
+  /** The failure reported by the platform or the connection; undefined for any other error. */
+  async faultIn(error: unknown, sources: readonly number[]): Promise<ApiFault | undefined> {
+    const { APIError, APIConnectionError } = await this.#sdk();
+    if (error instanceof APIConnectionError) return lostConnection(error);
+    if (!(error instanceof APIError)) return undefined;
+    return faultOf(error as APIError, { keys: this.#access.apiKeys, sources });
+  }
+
+  /** The parameter that the server does not take, if that was the error. */
+  async unsupportedIn(error: unknown): Promise<string | undefined> {
+    const { APIError } = await this.#sdk();
+    return error instanceof APIError ? unsupportedIn(error as APIError) : undefined;
+  }
+
+  #sdk(): Promise<Sdk> {
+    this.#loading ??= import('openai');
+    return this.#loading;
+  }
+}
+
+function createClient({ OpenAI }: Sdk, apiKey: string, { baseUrl, fetch }: OpenAiAccess): OpenAI {
+  return new OpenAI({
+    apiKey,
+    baseURL: baseUrl ?? HOST,
+    // retry.ts decides.
+    maxRetries: 0,
+    timeout: TIMEOUT_MS,
+    // Its log would print message bodies. The rest it would read from the environment.
+    logLevel: 'off',
+    organization: null,
+    project: null,
+    adminAPIKey: null,
+    webhookSecret: null,
+    ...(fetch === undefined ? {} : { fetch }),
+  });
+}

@@ -1,0 +1,147 @@
+/**
+ * Chunks of Chat Completions as model events, as OpenAI, Ollama, llama.cpp and OpenRouter send them. The answer is
+ * whole once a chunk has said why it stopped; its usage may come with that chunk, in one of its own, or never.
+ */
+import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
+import type { FinishReason } from '#contracts/message.ts';
+import type { ModelEvent, ModelPrices, Usage } from '#contracts/model.ts';
+import { REASONING_CONTENT, REASONING_DETAILS } from './openai-request.ts';
+import { ToolCallReader } from './openai-tool-calls.ts';
+import { chargeOf, usageOf, usageOfTimings, type WireTimings, type WireUsage } from './openai-usage.ts';
+
+/** A chunk with what other servers add to it. Everything may be missing. */
+type Chunk = Partial<Omit<ChatCompletionChunk, 'usage' | 'choices'>> & {
+  readonly choices?: readonly { readonly delta?: Delta | null; readonly finish_reason?: string | null }[];
+  readonly usage?: WireUsage | null;
+  readonly timings?: WireTimings;
+};
+
+type Delta = Partial<ChatCompletionChunk.Choice.Delta> & {
+  readonly reasoning?: string | null;
+  readonly reasoning_content?: string | null;
+  readonly reasoning_details?: readonly unknown[] | null;
+};
+
+export type ReaderTerms = {
+  readonly model: string;
+  readonly pricesOf: (model: string) => ModelPrices;
+  /** What the call used, when the server does not say. */
+  readonly estimate: (answerLength: number) => Usage;
+};
+
+/** Reads one answer. */
+export class ChunkReader {
+  readonly #terms: ReaderTerms;
+  readonly #calls = new ToolCallReader();
+  #model = '';
+  #open: 'text' | 'reasoning' | undefined;
+  /** Signature of the open reasoning. */
+  #details: unknown[] = [];
+  #isGivenBack = false;
+  #refusal = '';
+  #finish: string | undefined;
+  #usage: WireUsage | undefined;
+  #timings: WireTimings | undefined;
+  #length = 0;
+
+  constructor(terms: ReaderTerms) {
+    this.#terms = terms;
+  }
+
+  /** Everything is there that a server sends: nothing is left to wait for. */
+  get isWhole(): boolean {
+    return this.#finish !== undefined && this.#usage !== undefined;
+  }
+
+  read(raw: ChatCompletionChunk): readonly ModelEvent[] {
+    // Typed by OpenAI's own word; compatible servers leave out and add what they like.
+    const chunk = raw as unknown as Chunk;
+    if (typeof chunk.model === 'string' && chunk.model !== '') this.#model = chunk.model;
+    if (chunk.usage) this.#usage = chunk.usage;
+    if (chunk.timings) this.#timings = chunk.timings;
+    const choice = chunk.choices?.[0];
+    const events = choice?.delta ? this.#readDelta(choice.delta) : [];
+    if (choice?.finish_reason) this.#finish = choice.finish_reason;
+    return events;
+  }
+
+  /** How the answer ends when its stream does; undefined when it had not said why it stopped. */
+  end(): readonly ModelEvent[] | undefined {
+    const finish = this.#finish;
+    if (finish === undefined || finish === 'error') return undefined;
+    const closing = [...this.#close(), ...this.#calls.end()];
+    if (finish === 'content_filter' || (this.#refusal !== '' && this.#length === 0)) {
+      return [...closing, { type: 'error', failure: { kind: 'refused', detail: `refused: ${finish}` } }];
+    }
+    const usage = this.#usageOfCall();
+    const model = this.#model || this.#terms.model;
+    const cost = chargeOf(usage, this.#usage, this.#terms.pricesOf(model));
+    return [...closing, { type: 'complete', finish: this.#finishOf(finish), usage, cost, model }];
+  }
+
+  #readDelta(delta: Delta): readonly ModelEvent[] {
+    this.#refusal += textIn(delta.refusal);
+    return [
+      ...this.#readReasoning(delta),
+      ...this.#readText(textIn(delta.content)),
+      ...(Array.isArray(delta.tool_calls) ? delta.tool_calls : []).flatMap((call) => [
+        ...this.#close(),
+        ...this.#calls.read(call ?? {}),
+      ]),
+    ];
+  }
+
+  #readReasoning(delta: Delta): readonly ModelEvent[] {
+    const details = Array.isArray(delta.reasoning_details) ? delta.reasoning_details : [];
+    const given = textIn(delta.reasoning_content);
+    const thinking = given || textIn(delta.reasoning);
+    if (details.length === 0 && thinking === '') return [];
+    const closing = this.#open === 'text' ? this.#close() : [];
+    this.#open = 'reasoning';
+    this.#details.push(...details);
+    if (given !== '') this.#isGivenBack = true;
+    this.#length += thinking.length;
+    return thinking === '' ? closing : [...closing, { type: 'thinking_delta', thinking }];
+  }
+
+  #readText(text: string): readonly ModelEvent[] {
+    if (text === '') return [];
+    this.#length += text.length;
+    const delta = { type: 'content_delta', text } as const;
+    if (this.#open === 'text') return [delta];
+    const closing = this.#close();
+    this.#open = 'text';
+    return [...closing, { type: 'content_start' }, delta];
+  }
+
+  #close(): readonly ModelEvent[] {
+    const open = this.#open;
+    this.#open = undefined;
+    if (open === 'text') return [{ type: 'content_stop' }];
+    if (open !== 'reasoning') return [];
+    const details = this.#details.splice(0);
+    const signature =
+      details.length > 0
+        ? `${REASONING_DETAILS}${JSON.stringify(details)}`
+        : this.#isGivenBack
+          ? REASONING_CONTENT
+          : undefined;
+    this.#isGivenBack = false;
+    return signature === undefined ? [] : [{ type: 'thinking_delta', thinking: '', signature }];
+  }
+
+  #usageOfCall(): Usage {
+    if (this.#usage !== undefined) return usageOf(this.#usage);
+    return this.#timings ? usageOfTimings(this.#timings) : this.#terms.estimate(this.#length);
+  }
+
+  /** Some servers say `stop` beside calls. */
+  #finishOf(finish: string): FinishReason {
+    if (finish === 'length') return 'max_tokens';
+    return this.#calls.count > 0 ? 'tool_use' : 'end_turn';
+  }
+}
+
+function textIn(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,140 @@
+/**
+ * A model request in the shape of Chat Completions. Pure. A tool's result is a message of its own there, so one
+ * message may become several; `sources` says which came from which.
+ */
+import type {
+  ChatCompletionContentPart,
+  ChatCompletionCreateParamsNonStreaming,
+  ChatCompletionMessageParam,
+  ChatCompletionTool,
+} from 'openai/resources/chat/completions';
+import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
+import { isBlank } from '../../agent/clean-text.ts';
+import { isSameModel, type OpenAiModel } from './openai-models.ts';
+
+export type OpenAiRequest = {
+  readonly params: ChatCompletionCreateParamsNonStreaming;
+  /** Index of the request's message for each message of the wire; -1 for the system prompt. */
+  readonly sources: readonly number[];
+};
+
+/** What a server has refused so far; it is not asked for again. */
+export type Unsupported = ReadonlySet<string>;
+
+/** Marks a signature that holds reasoning to be given back under the wire's own name. */
+export const REASONING_DETAILS = 'reasoning_details:';
+export const REASONING_CONTENT = 'reasoning_content';
+
+export function toOpenAiRequest(
+  request: ModelRequest,
+  { model, unsupported }: { readonly model: OpenAiModel; readonly unsupported: Unsupported },
+): OpenAiRequest {
+  const system = request.system.map(({ text }) => text).filter((text) => !isBlank(text));
+  const wire: ChatCompletionMessageParam[] = [];
+  const sources: number[] = [];
+  const add = (source: number, messages: readonly ChatCompletionMessageParam[]) => {
+    for (const message of messages) {
+      wire.push(message);
+      sources.push(source);
+    }
+  };
+  if (system.length > 0) add(-1, [{ role: 'system', content: system.join('\n\n') }]);
+  for (const [index, message] of request.messages.entries()) add(index, messagesOf(message, model));
+  const limit = Math.min(model.maxOutputTokens, Math.max(1, request.maxTokens));
+  const effort = effortOf(request, model);
+  return {
+    sources,
+    params: {
+      model: model.id,
+      messages: wire,
+      [limitFieldOf(model, unsupported)]: limit,
+      ...(request.tools.length > 0 && { tools: request.tools.map(toTool) }),
+      ...(effort !== undefined && !unsupported.has('reasoning_effort') && { reasoning_effort: effort }),
+    },
+  };
+}
+
+function limitFieldOf({ limitField }: OpenAiModel, unsupported: Unsupported): OpenAiModel['limitField'] {
+  if (!unsupported.has(limitField)) return limitField;
+  return limitField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+}
+
+function effortOf({ reasoning, tools }: ModelRequest, model: OpenAiModel) {
+  if (reasoning === 'off' || (model.reasonsWithoutTools && tools.length > 0)) return model.effortWhenOff;
+  return model.canThink ? reasoning : undefined;
+}
+
+function toTool({ name, description, inputSchema }: ModelRequest['tools'][number]): ChatCompletionTool {
+  const parameters = { ...inputSchema, type: 'object' };
+  return { type: 'function', function: { name, description, parameters } };
+}
+
+function messagesOf(message: LlmMessage, model: OpenAiModel): readonly ChatCompletionMessageParam[] {
+  return message.role === 'assistant'
+    ? [assistantMessage(message.content, model)]
+    : userMessages(message.content);
+}
+
+/** Results come first: they have to follow the message that called. */
+function userMessages(blocks: readonly UserBlock[]): readonly ChatCompletionMessageParam[] {
+  const results = blocks.flatMap((block): ChatCompletionMessageParam[] => {
+    if (block.type !== 'tool_result') return [];
+    const content = block.isError ? `Error: ${block.content}` : block.content;
+    return [{ role: 'tool', tool_call_id: block.toolCallId, content }];
+  });
+  const parts = blocks.flatMap(partOf);
+  if (parts.length === 0) return results.length > 0 ? results : [{ role: 'user', content: '(empty)' }];
+  // Servers for text models take a plain string only.
+  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+  const content = texts.length === parts.length ? texts.join('\n\n') : parts;
+  return [...results, { role: 'user', content }];
+}
+
+function partOf(block: UserBlock): ChatCompletionContentPart[] {
+  switch (block.type) {
+    case 'text':
+      return isBlank(block.text) ? [] : [{ type: 'text', text: block.text }];
+    case 'image':
+      return [{ type: 'image_url', image_url: { url: `data:${block.mimeType};base64,${block.base64}` } }];
+    case 'tool_result':
+      return [];
+    default:
+      return block satisfies never;
+  }
+}
+
+type Called = { id: string; type: 'function'; function: { name: string; arguments: string } };
+
+/** Fields of servers that want their model's reasoning back. */
+type Reasoned = { reasoning_details?: unknown[]; reasoning_content?: string };
+
+function assistantMessage(blocks: readonly AssistantBlock[], model: OpenAiModel): ChatCompletionMessageParam {
+  const texts: string[] = [];
+  const calls: Called[] = [];
+  const reasoned: Reasoned = {};
+  for (const block of blocks) {
+    if (block.type === 'text' && !isBlank(block.text)) texts.push(block.text);
+    if (block.type === 'tool_use') calls.push(toCall(block));
+    if (block.type === 'thinking' && isSameModel(block.model, model.id)) giveBack(block, reasoned);
+  }
+  const content = texts.length > 0 ? texts.join('') : calls.length > 0 ? null : '(empty)';
+  return { role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }), ...reasoned };
+}
+
+function toCall({ id, name, input }: Extract<AssistantBlock, { type: 'tool_use' }>): Called {
+  return { id, type: 'function', function: { name, arguments: JSON.stringify(input ?? {}) } };
+}
+
+function giveBack(
+  { signature, thinking }: Extract<AssistantBlock, { type: 'thinking' }>,
+  reasoned: Reasoned,
+): void {
+  if (signature === REASONING_CONTENT) {
+    reasoned.reasoning_content = (reasoned.reasoning_content ?? '') + thinking;
+    return;
+  }
+  if (!signature.startsWith(REASONING_DETAILS)) return;
+  // Written by openai-reasoning.ts; the store keeps it as it was.
+  const details = JSON.parse(signature.slice(REASONING_DETAILS.length)) as unknown[];
+  reasoned.reasoning_details = [...(reasoned.reasoning_details ?? []), ...details];
+}

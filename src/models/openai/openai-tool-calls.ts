@@ -1,0 +1,83 @@
+/**
+ * Tool calls of a stream. Servers differ: some number the calls and name each once, some give all of them number
+ * 0 with ids of their own, some send no id, and some the whole call at once.
+ */
+import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
+import type { ModelEvent } from '#contracts/model.ts';
+
+type ToolDelta = Partial<ChatCompletionChunk.Choice.Delta.ToolCall>;
+
+type OpenCall = { readonly wireId: string; readonly id: string; json: string };
+
+export class ToolCallReader {
+  readonly #open = new Map<number, OpenCall>();
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  read(delta: ToolDelta): readonly ModelEvent[] {
+    const index = typeof delta.index === 'number' ? delta.index : 0;
+    const name = delta.function?.name ?? '';
+    const json = argumentsIn(delta);
+    const known = this.#open.get(index);
+    const events: ModelEvent[] = [];
+    let call = known;
+    if (known === undefined || isAnother(known, delta.id ?? '', name)) {
+      // Arguments of a call that was never named have no tool to go to.
+      if (name === '') return [];
+      events.push(...this.#end(index));
+      call = this.#begin(index, delta.id ?? '');
+      events.push({ type: 'tool_use_start', id: call.id, name });
+    }
+    if (call !== undefined && json !== '') {
+      call.json += json;
+      events.push({ type: 'tool_use_delta', id: call.id, json });
+    }
+    return events;
+  }
+
+  /** Ends all that are open. */
+  end(): readonly ModelEvent[] {
+    return [...this.#open.keys()].flatMap((index) => this.#end(index));
+  }
+
+  #begin(index: number, wireId: string): OpenCall {
+    this.#count += 1;
+    const call = { wireId, id: wireId === '' ? `call_${this.#count}` : wireId, json: '' };
+    this.#open.set(index, call);
+    return call;
+  }
+
+  #end(index: number): readonly ModelEvent[] {
+    const call = this.#open.get(index);
+    this.#open.delete(index);
+    if (call === undefined) return [];
+    const { id, json } = call;
+    const stop = { type: 'tool_use_stop', id } as const;
+    return json.trim() === '' ? [{ type: 'tool_use_delta', id, json: '{}' }, stop] : [stop];
+  }
+}
+
+/** Another id is another call; without ids a name after whole arguments is. */
+function isAnother(known: OpenCall, wireId: string, name: string): boolean {
+  if (wireId !== '') return wireId !== known.wireId;
+  return name !== '' && known.wireId === '' && isWhole(known.json);
+}
+
+function isWhole(json: string): boolean {
+  try {
+    JSON.parse(json);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Some servers send the arguments as an object. */
+function argumentsIn({ function: called }: ToolDelta): string {
+  const value: unknown = called?.arguments;
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : JSON.stringify(value);
+}

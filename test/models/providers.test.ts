@@ -1,0 +1,105 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createAnthropicProvider } from '../../src/models/anthropic.ts';
+import { createOpenAiProvider } from '../../src/models/openai/openai.ts';
+import { startAnthropicServer } from '../platforms/anthropic/server.ts';
+import type { Reply } from '../platforms/anthropic/turn.ts';
+import type { Flavour } from '../platforms/openai/chunks.ts';
+import { startOpenAiServer } from '../platforms/openai/server.ts';
+import { aRequest, eventsOf, listTool, textIn } from './builders.ts';
+import { type ProviderStage, providerContract } from './provider-contract.ts';
+
+const million = 1_000_000;
+const prices = { input: 2 * million, output: 10 * million, cacheRead: million, cacheWrite: 3 * million };
+
+async function anthropic(): Promise<ProviderStage> {
+  const server = await startAnthropicServer();
+  return {
+    ...stageOf(server),
+    provider: (apiKeys = ['test-key']) =>
+      createAnthropicProvider({ apiKeys, prices, model: 'claude-sonnet-5-5', baseUrl: server.url }),
+  };
+}
+
+async function openAi(flavour: Flavour): Promise<ProviderStage> {
+  const server = await startOpenAiServer({ flavour });
+  return {
+    ...stageOf(server),
+    provider: (apiKeys = ['test-key']) =>
+      createOpenAiProvider({ apiKeys, prices, model: 'some-model', baseUrl: server.url }),
+  };
+}
+
+type Server = {
+  readonly requests: readonly {
+    readonly body: unknown;
+    readonly refusal?: string;
+    readonly status: number;
+  }[];
+  script(script: readonly Reply[]): void;
+  close(): Promise<void>;
+};
+
+function stageOf(server: Server): Omit<ProviderStage, 'provider'> {
+  return {
+    script: server.script,
+    close: server.close,
+    refusals: () =>
+      server.requests.flatMap(({ refusal, status }) => (status === 400 && refusal ? [refusal] : [])),
+    bodies: () => server.requests.map(({ body }) => body),
+  };
+}
+
+const cost = 800 * 2 + 200 + 100 * 10;
+providerContract('Anthropic', anthropic, { signs: true, cost });
+providerContract('OpenAI', () => openAi('openai'), { signs: false, cost });
+// Ollama counts nothing as cached.
+providerContract('Ollama', () => openAi('ollama'), { signs: false, cost: 1000 * 2 + 100 * 10 });
+providerContract('llama.cpp', () => openAi('llamacpp'), { signs: true, cost });
+providerContract('OpenRouter', () => openAi('openrouter'), { signs: true, cost });
+
+describe('an OpenAI-compatible server', () => {
+  const open = async (options: Parameters<typeof startOpenAiServer>[0], model: string) => {
+    const server = await startOpenAiServer(options);
+    onTestFinished(server.close);
+    const apiKeys = options?.keys?.length === 0 ? [] : ['test-key'];
+    return { server, provider: createOpenAiProvider({ apiKeys, model, baseUrl: server.url }) };
+  };
+
+  it('is asked once more without a parameter that it does not take, and never for it again', async () => {
+    const refusedParams = ['max_completion_tokens', 'reasoning_effort', 'stream_options'];
+    const { server, provider } = await open({ refusedParams }, 'gpt-5');
+    expect(textIn(await eventsOf(provider))).toBe('You said: hello');
+    const asked = server.requests.length;
+    await eventsOf(provider);
+    expect(server.requests.length).toBe(asked + 1);
+    expect(server.requests.at(-1)?.body).toMatchObject({ max_tokens: 16_000 });
+  });
+
+  it('needs no key of its own', async () => {
+    const { provider } = await open({ flavour: 'ollama', keys: [] }, 'qwen3');
+    expect(textIn(await eventsOf(provider))).toBe('You said: hello');
+  });
+
+  it('is believed about its charge where no price is known', async () => {
+    const { provider } = await open({ flavour: 'openrouter' }, 'vendor/model');
+    expect((await eventsOf(provider)).at(-1)).toMatchObject({ cost: 250_000 });
+  });
+
+  it('is asked for no reasoning beside tools where the model takes only one of both', async () => {
+    const { server, provider } = await open({}, 'gpt-6-luna');
+    await eventsOf(provider, aRequest({ tools: [listTool], reasoning: 'high' }));
+    await eventsOf(provider, aRequest({ reasoning: 'high' }));
+    expect(server.requests.map(({ body }) => body.reasoning_effort)).toEqual(['none', 'high']);
+  });
+
+  it.each([
+    [{ status: 400, errorCode: 'context_length_exceeded' }, 'overflow'],
+    [{ status: 400, message: 'the request exceeds the available context size' }, 'overflow'],
+    [{ status: 429, errorCode: 'insufficient_quota' }, 'unauthorised'],
+    [{ stopReason: 'content_filter' }, 'refused'],
+  ] as const)('says in its own words: %j', async (reply, kind) => {
+    const { server, provider } = await open({}, 'gpt-5');
+    server.script([reply]);
+    expect((await eventsOf(provider)).at(-1)).toMatchObject({ type: 'error', failure: { kind } });
+  });
+});

@@ -1,0 +1,190 @@
+/**
+ * A local server of Chat Completions that the real SDK talks to, strict about conversations. Its flavours differ
+ * as the servers do that people use: in usage, tool deltas, reasoning and errors. Scripts are those of the
+ * Anthropic server.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Json } from '../anthropic/refusal.ts';
+import type { Reply, Turn } from '../anthropic/turn.ts';
+import { BadRequest, checkRequest } from './check-request.ts';
+import { type AnswerFacts, type Flavour, type Step, stepsOf, wholeOf } from './chunks.ts';
+
+export type OpenAiRequestEntry = {
+  readonly body: Json;
+  /** Which of the accepted keys was used; -1: none of them. */
+  readonly keyIndex: number;
+  status: number;
+  refusal?: string;
+};
+
+export type OpenAiScript = readonly Reply[] | ((body: Json, count: number) => Reply | Promise<Reply>);
+
+export type OpenAiServer = {
+  /** For the SDK's `baseURL`. */
+  readonly url: string;
+  readonly requests: readonly OpenAiRequestEntry[];
+  /** What comes next. Without a script the model repeats the person's words. */
+  script(script: OpenAiScript): void;
+  close(): Promise<void>;
+};
+
+export type OpenAiServerOptions = {
+  /** Default: openai */
+  readonly flavour?: Flavour;
+  /** Accepted API keys; default: `test-key`. Empty: none is asked for. */
+  readonly keys?: readonly string[];
+  /** Parameters that it refuses to know. */
+  readonly refusedParams?: readonly string[];
+};
+
+export async function startOpenAiServer(options: OpenAiServerOptions = {}): Promise<OpenAiServer> {
+  const { flavour = 'openai', keys = ['test-key'], refusedParams = [] } = options;
+  const requests: OpenAiRequestEntry[] = [];
+  let count = 0;
+  let script: OpenAiScript = repeatAfterMe;
+  let replies = 0;
+  const newId = () => {
+    count += 1;
+    return `call_${port}_${count}`;
+  };
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const raw = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    const key = request.headers.authorization?.replace(/^Bearer /, '') ?? '';
+    const entry: OpenAiRequestEntry = { body: raw, keyIndex: keys.indexOf(key), status: 0 };
+    requests.push(entry);
+    try {
+      if (keys.length > 0 && entry.keyIndex === -1)
+        throw new BadRequest(`Incorrect API key provided: ${key}`, { status: 401, code: 'invalid_api_key' });
+      const body = checkRequest(raw, refusedParams);
+      replies += 1;
+      const reply = typeof script === 'function' ? await script(body, replies) : script[replies - 1];
+      if (!reply) throw new BadRequest(`the script has no reply ${replies}`);
+      entry.status = 'status' in reply ? reply.status : 200;
+      await play(reply, { body, response, flavour, newId });
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      const bad = error instanceof BadRequest ? error : new BadRequest(error.message);
+      entry.status = bad.status;
+      entry.refusal = bad.message;
+      sendError(response, flavour, bad);
+    }
+  }
+
+  const server = createServer((request, response) => {
+    if (request.url?.split('?')[0] !== '/v1/chat/completions') return void response.writeHead(404).end();
+    response.on('error', () => {});
+    answer(request, response).catch((error) => response.destroy(error));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/v1`,
+    requests,
+    script: (next) => {
+      script = next;
+      replies = 0;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+type Stage = {
+  readonly body: Json;
+  readonly response: ServerResponse;
+  readonly flavour: Flavour;
+  readonly newId: () => string;
+};
+
+async function play(reply: Reply, { body, response, flavour, newId }: Stage): Promise<void> {
+  if ('hang' in reply) return;
+  if ('disconnect' in reply) return void response.destroy();
+  if ('status' in reply) {
+    const { status, message = 'scripted', errorCode, retryAfter } = reply;
+    if (retryAfter !== undefined) response.setHeader('retry-after', String(retryAfter));
+    const code = errorCode === undefined ? {} : { code: errorCode };
+    return sendError(response, flavour, new BadRequest(message, { status, ...code }));
+  }
+  if ('garbage' in reply) {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    return void response.end(reply.garbage);
+  }
+  if (reply.hold !== undefined && reply.hold.afterChunks === undefined) await standAt(reply.hold.gate);
+  const facts = { model: String(body.model), newId, counted: countedOf(reply, body) };
+  if (body.stream !== true) {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    return void response.end(JSON.stringify(wholeOf(reply, flavour, facts)));
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  await playSteps(reply, stepsOf(reply, flavour, facts), { response, flavour });
+}
+
+async function playSteps(
+  reply: Turn,
+  steps: readonly Step[],
+  { response, flavour }: Pick<Stage, 'response' | 'flavour'>,
+): Promise<void> {
+  let chunks = 0;
+  for (const step of steps) {
+    if (reply.hold?.afterChunks === chunks) await standAt(reply.hold.gate);
+    if (stopAfter(reply) === chunks) return goWrong(reply, { response, flavour });
+    if (step.isChunk) chunks += 1;
+    if (response.destroyed) return;
+    response.write(step.text);
+  }
+  response.end();
+}
+
+function stopAfter(reply: Reply): number | undefined {
+  if ('cutAfter' in reply) return reply.cutAfter;
+  if ('endAfter' in reply) return reply.endAfter;
+  if ('silentAfter' in reply) return reply.silentAfter;
+  return 'midStreamError' in reply ? (reply.afterChunks ?? 0) : undefined;
+}
+
+function goWrong(reply: Reply, { response, flavour }: Pick<Stage, 'response' | 'flavour'>): void {
+  if ('silentAfter' in reply) return;
+  if ('endAfter' in reply) return void response.end();
+  if ('midStreamError' in reply) {
+    const code = flavour === 'openrouter' ? 502 : 'server_error';
+    const error = { error: { code, message: reply.midStreamError } };
+    return void response.end(`data: ${JSON.stringify(error)}\n\n`);
+  }
+  // What was written must leave before the cut, or the client would see nothing at all.
+  response.write(':\n', () => setImmediate(() => response.destroy()));
+}
+
+function sendError(response: ServerResponse, flavour: Flavour, bad: BadRequest): void {
+  const { status, message, code, param } = bad;
+  const type = status >= 500 ? 'server_error' : 'invalid_request_error';
+  const error = flavour === 'openrouter' ? { code: status, message } : { message, type, param, code };
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+}
+
+function countedOf({ usage, text, chunks }: Turn, body: Json): AnswerFacts['counted'] {
+  const cached = usage?.cache_read_input_tokens ?? 0;
+  const prompt = (usage?.input_tokens ?? Math.ceil(JSON.stringify(body.messages).length / 4)) + cached;
+  const answer = text ?? chunks?.join('') ?? '';
+  return { prompt, cached, completion: usage?.output_tokens ?? Math.ceil(answer.length / 4) };
+}
+
+async function standAt(gate: { arrive(): void; readonly opened: Promise<void> }): Promise<void> {
+  gate.arrive();
+  await gate.opened;
+}
+
+const repeatAfterMe: OpenAiScript = (body) => ({ text: `You said: ${lastSaid(body)}` });
+
+/** The person's last words. */
+export function lastSaid(body: Json): string {
+  const messages = Array.isArray(body.messages) ? body.messages : [];
+  const { content } = messages.findLast(({ role }) => role === 'user') ?? {};
+  return typeof content === 'string' ? content : JSON.stringify(content ?? '');
+}
