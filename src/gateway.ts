@@ -19,7 +19,7 @@ import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-polic
 import { createIntake } from './inbound/intake.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
 import { type ConfiguredModel, configuredModel } from './models/configured-model.ts';
-import { onlyModel } from './models/models.ts';
+import { turnModels } from './models/models.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
 import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
@@ -81,7 +81,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     closers.add('markdown desk', desk.close);
     const live = openLiveEvents(config, { ...infrastructure, log });
     closers.add('live events', live.close);
-    const model = options.model ?? configuredModel(config.model, clock);
+    const model = options.model ?? configuredModel(config, { clock, log });
     const probe = options.probe ?? noProbe;
     const stage: StageDeps = {
       ...options,
@@ -250,7 +250,7 @@ type IntakeParts = {
 function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): ChannelHost {
   const { closers, motion, holder, model } = stage;
   const agentName = (id: string) => stage.config.agents.find((agent) => agent.id === id)?.name ?? id;
-  const contextWindow = () => model.provider.model().contextWindow;
+  const contextWindow = () => model.models.stackFor(model.name).model().contextWindow;
   const commands = { modelName: model.name, agentName, contextWindow };
   const deps = {
     ...stage,
@@ -332,7 +332,7 @@ async function wireRuns(
   const reports = await plugins.load([core, subagents, ...stage.plugins]);
 
   const agents = createAgents(config);
-  const models = onlyModel(stage.model.provider);
+  const { models } = stage.model;
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
   const runDeps: RunDeps = {
@@ -355,7 +355,7 @@ async function wireRuns(
     wakes,
     leaseMs: config.lanes.leaseMs,
     maxAttempts: config.run.maxAttempts,
-    turnModels: { byAgent: {}, byDefault: models.names()[0] ?? '' },
+    turnModels: turnModels(models, config.agents),
     caps: config.lanes.concurrency,
     maxRuns: config.lanes.maxRunsPerClaim,
     maxHoldMs: config.lanes.maxHoldMs,

@@ -1,5 +1,7 @@
 /** One Parley of the measurement, the whole gateway but for its network and its model. Speaks with `farm.ts`. */
+
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { onlyModel } from '../../test/models/only-model.ts';
 import { now } from '../clock.ts';
 
 const begunAt = now();
@@ -62,7 +64,7 @@ const gateway = await startGateway({
     }),
   ],
   model: {
-    provider: instantModel(accepted, () => tell({ kind: 'first-model-call', at: now() })),
+    models: onlyModel(instantModel(accepted, () => tell({ kind: 'first-model-call', at: now() }))),
     name: 'instant',
     isDemo: false,
   },

@@ -45,7 +45,9 @@ export function renderStatusTable(status: StatusTable, { signInLink, settings }:
     ['settings', settings],
     [
       'model',
-      status.model.isDemo ? 'demo (a script; set ANTHROPIC_API_KEY for a real model)' : status.model.name,
+      status.model.isDemo
+        ? 'demo (a script; set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real model)'
+        : status.model.name,
     ],
     ...status.channels().map(({ id, state }) => [id, describe(state)] as const),
     ...status.plugins.flatMap((plugin) =>

@@ -19,6 +19,14 @@ export const agent = z.strictObject({
   name: z.string().min(1).max(100).exactOptional(),
   workspace: z.string().min(1).exactOptional().describe('Folder of its files; default <dataDir>/workspace.'),
   profile: z.string().exactOptional().describe('Text put before its instructions.'),
+  model: z
+    .string()
+    .min(1)
+    .max(200)
+    .exactOptional()
+    .describe('Answers for it; default: model at the top level.'),
+  titleModel: z.string().min(1).max(200).exactOptional().describe('Writes the titles of its conversations.'),
+  summaryModel: z.string().min(1).max(200).exactOptional().describe('Summarises its conversations.'),
   reasoning: z
     .enum(reasoningLevels)
     .default('off')

@@ -7,7 +7,18 @@ import type { TextPattern } from './text-pattern.ts';
 
 /** The settings of this process: file, environment and defaults, checked, joined and frozen. */
 export type Config = DeepReadonly<
-  Omit<FileSettings, '$schema' | 'dataDir' | 'model' | 'agents' | 'defaultAgent' | 'bindings' | 'channels'>
+  Omit<
+    FileSettings,
+    | '$schema'
+    | 'dataDir'
+    | 'providers'
+    | 'models'
+    | 'model'
+    | 'agents'
+    | 'defaultAgent'
+    | 'bindings'
+    | 'channels'
+  >
 > & {
   /** Absolute. */
   readonly dataDir: string;
@@ -21,7 +32,11 @@ export type Config = DeepReadonly<
   readonly redisUrl?: Secret;
   /** A postgres:// address. Absent: SQLite in the data folder. */
   readonly databaseUrl?: Secret;
-  readonly model: ModelSettings;
+  readonly providers: Readonly<Record<string, ProviderSettings>>;
+  /** By alias. */
+  readonly models: Readonly<Record<string, ModelSettings>>;
+  /** Name of the model that answers by default: an alias, or `provider/id`. */
+  readonly model: string;
   /** At least one. */
   readonly agents: readonly AgentSettings[];
   readonly defaultAgent: AgentId;
@@ -41,17 +56,28 @@ export type Config = DeepReadonly<
   };
 };
 
-/** The model to use and its credentials. */
-export type ModelSettings = {
-  readonly provider: 'anthropic' | 'demo';
-  readonly id: string;
-  /** In the order they are tried; empty for the demo. */
+/** A server of models. */
+export type ProviderSettings = {
+  readonly kind: 'anthropic' | 'openai' | 'demo';
+  /** In the order they are tried. */
   readonly apiKeys: readonly Secret[];
   readonly baseUrl?: string;
-  readonly fallbacks: readonly string[];
-  readonly maxTokens: number;
-  /** Micro-dollars per million tokens. */
+  /** The variable that it wants and has not: it can't be used. */
+  readonly needs?: string;
+};
+
+/** One model at its provider. */
+export type ModelSettings = {
+  readonly provider: string;
+  readonly id: string;
+  /** Context window, tokens; absent: as Parley knows it. */
+  readonly window?: number;
+  /** Longest answer of one call, tokens. */
+  readonly maxTokens?: number;
+  /** Micro-dollars per million tokens; absent: the list prices. */
   readonly prices?: ModelPrices;
+  /** Names of models. */
+  readonly fallbacks: readonly string[];
 };
 
 /** One agent, validated, with its paths resolved. */
@@ -61,6 +87,10 @@ export type AgentSettings = {
   /** Absolute. */
   readonly workspace: string;
   readonly profile?: string;
+  /** Names of models; absent: the default. */
+  readonly model?: string;
+  readonly titleModel?: string;
+  readonly summaryModel?: string;
   readonly reasoning: ReasoningLevel;
   readonly tools: {
     /** Only these; absent: all. */

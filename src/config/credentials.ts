@@ -1,4 +1,5 @@
 import type { Environment, EnvironmentName } from './environment.ts';
+import { findKeyProblems } from './model-settings.ts';
 import type { Problem } from './problem.ts';
 import { findSecretProblem, Secret, type SecretKind } from './secret.ts';
 
@@ -7,7 +8,6 @@ export type Credentials = {
   readonly telegramToken?: Secret;
   readonly discordToken?: Secret;
   readonly signalWebhookSecret?: Secret;
-  readonly apiKeys: readonly Secret[];
   readonly redisUrl?: Secret;
   readonly databaseUrl?: Secret;
   readonly problems: readonly Problem[];
@@ -47,12 +47,10 @@ export function readCredentials(environment: Environment, rules: CredentialRules
   );
   const redisUrl = take('REDIS_URL', (value) => findRedisProblem(value, rules));
   const databaseUrl = take('DATABASE_URL', findDatabaseProblem);
-  const apiKeys = splitList(environment.values.ANTHROPIC_API_KEY).map((key) => {
-    const problem = ofKind('api-key', 'set a real key, or unset it to use the demo model')(key);
-    if (problem !== undefined)
-      problems.push({ where: 'ANTHROPIC_API_KEY in the environment', what: problem });
-    return new Secret(key);
-  });
+  problems.push(
+    ...findKeyProblems('ANTHROPIC_API_KEY', environment),
+    ...findKeyProblems('OPENAI_API_KEY', environment),
+  );
   return {
     ...(token && { token }),
     ...(telegramToken && { telegramToken }),
@@ -60,7 +58,6 @@ export function readCredentials(environment: Environment, rules: CredentialRules
     ...(signalWebhookSecret && { signalWebhookSecret }),
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),
-    apiKeys,
     problems,
   };
 }

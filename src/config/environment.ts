@@ -5,6 +5,8 @@ import type { Problem } from './problem.ts';
 export const environmentNames = [
   'ANTHROPIC_API_KEY',
   'ANTHROPIC_BASE_URL',
+  'OPENAI_API_KEY',
+  'OPENAI_BASE_URL',
   'TELEGRAM_BOT_TOKEN',
   'TELEGRAM_API_ROOT',
   'DISCORD_BOT_TOKEN',

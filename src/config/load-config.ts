@@ -3,11 +3,12 @@
 import { dirname, resolve } from 'node:path';
 import { agentId } from '#contracts/ids.ts';
 import { type ChannelAccounts, readChannelAccounts } from './channel-accounts.ts';
-import type { AgentSettings, Config, ModelSettings } from './config.ts';
+import type { AgentSettings, Config } from './config.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { type Credentials, readCredentials, splitList } from './credentials.ts';
 import type { EnvFile } from './env-files.ts';
 import { type Environment, type EnvironmentName, environmentNames, readSurroundings } from './environment.ts';
+import { type ModelConfig, readModelSettings } from './model-settings.ts';
 import { configError, describeIssue, type Problem, showPath } from './problem.ts';
 import { type FileSettings, fileSchema } from './schema.ts';
 import { Secret } from './secret.ts';
@@ -42,13 +43,19 @@ export function loadConfig(given?: Environment, cwd: string = process.cwd()): Co
     environment,
     credentials,
   );
-  problems.push(...findSettingsProblems(parsed.data, credentials), ...ofAccounts);
+  const { problems: ofModels, ...modelConfig } = readModelSettings(parsed.data, environment);
+  const ofNames = ofModels.map(({ where, what }) => ({
+    where: overlaid.sources.has(where) ? `${overlaid.sources.get(where)} in the environment` : where,
+    what,
+  }));
+  problems.push(...findSettingsProblems(parsed.data, credentials), ...ofNames, ...ofAccounts);
   if (problems.length > 0) throw configError(problems.map((problem) => inItsFile(problem, environment)));
   const dataDir = environment.values.PARLEY_DATA_DIR;
   return freeze(
     buildConfig(parsed.data, {
       credentials,
       accounts,
+      modelConfig,
       file,
       cwd,
       dataDir,
@@ -61,14 +68,15 @@ type Sources = ReadonlyMap<string, EnvironmentName>;
 
 /** The setting of each variable that isn't a secret. */
 const settingOf: Partial<Record<EnvironmentName, readonly string[]>> = {
-  ANTHROPIC_BASE_URL: ['model', 'baseUrl'],
+  ANTHROPIC_BASE_URL: ['providers', 'anthropic', 'baseUrl'],
+  OPENAI_BASE_URL: ['providers', 'openai', 'baseUrl'],
   TELEGRAM_API_ROOT: ['channels', 'telegram', 'apiRoot'],
   DISCORD_API_BASE: ['channels', 'discord', 'apiBase'],
   SIGNAL_API_URL: ['channels', 'signal', 'apiUrl'],
   SIGNAL_NUMBER: ['channels', 'signal', 'number'],
   PARLEY_HOST: ['host'],
   PARLEY_PORT: ['port'],
-  PARLEY_MODEL: ['model', 'id'],
+  PARLEY_MODEL: ['model'],
   PARLEY_LOG_LEVEL: ['logLevel'],
   PARLEY_DM_POLICY: ['access', 'dmPolicy'],
   PARLEY_GROUP_POLICY: ['access', 'groupPolicy'],
@@ -133,6 +141,7 @@ function findUnknownVariables(environment: Environment): readonly Problem[] {
 type BuildInput = {
   readonly credentials: Credentials;
   readonly accounts: ChannelAccounts['accounts'];
+  readonly modelConfig: ModelConfig;
   readonly file: ConfigFile;
   readonly cwd: string;
   /** From the environment. */
@@ -154,7 +163,7 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
     ...(token && { token }),
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),
-    model: buildModel(settings.model, credentials),
+    ...input.modelConfig,
     agents,
     defaultAgent: agentId(defaultAgent ?? settings.agents[0]?.id ?? 'main'),
     bindings: settings.bindings.map((binding) => ({ ...binding, agent: agentId(binding.agent) })),
@@ -224,29 +233,6 @@ function buildAgents(settings: FileSettings, dataDir: string): readonly AgentSet
     // Agents beyond the first keep apart unless told otherwise: a workspace is what its tools can reach.
     workspace: resolve(dataDir, agent.workspace ?? (index === 0 ? 'workspace' : `workspace-${agent.id}`)),
   }));
-}
-
-function buildModel(model: FileSettings['model'], credentials: Credentials): ModelSettings {
-  const { prices, ...rest } = model;
-  const isDemo = model.provider === 'demo' || model.id === 'demo' || credentials.apiKeys.length === 0;
-  return {
-    ...rest,
-    provider: isDemo ? 'demo' : 'anthropic',
-    id: isDemo ? 'demo' : (model.id ?? 'claude-sonnet-5-5'),
-    apiKeys: isDemo ? [] : credentials.apiKeys,
-    ...(prices && {
-      prices: {
-        input: microDollars(prices.input),
-        output: microDollars(prices.output),
-        cacheWrite: microDollars(prices.cacheWrite),
-        cacheRead: microDollars(prices.cacheRead),
-      },
-    }),
-  };
-}
-
-function microDollars(dollars: number): number {
-  return Math.round(dollars * 1_000_000);
 }
 
 /** Freezes plain objects and lists all the way down; secrets and compiled patterns guard themselves. */

@@ -59,8 +59,8 @@ function show(value: unknown): string {
 /** Names that people write into the file although they come from the environment. */
 const environmentOnly: Readonly<Record<string, string>> = {
   token: 'PARLEY_TOKEN',
-  apiKey: 'ANTHROPIC_API_KEY',
-  apiKeys: 'ANTHROPIC_API_KEY',
+  apiKey: 'ANTHROPIC_API_KEY or OPENAI_API_KEY',
+  apiKeys: 'ANTHROPIC_API_KEY or OPENAI_API_KEY',
   redisUrl: 'REDIS_URL',
   databaseUrl: 'DATABASE_URL',
 };

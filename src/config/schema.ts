@@ -3,40 +3,12 @@
 import { z } from 'zod';
 import { isAddressRange } from './address-range.ts';
 import { agent, count, identifier, subagents } from './agent-schema.ts';
+import { httpUrl, modelName, models, providers } from './model-schema.ts';
 import { peer } from './peer.ts';
 import { queue } from './queue-schema.ts';
 import { compilePattern } from './text-pattern.ts';
 
 const milliseconds = (byDefault: number) => z.int().min(0).max(86_400_000).default(byDefault);
-
-const httpUrl = z.url({ protocol: /^https?$/, error: "isn't an http:// or https:// address" });
-
-const dollarsPerMillion = z.number().min(0).max(10_000);
-
-const model = z
-  .strictObject({
-    provider: z
-      .enum(['anthropic', 'demo'])
-      .exactOptional()
-      .describe('Default: anthropic with an API key in the environment, else demo.'),
-    id: z.string().min(1).exactOptional(),
-    baseUrl: httpUrl.exactOptional(),
-    fallbacks: z
-      .array(z.string().min(1))
-      .default([])
-      .describe('Model ids tried in order when the first fails.'),
-    maxTokens: count(16_000).describe('Longest answer of one model call, tokens.'),
-    prices: z
-      .strictObject({
-        input: dollarsPerMillion,
-        output: dollarsPerMillion,
-        cacheWrite: dollarsPerMillion,
-        cacheRead: dollarsPerMillion,
-      })
-      .exactOptional()
-      .describe('Dollars per million tokens, replacing the built-in prices.'),
-  })
-  .prefault({});
 
 const binding = z.strictObject({
   agent: identifier,
@@ -299,7 +271,13 @@ export const fileSchema = z.strictObject({
         ),
     })
     .prefault({}),
-  model,
+  providers,
+  models,
+  model: modelName
+    .exactOptional()
+    .describe(
+      'Answers unless an agent or a conversation has another: an alias, or provider/id. Default: by the API key in the environment; without any the demo.',
+    ),
   agents: z
     .array(agent)
     .min(1)

@@ -8,7 +8,6 @@ export function findSettingsProblems(settings: FileSettings, credentials: Creden
     ...findAgentProblems(settings),
     ...findBindingProblems(settings),
     ...findIdentityProblems(settings),
-    ...findModelProblems(settings, credentials),
     ...findChannelProblems(settings, credentials),
     ...findOutboxProblems(settings),
   ];
@@ -75,18 +74,6 @@ function findIdentityProblems(settings: FileSettings): readonly Problem[] {
       }
       identityOf.set(peer, identity);
     }
-  }
-  return problems;
-}
-
-function findModelProblems(settings: FileSettings, credentials: Credentials): readonly Problem[] {
-  const { model } = settings;
-  const problems: Problem[] = [];
-  if (model.provider === 'anthropic' && credentials.apiKeys.length === 0) {
-    problems.push({
-      where: 'model.provider',
-      what: '"anthropic" needs a key; set ANTHROPIC_API_KEY in the environment, or use "demo"',
-    });
   }
   return problems;
 }

@@ -26,15 +26,23 @@ export type AnthropicOptions = AnthropicAccess & {
   readonly model: string;
   /** Instead of the list prices. */
   readonly prices?: ModelPrices;
+  /** The provider's name in the configuration, for people and the ledger. */
+  readonly name?: string;
+  readonly contextWindow?: number;
   /** Longest answer that calls ask for. */
   readonly answerTokens?: number;
 };
 
 /** Claude through Anthropic's own SDK, whose retries are off (retry.ts decides). */
 export function createAnthropicProvider(options: AnthropicOptions): LlmProvider {
-  const { prices, answerTokens } = options;
+  const { prices, answerTokens, contextWindow } = options;
   const known = claudeModel(options.model);
-  const model = { ...known, ...(prices && { prices }), ...(answerTokens !== undefined && { answerTokens }) };
+  const model = {
+    ...known,
+    ...(prices && { prices }),
+    ...(contextWindow !== undefined && { contextWindow }),
+    ...(answerTokens !== undefined && { answerTokens }),
+  };
   const clients = new AnthropicClients(options);
 
   /** `phase`: until the request is on its way a fault is our own, and the same a second time. */
@@ -79,7 +87,7 @@ export function createAnthropicProvider(options: AnthropicOptions): LlmProvider 
   }
 
   return {
-    id: 'anthropic',
+    id: options.name ?? 'anthropic',
     stream,
     send,
     model: () => model,

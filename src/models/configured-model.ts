@@ -1,39 +1,44 @@
 import type { Clock } from '#contracts/clock.ts';
-import type { LlmProvider } from '#contracts/model.ts';
-import type { ModelSettings } from '../config/config.ts';
-import { createProviderWaits, type WaitingCalls } from './provider-waits.ts';
-import { createModel } from './registry.ts';
+import type { Log } from '#contracts/log.ts';
+import type { Config } from '../config/config.ts';
+import { createModels, type Models } from './models.ts';
+import { createProviderWaits, type ProviderWaits, type WaitingCalls } from './provider-waits.ts';
 
-/** The model that answers, with retries and its waiting calls. */
+/** Every model that answers here, with retries and their waiting calls. */
 export type ConfiguredModel = {
-  readonly provider: LlmProvider;
-  /** As people should see it. */
+  readonly models: Models;
+  /** The default one, as people should see it. */
   readonly name: string;
   readonly isDemo: boolean;
   /** The calls that wait to be tried again; absent where none ever does. */
   waiting?(): WaitingCalls;
 };
 
-/** The model of the configuration; without a key the labelled demo. */
-export function configuredModel(settings: ModelSettings, clock: Clock): ConfiguredModel {
-  const { provider, id, apiKeys, baseUrl, fallbacks, prices, maxTokens } = settings;
-  if (provider === 'demo')
-    return { provider: createModel({ provider }, { clock }), name: 'demo', isDemo: true };
-  const keys = apiKeys.map((key) => key.reveal());
-  const options = {
-    provider,
-    model: id,
-    apiKeys: keys,
-    fallbacks,
-    answerTokens: maxTokens,
-    ...(baseUrl !== undefined && { baseUrl }),
-    ...(prices && { prices }),
+/** The models of the configuration; without a key the labelled demo. */
+export function configuredModel(
+  config: Pick<Config, 'providers' | 'models' | 'model' | 'agents'>,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): ConfiguredModel {
+  const waits = new Map<string, ProviderWaits>();
+  const waitsOf = (provider: string): ProviderWaits => {
+    const known = waits.get(provider) ?? createProviderWaits({ clock, random: Math.random });
+    waits.set(provider, known);
+    return known;
   };
-  const waits = createProviderWaits({ clock, random: Math.random });
+  const models = createModels(config, { clock, log, waitsOf });
+  const isDemo = models.stackFor(config.model).id === 'demo';
   return {
-    provider: createModel(options, { clock, waits }),
-    name: id,
-    isDemo: false,
-    waiting: waits.waiting,
+    models,
+    name: isDemo ? 'demo' : config.model,
+    isDemo,
+    waiting: () => sumOf([...waits.values()].map((each) => each.waiting())),
+  };
+}
+
+function sumOf(all: readonly WaitingCalls[]): WaitingCalls {
+  const since = all.flatMap((each) => (each.since === undefined ? [] : [each.since]));
+  return {
+    count: all.reduce((sum, { count }) => sum + count, 0),
+    since: since.length > 0 ? Math.min(...since) : undefined,
   };
 }

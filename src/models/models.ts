@@ -1,4 +1,11 @@
-import type { CallLedger, LlmProvider, ModelPurpose } from '#contracts/model.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import type { CallLedger, LlmProvider, ModelPurpose, TurnModels } from '#contracts/model.ts';
+import type { Config } from '../config/config.ts';
+import { findModel } from '../config/model-settings.ts';
+import { createProvider } from './create-provider.ts';
+import type { ProviderWaits } from './provider-waits.ts';
+import { withRetry } from './retry.ts';
 
 /** Every model of the configuration, by the names people give them: an alias, or `provider/id`. */
 export interface Models {
@@ -13,13 +20,80 @@ export interface Models {
   names(): readonly string[];
 }
 
-/** One provider that answers under every name: for tests and measurements. */
-export function onlyModel(provider: LlmProvider): Models {
-  const { id } = provider.model();
-  return {
-    stackFor: () => provider,
-    nameFor: () => id,
-    isKnown: (name) => name === id,
-    names: () => [id],
+export type ModelsDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** In [0, 1). Default: Math.random */
+  readonly random?: () => number;
+  /** Shared by all calls to a provider, by its name. */
+  readonly waitsOf?: (provider: string) => ProviderWaits;
+};
+
+type ModelsConfig = Pick<Config, 'providers' | 'models' | 'model' | 'agents'>;
+
+/** The models of the configuration, which has been checked: each name in it means a model. */
+export function createModels(config: ModelsConfig, deps: ModelsDeps): Models {
+  const { clock, log, random = Math.random, waitsOf } = deps;
+  /** One for each model, however many names and stacks lead to it: its keys are tried once for all. */
+  const providers = new Map<string, LlmProvider>();
+  const stacks = new Map<string, LlmProvider>();
+  const missed = new Set<string>();
+
+  const isKnown = (name: string) => usableModel(name, config) !== undefined;
+  const known = (name: string): string => {
+    if (isKnown(name)) return name;
+    if (!missed.has(name)) log.warn({ model: name, instead: config.model }, 'model.replaced');
+    missed.add(name);
+    return config.model;
   };
+  const providerOf = (name: string): LlmProvider => {
+    const found = providers.get(name);
+    if (found) return found;
+    const usable = usableModel(name, config);
+    if (usable === undefined) throw new RangeError(`model ${name} is not configured`);
+    const made = createProvider(usable.model, usable.provider, clock);
+    providers.set(name, made);
+    return made;
+  };
+  const stackOf = (name: string): LlmProvider => {
+    const [first, ...fallbacks] = [name, ...(usableModel(name, config)?.model.fallbacks ?? [])].map(
+      providerOf,
+    );
+    if (first === undefined || first.id === 'demo') return first ?? providerOf('demo');
+    const waits = waitsOf && { waitsOf: (provider: LlmProvider) => waitsOf(provider.id) };
+    return withRetry(first, { clock, random, fallbacks, ...waits });
+  };
+  return {
+    stackFor: (given) => {
+      const name = known(given);
+      const stack = stacks.get(name) ?? stackOf(name);
+      stacks.set(name, stack);
+      return stack;
+    },
+    nameFor: (agentId, purpose, session) => {
+      const agent = config.agents.find(({ id }) => id === agentId);
+      const ofPurpose = { turn: undefined, title: agent?.titleModel, summary: agent?.summaryModel }[purpose];
+      return ofPurpose ?? session ?? agent?.model ?? config.model;
+    },
+    isKnown,
+    names: () => namesOf(config).filter(isKnown),
+  };
+}
+
+/** Names that the configuration mentions, the default first. */
+function namesOf({ model, models, agents }: ModelsConfig): readonly string[] {
+  const ofAgents = agents.flatMap((agent) => agent.model ?? []);
+  return [...new Set([model, ...Object.keys(models), ...ofAgents])];
+}
+
+function usableModel(name: string, config: ModelsConfig) {
+  const model = findModel(name, config);
+  const provider = model && config.providers[model.provider];
+  return model && provider && provider.needs === undefined ? { model, provider } : undefined;
+}
+
+/** Models of each agent's turns, unless a session has chosen another. */
+export function turnModels(models: Models, agents: readonly { readonly id: string }[]): TurnModels {
+  const byAgent = Object.fromEntries(agents.map(({ id }) => [id, models.nameFor(id, 'turn')]));
+  return { byAgent, byDefault: models.nameFor('', 'turn') };
 }

@@ -28,6 +28,7 @@ const dollarsPerMillion: Record<string, ModelPrices> = {
   'claude-haiku-4-5': dollars(1, 5, 1.25, 0.1),
 };
 
+/** Prices of a model that costs nothing, or whose prices nobody knows. */
 export const noPrices: ModelPrices = { input: 0, output: 0, cacheWrite: 0, cacheRead: 0 };
 
 /** List prices of a model by its id, dated ids included. An unknown model costs nothing. */

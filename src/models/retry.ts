@@ -15,7 +15,7 @@ export type RetryOptions = {
   /** In [0, 1). */
   readonly random: () => number;
   /** Shared by all that call the same provider; default: this one's own. */
-  readonly waits?: ProviderWaits;
+  readonly waitsOf?: (provider: LlmProvider) => ProviderWaits;
   /** Asked in this order when the first model has failed. */
   readonly fallbacks?: readonly LlmProvider[];
 };
@@ -67,11 +67,13 @@ function waitOf(askedMs: number | undefined, tried: number, random: number): num
  */
 export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProvider {
   const providers = [provider, ...(options.fallbacks ?? [])];
-  const waits = options.waits ?? createProviderWaits(options);
+  const own = createProviderWaits(options);
+  const waitsOf = options.waitsOf ?? (() => own);
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     for (const [index, current] of providers.entries()) {
       const next = providers[index + 1];
+      const waits = waitsOf(current);
       const wait = waitsOfCall(waits, signal);
       for (let tried = 1; ; tried += 1) {
         const failure = yield* untilFirstToken(current.stream(request, signal), waits.succeeded);
@@ -89,6 +91,7 @@ export function withRetry(provider: LlmProvider, options: RetryOptions): LlmProv
   async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
     for (const [index, current] of providers.entries()) {
       const next = providers[index + 1];
+      const waits = waitsOf(current);
       const wait = waitsOfCall(waits, signal);
       for (let tried = 1; ; tried += 1) {
         try {

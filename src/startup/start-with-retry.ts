@@ -73,7 +73,7 @@ async function waitBefore(first: StartBlocker, options: GatewayOptions): Promise
     }),
     healthUrl: waitingGateway.url,
     channels: () => gateway?.channels() ?? [],
-    model: configuredModel(config.model, clock),
+    model: configuredModel(config, { clock, log }),
     plugins: [],
     settled: Promise.resolve(),
     broken: broken.promise,

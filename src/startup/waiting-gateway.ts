@@ -55,7 +55,7 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
   const readable = config.databaseUrl === undefined ? readableStore(config.dataDir, away) : undefined;
   const store = releasable(readable ?? absentStore(away), away);
   closers.add('store', store.close);
-  const { name, isDemo } = configuredModel(config.model, clock);
+  const { name, isDemo } = configuredModel(config, { clock, log });
   const startedAt = clock.now();
   const loop = createLoopWatch({ log });
   closers.add('loop watch', async () => loop.stop());

@@ -61,7 +61,7 @@ describe('an export', () => {
 
 describe('a setting', () => {
   /** Read by the part of Parley that reads and checks settings itself, or by editors. */
-  const readByConfig = new Set(['$schema', 'allowInsecureRedis']);
+  const readByConfig = new Set(['$schema', 'allowInsecureRedis', 'providers.*.keysEnv']);
 
   type Schema = {
     readonly properties?: Readonly<Record<string, Schema>>;

@@ -34,6 +34,8 @@ function problemsOf(file: unknown, variables: Record<string, string> = {}): stri
   throw new Error('the configuration was accepted');
 }
 
+const ollama = { provider: 'ollama', id: 'qwen3' };
+
 describe('with neither file nor environment', () => {
   it('runs the demo model on loopback with the defaults of the spec', () => {
     expect(load(undefined)).toMatchObject({
@@ -44,7 +46,7 @@ describe('with neither file nor environment', () => {
       dmScope: 'per-account-channel-peer',
       joinMs: 1500,
       shutdownMs: 15_000,
-      model: { provider: 'demo', id: 'demo', apiKeys: [] },
+      model: 'demo',
       agents: [{ id: 'main', workspace: join(folder, 'data', 'workspace') }],
       defaultAgent: 'main',
       identityLinks: { owner: ['web:owner', 'terminal:owner'] },
@@ -89,11 +91,11 @@ describe('with neither file nor environment', () => {
 describe('the environment', () => {
   it('wins over the file', () => {
     const config = load(
-      { port: 1, logLevel: 'warn', model: { id: 'from-file' }, access: { dmPolicy: 'disabled' } },
+      { port: 1, logLevel: 'warn', model: 'claude-of-the-file', access: { dmPolicy: 'disabled' } },
       {
         PARLEY_PORT: '7500',
         PARLEY_LOG_LEVEL: 'debug',
-        PARLEY_MODEL: 'from-environment',
+        PARLEY_MODEL: 'anthropic/from-environment',
         PARLEY_DM_POLICY: 'open',
         ANTHROPIC_API_KEY: 'sk-ant-0000001',
       },
@@ -101,7 +103,7 @@ describe('the environment', () => {
     expect(config).toMatchObject({
       port: 7500,
       logLevel: 'debug',
-      model: { provider: 'anthropic', id: 'from-environment' },
+      model: 'anthropic/from-environment',
       access: { dmPolicy: 'open' },
     });
   });
@@ -114,11 +116,30 @@ describe('the environment', () => {
       TELEGRAM_API_ROOT: 'http://127.0.0.1:9998',
       PARLEY_OWNERS: 'telegram:42, telegram:43',
     });
-    expect(config.model.apiKeys.map((key) => key.reveal())).toEqual(['sk-ant-0000001', 'sk-ant-0000002']);
-    expect(config.model.baseUrl).toBe('http://127.0.0.1:9999');
+    const { anthropic } = config.providers;
+    expect(anthropic?.apiKeys.map((key) => key.reveal())).toEqual(['sk-ant-0000001', 'sk-ant-0000002']);
+    expect(anthropic?.baseUrl).toBe('http://127.0.0.1:9999');
     expect(config.channels.telegram).toMatchObject({ enabled: true, apiRoot: 'http://127.0.0.1:9998' });
     expect(config.channels.telegram.token?.reveal()).toBe(telegramToken);
     expect(config.owners).toEqual(['web:owner', 'terminal:owner', 'telegram:42', 'telegram:43']);
+  });
+
+  it.each([
+    [{ OPENAI_API_KEY: 'sk-proj-0000001' }, 'openai/gpt-6-luna'],
+    [{ OPENAI_BASE_URL: 'http://127.0.0.1:9' }, 'openai/gpt-6-luna'],
+    [
+      { OPENAI_API_KEY: 'sk-proj-0000001', ANTHROPIC_API_KEY: 'sk-ant-0000001' },
+      'anthropic/claude-sonnet-5-5',
+    ],
+    [{ PARLEY_MODEL: 'ollama/qwen3' }, 'ollama/qwen3'],
+  ])('finds the model that answers by default: %j', (variables, model) => {
+    expect(load(undefined, variables).model).toBe(model);
+  });
+
+  it('reads the keys of a provider from the variable it names', () => {
+    const file = { providers: { house: { baseUrl: 'http://127.0.0.1:9', keysEnv: 'WORK_API_KEY' } } };
+    const config = load(file, { WORK_API_KEY: 'sk-house-00001' });
+    expect(config.providers.house?.apiKeys.map((key) => key.reveal())).toEqual(['sk-house-00001']);
   });
 
   it('turns Signal on by the address of its server, and keeps the secret of its webhook', () => {
@@ -158,7 +179,7 @@ describe('the environment', () => {
   it('counts a variable set to nothing as absent', () => {
     expect(load(undefined, { PARLEY_TOKEN: '', PARLEY_PORT: '', ANTHROPIC_API_KEY: '' })).toMatchObject({
       port: 7411,
-      model: { provider: 'demo' },
+      model: 'demo',
     });
   });
 
@@ -224,7 +245,15 @@ describe('a broken configuration', () => {
       { identityLinks: { a: ['web:1'], b: ['web:1'] } },
       /identityLinks\.b.*belongs to "a"/,
     ],
-    ['a model without its key', { model: { provider: 'anthropic' } }, /model\.provider.*ANTHROPIC_API_KEY/],
+    ['a model without its key', { model: 'claude-opus-5' }, /model: .*ANTHROPIC_API_KEY/],
+    ['a provider that nobody knows', { model: 'olama/qwen3' }, /"olama".*Did you mean "ollama"/],
+    ['an alias that is misspelt', { model: 'fsat', models: { fast: ollama } }, /Did you mean "fast"/],
+    [
+      "an agent's model",
+      { agents: [{ id: 'main', model: 'nothing' }] },
+      /agents\[0\]\.model.*provider\/model/,
+    ],
+    ['a fallback', { models: { a: { ...ollama, fallbacks: ['b'] } } }, /models\.a\.fallbacks\[0\]/],
     ['a channel without its token', { channels: { telegram: { enabled: true } } }, /TELEGRAM_BOT_TOKEN/],
     ['an unknown channel', { channels: { telegramm: {} } }, /Did you mean "telegram"\?/],
     ['a token at the top level', { token: 'x' }, /set PARLEY_TOKEN in the environment/],
@@ -342,7 +371,7 @@ describe('the configuration', () => {
 
   it('turns dollars into micro-dollars', () => {
     const prices = { input: 3, output: 15, cacheWrite: 3.75, cacheRead: 0.3 };
-    expect(load({ model: { prices } }).model.prices).toEqual({
+    expect(load({ models: { fast: { ...ollama, prices } } }).models.fast?.prices).toEqual({
       input: 3_000_000,
       output: 15_000_000,
       cacheWrite: 3_750_000,

@@ -26,7 +26,7 @@ function aModel() {
     apiKeys: ['test-key'],
     baseUrl: server.url,
   });
-  const model = withRetry(provider, { clock, random, waits });
+  const model = withRetry(provider, { clock, random, waitsOf: () => waits });
   const from = server.requests.length;
   const requests = () => server.requests.length - from;
   const untilWaiting = (count: number) =>

@@ -477,7 +477,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'secrets never reach the store',
     edits: [
       {
-        in: 'detailOf',
+        in: 'wordsOf',
         find: "text.replaceAll(key, '[secret]')",
         replace: 'text',
       },

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { textOf } from '../../src/contracts/message.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
-import { onlyModel } from '../../src/models/models.ts';
 import { executeRun, type RunOptions } from '../../src/runs/execute-run.ts';
 import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
+import { onlyModel } from '../models/only-model.ts';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';

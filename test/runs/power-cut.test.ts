@@ -5,8 +5,7 @@ import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { textOf } from '../../src/contracts/message.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { defineTool, type Tool } from '../../src/contracts/tool.ts';
-import { onlyModel } from '../../src/models/models.ts';
-import { createModel } from '../../src/models/registry.ts';
+import { createDemoProvider } from '../../src/models/demo.ts';
 import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
@@ -15,6 +14,7 @@ import { addProcess } from '../../src/store/processes/process-records.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
+import { onlyModel } from '../models/only-model.ts';
 import { aLane, aMessage, aWorker, framing, unique } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 import { type CutStore, cutPower, everyCut } from '../support/power-cut.ts';
@@ -99,7 +99,7 @@ function depsOf(
 ): RunDeps {
   const notices = noticesFor('en');
   const calls = callsTools({ id: 'call-1', name: 'act' });
-  const model = createModel({ provider: 'demo' }, { clock: systemClock });
+  const model = createDemoProvider({ clock: systemClock });
   return {
     store,
     clock: systemClock,

@@ -2,13 +2,13 @@ import { tmpdir } from 'node:os';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import type { Tool } from '../../src/contracts/tool.ts';
-import { onlyModel } from '../../src/models/models.ts';
-import { createModel } from '../../src/models/registry.ts';
+import { createDemoProvider } from '../../src/models/demo.ts';
 import { type ActiveRuns, createActiveRuns } from '../../src/runs/active-runs.ts';
 import type { RunDeps } from '../../src/runs/execute-run.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import type { ScriptedModel } from '../agent/support/scripted-model.ts';
+import { onlyModel } from '../models/only-model.ts';
 import { framing } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -35,7 +35,7 @@ export function runDeps(
     log: silentLog,
     probe: noProbe,
     notices: noticesFor('en'),
-    models: onlyModel({ ...createModel({ provider: 'demo' }, { clock: systemClock }), stream: model.stream }),
+    models: onlyModel({ ...createDemoProvider({ clock: systemClock }), stream: model.stream }),
     active,
     ...shaping,
     outbox: { policyFor: () => undefined, continueFrom: async () => undefined },

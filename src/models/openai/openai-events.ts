@@ -25,7 +25,7 @@ type Delta = Partial<ChatCompletionChunk.Choice.Delta> & {
 export type ReaderTerms = {
   readonly model: string;
   readonly pricesOf: (model: string) => ModelPrices;
-  /** What the call used, when the server does not say. */
+  /** Usage of the call when the server does not say. */
   readonly estimate: (answerLength: number) => Usage;
 };
 

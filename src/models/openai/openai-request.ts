@@ -18,7 +18,7 @@ export type OpenAiRequest = {
   readonly sources: readonly number[];
 };
 
-/** What a server has refused so far; it is not asked for again. */
+/** Parameters that the server has refused so far; they are not sent again. */
 export type Unsupported = ReadonlySet<string>;
 
 /** Marks a signature that holds reasoning to be given back under the wire's own name. */

@@ -1,22 +1,20 @@
-import type OpenAI from 'openai';
 import type { ChatCompletion, ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { ParleyError } from '#contracts/errors.ts';
 import type {
   LlmProvider,
   ModelAnswer,
   ModelEvent,
-  ModelFailure,
   ModelPrices,
   ModelRequest,
   Usage,
 } from '#contracts/model.ts';
-import { aborted, brokenStream, cutOff, unbuilt } from '../api-fault.ts';
+import { aborted, cutOff } from '../api-fault.ts';
 import { type Connection, openConnection } from '../connection.ts';
 import { failureError } from '../model-failure.ts';
-import { type OpenAiAccess, OpenAiClients } from './openai-clients.ts';
+import { OpenAiAsker } from './openai-asker.ts';
+import type { OpenAiAccess } from './openai-clients.ts';
 import { ChunkReader, type ReaderTerms } from './openai-events.ts';
 import { isSameModel, openAiModel } from './openai-models.ts';
-import { type OpenAiRequest, toOpenAiRequest } from './openai-request.ts';
 import { chargeOf, usageOf, type WireUsage } from './openai-usage.ts';
 
 export type OpenAiOptions = OpenAiAccess & {
@@ -29,8 +27,6 @@ export type OpenAiOptions = OpenAiAccess & {
   readonly answerTokens?: number;
 };
 
-type Sent = { readonly request: OpenAiRequest };
-
 /** Any model behind the Chat Completions API, through OpenAI's SDK, whose retries are off (retry.ts decides). */
 export function createOpenAiProvider(options: OpenAiOptions): LlmProvider {
   const { prices, contextWindow, answerTokens } = options;
@@ -40,71 +36,34 @@ export function createOpenAiProvider(options: OpenAiOptions): LlmProvider {
     ...(contextWindow !== undefined && { contextWindow }),
     ...(answerTokens !== undefined && { answerTokens }),
   };
-  const clients = new OpenAiClients(options);
-  /** Parameters that this server has refused. */
-  const unsupported = new Set<string>();
+  const asker = new OpenAiAsker(options, model);
   const pricesOf = (id: string) =>
     prices ?? (isSameModel(id, model.id) ? model.prices : openAiModel(id).prices);
-
-  /** Asks once more without each parameter that the server does not take. */
-  async function call<Answer>(
-    request: ModelRequest,
-    sent: { request: OpenAiRequest | undefined },
-    ask: (client: OpenAI, request: OpenAiRequest) => Promise<Answer>,
-  ): Promise<Answer> {
-    for (;;) {
-      const made = toOpenAiRequest(request, { model, unsupported });
-      sent.request = made;
-      try {
-        return await clients.call((client) => ask(client, made));
-      } catch (error) {
-        const name = await clients.unsupportedIn(error);
-        if (name === undefined || unsupported.has(name)) throw error;
-        unsupported.add(name);
-      }
-    }
-  }
-
-  async function failureOf(
-    error: unknown,
-    at: { readonly signal: AbortSignal; readonly isReading: boolean; readonly sent: Partial<Sent> },
-  ): Promise<ModelFailure> {
-    if (at.signal.aborted) return aborted;
-    const fault = await clients.faultIn(error, at.sent.request?.sources ?? []);
-    return fault?.failure ?? (at.isReading ? brokenStream(error) : unbuilt(error));
-  }
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     if (signal.aborted) return yield { type: 'error', failure: aborted };
     const connection = openConnection(signal);
-    const sent: { request: OpenAiRequest | undefined } = { request: undefined };
-    let isReading = false;
+    const question = asker.question(request);
     try {
-      const chunks = await call(request, sent, (client, { params }) =>
+      const chunks = await question.ask((client, params, withUsage) =>
         client.chat.completions.create(
-          {
-            ...params,
-            stream: true,
-            ...(!unsupported.has('stream_options') && { stream_options: { include_usage: true } }),
-          },
+          { ...params, stream: true, ...withUsage },
           { signal: connection.signal },
         ),
       );
-      isReading = true;
       const terms: ReaderTerms = { model: model.id, pricesOf, estimate: (length) => guess(request, length) };
       yield* translate(chunks[Symbol.asyncIterator](), { connection, reader: new ChunkReader(terms) });
     } catch (error) {
-      const made = sent.request ? { request: sent.request } : {};
-      yield { type: 'error', failure: await failureOf(error, { signal, isReading, sent: made }) };
+      yield { type: 'error', failure: await question.failureOf(error, signal) };
     } finally {
       connection.close();
     }
   }
 
   async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
-    const sent: { request: OpenAiRequest | undefined } = { request: undefined };
+    const question = asker.question(request);
     try {
-      const answer = await call(request, sent, (client, { params }) =>
+      const answer = await question.ask((client, params) =>
         client.chat.completions.create({ ...params, stream: false }, { signal }),
       );
       return answerIn(answer, (text) => ({
@@ -114,8 +73,7 @@ export function createOpenAiProvider(options: OpenAiOptions): LlmProvider {
       }));
     } catch (error) {
       if (error instanceof ParleyError) throw error;
-      const made = sent.request ? { request: sent.request } : {};
-      throw failureError(await failureOf(error, { signal, isReading: false, sent: made }), error);
+      throw failureError(await question.failureOf(error, signal), error);
     }
   }
 

@@ -1,0 +1,61 @@
+/** The shape of providers and models, as written. */
+import { z } from 'zod';
+import { count, identifier } from './agent-schema.ts';
+
+export const httpUrl = z.url({ protocol: /^https?$/, error: "isn't an http:// or https:// address" });
+
+const dollarsPerMillion = z.number().min(0).max(10_000);
+
+/** Name of a model: an alias, or `provider/id`. */
+export const modelName = z.string().min(1).max(200);
+
+export const providers = z
+  .record(
+    identifier,
+    z.strictObject({
+      kind: z
+        .enum(['anthropic', 'openai', 'demo'])
+        .exactOptional()
+        .describe('API that it speaks. Default: its name if that is one, else openai.'),
+      baseUrl: httpUrl.exactOptional().describe('Address of its API, for example http://127.0.0.1:11434/v1.'),
+      keysEnv: z
+        .string()
+        .regex(/^[A-Z][A-Z0-9_]*$/, "isn't the name of a variable, for example WORK_API_KEY")
+        .exactOptional()
+        .describe('Variable of its API keys, separated by commas. Default: <NAME>_API_KEY.'),
+    }),
+  )
+  .default({})
+  .describe('Servers of models. Built in: anthropic, openai, openrouter, ollama, demo.');
+
+export const models = z
+  .record(
+    identifier,
+    z.strictObject({
+      provider: identifier,
+      id: z.string().min(1).describe("The model's id at its provider."),
+      window: count(128_000, 100_000_000)
+        .removeDefault()
+        .exactOptional()
+        .describe('Context window, tokens, if Parley does not know it.'),
+      maxTokens: count(16_000)
+        .removeDefault()
+        .exactOptional()
+        .describe('Longest answer of one call, tokens.'),
+      prices: z
+        .strictObject({
+          input: dollarsPerMillion,
+          output: dollarsPerMillion,
+          cacheRead: dollarsPerMillion,
+          cacheWrite: dollarsPerMillion,
+        })
+        .exactOptional()
+        .describe('Dollars per million tokens, replacing the built-in prices.'),
+      fallbacks: z
+        .array(modelName)
+        .default([])
+        .describe('Models that are asked in this order when it fails; each may be of another provider.'),
+    }),
+  )
+  .default({})
+  .describe('Models by names of your own. A provider/id such as openai/gpt-5-mini needs no entry.');

@@ -1,0 +1,182 @@
+// Providers with their keys, and which model a name means: an alias, `provider/id`, or the bare id of a
+// well-known family.
+import type { Config, ModelSettings, ProviderSettings } from './config.ts';
+import type { Environment } from './environment.ts';
+import type { Problem } from './problem.ts';
+import type { FileSettings } from './schema.ts';
+import { findSecretProblem, Secret } from './secret.ts';
+import { suggestName } from './suggestion.ts';
+
+type ProviderPreset = Pick<ProviderSettings, 'kind' | 'baseUrl'> & { readonly needsKey: boolean };
+
+const presets: Readonly<Record<string, ProviderPreset>> = {
+  anthropic: { kind: 'anthropic', needsKey: true },
+  openai: { kind: 'openai', needsKey: true },
+  openrouter: { kind: 'openai', baseUrl: 'https://openrouter.ai/api/v1', needsKey: true },
+  ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1', needsKey: false },
+  demo: { kind: 'demo', needsKey: false },
+};
+
+/** Answers without a name in the configuration, by provider. */
+const defaultIds = { anthropic: 'claude-sonnet-5-5', openai: 'gpt-6-luna' } as const;
+
+export type ModelConfig = Pick<Config, 'providers' | 'models' | 'model'>;
+
+/** Reads the keys of every provider and finds the model that answers by default. */
+export function readModelSettings(
+  settings: FileSettings,
+  environment: Environment,
+): ModelConfig & { readonly problems: readonly Problem[] } {
+  const problems: Problem[] = [];
+  const names = new Set([...Object.keys(presets), ...Object.keys(settings.providers)]);
+  const providers: Record<string, ProviderSettings> = {};
+  for (const name of names) {
+    const variable = settings.providers[name]?.keysEnv ?? keyVariable(name);
+    const apiKeys = keysIn(variable, environment).map((key) => new Secret(key));
+    // The variables of the known providers are read with the other secrets.
+    if (!(variable in environment.values)) problems.push(...findKeyProblems(variable, environment));
+    providers[name] = providerOf(name, settings.providers[name], { apiKeys, variable });
+  }
+  const models = Object.fromEntries(
+    Object.entries(settings.models).map(([alias, { prices, ...model }]) => [
+      alias,
+      { ...model, ...(prices && { prices: inMicroDollars(prices) }) },
+    ]),
+  );
+  const model = settings.model ?? defaultModel(providers);
+  const config = { providers, models, model };
+  problems.push(...findNameProblems(settings, config));
+  return { ...config, problems };
+}
+
+/** The variable of a provider's keys that names no other. */
+function keyVariable(provider: string): string {
+  return `${provider.toUpperCase().replaceAll('-', '_')}_API_KEY`;
+}
+
+function keysIn(variable: string, { values, others }: Environment): readonly string[] {
+  const known: Readonly<Record<string, string | undefined>> = values;
+  const text = known[variable] ?? others?.[variable] ?? '';
+  return text.split(',').flatMap((key) => (key.trim() === '' ? [] : [key.trim()]));
+}
+
+/** Keys of the variable that can't be real. */
+export function findKeyProblems(variable: string, environment: Environment): readonly Problem[] {
+  return keysIn(variable, environment).flatMap((key) => {
+    const problem = findSecretProblem(key, 'api-key');
+    if (problem === undefined) return [];
+    const what = `${problem}; set a real key, or unset it to use the demo model`;
+    return [{ where: `${variable} in the environment`, what }];
+  });
+}
+
+type Keys = { readonly apiKeys: readonly Secret[]; readonly variable: string };
+
+function providerOf(
+  name: string,
+  written: FileSettings['providers'][string] | undefined,
+  { apiKeys, variable }: Keys,
+): ProviderSettings {
+  const preset = presets[name];
+  const baseUrl = written?.baseUrl ?? preset?.baseUrl;
+  const kind = written?.kind ?? preset?.kind ?? 'openai';
+  // A server of one's own may ask for no key; the vendors do.
+  const needsKey = kind === 'anthropic' || (written?.baseUrl === undefined && preset?.needsKey === true);
+  const isUsable = kind === 'demo' || apiKeys.length > 0 || !needsKey;
+  return { kind, apiKeys, ...(baseUrl !== undefined && { baseUrl }), ...(!isUsable && { needs: variable }) };
+}
+
+function defaultModel(providers: Readonly<Record<string, ProviderSettings>>): string {
+  const { anthropic, openai } = providers;
+  if (anthropic && anthropic.needs === undefined) return `anthropic/${defaultIds.anthropic}`;
+  if (openai && openai.needs === undefined) return `openai/${defaultIds.openai}`;
+  return 'demo';
+}
+
+/** The model that a name means; undefined when it means none. */
+export function findModel(
+  name: string,
+  { providers, models }: Omit<ModelConfig, 'model'>,
+): ModelSettings | undefined {
+  // Own properties only: people type these names.
+  if (Object.hasOwn(models, name)) return models[name];
+  if (name === 'demo') return { provider: 'demo', id: 'demo', fallbacks: [] };
+  const slash = name.indexOf('/');
+  const provider = slash === -1 ? familyOf(name) : name.slice(0, slash);
+  const id = name.slice(slash + 1);
+  if (provider === undefined || id === '' || !Object.hasOwn(providers, provider)) return undefined;
+  return { provider, id, fallbacks: [] };
+}
+
+/** Ids that can only be one vendor's may be written without it. */
+function familyOf(id: string): string | undefined {
+  if (/^claude-/.test(id)) return 'anthropic';
+  return /^(gpt-|o\d)/.test(id) ? 'openai' : undefined;
+}
+
+type Named = { readonly where: string; readonly name: string };
+
+function findNameProblems(settings: FileSettings, config: ModelConfig): readonly Problem[] {
+  const named: Named[] = [
+    ...(settings.model === undefined ? [] : [{ where: 'model', name: settings.model }]),
+    ...settings.agents.flatMap((agent, index) =>
+      (['model', 'titleModel', 'summaryModel'] as const).flatMap((key) => {
+        const name = agent[key];
+        return name === undefined ? [] : [{ where: `agents[${index}].${key}`, name }];
+      }),
+    ),
+    ...Object.entries(settings.models).flatMap(([alias, { fallbacks }]) =>
+      fallbacks.map((name, index) => ({ where: `models.${alias}.fallbacks[${index}]`, name })),
+    ),
+  ];
+  const ofProviders = Object.entries(settings.models).flatMap(([alias, { provider }]) =>
+    findProviderProblem(`models.${alias}.provider`, provider, config),
+  );
+  return [...ofProviders, ...named.flatMap((each) => findNameProblem(each, config))];
+}
+
+function findNameProblem({ where, name }: Named, config: ModelConfig): readonly Problem[] {
+  const model = findModel(name, config);
+  if (model !== undefined) {
+    // An alias with a bad provider is reported once, at the alias.
+    return Object.hasOwn(config.models, name) && !Object.hasOwn(config.providers, model.provider)
+      ? []
+      : findProviderProblem(where, model.provider, config);
+  }
+  const slash = name.indexOf('/');
+  if (slash !== -1) return findProviderProblem(where, name.slice(0, slash), config);
+  const meant = suggestName(name, ['demo', ...Object.keys(config.models)]);
+  const hint = meant ? ` Did you mean "${meant}"?` : ' Write provider/model, for example openai/gpt-5-mini.';
+  return [{ where, what: `"${name}" isn't a model or one of the names in models.${hint}` }];
+}
+
+function findProviderProblem(where: string, name: string, { providers }: ModelConfig): readonly Problem[] {
+  const provider = Object.hasOwn(providers, name) ? providers[name] : undefined;
+  if (provider === undefined) {
+    const names = Object.keys(providers);
+    const meant = suggestName(name, names);
+    const hint = meant
+      ? `Did you mean "${meant}"?`
+      : `Use one of: ${names.join(', ')}, or add it to providers.`;
+    return [{ where, what: `"${name}" isn't a known provider. ${hint}` }];
+  }
+  if (provider.needs === undefined) return [];
+  return [{ where, what: `"${name}" needs a key; set ${provider.needs} in the environment, or use "demo"` }];
+}
+
+type Dollars = {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+};
+
+function inMicroDollars({ input, output, cacheRead, cacheWrite }: Dollars): Dollars {
+  const micro = (dollars: number) => Math.round(dollars * 1_000_000);
+  return {
+    input: micro(input),
+    output: micro(output),
+    cacheRead: micro(cacheRead),
+    cacheWrite: micro(cacheWrite),
+  };
+}

@@ -1,0 +1,35 @@
+import type { Clock } from '#contracts/clock.ts';
+import type { LlmProvider } from '#contracts/model.ts';
+import type { ModelSettings, ProviderSettings } from '../config/config.ts';
+import { leanFetch } from '../http/lean-fetch.ts';
+import { createAnthropicProvider } from './anthropic.ts';
+import { createDemoProvider } from './demo.ts';
+import { createOpenAiProvider } from './openai/openai.ts';
+
+/** One model at its provider, with all of that provider's keys and without retries. */
+export function createProvider(
+  model: ModelSettings,
+  { kind, apiKeys, baseUrl }: ProviderSettings,
+  clock: Clock,
+): LlmProvider {
+  const options = {
+    name: model.provider,
+    model: model.id,
+    apiKeys: apiKeys.map((key) => key.reveal()),
+    fetch: leanFetch,
+    ...(baseUrl !== undefined && { baseUrl }),
+    ...(model.prices && { prices: model.prices }),
+    ...(model.window !== undefined && { contextWindow: model.window }),
+    ...(model.maxTokens !== undefined && { answerTokens: model.maxTokens }),
+  };
+  switch (kind) {
+    case 'demo':
+      return createDemoProvider({ clock });
+    case 'anthropic':
+      return createAnthropicProvider(options);
+    case 'openai':
+      return createOpenAiProvider(options);
+    default:
+      return kind satisfies never;
+  }
+}

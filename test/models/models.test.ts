@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readEnvironment } from '../../src/config/environment.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { configuredModel } from '../../src/models/configured-model.ts';
+import { turnModels } from '../../src/models/models.ts';
+import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { type OpenAiServer, startOpenAiServer } from '../platforms/openai/server.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { aPatientClock, eventsOf, textIn } from './builders.ts';
+
+let claude: AnthropicServer;
+let local: OpenAiServer;
+let folder: string;
+beforeAll(async () => {
+  [claude, local] = await Promise.all([
+    startAnthropicServer({ keys: ['sk-ant-0000001'] }),
+    startOpenAiServer({ flavour: 'ollama', keys: [] }),
+  ]);
+  folder = mkdtempSync(join(tmpdir(), 'parley-models-'));
+});
+afterAll(async () => {
+  await Promise.all([claude.close(), local.close()]);
+  rmSync(folder, { recursive: true });
+});
+
+/** The models of a configuration file, with a Claude key in the environment. */
+function configured(file: object = {}, values: Record<string, string> = {}) {
+  const path = join(folder, 'parley.config.json');
+  writeFileSync(path, JSON.stringify(file));
+  const anthropic = { ANTHROPIC_API_KEY: 'sk-ant-0000001', ANTHROPIC_BASE_URL: claude.url };
+  const config = loadConfig(readEnvironment({ ...anthropic, ...values, PARLEY_CONFIG: path }), folder);
+  const clock = aPatientClock();
+  return { ...configuredModel(config, { clock, log: silentLog }), config, clock };
+}
+
+describe('the models of the configuration', () => {
+  it('are the demo model without any key', async () => {
+    const { models, name, isDemo } = configured({}, { ANTHROPIC_API_KEY: '' });
+    expect([name, isDemo]).toEqual(['demo', true]);
+    expect(textIn(await eventsOf(models.stackFor(name)))).toContain('[demo model]');
+  });
+
+  it('fall back across providers, each at its own prices and waits', async () => {
+    const usage = { input_tokens: 1000, output_tokens: 100 };
+    const prices = { input: 7, output: 11, cacheWrite: 0, cacheRead: 0 };
+    const { models, clock } = configured({
+      providers: { house: { baseUrl: local.url } },
+      model: 'careful',
+      models: {
+        careful: {
+          provider: 'anthropic',
+          id: 'claude-opus-5',
+          maxTokens: 5000,
+          prices,
+          fallbacks: ['cheap'],
+        },
+        cheap: { provider: 'house', id: 'qwen3', prices: { ...prices, input: 1, output: 2 } },
+      },
+    });
+    const stack = models.stackFor('careful');
+    expect(stack.model()).toMatchObject({ answerTokens: 5000, prices: { input: 7_000_000 } });
+    claude.script([{ text: 'one', usage }, { status: 529 }, { status: 529 }, { status: 529 }]);
+    local.script([{ text: 'two', usage }]);
+    expect((await eventsOf(stack)).at(-1)).toMatchObject({ cost: 7000 + 1100, model: 'claude-opus-5' });
+    expect((await eventsOf(stack)).at(-1)).toMatchObject({ cost: 1000 + 200, model: 'qwen3' });
+    expect(clock.waits).toHaveLength(2);
+  });
+
+  it('are chosen by session, agent and default, titles and summaries by their own', () => {
+    const { models, config } = configured({
+      agents: [{ id: 'main' }, { id: 'clerk', model: 'claude-haiku-5-5', titleModel: 'demo' }],
+    });
+    expect(turnModels(models, config.agents)).toEqual({
+      byAgent: { main: 'anthropic/claude-sonnet-5-5', clerk: 'claude-haiku-5-5' },
+      byDefault: 'anthropic/claude-sonnet-5-5',
+    });
+    expect(models.nameFor('clerk', 'title', 'claude-opus-5')).toBe('demo');
+    expect(models.nameFor('clerk', 'summary', 'claude-opus-5')).toBe('claude-opus-5');
+  });
+
+  it('stand in for a name that is gone, and know which names people may give', () => {
+    const { models } = configured();
+    expect(models.stackFor('gone').model().id).toBe('claude-sonnet-5-5');
+    const names = ['claude-opus-5', 'anthropic/x', 'openai/gpt-5', 'ollama/qwen3', 'demo', 'constructor'];
+    expect(names.map(models.isKnown)).toEqual([true, true, false, true, true, false]);
+  });
+});

@@ -1,0 +1,13 @@
+import type { LlmProvider } from '#contracts/model.ts';
+import type { Models } from '../../src/models/models.ts';
+
+/** One provider that answers under every name: for tests and measurements. */
+export function onlyModel(provider: LlmProvider): Models {
+  const { id } = provider.model();
+  return {
+    stackFor: () => provider,
+    nameFor: () => id,
+    isKnown: (name) => name === id,
+    names: () => [id],
+  };
+}
