@@ -43,6 +43,7 @@ import { createFraming } from './runs/framing.ts';
 import { runSettingsFrom } from './runs/run-settings.ts';
 import { createSettleCall } from './runs/settle-call.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
+import { createAgentStreams } from './service/agent-streams.ts';
 import { noEffects } from './store/base/effects.ts';
 import { subagentsPlugin } from './subagents/subagents-plugin.ts';
 import { permittedTools } from './subagents/tool-policy.ts';
@@ -98,6 +99,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       notices: noticesFor(config.language, config.texts),
       motion: createMotion(probe),
       timelines: createTimelines({ store: infrastructure.store, log, live }),
+      streams: createAgentStreams({ clock, live }),
       meters: createMetrics({
         store: infrastructure.store,
         clock,
@@ -201,7 +203,10 @@ type EffectTargets = {
 };
 
 /** Connects a commit's effects to the stages here, or tells the other processes about them. */
-function wireEffects({ motion, live, timelines, log, meters }: StageDeps, targets: EffectTargets): void {
+function wireEffects(
+  { motion, live, timelines, log, meters, streams }: StageDeps,
+  targets: EffectTargets,
+): void {
   const { active, wakes, deliverer, fetcher, host, workers, sweeper } = targets;
   motion.connect({
     cancel: (runId, reason) => {
@@ -215,8 +220,12 @@ function wireEffects({ motion, live, timelines, log, meters }: StageDeps, target
       if (!deliverer.deliver(conversationKey)) live.publish({ kind: 'deliver', conversationKey });
     },
     fetch: fetcher.fetch,
-    changed: (laneKey) => timelines.publish(laneKey, { kind: 'changed' }),
+    changed: (laneKey) => {
+      timelines.publish(laneKey, { kind: 'changed' });
+      streams.publish(laneKey, () => [{ stream: 'queue', change: 'changed' }]);
+    },
     overflowed: (overflow) => {
+      streams.publish(overflow.laneKey, () => [{ stream: 'queue', change: 'overflowed' }]);
       log.info(overflow, 'queue.overflowed');
       meters.overflowed(overflow.drop);
     },
@@ -232,6 +241,10 @@ function wireEffects({ motion, live, timelines, log, meters }: StageDeps, target
         return void deliverer.deliver(event.conversationKey);
       case 'timeline':
         return timelines.hear(event.laneKey, event.event);
+      case 'stream':
+        return streams.hear(event.laneKey, event.event);
+      case 'follow':
+        return streams.follow(event.laneKey);
       case 'draft':
         return host.showDraft(event);
       default:
@@ -277,7 +290,7 @@ function wireOutbox(
   stage: StageDeps,
   host: ChannelHost,
 ): { readonly deliverer: Deliverer; readonly post: ToolSender } {
-  const { config, closers, meters, timelines } = stage;
+  const { config, closers, meters, timelines, streams } = stage;
   const deliver = (conversationKey: string) =>
     stage.motion.dispatch({ ...noEffects(), deliveries: [conversationKey] });
   const post = createToolSender({ ...stage, deliver });
@@ -288,7 +301,9 @@ function wireOutbox(
     onSettled: ({ part, laneKey, result, ageMs }) => {
       post.settled();
       meters.delivered({ channel: part.route.channel, result, ageMs });
-      if (laneKey !== undefined) timelines.publish(laneKey, { kind: 'changed' });
+      if (laneKey === undefined) return;
+      timelines.publish(laneKey, { kind: 'changed' });
+      streams.publish(laneKey, () => [{ stream: 'delivery', part: part.key, result }]);
     },
   });
   closers.add('outbox', deliverer.stop);
@@ -322,7 +337,7 @@ async function wireRuns(
   stage: StageDeps,
   { host, post, active, wakes, outbox }: RunParts,
 ): Promise<{ readonly plugins: readonly PluginReport[]; readonly workers: LaneWorkers }> {
-  const { config, log, closers, redis, motion, timelines, clock } = stage;
+  const { config, log, closers, redis, motion, timelines, streams, clock } = stage;
   const plugins = createPluginHost({ log, settle: createSettleCall({ ...stage, start: motion.dispatch }) });
   closers.add('plugins', plugins.close);
   const capabilitiesFor = ({ route }: { readonly route?: ReplyRoute }) =>
@@ -348,6 +363,7 @@ async function wireRuns(
     channelFor: host.find,
     start: motion.dispatch,
     publish: timelines.publish,
+    stream: streams.publish,
   };
   const driver = createLaneDriver({
     ...stage,

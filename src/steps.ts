@@ -11,6 +11,7 @@ import { storeToolParts } from './store/delivery/post-part.ts';
 import { queueAlertMessage } from './store/delivery/queue-alert-message.ts';
 import { recordPreview } from './store/delivery/record-preview.ts';
 import { acceptBatch } from './store/intake/accept-batch.ts';
+import { cancelSession } from './store/intake/cancel-session.ts';
 import { enqueueItems } from './store/intake/enqueue-items.ts';
 import { storeFetched } from './store/intake/fetching.ts';
 import { cancelItem, cancelItems } from './store/items/cancel-item.ts';
@@ -49,6 +50,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   addProcess,
   cancelItem,
   cancelItems,
+  cancelSession,
   claimAccount,
   claimDelivery,
   claimLane,

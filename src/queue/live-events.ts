@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { spans, timelineEvent } from '#channel-kit/client-frames.ts';
 import { parseJson } from '#channel-kit/parse-json.ts';
+import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
 import type { Log } from '#contracts/log.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -22,6 +23,14 @@ export type LiveEvent =
   /** Something waits in a conversation that the sender does not serve. */
   | { readonly kind: 'deliver'; readonly conversationKey: string }
   | { readonly kind: 'timeline'; readonly laneKey: string; readonly event: TimelineEvent }
+  /** The sender follows a lane, for a while: its events are wanted there. */
+  | { readonly kind: 'follow'; readonly laneKey: string }
+  | {
+      readonly kind: 'stream';
+      readonly laneKey: string;
+      readonly number: number;
+      readonly event: AgentStreamEvent;
+    }
   /** How far an answer is, for a channel that only the holder of its account can show it on. */
   | {
       readonly kind: 'draft';
@@ -59,6 +68,14 @@ const liveEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('freed') }),
   z.object({ kind: z.literal('deliver'), conversationKey: id }),
   z.object({ kind: z.literal('timeline'), laneKey: id, event: timelineEvent }),
+  z.object({ kind: z.literal('follow'), laneKey: id }),
+  // Written by another Parley process for followers here; it decides nothing.
+  z.object({
+    kind: z.literal('stream'),
+    laneKey: id,
+    number: z.number(),
+    event: z.looseObject({ stream: z.string() }),
+  }),
   z.object({
     kind: z.literal('draft'),
     route,

@@ -13,6 +13,7 @@ import type { EffectDispatcher } from '../queue/effect-dispatcher.ts';
 import type { LiveEvents } from '../queue/live-events.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Metrics } from '../server/metrics/metrics.ts';
+import type { AgentStreams } from '../service/agent-streams.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { Infrastructure } from './infrastructure.ts';
 
@@ -52,6 +53,7 @@ export type StageDeps = GatewayOptions &
     readonly notices: Notices;
     readonly motion: EffectDispatcher;
     readonly timelines: Timelines;
+    readonly streams: AgentStreams;
     readonly meters: Metrics;
     readonly model: ConfiguredModel;
   };

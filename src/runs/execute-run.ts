@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { ChildRole } from '#contracts/child.ts';
@@ -43,6 +44,7 @@ import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './re
 import { childRunOf, readRunContext, shownMessages, timeLeft } from './run-history.ts';
 import type { RunSettings } from './run-settings.ts';
 import { createStop, type StopController } from './stop-controller.ts';
+import { streamEvents } from './stream-events.ts';
 import { storedReceiptOf } from './tool-send.ts';
 
 /** The parts that executing a run needs. */
@@ -68,6 +70,8 @@ export type RunDeps = {
   channelFor(route: ReplyRoute): HostedChannel | undefined;
   start(effects: Effects): void;
   publish(laneKey: string, event: TimelineEvent): void;
+  /** Tells those who follow the lane; `make` is called only when there are any. */
+  stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
 };
 
 /** When the channel is switched off meanwhile, the answer is shaped for the least of them. */
@@ -239,6 +243,7 @@ async function runLoop(
   const waitsFor: WaitingCall[] = [];
   for await (const event of events) {
     await recorder.handle(event);
+    deps.stream(run.laneKey, () => streamEvents(event, run, recorder.left !== undefined));
     if (event.type === 'tool_execution_parked') waitsFor.push(event);
   }
   return waitsFor;

@@ -1,20 +1,30 @@
 /**
- * How a program talks to an agent: it puts a message into a session and waits for what becomes of it. The
+ * How a program talks to an agent: it puts a message into a session and follows what becomes of it. The
  * answer goes on record only and is handed to the caller, who would otherwise read it twice: in the
- * conversation and in what it asked for.
+ * conversation and in what it asked for. Whether a session is busy is read from the store, so it holds for the work
+ * of every process.
  */
+import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
+import type { StoredAttachment } from '#contracts/attachment.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { Authority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
+import type { RunTarget } from '#contracts/route.ts';
 import type { Reservation } from '../queue/lane-workers.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { newRowId } from '../store/base/row-id.ts';
+import { cancelSession } from '../store/intake/cancel-session.ts';
 import { enqueueItems } from '../store/intake/enqueue-items.ts';
 import type { EnqueuedItem, InnerItem, LaneRef } from '../store/items/enqueue-item.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
+import { readIsBusy, readLaneWork } from '../store/reads/read-busy.ts';
 import { type RunResult, readRunResult } from '../store/reads/read-run-result.ts';
+import type { AgentStreams } from './agent-streams.ts';
+import type { Lagged } from './broker.ts';
+import { type AgentServiceEvent, followRun } from './follow-run.ts';
 
 export type AgentServiceDeps = {
   readonly store: Store;
@@ -26,6 +36,7 @@ export type AgentServiceDeps = {
   start(effects: Effects): void;
   /** Calls back for each change in the lane until the signal aborts; may miss some. */
   watch(laneKey: string, onChange: () => void, signal: AbortSignal): void;
+  readonly streams: Pick<AgentStreams, 'subscribe'>;
   /** Slots for a lane of the class that the commit makes due; undefined when none is free. */
   reserve(laneClass: string, most: number): Reservation | undefined;
 };
@@ -38,6 +49,8 @@ export type AgentMessageInput = {
   readonly agent?: string | undefined;
   /** Names the message for its sender: the same key again returns the same run. */
   readonly key?: string | undefined;
+  /** Files in the data folder. */
+  readonly attachments?: readonly StoredAttachment[] | undefined;
 };
 
 export type AcceptedMessage = {
@@ -49,6 +62,26 @@ export type AcceptedMessage = {
 
 /** Messages to an agent from inside Parley, without a channel. */
 export interface AgentService {
+  /**
+   * Sends a message and tells what becomes of it, from now on; the message is on its way even if nobody reads on. On
+   * a busy session the queue mode decides when it runs. Abort ends the telling, not the run. Faults are events.
+   */
+  run(input: AgentMessageInput, signal: AbortSignal): AsyncIterable<AgentServiceEvent>;
+  /**
+   * Gives the session's run a message at its next boundary, in any mode, within that run's rights; without a run it
+   * starts one. Throws as `send` does.
+   */
+  steer(session: string, text: string): Promise<AcceptedMessage>;
+  /** Stops the session's run or summary, its sub-agents, and what programs have waiting. False: nothing was there. */
+  cancel(session: string): Promise<boolean>;
+  /** Whether the session has an unfinished run or a waiting message. */
+  isSessionBusy(session: string): Promise<boolean>;
+  /** Whether any session is busy. */
+  isBusy(): Promise<boolean>;
+  /** Whether a process works on the session's run now; one that waits for something outside doesn't count. */
+  isStreaming(session: string): Promise<boolean>;
+  /** The session's events from this call on, until the signal aborts; 64 are kept for a slow reader. */
+  events(session: string, signal: AbortSignal): AsyncIterable<AgentStreamEvent | Lagged>;
   /**
    * Resolves after the commit. Throws `invalid_input` for an unknown session, an agent beside a session, and a key of
    * another message.
@@ -63,31 +96,102 @@ const lookMs = 1000;
 
 /** Creates the service on this process's store and lanes. */
 export function createAgentService(deps: AgentServiceDeps): AgentService {
+  const { store, clock, streams } = deps;
+  const workOf = (session: string) => store.read(readLaneWork, { laneKey: session });
   return {
-    send: async ({ message, session, agent, key = newRowId() }) => {
-      if (session !== undefined && agent !== undefined)
-        throw new ParleyError(
-          'invalid_input',
-          'Name an agent or a session, not both: a session has its agent.',
-        );
-      const lane: LaneRef = session === undefined ? deps.ownerLane(agent) : { key: session };
-      const item = apiItem(message, key, deps.clock.now());
-      const stored = await enqueue(deps, lane, item);
-      if (stored.laneKey !== lane.key || stored.text !== message)
-        throw new ParleyError('invalid_input', `The key ${key} belongs to another message.`);
-      return { runId: stored.reservedRunId ?? '', session: stored.laneKey, acceptedAt: stored.enqueuedAt };
+    send: async (input) => send(deps, input, laneOf(deps, input)),
+    run: (input, signal) => startRun(deps, input, signal),
+    steer: async (session, text) => {
+      const { run } = await workOf(session);
+      const { target = 'record', authority = 'owner' } = run ?? {};
+      // The run's own rights, which were written by us: a steer of another authority would wait for the next run.
+      const reach = { reach: 'always', target, authority: authority as Authority } as const;
+      return send(deps, { message: text }, { key: session }, reach);
     },
+    cancel: async (session) => {
+      const { isCancelled, effects } = await store.write(cancelSession, { laneKey: session });
+      deps.start(effects);
+      return isCancelled;
+    },
+    isSessionBusy: async (session) => {
+      const { run, hasWaiting } = await workOf(session);
+      return run !== undefined || hasWaiting;
+    },
+    isBusy: () => store.read(readIsBusy, {}),
+    isStreaming: async (session) => (await workOf(session)).run?.isHeld ?? false,
+    events: (session, signal) => streams.subscribe(session, signal),
     wait: async (runId, timeoutMs, signal) => {
       using watch = watchRun(deps, runId);
-      const until = deps.clock.now() + timeoutMs;
+      const until = clock.now() + timeoutMs;
       for (;;) {
         const { result, changed } = await watch.look();
-        const leftMs = until - deps.clock.now();
+        const leftMs = until - clock.now();
         if (result.kind !== 'open' || leftMs <= 0 || signal.aborted) return result;
-        await deps.clock.wait(Math.min(lookMs, leftMs), AbortSignal.any([signal, changed]));
+        await clock.wait(Math.min(lookMs, leftMs), AbortSignal.any([signal, changed]));
       }
     },
   };
+}
+
+/** Subscribes before it sends: no event of the run comes too early. */
+function startRun(
+  deps: AgentServiceDeps,
+  input: AgentMessageInput,
+  signal: AbortSignal,
+): AsyncIterable<AgentServiceEvent> {
+  const over = new AbortController();
+  const until = AbortSignal.any([signal, over.signal]);
+  const begin = async () => {
+    const lane = laneOf(deps, input);
+    return { lane, events: deps.streams.subscribe(lane.key, until) };
+  };
+  const begun = begin();
+  const accepted = begun.then(({ lane }) => send(deps, input, lane));
+  // Its consumer hears of it, as soon as there is one.
+  accepted.catch(() => undefined);
+  const ended = (runId: string) => waitForEnd(deps, runId, until);
+  return tell();
+
+  async function* tell() {
+    try {
+      const { events } = await begun.catch(() => ({
+        events: deps.streams.subscribe('', AbortSignal.abort()),
+      }));
+      yield* followRun({ accepted, events, ended });
+    } finally {
+      over.abort();
+    }
+  }
+}
+
+async function waitForEnd(deps: AgentServiceDeps, runId: string, signal: AbortSignal): Promise<RunResult> {
+  using watch = watchRun(deps, runId);
+  for (;;) {
+    const { result, changed } = await watch.look();
+    if (result.kind !== 'open' || signal.aborted) return result;
+    await deps.clock.wait(lookMs, AbortSignal.any([signal, changed]));
+  }
+}
+
+function laneOf({ ownerLane }: AgentServiceDeps, { session, agent }: AgentMessageInput): LaneRef {
+  if (session === undefined) return ownerLane(agent);
+  if (agent === undefined) return { key: session };
+  throw new ParleyError('invalid_input', 'Name an agent or a session, not both: a session has its agent.');
+}
+
+type Sending = Omit<AgentMessageInput, 'session' | 'agent'>;
+
+async function send(
+  deps: AgentServiceDeps,
+  { message, key = newRowId(), attachments = [] }: Sending,
+  lane: LaneRef,
+  place: ItemPlace = { reach: 'mode', target: 'record', authority: 'owner' },
+): Promise<AcceptedMessage> {
+  const item = apiItem(message, { key, now: deps.clock.now(), attachments }, place);
+  const stored = await enqueue(deps, lane, item);
+  if (stored.laneKey !== lane.key || stored.text !== message)
+    throw new ParleyError('invalid_input', `The key ${key} belongs to another message.`);
+  return { runId: stored.reservedRunId ?? '', session: stored.laneKey, acceptedAt: stored.enqueuedAt };
 }
 
 /** Reads what became of a run, and listens from then on: `changed` aborts when it may have become more. */
@@ -107,17 +211,23 @@ function watchRun({ store, watch }: Pick<AgentServiceDeps, 'store' | 'watch'>, r
   return { look, [Symbol.dispose]: () => over.abort() };
 }
 
+type ItemPlace = Pick<InnerItem, 'reach' | 'authority'> & { readonly target: RunTarget };
+type ItemFacts = {
+  readonly key: string;
+  readonly now: number;
+  readonly attachments: readonly StoredAttachment[];
+};
+
 /** The holder of the access token writes it: it has the owner's rights. */
-function apiItem(text: string, key: string, now: number): InnerItem & { readonly reservedRunId: string } {
+function apiItem(text: string, { key, now, attachments }: ItemFacts, place: ItemPlace): InnerItem {
+  const content = { text, prompt: text, sender: { id: 'api', name: 'API' }, sentAt: now, attachments: [] };
   return {
+    ...place,
     id: newRowId(),
     source: 'api',
     sourceKey: `api:${key}`,
-    reach: 'mode',
     reservedRunId: newRowId(),
-    target: 'record',
-    authority: 'owner',
-    content: { text, prompt: text, sender: { id: 'api', name: 'API' }, sentAt: now, attachments: [] },
+    content: attachments.length > 0 ? { ...content, stored: attachments } : content,
   };
 }
 

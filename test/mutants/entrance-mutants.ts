@@ -39,4 +39,25 @@ export const entranceMutants: readonly Mutant[] = [
       name: 'begins the run whose id it has reserved, which leaves its answer on record and no part',
     },
   },
+  {
+    name: 'a slow follower not told what it missed',
+    invariant: 'a subscriber hears exactly how many events did not fit',
+    edits: [{ in: 'Subscriber', find: 'if (this.#missed > 0 || ', replace: 'if (' }],
+    test: {
+      file: 'test/service/broker.test.ts',
+      name: 'keeps the order, and counts exactly what did not fit',
+    },
+  },
+  {
+    name: 'the time in the system prompt',
+    invariant: 'system prompt and tools are the same bytes from call to call',
+    edits: [
+      {
+        in: 'situation',
+        find: "section('Where you are', where)",
+        replace: "section('Where you are', where + process.hrtime.bigint())",
+      },
+    ],
+    test: { file: 'test/e2e/stable-prefix.test.ts', name: 'stays the same, byte for byte' },
+  },
 ];

@@ -134,6 +134,7 @@ function depsOf(
     channelFor: () => undefined,
     start: () => undefined,
     publish: () => undefined,
+    stream: () => undefined,
   };
 }
 

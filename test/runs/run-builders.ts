@@ -56,5 +56,6 @@ export function runDeps(
     channelFor: () => undefined,
     start: () => undefined,
     publish: () => undefined,
+    stream: () => undefined,
   };
 }

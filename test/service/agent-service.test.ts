@@ -1,9 +1,22 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
+import { noLiveEvents } from '../../src/queue/live-events.ts';
+import { executeRun } from '../../src/runs/execute-run.ts';
 import { createAgentService } from '../../src/service/agent-service.ts';
+import { createAgentStreams } from '../../src/service/agent-streams.ts';
+import { type ScriptedModel, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { openOwnStore } from '../runs/own-store.ts';
+import { runDeps, someActiveRuns } from '../runs/run-builders.ts';
 import { aLane, aWorker, unique } from '../store/builders.ts';
+import { readLane } from '../store/lane-at-rest.ts';
+
+async function allOf<Event>(events: AsyncIterable<Event>): Promise<readonly Event[]> {
+  const all: Event[] = [];
+  for await (const event of events) all.push(event);
+  return all;
+}
 
 describe('the agent service', () => {
   const store = openOwnStore();
@@ -12,6 +25,7 @@ describe('the agent service', () => {
     const lane = aLane(unique('c'));
     const listeners = new Set<() => void>();
     const waits: number[] = [];
+    const streams = createAgentStreams({ clock: systemClock, live: noLiveEvents });
     const service = createAgentService({
       store: store(),
       // No time passes: only what it hears ends a wait.
@@ -24,6 +38,7 @@ describe('the agent service', () => {
       },
       probe: noProbe,
       ownerLane: () => lane,
+      streams,
       start: () => undefined,
       reserve: () => undefined,
       watch: (laneKey, onChange, signal) => {
@@ -35,7 +50,7 @@ describe('the agent service', () => {
     const tell = () => {
       for (const listener of listeners) listener();
     };
-    return { service, lane, listeners, tell, waits };
+    return { service, lane, listeners, tell, waits, streams };
   };
 
   it('hears that a run has ended, and looks seldom beside that', async () => {
@@ -63,6 +78,81 @@ describe('the agent service', () => {
     caller.abort();
     expect(await result).toMatchObject({ kind: 'open' });
     expect(listeners.size).toBe(0);
+  });
+
+  /** Works the lane's next run with the model, its events told as the gateway tells them. */
+  const work = async ({ lane, streams, tell }: ReturnType<typeof aService>, model: ScriptedModel) => {
+    const boot = unique('boot');
+    const run = await aWorker(store(), boot).claimRun(lane.key);
+    const active = someActiveRuns(store(), boot);
+    const deps = { ...runDeps(store(), { active, model, tools: [] }), stream: streams.publish };
+    const signal = new AbortController().signal;
+    await executeRun(deps, run, { signal, mayKeepLane: () => false, claims: () => undefined });
+    await active.close();
+    tell();
+  };
+
+  it('tells a run as it goes, with one end that holds the answer', async () => {
+    const parts = aService();
+    const { service, lane } = parts;
+    const signal = new AbortController().signal;
+    const stream = service.events(lane.key, new AbortController().signal)[Symbol.asyncIterator]();
+    const told = allOf(service.run({ message: 'hello' }, signal));
+    while (!(await service.isBusy()) || !(await service.isSessionBusy(lane.key))) await setImmediate();
+    expect(await service.isStreaming(lane.key)).toBe(false);
+    let wasStreaming = false;
+    const model = scriptedModel(async function* () {
+      wasStreaming = await service.isStreaming(lane.key);
+      yield* says('Here I am.');
+    });
+    await work(parts, model);
+    const events = await told;
+    expect(wasStreaming).toBe(true);
+    expect(events.at(-1)).toEqual({ type: 'response', message: 'Here I am.', done: true });
+    expect(events.filter(({ done }) => done)).toHaveLength(1);
+    expect(await service.isSessionBusy(lane.key)).toBe(false);
+    const seen = [];
+    for (let next = await stream.next(); ; next = await stream.next()) {
+      seen.push(next.value);
+      if ('phase' in next.value && next.value.phase === 'end') break;
+    }
+    expect(seen.map((event) => [event.stream, event.phase])).toEqual([
+      ['lifecycle', 'start'],
+      ['assistant', undefined],
+      ['chat', 'delta'],
+      ['session', undefined],
+      ['chat', 'final'],
+      ['lifecycle', 'end'],
+    ]);
+  });
+
+  it('steers the run that works, and cancels it, once', async () => {
+    const parts = aService();
+    const { service, lane } = parts;
+    await service.send({ message: 'hello' });
+    const model = scriptedModel(
+      async function* () {
+        await service.steer(lane.key, 'and now');
+        yield* says('one');
+      },
+      async function* () {
+        expect(await service.cancel(lane.key)).toBe(true);
+        yield* says('never stored');
+      },
+    );
+    await work(parts, model);
+    expect(model.requests).toHaveLength(2);
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain('and now');
+    const { inbox } = await readLane(store(), lane.key);
+    expect(inbox.map(({ outcome }) => outcome)).toEqual(['answered', 'cancelled']);
+    expect(await service.cancel(lane.key)).toBe(false);
+    expect(await service.isSessionBusy(lane.key)).toBe(false);
+  });
+
+  it('tells a fault as the one event that is done', async () => {
+    const { service } = aService();
+    const told = await allOf(service.run({ message: 'x', session: 'nowhere' }, new AbortController().signal));
+    expect(told).toEqual([{ type: 'error', error: 'There is no session nowhere.', done: true }]);
   });
 
   it('refuses an agent beside a session, which has one', async () => {

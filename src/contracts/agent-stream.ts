@@ -1,0 +1,41 @@
+/**
+ * One event of a session, for programs that follow an agent. Any may be lost: the store shows the same. A run has
+ * at most one `end` or `error`; one that a crash ended has none, so a caller who needs it waits for the run.
+ */
+export type AgentStreamEvent =
+  | { readonly stream: 'lifecycle'; readonly runId: string; readonly phase: 'start' | 'end' }
+  /** `reason`: why the run didn't end by itself (`EndReason`). */
+  | { readonly stream: 'lifecycle'; readonly runId: string; readonly phase: 'error'; readonly reason: string }
+  | StreamedText<'assistant'>
+  | StreamedText<'reasoning'>
+  | {
+      readonly stream: 'tool';
+      readonly runId: string;
+      readonly callId: string;
+      readonly name: string;
+      readonly phase: 'start' | 'end' | 'parked';
+      readonly isError: boolean;
+    }
+  | {
+      readonly stream: 'compaction';
+      readonly runId: string;
+      readonly phase: 'start' | 'done' | 'failed';
+    }
+  | {
+      readonly stream: 'chat';
+      readonly runId: string;
+      readonly phase: 'delta' | 'final';
+      readonly text: string;
+    }
+  /** `cost`: of one model call, micro-dollars. */
+  | { readonly stream: 'session'; readonly sessionId: string; readonly change: 'cost'; readonly cost: number }
+  | { readonly stream: 'queue'; readonly change: 'changed' | 'overflowed' }
+  | { readonly stream: 'delivery'; readonly part: string; readonly result: string };
+
+type StreamedText<Stream> = {
+  readonly stream: Stream;
+  readonly runId: string;
+  readonly delta: string;
+  /** The answer so far counts for nothing: this begins it again. */
+  readonly isAnew?: true;
+};

@@ -1,0 +1,59 @@
+import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { RunResult } from '../store/reads/read-run-result.ts';
+import type { Lagged } from './broker.ts';
+
+/** An event for the caller of `run`. Exactly one is `done`, the last; it holds the whole answer or the fault. */
+export type AgentServiceEvent = {
+  readonly type: 'response' | 'summarize' | 'error';
+  /** The answer so far, replacing what was there before. */
+  readonly message?: string;
+  readonly error?: string;
+  readonly done: boolean;
+};
+
+export type Following = {
+  /** Resolves with the run's id once its message is stored. */
+  readonly accepted: Promise<{ readonly runId: string }>;
+  readonly events: AsyncIterableIterator<AgentStreamEvent | Lagged>;
+  /** Resolves when the store has the run's end. Rejects only with the service. */
+  ended(runId: string): Promise<RunResult>;
+};
+
+/** Tells a run as it goes. Events only make it quick: the end comes from the store, and lost events cost nothing. */
+export async function* followRun({
+  accepted,
+  events,
+  ended,
+}: Following): AsyncGenerator<AgentServiceEvent, void, void> {
+  try {
+    const { runId } = await accepted;
+    const end = ended(runId).then((result) => ({ result }));
+    let message = '';
+    for (let next = events.next(); ; ) {
+      const step = await Promise.race([end, next]);
+      if ('result' in step) return yield lastEvent(step.result);
+      if (step.done) return yield lastEvent((await end).result);
+      next = events.next();
+      const event = step.value;
+      if ('lagged' in event || !('runId' in event) || event.runId !== runId) continue;
+      if (event.stream === 'compaction')
+        yield { type: 'summarize', done: false, ...(event.phase === 'failed' && { error: 'failed' }) };
+      if (event.stream !== 'assistant') continue;
+      message = event.isAnew ? '' : message + event.delta;
+      yield { type: 'response', message, done: false };
+    }
+  } catch (error) {
+    const fault = error instanceof ParleyError ? error.message : 'internal';
+    yield { type: 'error', error: fault, done: true };
+  } finally {
+    await events.return?.();
+  }
+}
+
+function lastEvent(result: RunResult): AgentServiceEvent {
+  if (result.kind !== 'ended') return { type: 'error', error: result.kind, done: true };
+  const { outcome, reason, text } = result;
+  if (outcome === 'answered' || outcome === 'silent') return { type: 'response', message: text, done: true };
+  return { type: 'error', error: reason ?? outcome, done: true };
+}

@@ -1,0 +1,86 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AgentStreamEvent } from '../../src/contracts/agent-stream.ts';
+import type { LiveEvent } from '../../src/queue/live-events.ts';
+import { type AgentStreams, createAgentStreams } from '../../src/service/agent-streams.ts';
+import { createBroker } from '../../src/service/broker.ts';
+import { createSteppedClock } from '../support/stepped-clock.ts';
+
+describe('the broker', () => {
+  it('keeps the order, and counts exactly what did not fit', async () => {
+    // Each number publishes so many events, then the consumer reads so many.
+    const rounds = fc.array(fc.tuple(fc.nat(9), fc.nat(9)), { maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(rounds, fc.integer({ min: 1, max: 5 }), async (plays, capacity) => {
+        const broker = createBroker<number>(capacity);
+        const over = new AbortController();
+        const stream = broker.subscribe('a', over.signal);
+        let published = 0;
+        let accounted = 0;
+        const read = async () => {
+          const { value } = await stream.next();
+          if (typeof value === 'object') accounted += value.lagged;
+          else expect(value).toBe(accounted++);
+        };
+        for (const [publishes, reads] of plays) {
+          for (let count = 0; count < publishes; count += 1) broker.publish('a', published++);
+          for (let count = 0; count < reads && accounted < published; count += 1) await read();
+        }
+        while (accounted < published) await read();
+        over.abort();
+        expect(await stream.next()).toEqual({ done: true, value: undefined });
+        expect(broker.isHeard('a')).toBe(false);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('holds 64 events for each subscriber, and none for who has gone', async () => {
+    const broker = createBroker<number>();
+    const stream = broker.subscribe('a', new AbortController().signal);
+    for (let count = 0; count < 70; count += 1) broker.publish('a', count);
+    for (let count = 0; count < 64; count += 1) expect((await stream.next()).value).toBe(count);
+    expect((await stream.next()).value).toEqual({ lagged: 6 });
+    await stream.return?.();
+    expect(broker.isHeard('a')).toBe(false);
+  });
+});
+
+describe('streams between processes', () => {
+  const event: AgentStreamEvent = { stream: 'assistant', runId: 'r', delta: 'a' };
+
+  it('carry each event to those who follow the session, equal ones too, and nothing else', async () => {
+    const clock = createSteppedClock();
+    const sent: LiveEvent[] = [];
+    const processes: AgentStreams[] = [0, 1].map((index) =>
+      createAgentStreams({
+        clock,
+        live: {
+          publish: (said) => {
+            sent.push(said);
+            const other = processes[1 - index];
+            if (said.kind === 'follow') other?.follow(said.laneKey);
+            if (said.kind === 'stream') other?.hear(said.laneKey, said.event);
+          },
+        },
+      }),
+    );
+    const [here, there] = processes as [AgentStreams, AgentStreams];
+    const over = new AbortController();
+    const stream = here.subscribe('a', over.signal);
+    there.publish('b', () => {
+      throw new Error('nobody follows it');
+    });
+    there.publish('a', () => [event, event]);
+    expect([(await stream.next()).value, (await stream.next()).value]).toEqual([event, event]);
+    await clock.advance(60_000);
+    there.publish('a', () => [event]);
+    expect((await stream.next()).value).toEqual(event);
+    expect(new Set(sent.map((said) => JSON.stringify(said))).size).toBe(1 + 3);
+    over.abort();
+    await clock.advance(60_000);
+    there.publish('a', () => {
+      throw new Error('nobody follows it any more');
+    });
+  });
+});
