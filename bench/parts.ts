@@ -1,5 +1,5 @@
 import { measureBurst } from './burst.ts';
-import { measureChildren } from './children.ts';
+import { measureChildren, measureCrowd, measureFinish } from './children.ts';
 import { measureCrash } from './crash.ts';
 import type { Figure } from './figure.ts';
 import { measureAdded, measureLatency } from './latency.ts';
@@ -47,7 +47,11 @@ export const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Fig
   memory: ({ memory }) =>
     memoryOn('telegram', { ...memory, target: { atRest: '≤ 145 MB', grown: '≤ 120 MB' } }),
   steer: ({ rounds }) => withParley(['telegram'], (parley) => measureSteer(parley, Math.ceil(rounds / 2))),
-  children: ({ rounds }) => withParley(['telegram'], (parley) => measureChildren(parley, rounds)),
+  children: async ({ rounds, repeats, isQuick }) => [
+    ...(await withParley(['telegram'], (parley) => measureChildren(parley, rounds))),
+    ...(await measureCrowd(repeats)),
+    ...(await measureFinish(isQuick ? 50 : 300)),
+  ],
   crash: () => measureCrash(),
   recovery: ({ repeats }) => measureRecovery(Math.min(repeats, 3)),
   discord: (pace) => measureNetwork('discord', pace),
