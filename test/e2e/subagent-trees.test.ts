@@ -104,7 +104,7 @@ function turnFor(body: WireBody): Turn {
     !all.includes('[Sub-agent') &&
     count > 0 &&
     depth <= 3 &&
-    dice() < 0.9 - 0.2 * depth
+    dice() < 1.1 - 0.2 * depth
   )
     return {
       toolCalls: Array.from({ length: count }, (_, n) => {
@@ -112,7 +112,10 @@ function turnFor(body: WireBody): Turn {
         return { name: 'sessions_spawn', input };
       }),
     };
-  const accepted = [...all.matchAll(/"status":"accepted","id":"([a-z2-7]{16})"/g)].map(([, id]) => id);
+  // The result of a sub-agent may quote what it was answered when it started its own.
+  const accepted = texts.flatMap(
+    (text) => /^\{"status":"accepted","id":"([a-z2-7]{16})"/.exec(text)?.[1] ?? [],
+  );
   const ended = new Set([...all.matchAll(/\[Sub-agent [^\n]*?\(([a-z2-7]{16})\): /g)].map(([, id]) => id));
   if (accepted.some((id) => !ended.has(id))) return { text: 'NO_REPLY' };
   return { text: isSubagent(body) ? `Result of ${task}.` : `Done: ${task}.` };
