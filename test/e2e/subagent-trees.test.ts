@@ -64,7 +64,7 @@ describe.skipIf(!isLong).each(databases)('trees of sub-agents in four processes 
         deadlineMs: 600_000,
       });
     }
-    await until(async () => (await openTrees(parleys)) === 0, { what: 'all trees end', deadlineMs: 600_000 });
+    await until(async () => (await openTrees(parleys)) === 0, { what: 'all trees end' });
     storm.abort();
     const [looks, touched, kills] = await Promise.all([watched, meddled, killed]);
     await parleys.untilAtRest(trees, 120_000);
