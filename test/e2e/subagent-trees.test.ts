@@ -59,10 +59,7 @@ describe.skipIf(!isLong).each(databases)('trees of sub-agents in four processes 
     const people = Array.from({ length: trees }, (_, index) => 40_001 + index);
     for (const person of people) {
       say(parleys, person, `tree-${person}`);
-      await until(async () => (await openTrees(parleys)) < atOnce, {
-        what: 'a tree ends',
-        deadlineMs: 600_000,
-      });
+      await until(async () => (await openTrees(parleys)) < atOnce, { what: 'a tree ends' });
     }
     await until(async () => (await openTrees(parleys)) === 0, { what: 'all trees end' });
     storm.abort();

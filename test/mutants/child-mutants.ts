@@ -84,6 +84,19 @@ export const childMutants: readonly Mutant[] = [
     test: { file: children, name: 'leaves its place to the next' },
   },
   {
+    name: 'lease renewed while its class is counted',
+    invariant: 'a lease that was counted as over never comes back',
+    edits: [
+      {
+        in: 'renewLeases',
+        find: 'await lockClassesOf(tx, lanes);',
+        replace: 'await Promise.resolve(lockClassesOf);',
+      },
+    ],
+    test: { file: children, name: 'is not renewed past its end while its class is counted' },
+    needsPostgres: true,
+  },
+  {
     name: 'former lane of a /stop locked after the other',
     invariant: 'a step that changes several lanes locks them in one order',
     edits: [

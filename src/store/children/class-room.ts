@@ -8,7 +8,7 @@ import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { insertNewRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import { locking } from '../base/row-locks.ts';
+import { locking, lockRows } from '../base/row-locks.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { isChildLane } from './child-rows.ts';
 
@@ -18,6 +18,20 @@ export async function hasRoom(tx: Tx, lane: Lane, cap: number): Promise<boolean>
   await lockedClass.one(tx, { name: lane.class });
   const { running } = await runningLanes.one(tx, { name: lane.class, except: lane.key, now: tx.now });
   return running < cap;
+}
+
+/**
+ * Locks the classes of those lanes that are sub-agents'. Who renews leases comes after or before a count, never
+ * between it and its commit: a lease that was counted as over can't come back.
+ */
+export async function lockClassesOf(tx: Tx, laneKeys: readonly string[]): Promise<void> {
+  const keys = laneKeys.filter(isChildLane);
+  if (tx.dialect !== 'postgres' || keys.length === 0) return;
+  const names = tx.db.selectFrom('lanes').select('class').where('key', 'in', keys);
+  await lockRows(
+    tx,
+    tx.db.selectFrom('laneClasses').select('name').where('name', 'in', names).orderBy('name'),
+  );
 }
 
 const lockedClass = locking((db, of: QueryParams<{ name: string }>) =>

@@ -91,9 +91,8 @@ export const claimLane: StoreCommand<ClaimInput, Claim> = {
       return (await isParked(tx, lane))
         ? { kind: 'parked' }
         : { kind: 'busy', class: lane.class, delayMs: lane.leaseUntil - tx.now };
+    if (lane.runId !== null) return resume(tx, { lane, input, runId: lane.runId });
     const isFull = !(await mayRun(tx, lane, input));
-    if (lane.runId !== null)
-      return isFull ? { kind: 'full' } : resume(tx, { lane, input, runId: lane.runId });
     const rows = await readWaiting(tx, lane.key);
     const choice = chooseBatch(rows, lane.mode as QueueMode, tx.now);
     const work = workOf(tx, choice);
@@ -179,6 +178,8 @@ async function resume(
     );
     return { kind: 'again', effects };
   }
+  // Only now: the end of a run locks lanes, and a class comes after them.
+  if (!(await mayRun(tx, lane, input))) return { kind: 'full' };
   // Nobody has ended the wait, and the lane's lease is over: the wait has expired.
   if (run.state === 'parked') await expireCalls(tx, runId);
   await resumeRun(tx, { id: runId, attempts, epoch });

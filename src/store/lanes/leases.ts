@@ -1,4 +1,5 @@
 import type { StoreCommand } from '../base/command.ts';
+import { lockClassesOf } from '../children/class-room.ts';
 import { giveUpLease, releaseFreeLane, renewLease } from '../rows/lane-leases.ts';
 import { lockLaneAt, lockLanes } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
@@ -23,6 +24,7 @@ export const renewLeases: StoreCommand<Renewal, Renewed> = {
     const lost: string[] = [];
     const lanes = input.runs.map(({ laneKey }) => laneKey);
     await lockLanes(tx, lanes);
+    await lockClassesOf(tx, lanes);
     for (const run of input.runs) {
       const { holder } = input;
       const isRenewed = await renewLease(tx, { ...run, holder, leaseUntil: tx.now + input.leaseMs });

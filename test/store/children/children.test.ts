@@ -8,7 +8,7 @@ import { spawnChild } from '../../../src/store/children/spawn-child.ts';
 import { handOver, renewLeases } from '../../../src/store/lanes/leases.ts';
 import { readSweep } from '../../../src/store/lanes/sweep.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
-import { aCommand, aMessage, holder } from '../builders.ts';
+import { aCommand, aMessage, holder, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { aFamilyWorker, fenceOf, tend } from '../family.ts';
 
@@ -426,6 +426,35 @@ describeEachDatabase('a child', (open, beside) => {
     expect(await open().write(renewLeases, renewal)).toMatchObject({ lost: [childRun.runId] });
     await worker.answer(childRun);
   });
+
+  it.runIf(beside.dialect === 'postgres')(
+    'is not renewed past its end while its class is counted',
+    async () => {
+      const worker = aFamilyWorker(open(), { caps: { 'sub-1': 100 } });
+      const { run } = await worker.begin();
+      const child = await worker.spawnOne(run);
+      const childRun = await worker.claimRun(child.laneKey, 1_000);
+      const mark = unique('counting');
+      const lock = `select 1 from "laneClasses" where name = 'sub-1' for update`;
+      const fails = (statement: string) =>
+        beside.sql(statement).then(
+          () => false,
+          () => true,
+        );
+      const counting = fails(`${lock}; select pg_sleep(300) /* ${mark} */`);
+      await expect.poll(() => fails(`${lock} nowait`)).toBe(true);
+      const renewal = { holder, leaseMs: 600_000, runs: [fenceOf(childRun)] };
+      const renewing = open().write(renewLeases, renewal);
+      const isOver = `"leaseUntil" <= extract(epoch from clock_timestamp()) * 1000`;
+      const over = `select 1 / count(*) from lanes where key = '${child.laneKey}' and not ${isOver}`;
+      await expect.poll(() => fails(over)).toBe(true);
+      await beside.sql(`select pg_terminate_backend(pid) from pg_stat_activity
+      where query like '%/* ${mark} */' and pid <> pg_backend_pid()`);
+      expect(await renewing).toMatchObject({ lost: [childRun.runId] });
+      expect(await counting).toBe(true);
+      await worker.answer(childRun);
+    },
+  );
 
   it('goes on in another process after its own has handed it over', async () => {
     const worker = aFamilyWorker(open());
