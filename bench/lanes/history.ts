@@ -18,6 +18,8 @@ export async function measureHistory(lengths: readonly number[]): Promise<Sheet>
     const rows: (readonly string[])[] = [];
     for (const length of lengths) {
       await lengthen(ground, length);
+      // A session that has grown too long is summarised by the first message.
+      await offer(parley, { ...one, durationMs: 1 });
       await timesOf(processes);
       const before = await usageOf(ground, processes);
       const { messages } = await offer(parley, one);
@@ -26,6 +28,7 @@ export async function measureHistory(lengths: readonly number[]): Promise<Sheet>
       const at = await lengthOf(ground);
       rows.push([
         `${at - 2 * messages} to ${at}`,
+        String(await shownOf(ground)),
         middleAndTail(accepted),
         middleAndTail(sent),
         round((after.parley - before.parley) / messages, 2),
@@ -35,9 +38,10 @@ export async function measureHistory(lengths: readonly number[]): Promise<Sheet>
     return {
       title: 'One lane, by the length of its session',
       about: [
-        'One message at a time, SQLite. The whole session goes to the model, as far as it fits into its window.',
+        'One message at a time, SQLite. A session of more than 1,000 messages, or that outgrows the model’s window, is',
+        'summarised first; its newest 200 messages stay.',
       ],
-      heads: ['messages in the session', '→ model ms', '→ sent ms', 'Parley ms/message'],
+      heads: ['messages in the session', 'shown at the end', '→ model ms', '→ sent ms', 'Parley ms/message'],
       rows,
     };
   } finally {
@@ -48,6 +52,11 @@ export async function measureHistory(lengths: readonly number[]): Promise<Sheet>
 
 async function lengthOf({ database }: Ground): Promise<number> {
   const [row] = await database.query('select "messageCount" as length from sessions');
+  return Number(row?.length);
+}
+
+async function shownOf({ database }: Ground): Promise<number> {
+  const [row] = await database.query('select "messageCount" - "keptFrom" as length from sessions');
   return Number(row?.length);
 }
 

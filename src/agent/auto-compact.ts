@@ -14,8 +14,9 @@ export function autoCompact(
   return {
     beforeTurn: async ({ stats, messages }) => {
       const oldTokens = stats.contextTokens;
-      const hasCrossed = oldTokens > threshold && !isAbove;
-      isAbove = oldTokens > threshold;
+      const wasAbove = isAbove;
+      isAbove = oldTokens > threshold || messages.length > limits.mostMessages;
+      const hasCrossed = isAbove && !wasAbove;
       if (!hasCrossed) return { kind: 'continue' };
       if (planCompaction(messages, undefined, limits) !== undefined)
         return { kind: 'compact', oldTokens, threshold };

@@ -3,12 +3,16 @@ import { type AgentMessage, toolCallsOf } from '#contracts/message.ts';
 import { isCounted } from './call-pairs.ts';
 import { estimateTokens, messageTokens } from './context-size.ts';
 
-/** Sizes in tokens. */
+/** Sizes in tokens, but for those of messages. */
 export type ContextLimits = {
   /** Compaction is due above this. */
   readonly threshold: number;
+  /** Compaction is also due above so many messages: reading and pairing them takes time in every turn. */
+  readonly mostMessages: number;
   /** How much of the newest messages stays as it was written. */
   readonly tail: number;
+  /** How many of them at most. */
+  readonly tailMessages: number;
   /** Longest summary, with the identifiers that are appended to it. */
   readonly summary: number;
 };
@@ -30,6 +34,8 @@ export function contextLimits(window: number): ContextLimits {
   const threshold = Math.min(longestContext, window - Math.min(reserve, Math.floor(window / 4)));
   return {
     threshold,
+    mostMessages: 1_000,
+    tailMessages: 200,
     tail: Math.min(longestTail, Math.floor(threshold * tailShare)),
     summary: Math.min(longestSummary, Math.floor(threshold * summaryShare)),
   };
@@ -56,7 +62,8 @@ export function planCompaction(
 ): CompactionPlan | undefined {
   const oldTokens = estimateTokens(summary === undefined ? messages : [summary, ...messages]);
   if (oldTokens < least) return undefined;
-  const index = cutOf(messages, Math.min(limits.tail, Math.floor(oldTokens * tailShare)));
+  const keepTokens = Math.min(limits.tail, Math.floor(oldTokens * tailShare));
+  const index = cutOf(messages, keepTokens, limits.tailMessages);
   if (index === undefined) return undefined;
   const summaryTokens = Math.min(limits.summary, Math.floor(oldTokens * summaryShare));
   const newTokens = summaryTokens + estimateTokens(messages.slice(index));
@@ -65,16 +72,22 @@ export function planCompaction(
 }
 
 /**
- * The first message to keep: as many of the newest as `keepTokens` hold, from the start of a turn on, preferably
+ * The first message to keep, or the end: as many of the newest as `keepTokens` hold, from the start of a turn on, preferably
  * one that a person began. Everything the model has not answered yet is kept, and no call is parted from its
  * results. Undefined when nothing comes before.
  */
-export function cutOf(messages: readonly AgentMessage[], keepTokens: number): number | undefined {
+export function cutOf(
+  messages: readonly AgentMessage[],
+  keepTokens: number,
+  keepMessages = messages.length,
+): number | undefined {
   const allowed = boundariesOf(messages).filter((index) => index <= unreadFrom(messages));
   const last = allowed.at(-1);
   if (last === undefined) return undefined;
   const kept = keptTokensFrom(messages);
-  const fitting = allowed.filter((index) => (kept[index] ?? 0) <= keepTokens);
+  const fitting = allowed.filter(
+    (index) => (kept[index] ?? 0) <= keepTokens && messages.length - index <= keepMessages,
+  );
   const first = fitting[0] ?? last;
   const isWorthKeeping = (index: number) => (kept[index] ?? 0) * 2 >= (kept[first] ?? 0);
   return fitting.find((index) => isTurnStart(messages, index) && isWorthKeeping(index)) ?? first;
@@ -92,7 +105,7 @@ function boundariesOf(messages: readonly AgentMessage[]): readonly number[] {
       for (let at = index; call !== undefined && at > call && !isInside[at]; at -= 1) isInside[at] = true;
     }
   }
-  return [...messages.keys()].filter((index) => index > 0 && isInside[index] === false);
+  return [...messages.keys(), messages.length].filter((index) => index > 0 && !isInside[index]);
 }
 
 /** The first message that the model has not answered: results of its last calls, and what people have sent since. */

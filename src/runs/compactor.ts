@@ -73,7 +73,7 @@ export async function compactSession(
   const stored = await store.write(commitSummary, {
     ...{ laneKey, epoch, runId, sessionId, id: newRowId() },
     ...{ parts: written.parts, model: written.model, modelCalls: written.calls },
-    keptFrom: kept[0]?.position ?? 0,
+    keptFrom: kept[0]?.position ?? (context.messages.at(-1)?.position ?? 0) + 1,
     contextTokens: newTokens,
     ...(order.end && { end: order.end(sizes) }),
   });

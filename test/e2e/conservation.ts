@@ -42,7 +42,7 @@ const unlawful = {
   'message answered without standing in the transcript': `select id, outcome from inbox
     where kind = 'message' and outcome in ('answered', 'silent') and not exists
     (select 1 from transcript where transcript.id = inbox.transcriptId and transcript.role = 'user')`,
-  'user text that came from no message': `select id from transcript where role = 'user'
+  'user text that came from no message': `select id from transcript where role = 'user' and isSummary = 0
     and not exists (select 1 from inbox where inbox.transcriptId = transcript.id)`,
   'message answered, its reply failed': `select inbox.id from inbox join outbox on outbox.runId = inbox.runId
     where inbox.outcome = 'answered' and outbox.purpose = 'reply' and outbox.state = 'failed'
@@ -126,7 +126,7 @@ export function findBreaches(dataDir: string): readonly string[] {
 
 /** How often each text stands in the transcripts as something a person said. */
 export function countTold(dataDir: string, texts: readonly string[]): readonly number[] {
-  const rows = readStore(dataDir, `select parts from transcript where role = 'user'`);
+  const rows = readStore(dataDir, `select parts from transcript where role = 'user' and isSummary = 0`);
   const told = rows.map((row) => String(row.parts));
   return texts.map(
     (text) => told.filter((parts) => parts.includes(JSON.stringify(text).slice(1, -1))).length,

@@ -5,6 +5,7 @@
  */
 import { afterAll, describe, expect, test } from 'vitest';
 import { shareOf } from '../support/turn.ts';
+import { compactionScenarios } from './compaction-scenarios.ts';
 import { entranceScenarios } from './entrance-scenarios.ts';
 import { type Scenario, scenarios } from './kill-scenarios.ts';
 import { isReported, type MatrixRow, promised, writeMatrix } from './matrix-report.ts';
@@ -16,13 +17,18 @@ import { subagentScenarios } from './subagent-scenarios.ts';
 const isLong = process.env.PARLEY_LONG === '1';
 const rows: MatrixRow[] = [];
 
-const every = [...scenarios, ...entranceScenarios, ...parkedScenarios, ...subagentScenarios].flatMap(
-  (scenario) =>
-    [...scenario.channels, ...(isLong ? (scenario.longChannels ?? []) : [])].map((channel) => ({
-      scenario,
-      channel,
-      name: nameOf(scenario, channel),
-    })),
+const every = [
+  ...scenarios,
+  ...entranceScenarios,
+  ...parkedScenarios,
+  ...subagentScenarios,
+  ...compactionScenarios,
+].flatMap((scenario) =>
+  [...scenario.channels, ...(isLong ? (scenario.longChannels ?? []) : [])].map((channel) => ({
+    scenario,
+    channel,
+    name: nameOf(scenario, channel),
+  })),
 );
 /** Each point, or series of them, where it is named first; the other ways to come there in turn. */
 const first = every.filter(({ scenario }, index) => {

@@ -5,7 +5,7 @@ export const contextMutants: readonly Mutant[] = [
   {
     name: 'cut between call and result',
     invariant: 'a compaction parts no call from its results',
-    edits: [{ in: 'boundariesOf', find: '&& isInside[index] === false', replace: '' }],
+    edits: [{ in: 'boundariesOf', find: '&& !isInside[index]', replace: '' }],
     test: { file: 'test/agent/compaction-cut.test.ts', name: 'parts no call from its results' },
     isSample: true,
   },
