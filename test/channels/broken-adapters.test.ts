@@ -8,8 +8,11 @@ import { tryCheck } from './contract/check.ts';
 import { brokenAdapters } from './example/broken-adapters.ts';
 import { anExampleNetwork } from './example/example-setup.ts';
 
-/** A broken adapter makes the check wait for what never comes; a sound one is done long before. */
-const patienceMs = 600;
+/**
+ * A broken adapter makes the check wait for what never comes; a sound one is done long before. What must not happen
+ * ends its watch by happening.
+ */
+const times = { patienceMs: 600, watchMs: 20_000 };
 
 describe('a broken adapter', () => {
   it.each(brokenAdapters)('is noticed: $name', async ({ receive, breakage, caughtBy }) => {
@@ -17,7 +20,7 @@ describe('a broken adapter', () => {
     for (const name of caughtBy) {
       const check = channelChecks.find((known) => known.name === name);
       if (check === undefined) throw new Error(`there is no check named "${name}"`);
-      const verdict = await tryCheck(check, () => anExampleNetwork(receive, breakage), patienceMs);
+      const verdict = await tryCheck(check, () => anExampleNetwork(receive, breakage), times);
       expect(verdict.kind, name).toBe('broken');
     }
   });

@@ -3,9 +3,11 @@
  * acknowledged, comes back by itself, and shows each message once.
  */
 import { randomUUID } from 'node:crypto';
+import { expect } from 'vitest';
 import { type EffectFrame, type ServerFrame, serverFrameSchema } from '#channel-kit/client-frames.ts';
 import type { Span } from '#contracts/formatted-text.ts';
 import type { TimelineItem } from '#contracts/timeline.ts';
+import { patienceMs } from '../support/patience.ts';
 
 export type FrameTransport = {
   send(text: string): void;
@@ -65,6 +67,16 @@ export class FrameClient {
 
   sendRaw(text: string): void {
     this.#transport?.send(text);
+  }
+
+  /** Resolves once everything that was sent to this client has arrived: the answer to a frame comes behind it. */
+  async synced(): Promise<void> {
+    const id = randomUUID();
+    const question = JSON.stringify({ type: 'nothing', id });
+    const isAnswered = () => this.frames.some((frame) => frame.type === 'problem' && frame.id === id);
+    await expect.poll(() => this.#transport !== undefined, { timeout: patienceMs }).toBe(true);
+    this.sendRaw(question);
+    await expect.poll(isAnswered, { timeout: patienceMs }).toBe(true);
   }
 
   /** Ends the connection; it comes back by itself. */

@@ -1,6 +1,6 @@
 import { patienceMs } from '../../support/patience.ts';
 import type { ChannelHarness } from './harness.ts';
-import { NotPlayed, Trial } from './trial.ts';
+import { NotPlayed, type Times, Trial } from './trial.ts';
 
 /** One rule that every channel must keep. `name` is unique among the checks and says the rule. */
 export type ContractCheck = {
@@ -24,13 +24,16 @@ export type Verdict =
   /** The platform cannot play what the rule is about. */
   | { readonly kind: 'not-played' };
 
+/** Watching lasts for another round trip or twenty. */
+const soundTimes: Times = { patienceMs, watchMs: 100 };
+
 /** Tries one rule on a fresh platform and cleans up after it. */
 export async function tryCheck(
   check: ContractCheck,
   setup: () => Promise<ChannelHarness>,
-  patience = patienceMs,
+  times = soundTimes,
 ): Promise<Verdict> {
-  const trial = new Trial(await setup(), patience);
+  const trial = new Trial(await setup(), times);
   const verdict = await judge(check, trial);
   try {
     await trial.adapter.stop();

@@ -15,17 +15,26 @@ export type EnvelopeOf<K extends Kind> = InboundEnvelope & {
   readonly event: Extract<InboundEvent, { kind: K }>;
 };
 
+export type Times = {
+  /** How long a check waits for what must happen, ms. */
+  readonly patienceMs: number;
+  /** How long it watches what must not happen, ms. */
+  readonly watchMs: number;
+};
+
 /** One adapter at one platform, for the time of one check. */
 export class Trial {
   readonly harness: ChannelHarness;
   readonly #patienceMs: number;
+  readonly #watchMs: number;
   readonly signal = new AbortController().signal;
   adapter: ChannelAdapter;
   intake: RecordingIntake;
 
-  constructor(harness: ChannelHarness, patienceMs: number) {
+  constructor(harness: ChannelHarness, { patienceMs, watchMs }: Times) {
     this.harness = harness;
     this.#patienceMs = patienceMs;
+    this.#watchMs = watchMs;
     this.adapter = harness.newAdapter();
     this.intake = new RecordingIntake(undefined, patienceMs);
   }
@@ -100,8 +109,8 @@ export class Trial {
   }
 
   /** What must never happen can only be watched for a while: long enough for another round trip or twenty. */
-  async staysTrue(claim: () => boolean, watchMs = 100): Promise<void> {
-    const end = Date.now() + watchMs;
+  async staysTrue(claim: () => boolean): Promise<void> {
+    const end = Date.now() + this.#watchMs;
     while (Date.now() < end) {
       expect(claim()).toBe(true);
       await new Promise((resolve) => setTimeout(resolve, 5));

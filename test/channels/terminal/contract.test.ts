@@ -1,4 +1,3 @@
-import { expect } from 'vitest';
 import { terminalCapabilities } from '../../../channels/terminal/capabilities.ts';
 import { terminalRoute } from '../../../channels/terminal/ids.ts';
 import { createSessionDouble } from '../../support/session-double.ts';
@@ -17,7 +16,7 @@ channelContract('terminal', async () => {
     redeliver: async () => client.repeatLast(),
     unacknowledged: () => client.unacknowledged.length,
     standing: async () => {
-      await expect.poll(() => client.frames.length).toBeGreaterThan(0);
+      await client.synced();
       return client.standing;
     },
     close: host.close,
