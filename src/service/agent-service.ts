@@ -11,6 +11,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { RunTarget } from '#contracts/route.ts';
+import { compact } from '../commands/compact.ts';
 import type { Reservation } from '../queue/lane-workers.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
@@ -74,6 +75,11 @@ export interface AgentService {
   steer(session: string, text: string): Promise<AcceptedMessage>;
   /** Stops the session's run or summary, its sub-agents, and what programs have waiting. False: nothing was there. */
   cancel(session: string): Promise<boolean>;
+  /**
+   * Summarises the older part of a session that isn't busy, and tells when it is done; `cancel` stops it. A history that
+   * is too short to be worth it stays as it is.
+   */
+  summarize(session: string, signal: AbortSignal): AsyncIterable<AgentServiceEvent>;
   /** Whether the session has an unfinished run or a waiting message. */
   isSessionBusy(session: string): Promise<boolean>;
   /** Whether any session is busy. */
@@ -100,7 +106,10 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
   const workOf = (session: string) => store.read(readLaneWork, { laneKey: session });
   return {
     send: async (input) => send(deps, input, laneOf(deps, input)),
-    run: (input, signal) => startRun(deps, input, signal),
+    run: (input, signal) => {
+      const order = { lane: () => laneOf(deps, input), send: (lane: LaneRef) => send(deps, input, lane) };
+      return startRun(deps, order, signal);
+    },
     steer: async (session, text) => {
       const { run } = await workOf(session);
       const { target = 'record', authority = 'owner' } = run ?? {};
@@ -112,6 +121,15 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const { isCancelled, effects } = await store.write(cancelSession, { laneKey: session });
       deps.start(effects);
       return isCancelled;
+    },
+    summarize: async function* (session, signal) {
+      const { run, hasWaiting } = await workOf(session);
+      if (run !== undefined || hasWaiting)
+        return yield { type: 'error', error: 'The session is busy.', done: true };
+      const order = { lane: () => ({ key: session }), send: (lane: LaneRef) => askToCompact(deps, lane) };
+      yield { type: 'summarize', done: false };
+      for await (const event of startRun(deps, order, signal))
+        if (event.done) yield event.type === 'error' ? event : { type: 'summarize', done: true };
     },
     isSessionBusy: async (session) => {
       const { run, hasWaiting } = await workOf(session);
@@ -133,20 +151,26 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
   };
 }
 
+type RunOrder = {
+  /** Throws `invalid_input` for a lane that can't be. */
+  lane(): LaneRef;
+  send(lane: LaneRef): Promise<AcceptedMessage>;
+};
+
 /** Subscribes before it sends: no event of the run comes too early. */
 function startRun(
   deps: AgentServiceDeps,
-  input: AgentMessageInput,
+  order: RunOrder,
   signal: AbortSignal,
 ): AsyncIterable<AgentServiceEvent> {
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
   const begin = async () => {
-    const lane = laneOf(deps, input);
+    const lane = order.lane();
     return { lane, events: deps.streams.subscribe(lane.key, until) };
   };
   const begun = begin();
-  const accepted = begun.then(({ lane }) => send(deps, input, lane));
+  const accepted = begun.then(({ lane }) => order.send(lane));
   // Its consumer hears of it, as soon as there is one.
   accepted.catch(() => undefined);
   const ended = (runId: string) => waitForEnd(deps, runId, until);
@@ -177,6 +201,15 @@ function laneOf({ ownerLane }: AgentServiceDeps, { session, agent }: AgentMessag
   if (session === undefined) return ownerLane(agent);
   if (agent === undefined) return { key: session };
   throw new ParleyError('invalid_input', 'Name an agent or a session, not both: a session has its agent.');
+}
+
+/** The command that a person would send, in its lane's order; it leaves no notice anywhere. */
+async function askToCompact(deps: AgentServiceDeps, lane: LaneRef): Promise<AcceptedMessage> {
+  const facts = { key: newRowId(), now: deps.clock.now(), attachments: [] };
+  const item = apiItem(`/${compact.name}`, facts, { reach: 'mode', target: 'record', authority: 'owner' });
+  const command = { name: compact.name, input: {} };
+  const stored = await enqueue(deps, lane, { ...item, content: { ...item.content, command } });
+  return { runId: stored.reservedRunId ?? '', session: stored.laneKey, acceptedAt: stored.enqueuedAt };
 }
 
 type Sending = Omit<AgentMessageInput, 'session' | 'agent'>;

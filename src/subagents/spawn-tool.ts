@@ -33,7 +33,11 @@ const inputSchema = z.object({
     .describe('The whole task with everything needed for it: unless forked, it sees nothing else.'),
   label: z.string().trim().min(1).max(80).optional().describe('A short name for the person to read.'),
   agentId: z.string().optional().describe('Absent: you yourself.'),
-  profile: z.enum(['main', 'task']).default('main').describe('task: read-only research.'),
+  profile: z
+    .enum(['main', 'coder', 'task'])
+    .default('main')
+    .transform((asked) => (asked === 'coder' ? 'main' : asked))
+    .describe('main (also coder): all tools; task: read-only research.'),
   context: z
     .enum(['isolated', 'fork'])
     .default('isolated')

@@ -149,6 +149,25 @@ describe('the agent service', () => {
     expect(await service.isSessionBusy(lane.key)).toBe(false);
   });
 
+  it('summarises a session that is not busy, and says when it is done', async () => {
+    const parts = aService();
+    const { service, lane } = parts;
+    const { signal } = new AbortController();
+    await service.send({ message: 'hello' });
+    const busy = { type: 'error', error: 'The session is busy.', done: true };
+    expect(await allOf(service.summarize(lane.key, signal))).toEqual([busy]);
+    await work(parts, scriptedModel(says('Hi.')));
+    const told = allOf(service.summarize(lane.key, signal));
+    while (!(await service.isSessionBusy(lane.key))) await setImmediate();
+    await work(parts, scriptedModel());
+    expect(await told).toEqual([
+      { type: 'summarize', done: false },
+      { type: 'summarize', done: true },
+    ]);
+    const { inbox } = await readLane(store(), lane.key);
+    expect(inbox.map(({ outcome }) => outcome)).toEqual(['answered', 'answered']);
+  });
+
   it('tells a fault as the one event that is done', async () => {
     const { service } = aService();
     const told = await allOf(service.run({ message: 'x', session: 'nowhere' }, new AbortController().signal));

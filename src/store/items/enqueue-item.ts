@@ -64,7 +64,7 @@ export async function enqueueItem(
   const route = routeOf(item.target);
   const placed: PlacedItem = {
     ...item,
-    kind: 'message',
+    kind: item.content.command === undefined ? 'message' : 'command',
     account: item.source,
     senderId: '',
     conversationKey: route ? conversationKeyOf(route) : '',
