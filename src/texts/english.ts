@@ -17,7 +17,7 @@ export const english = {
   contextResults: 'Results of my tools among them: {results}, about {resultTokens} tokens.',
   contextSummary: 'A summary stands for what was before: about {summaryTokens} tokens.',
   compacted:
-    'I’ve summarised the older part of this conversation: about {before} tokens before, {after} now. Nothing was deleted.',
+    'I’ve summarised the beginning of this conversation: about {before} tokens before, {after} now. Nothing was deleted.',
   compactTooShort: 'This conversation is short enough. There’s nothing to summarise yet.',
   compactionFailed: 'I couldn’t summarise this conversation, so it stays as it is. Please try again later.',
   modelOverflow: 'This conversation is too long for the model. Send /new to start a fresh one.',
@@ -40,7 +40,7 @@ export const english = {
   statusMenu: 'Show what I’m doing and what’s waiting',
   stopMenu: 'Stop the current answer and cancel what you sent after it',
   newMenu: 'Start a new conversation',
-  compactMenu: 'Summarise the older part of this conversation',
+  compactMenu: 'Summarise the beginning of this conversation',
   contextMenu: 'Show what I read before each answer',
   queueMenu: 'Show or change what’s waiting while I’m working',
   subagentsMenu: 'Show or direct the sub-agents that work for me here',
