@@ -18,6 +18,7 @@ import type { FreeSpace } from './inbound/free-space.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
 import { createIntake } from './inbound/intake.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
+import { ratesOf } from './models/call-bound.ts';
 import { type ConfiguredModel, configuredModel } from './models/configured-model.ts';
 import { turnModels } from './models/models.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
@@ -40,6 +41,7 @@ import { createAgents } from './runs/agents.ts';
 import { createLaneDriver } from './runs/drive-lane.ts';
 import { executeRun, type RunDeps } from './runs/execute-run.ts';
 import { createFraming } from './runs/framing.ts';
+import { createRunBudgets } from './runs/run-budgets.ts';
 import { runSettingsFrom } from './runs/run-settings.ts';
 import { createSettleCall } from './runs/settle-call.ts';
 import { createMetrics } from './server/metrics/metrics.ts';
@@ -350,9 +352,13 @@ async function wireRuns(
   const { models } = stage.model;
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
+  const budgets = createRunBudgets({ ...stage, limits: config.budgets, timeZone });
+  const rates = budgets.apply ? undefined : ratesOf(models);
   const runDeps: RunDeps = {
     ...stage,
     models,
+    budgets,
+    rates,
     active,
     outbox,
     settings: runSettingsFrom(config),
@@ -371,6 +377,7 @@ async function wireRuns(
     wakes,
     leaseMs: config.lanes.leaseMs,
     maxAttempts: config.run.maxAttempts,
+    rates,
     turnModels: turnModels(models, config.agents),
     caps: config.lanes.concurrency,
     maxRuns: config.lanes.maxRunsPerClaim,

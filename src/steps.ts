@@ -36,6 +36,7 @@ import { recoverRun } from './store/lanes/recover-run.ts';
 import { takeSteers } from './store/lanes/steer.ts';
 import { closeBundles } from './store/lanes/sweep.ts';
 import { tendChild } from './store/lanes/tend-child.ts';
+import { reserveCall } from './store/money/reserve-call.ts';
 import { claimAccount, releaseAccount, rememberCommands } from './store/processes/accounts.ts';
 import { addProcess, voidProcesses } from './store/processes/process-records.ts';
 import { lockOut } from './store/sign-ins/lockouts.ts';
@@ -63,6 +64,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   editItem,
   voidProcesses,
   resolveAlert,
+  reserveCall,
   endRun,
   endSignIns,
   endToolTurn,

@@ -120,16 +120,20 @@ const toldWords: Readonly<Record<string, string>> = {
   none: 'nobody was waiting for its result',
 };
 
-function modelCallFact({ at, model, cost, latencyMs, ...tokens }: ModelCallFacts): Fact {
+function modelCallFact(call: ModelCallFacts): Fact {
+  return { at: call.at, text: `model ${call.model}: ${modelCallText(call)}` };
+}
+
+function modelCallText({ state, cost, latencyMs, ...tokens }: ModelCallFacts): string {
+  if (state === 'open') return 'asked, no answer yet';
+  if (state === 'void') return 'not counted, so it cost nothing';
+  if (state === 'unknown') return `broke off uncounted: ${dollars(cost)} at most, ${latencyMs} ms`;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = tokens;
   const cached =
     cacheReadTokens + cacheWriteTokens === 0
       ? ''
       : ` (cache: ${cacheReadTokens} read, ${cacheWriteTokens} written)`;
-  return {
-    at,
-    text: `model ${model}: ${inputTokens} tokens in, ${outputTokens} out${cached}, ${dollars(cost)}, ${latencyMs} ms`,
-  };
+  return `${inputTokens} tokens in, ${outputTokens} out${cached}, ${dollars(cost)}, ${latencyMs} ms`;
 }
 
 function toolCallFact(call: ToolCallFacts, run: RunFacts): Fact {

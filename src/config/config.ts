@@ -1,5 +1,5 @@
 import type { AgentId } from '#contracts/ids.ts';
-import type { ModelPrices, ReasoningLevel } from '#contracts/model.ts';
+import type { BudgetScope, ModelPrices, ReasoningLevel } from '#contracts/model.ts';
 import type { EnvFile } from './env-files.ts';
 import type { FileSettings } from './schema.ts';
 import type { Secret } from './secret.ts';
@@ -10,6 +10,7 @@ export type Config = DeepReadonly<
   Omit<
     FileSettings,
     | '$schema'
+    | 'budgets'
     | 'dataDir'
     | 'providers'
     | 'models'
@@ -37,6 +38,8 @@ export type Config = DeepReadonly<
   readonly models: Readonly<Record<string, ModelSettings>>;
   /** Name of the model that answers by default: an alias, or `provider/id`. */
   readonly model: string;
+  /** Micro-dollars. */
+  readonly budgets: Readonly<Partial<Record<BudgetScope, number>>>;
   /** At least one. */
   readonly agents: readonly AgentSettings[];
   readonly defaultAgent: AgentId;

@@ -164,6 +164,7 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),
     ...input.modelConfig,
+    budgets: inMicroDollars(settings.budgets),
     agents,
     defaultAgent: agentId(defaultAgent ?? settings.agents[0]?.id ?? 'main'),
     bindings: settings.bindings.map((binding) => ({ ...binding, agent: agentId(binding.agent) })),
@@ -233,6 +234,12 @@ function buildAgents(settings: FileSettings, dataDir: string): readonly AgentSet
     // Agents beyond the first keep apart unless told otherwise: a workspace is what its tools can reach.
     workspace: resolve(dataDir, agent.workspace ?? (index === 0 ? 'workspace' : `workspace-${agent.id}`)),
   }));
+}
+
+function inMicroDollars(budgets: FileSettings['budgets']): Config['budgets'] {
+  return Object.fromEntries(
+    Object.entries(budgets).map(([scope, dollars]) => [scope, Math.round(dollars * 1_000_000)]),
+  );
 }
 
 /** Freezes plain objects and lists all the way down; secrets and compiled patterns guard themselves. */

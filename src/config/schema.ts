@@ -10,6 +10,21 @@ import { compilePattern } from './text-pattern.ts';
 
 const milliseconds = (byDefault: number) => z.int().min(0).max(86_400_000).default(byDefault);
 
+const dollars = z.number().min(0).max(1_000_000).exactOptional();
+
+const budgets = z
+  .strictObject({
+    run: dollars.describe('For answering one message.'),
+    session: dollars.describe('For one conversation, until /new.'),
+    tree: dollars.describe('For one message with everything its sub-agents do.'),
+    person: dollars.describe('Per person and day.'),
+    gateway: dollars.describe('For everybody together per day.'),
+  })
+  .prefault({})
+  .describe(
+    'Most dollars that models may cost. Absent = no limit. Each call is held to it before it is made.',
+  );
+
 const binding = z.strictObject({
   agent: identifier,
   channel: z.string().min(1).exactOptional(),
@@ -292,6 +307,7 @@ export const fileSchema = z.strictObject({
     .default({})
     .describe('One person, several accounts. "owner" links the page and the terminal unless given here.'),
   owners: z.array(peer).default([]).describe('People with all permissions (channel:peer).'),
+  budgets,
   access,
   groups,
   queue,

@@ -19,6 +19,7 @@ export type ErrorCode =
   | 'model_overflow'
   | 'model_refused'
   | 'model_failed'
+  | 'budget_spent'
   | 'tool_failed'
   | 'invalid_input'
   | 'internal';

@@ -114,6 +114,8 @@ export type ModelEvent =
       /** Micro-dollars, by the prices of the model that answered. */
       readonly cost: number;
       readonly model: string;
+      /** The answer is whole but its stream broke off before the tokens were counted. */
+      readonly isUncounted?: true;
     }
   /**
    * Something worth telling, the stream goes on: a retry, a fallback model. `anew`: the answer so far counts
@@ -135,6 +137,9 @@ export type Usage = {
   readonly cacheWriteTokens: number;
 };
 
+/** Limits spending in all, or per day: of a `person` and of the whole `gateway`. */
+export type BudgetScope = 'run' | 'session' | 'tree' | 'person' | 'gateway';
+
 /** Why a model gave no answer. */
 export type ModelFailure = {
   readonly kind:
@@ -146,6 +151,8 @@ export type ModelFailure = {
     | 'refused'
     /** The request could not be made, or was refused, because of its messages. */
     | 'unsendable'
+    /** A budget has no room for it. */
+    | 'budget'
     | 'failed';
   /** For the log and the owner; the person gets a fixed line. Holds no secret. */
   readonly detail: string;
@@ -153,8 +160,15 @@ export type ModelFailure = {
   readonly retry?: RetryAdvice;
   /** The wait is for a limit of this account's own: that other calls succeed says nothing about it. */
   readonly isOwnLimit?: boolean;
+  /** For `budget`: the one that is spent. */
+  readonly budget?: BudgetScope;
   /** For `unsendable`: the message at fault, if known. */
   readonly messageIndex?: number;
+  /**
+   * The provider counts nothing for it: it never got there, or was answered with an HTTP refusal. Absent when the
+   * provider may have counted it: a connection that broke, an error inside the stream.
+   */
+  readonly isFree?: true;
   /** For `unsendable`: the request never left this process. */
   readonly isLocal?: true;
 };
@@ -173,24 +187,3 @@ export type TurnModels = {
   readonly byAgent: Readonly<Partial<Record<string, string>>>;
   readonly byDefault: string;
 };
-
-/** Records each try of a model call in the store, before it leaves and once it has ended. */
-export interface CallLedger {
-  /** Before a try leaves. Rejects with ParleyError `budget_spent`, which names the budget. */
-  open(call: {
-    readonly provider: string;
-    readonly model: ModelInfo;
-    readonly purpose: ModelPurpose;
-    readonly request: ModelRequest;
-  }): Promise<CallTicket>;
-  close(ticket: CallTicket, end: CallEnd): Promise<void>;
-}
-
-/** Names the row of one try. */
-export type CallTicket = { readonly id: string };
-
-/** How a try ended. `unknown`: it may have cost something, nobody knows how much; `void`: it cost nothing. */
-export type CallEnd =
-  | { readonly state: 'settled'; readonly usage: Usage; readonly cost: number }
-  | { readonly state: 'unknown' }
-  | { readonly state: 'void' };

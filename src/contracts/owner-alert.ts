@@ -19,6 +19,8 @@ export type AlertKind =
   | 'events-missed'
   /** Subject: the conversation, under its earlier id. It lives on under another one. */
   | 'conversation-moved'
+  /** Subject: the budget's key. It has no room for a call. */
+  | 'budget-spent'
   /** Subject: the conversation. The bot was blocked or removed. */
   | 'conversation-unreachable';
 
@@ -35,6 +37,7 @@ export function isLasting(kind: AlertKind): boolean {
     case 'delivery-unknown':
     case 'events-missed':
     case 'conversation-moved':
+    case 'budget-spent':
       return false;
     default:
       return kind satisfies never;

@@ -15,6 +15,7 @@ export type KillPoint =
   | 'woken'
   | 'claimed'
   | 'taken'
+  | 'call-reserved'
   | 'model-called'
   | 'streaming'
   | 'preview-sent'

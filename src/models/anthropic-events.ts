@@ -74,7 +74,9 @@ export class EventReader {
     if (this.#stop !== undefined) return this.#finish();
     // Without a stop reason it cannot be told from a call that was cut off before its arguments.
     const isWhole = this.#blocks.size === 0 && this.#saidBlocks > 0 && !this.#hasBareCall;
-    return isWhole ? this.#finish() : undefined;
+    if (!isWhole) return undefined;
+    const end = this.#finish();
+    return end.type === 'complete' ? { ...end, isUncounted: true } : end;
   }
 
   #startBlock({ index, content_block: block }: RawContentBlockStartEvent): readonly ModelEvent[] {

@@ -21,7 +21,12 @@ const QUOTA_CODES = [
  * the `keys` that they may repeat are taken out.
  */
 export function faultOf(error: APIError, keys: readonly string[]): ApiFault {
-  const detail = detailOf(error, keys);
+  const fault = classify(error, detailOf(error, keys));
+  // Without a status it is an `error` event of a stream, whose tokens so far are counted.
+  return error.status === undefined ? fault : { ...fault, failure: { ...fault.failure, isFree: true } };
+}
+
+function classify(error: APIError, detail: string): ApiFault {
   if (isTooLong(error)) return { failure: { kind: 'overflow', detail }, isAboutKey: false };
   const isAboutKey = concernsKey(error);
   if (isAboutKey || error.status === 403) return { failure: { kind: 'unauthorised', detail }, isAboutKey };

@@ -20,9 +20,25 @@ export const cutOff: ModelFailure = {
 
 /** The failure of a connection that was refused or lost before there was an answer. */
 export function lostConnection(error: unknown): ApiFault {
-  const detail = `no connection: ${causeOf(error)}`;
-  return { failure: { kind: 'overloaded', detail, retry: { kind: 'later' } }, isAboutKey: false };
+  const cause = causeOf(error);
+  const failure: ModelFailure = {
+    kind: 'overloaded',
+    detail: `no connection: ${cause}`,
+    retry: { kind: 'later' },
+    ...(neverConnected.has(cause) && { isFree: true }),
+  };
+  return { failure, isAboutKey: false };
 }
+
+/** With these the request has not left. */
+const neverConnected: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
 
 /** The failure of a stream that broke. The error's name only: its message may quote what was in the stream. */
 export function brokenStream(error: unknown): ModelFailure {

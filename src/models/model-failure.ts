@@ -9,6 +9,7 @@ const codes: Record<ModelFailure['kind'], ErrorCode> = {
   overflow: 'model_overflow',
   refused: 'model_refused',
   unsendable: 'model_failed',
+  budget: 'budget_spent',
   failed: 'model_failed',
 };
 
@@ -17,17 +18,26 @@ const kinds: Partial<Record<ErrorCode, ModelFailure['kind']>> = {
   model_overloaded: 'overloaded',
   model_overflow: 'overflow',
   model_refused: 'refused',
+  budget_spent: 'budget',
 };
 
 /** A failure as a fault, for calls that throw. */
 export function failureError(failure: ModelFailure, cause?: unknown): ParleyError {
-  return new ParleyError(codes[failure.kind], `the model call failed (${failure.kind}): ${failure.detail}`, {
-    cause,
-    retry: failure.retry ?? { kind: 'never' },
-  });
+  return new ModelError(failure, cause);
 }
 
-/** The way back. An abort comes back as `failed`; the caller that aborted knows by the signal. */
+class ModelError extends ParleyError {
+  readonly failure: ModelFailure;
+
+  constructor(failure: ModelFailure, cause: unknown) {
+    const { kind, detail, retry = { kind: 'never' } } = failure;
+    super(codes[kind], `the model call failed (${kind}): ${detail}`, { cause, retry });
+    this.failure = failure;
+  }
+}
+
+/** The way back; of a fault that wasn't a failure as far as its code tells. */
 export function failureOfError(error: ParleyError): ModelFailure {
+  if (error instanceof ModelError) return error.failure;
   return { kind: kinds[error.code] ?? 'failed', detail: error.message, retry: error.retry };
 }

@@ -1,9 +1,11 @@
+import type { CallLedger } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
-import type { CallLedger, LlmProvider, ModelPurpose, TurnModels } from '#contracts/model.ts';
+import type { LlmProvider, ModelPurpose, TurnModels } from '#contracts/model.ts';
 import type { Config } from '../config/config.ts';
 import { findModel } from '../config/model-settings.ts';
 import { createProvider } from './create-provider.ts';
+import { metered } from './metering.ts';
 import type { ProviderWaits } from './provider-waits.ts';
 import { withRetry } from './retry.ts';
 
@@ -55,17 +57,18 @@ export function createModels(config: ModelsConfig, deps: ModelsDeps): Models {
     providers.set(name, made);
     return made;
   };
-  const stackOf = (name: string): LlmProvider => {
-    const [first, ...fallbacks] = [name, ...(usableModel(name, config)?.model.fallbacks ?? [])].map(
-      providerOf,
+  const stackOf = (name: string, ledger?: CallLedger): LlmProvider => {
+    const [first, ...fallbacks] = [name, ...(usableModel(name, config)?.model.fallbacks ?? [])].map((each) =>
+      ledger ? metered(providerOf(each), ledger) : providerOf(each),
     );
     if (first === undefined || first.id === 'demo') return first ?? providerOf('demo');
     const waits = waitsOf && { waitsOf: (provider: LlmProvider) => waitsOf(provider.id) };
     return withRetry(first, { clock, random, fallbacks, ...waits });
   };
   return {
-    stackFor: (given) => {
+    stackFor: (given, ledger) => {
       const name = known(given);
+      if (ledger) return stackOf(name, ledger);
       const stack = stacks.get(name) ?? stackOf(name);
       stacks.set(name, stack);
       return stack;

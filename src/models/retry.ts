@@ -38,6 +38,7 @@ const lastingKinds: ReadonlySet<ModelFailure['kind']> = new Set([
   'overflow',
   'refused',
   'unsendable',
+  'budget',
 ]);
 
 /** The step after the n-th failed try (from 1) of one model. Pure. */

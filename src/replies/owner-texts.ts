@@ -31,6 +31,7 @@ export function troubleEndText(notices: Notices, trouble: TroubleTold): string |
     case 'delivery-unknown':
     case 'events-missed':
     case 'conversation-moved':
+    case 'budget-spent':
     case 'conversation-unreachable':
       return undefined;
     default:
@@ -56,6 +57,8 @@ function keyOf({ kind, count }: TroubleTold): NoticeKey {
       return 'ownerEventsMissed';
     case 'conversation-moved':
       return 'ownerConversationMoved';
+    case 'budget-spent':
+      return 'ownerBudgetSpent';
     case 'conversation-unreachable':
       return 'ownerConversationUnreachable';
     default:

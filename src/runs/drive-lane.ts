@@ -24,6 +24,8 @@ export type DriveLaneDeps = {
   readonly notices: Notices;
   readonly leaseMs: number;
   readonly maxAttempts: number;
+  /** Rates of every model, by name; absent under budgets. */
+  readonly rates?: ClaimInput['rates'];
   /** Models of runs whose session has not chosen one. */
   readonly turnModels: TurnModels;
   /** Lanes of a sub-agents' class that run at once, over all processes. */
@@ -45,6 +47,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
     framing: deps.framing(),
     maxAttempts: deps.maxAttempts,
     models: deps.turnModels,
+    rates: deps.rates,
     caps: deps.caps,
   });
   const claimTerms = () => ({ ...terms(), newRunId: newRowId() });

@@ -1,6 +1,6 @@
 import type { EndReason } from '#contracts/agent-event.ts';
-import type { ModelFailure } from '#contracts/model.ts';
-import type { Notices } from '../texts/notices.ts';
+import type { BudgetScope, ModelFailure } from '#contracts/model.ts';
+import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
 
 /** Notice for a run that didn't end by itself; undefined for the general one. */
 export function endNotice(
@@ -47,6 +47,8 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
       return notices.modelOverflow;
     case 'refused':
       return notices.modelDeclined;
+    case 'budget':
+      return budgetNotice(failure.budget ?? 'gateway', notices);
     case 'overloaded':
     case 'idle':
     case 'aborted':
@@ -54,4 +56,16 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
     default:
       return kind satisfies never;
   }
+}
+
+const budgetNames: Readonly<Record<BudgetScope, NoticeKey>> = {
+  run: 'budgetRun',
+  session: 'budgetSession',
+  tree: 'budgetTree',
+  person: 'budgetPerson',
+  gateway: 'budgetGateway',
+};
+
+function budgetNotice(scope: BudgetScope, notices: Notices): string {
+  return fillNotice(notices.budgetSpent, { which: notices[budgetNames[scope]], scope });
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
+import type { CallRate } from '#contracts/call-ledger.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { HostedChannel } from '#contracts/channel.ts';
 import type { ChildRole } from '#contracts/child.ts';
@@ -36,11 +37,13 @@ import { type RunCall, readPreview, readToolResults, recoverRun } from '../store
 import type { Framing } from '../store/lanes/take-rows.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { ActiveRuns } from './active-runs.ts';
+import { createRunCalls, type RunCalls } from './call-ledger.ts';
 import { type CompactorDeps, compactSession } from './compactor.ts';
 import { executeCompact } from './execute-compact.ts';
 import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
 import { park, type WaitingCall } from './park.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
+import type { RunBudgets } from './run-budgets.ts';
 import { childRunOf, readRunContext, shownMessages, timeLeft } from './run-history.ts';
 import type { RunSettings } from './run-settings.ts';
 import { createStop, type StopController } from './stop-controller.ts';
@@ -55,6 +58,9 @@ export type RunDeps = {
   readonly probe: Probe;
   readonly notices: Notices;
   readonly models: Models;
+  /** Bounds calls of every model, by name, so that rows are opened ahead; absent under budgets. */
+  readonly rates?: Readonly<Record<string, CallRate>> | undefined;
+  readonly budgets?: RunBudgets;
   readonly active: ActiveRuns;
   readonly outbox: Outbox;
   readonly settings: RunSettings;
@@ -117,12 +123,14 @@ export async function executeRun(
     const route = routeOf(run.target);
     const channel = route && deps.channelFor(route);
     live = await openLiveView(deps, run, channel);
+    const calls = callsOf(deps, run);
     const recorder = new RunRecorder(run, {
       ...deps,
       capabilities: channel?.definition.capabilities ?? leastCapabilities,
       replyToMode: deps.settings.replyToMode,
       suppressAcknowledgements: deps.settings.suppressAcknowledgements,
       live,
+      calls,
       turnLimit: deps.settings.limits.turns,
       steerDelivery: deps.settings.steerDelivery,
       mayKeepLane: options.mayKeepLane,
@@ -136,11 +144,11 @@ export async function executeRun(
       },
       onSteered: () => deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'steered' }),
     });
-    const waitsFor = await runLoop(deps, run, { recorder, stopping });
+    const waitsFor = await runLoop(deps, run, { recorder, stopping, calls });
     if (waitsFor.length > 0) left = await park(deps, run, { calls: waitsFor, startedAt, live });
     else left = recorder.left;
     if ((stopping.reason() === 'handover' || recorder.hasUnread) && left === undefined) {
-      await store.write(handOver, held);
+      await store.write(handOver, { ...held, modelCalls: calls.endAll() });
       deps.probe.reach('handing-over');
     }
     const { runId, laneKey, isResumed } = run;
@@ -157,6 +165,11 @@ export async function executeRun(
     if (left?.kind !== 'parked') deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'ended' });
     deps.publish(run.laneKey, { kind: 'changed' });
   }
+}
+
+function callsOf({ rates, budgets, ...deps }: RunDeps, run: ClaimedRun): RunCalls {
+  const limits = budgets?.limitsFor(run.runId) ?? (async () => []);
+  return createRunCalls({ ...deps, purpose: 'turn', rate: rates?.[run.model], limits }, run);
 }
 
 async function openLiveView(
@@ -188,7 +201,7 @@ async function openLiveView(
 async function runLoop(
   deps: RunDeps,
   run: ClaimedRun,
-  { recorder, stopping }: { recorder: RunRecorder; stopping: StopController },
+  { recorder, stopping, calls }: { recorder: RunRecorder; stopping: StopController; calls: RunCalls },
 ): Promise<readonly WaitingCall[]> {
   const { store, clock, settings, sections } = deps;
   const child = await childRunOf(store, run);
@@ -210,7 +223,7 @@ async function runLoop(
     readRunContext(store, run, child),
   ]);
   deps.probe.reach('taken');
-  const model = deps.models.stackFor(run.model);
+  const model = deps.models.stackFor(run.model, calls);
   const info = model.model();
   const { limits } = settings;
   const config: AgentLoopConfig = {

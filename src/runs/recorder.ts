@@ -3,7 +3,7 @@
  * what is committed here is a barrier: a tool never starts before its call is on record, and an answer
  * is on record before anything is said.
  */
-import type { AgentEvent, Spending } from '#contracts/agent-event.ts';
+import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { Capabilities } from '#contracts/capabilities.ts';
 import type { Log } from '#contracts/log.ts';
 import { type AgentMessage, finishReasonOf, toolCallsOf } from '#contracts/message.ts';
@@ -17,7 +17,7 @@ import type { ReplyToMode } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedDelivery, DeliveryPolicy } from '../store/delivery/claim-delivery.ts';
-import type { AssistantImage, ModelCall } from '../store/lanes/assistant-row.ts';
+import type { AssistantImage } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneExit } from '../store/lanes/close-run.ts';
 import { type CommitAnswerInput, commitAnswer, endRun } from '../store/lanes/commit-answer.ts';
@@ -30,6 +30,7 @@ import type { RunFence } from '../store/rows/run-fence.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { StopReason } from './active-runs.ts';
 import { answerParts, outcomeOf, removePreview } from './answer-parts.ts';
+import type { RunCalls } from './call-ledger.ts';
 import { type AnswerScene, planAnswer, planEnd } from './plan-answer.ts';
 import { silenceContextOf } from './silence-context.ts';
 import { storedResult } from './stored-result.ts';
@@ -42,6 +43,7 @@ export type RecorderDeps = ToolTurnsDeps & {
   readonly replyToMode: ReplyToMode;
   readonly shaper: TextShaper;
   readonly sections: Sections;
+  readonly calls: RunCalls;
   readonly turnLimit: number;
   readonly steerDelivery: 'one-at-a-time' | 'all';
   framing(): Framing;
@@ -82,10 +84,10 @@ export class RunRecorder {
   readonly #held: RunFence;
   readonly #tools: ToolTurns;
   #turn = 0;
-  #turnStartedAt: number;
   #savedAt: number | undefined;
   #retryWaitMs = 0;
-  #current: { readonly message: AgentMessage; readonly spent: Spending | undefined } | undefined;
+  /** The answer that is not on record yet. */
+  #current: AgentMessage | undefined;
   #boundary: Boundary | undefined;
   #failure: ModelFailure | undefined;
   #isOver = false;
@@ -95,7 +97,6 @@ export class RunRecorder {
     this.#deps = deps;
     this.#held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
     this.#tools = new ToolTurns(this.#held, deps);
-    this.#turnStartedAt = deps.clock.now();
   }
 
   /** Messages sent by an earlier holder of this run, which the next answer need not repeat. */
@@ -122,7 +123,6 @@ export class RunRecorder {
     switch (event.type) {
       case 'turn_start':
         this.#turn = event.turn;
-        this.#turnStartedAt = this.#deps.clock.now();
         this.#savedAt = undefined;
         if (event.resumes) this.#tools.open(event.resumes);
         return;
@@ -132,7 +132,7 @@ export class RunRecorder {
       case 'message_update':
         return this.#stream(event.message, event.event);
       case 'message_end':
-        return this.#messageEnd(event.message, event.spent);
+        return this.#messageEnd(event.message);
       case 'tool_execution_start':
         return this.#tools.start(event.call);
       case 'tool_execution_end':
@@ -183,19 +183,22 @@ export class RunRecorder {
     start(await store.write(storeNotice, { ...this.#held, key, route, content }));
   }
 
-  async #messageEnd(message: AgentMessage, spent: Spending | undefined): Promise<void> {
+  async #messageEnd(message: AgentMessage): Promise<void> {
     if (message.role !== 'assistant') return;
-    this.#current = { message, spent };
     const calls = toolCallsOf(message.parts);
+    this.#current = calls.length === 0 ? message : undefined;
     if (calls.length === 0 || this.#deps.isLeaving()) return;
-    await this.#deps.store.write(commitToolTurn, {
+    const { store, calls: tries, probe } = this.#deps;
+    const modelCalls = tries.ended();
+    await store.write(commitToolTurn, {
       ...this.#held,
       message: this.#imageOf(message),
       calls: calls.map(({ id, name, input }) => ({ callId: id, name, input })),
-      modelCall: this.#modelCallOf(message, spent),
+      modelCalls,
     });
+    tries.stored(modelCalls);
     this.#tools.open(message);
-    this.#deps.probe.reach('turn-committed');
+    probe.reach('turn-committed');
   }
 
   async #toolTurnEnd({ message, toolResults }: EventOf<'turn_end'>): Promise<void> {
@@ -206,8 +209,10 @@ export class RunRecorder {
     const isBroken = finish === 'canceled' || finish === 'timeout' || finish === 'error';
     const at = { ...this.#steeringAt(), ...(isBroken && { delivery: 'none' as const }) };
     const results = toolResults.map(storedResult);
-    const ended = { ...at, messageId, results, message: this.#imageOf(message) };
+    const nextCall = at.delivery === 'none' ? undefined : this.#deps.calls.next();
+    const ended = { ...at, messageId, results, message: this.#imageOf(message), nextCall };
     this.#reach(await this.#deps.store.write(endToolTurn, ended));
+    this.#deps.calls.opened(nextCall);
   }
 
   async #answerEnd({ message }: EventOf<'turn_end'>): Promise<void> {
@@ -220,17 +225,19 @@ export class RunRecorder {
   }
 
   async #answer(message: AgentMessage): Promise<void> {
-    const { live, store, probe, start, mayKeepLane, claims, outbox } = this.#deps;
+    const { live, store, probe, start, mayKeepLane, claims, outbox, calls } = this.#deps;
     const { shaper, sections } = this.#deps;
     const standing = await live.finishPreview();
     const silence = await silenceContextOf(store, this.#run, message);
     const hasSeen = (messageId: string) => store.read(readIsSeen, { run: this.#run, messageId });
     const shaping = { ...this.#scene(), shaper, sections, silence, hasSeen };
     const plan = await planAnswer(message, shaping, this.#tools.deeds);
+    const modelCalls = calls.ended();
     const answered = await store.write(commitAnswer, {
       ...this.#steeringAt(),
       message: this.#imageOf(message),
-      modelCall: this.#modelCallOf(message, this.#current?.spent),
+      modelCalls,
+      nextCall: calls.next(),
       parts: answerParts(plan, { target: this.#run.target, standing }),
       preview: standing?.key,
       ...outcomeOf(plan),
@@ -240,6 +247,8 @@ export class RunRecorder {
     });
     // Stopped before its answer was on record: `agent_end` follows and ends it as that.
     if (answered.cancelReason !== undefined) return this.#reach(answered);
+    calls.stored(modelCalls);
+    if (answered.steers.length > 0) calls.opened(calls.next());
     probe.reach('turn-committed');
     start(answered.effects);
     live.next();
@@ -265,7 +274,7 @@ export class RunRecorder {
   async #agentEnd(event: EventOf<'agent_end'>): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
-    const { live, store, log, start, mayKeepLane, stopReason } = this.#deps;
+    const { live, store, log, start, mayKeepLane, stopReason, calls } = this.#deps;
     const reason = stopReason();
     // The loop ends like this when its time was over as its last answer was stored.
     this.hasUnread = event.reason === 'natural' && (this.#boundary?.steers.length ?? 0) > 0;
@@ -281,19 +290,14 @@ export class RunRecorder {
       endReason: reason ?? event.reason,
       detail: event.detail,
       ...outcome,
-      message: this.#cutMessage(),
+      modelCalls: calls.endAll(),
+      message: this.#current && this.#imageOf(this.#current),
       parts: [...removal, ...parts],
       preview: standing?.key,
       mayKeepLane: mayKeepLane(),
     });
     start(ended.effects);
     this.#end(ended.next);
-  }
-
-  /** The answer that was cut off, if it is not on record yet. */
-  #cutMessage(): AssistantImage | undefined {
-    const message = this.#current?.message;
-    return message && toolCallsOf(message.parts).length === 0 ? this.#imageOf(message) : undefined;
   }
 
   #end(next: LaneExit, nextRun?: ClaimedRun): void {
@@ -329,12 +333,5 @@ export class RunRecorder {
 
   #imageOf({ id, parts, model }: AgentMessage): AssistantImage {
     return { id, sessionId: this.#run.sessionId, parts, model };
-  }
-
-  #modelCallOf(message: AgentMessage, spent: Spending | undefined): ModelCall | undefined {
-    if (!spent) return undefined;
-    const model = message.model ?? 'unknown';
-    const latencyMs = this.#deps.clock.now() - this.#turnStartedAt;
-    return { id: `${message.id}:call`, model, ...spent, latencyMs };
   }
 }

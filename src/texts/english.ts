@@ -26,6 +26,13 @@ export const english = {
   answerCut: 'My answer was cut off at its length limit. Ask me to continue.',
   answerCutEmpty: 'I reached the length limit before I could answer. Please ask for less at once.',
   loopGuard: 'I kept repeating the same step, so I stopped.',
+  budgetSpent:
+    'The budget {which} is used up, so I stopped. My owner can raise it: budgets.{scope} in parley.config.json',
+  budgetRun: 'for one request',
+  budgetSession: 'for this conversation',
+  budgetTree: 'for one request with its sub-agents',
+  budgetPerson: 'per person and day',
+  budgetGateway: 'for all conversations per day',
   turnLimit: 'That took more steps than I’m allowed at once, so I stopped.',
 
   queueWaiting: 'Got it. I’ll get to this after what I’m working on.',
@@ -225,6 +232,8 @@ export const english = {
     'The network has held back messages to {subject} since {since}, and now says to wait until {until}. I’ll try again every five minutes.',
   ownerDeliveryGoesOn: 'Messages to {subject} are going out again.',
   ownerEventsMissed: 'I may have missed messages in {subject} and can’t fetch them: {reason}.',
+  ownerBudgetSpent:
+    'The {scope} budget is used up ({subject}). To raise it, change budgets.{scope} in parley.config.json and restart me.',
   ownerConversationMoved: '{subject} is now {to}. Its session, settings and pending messages moved too.',
   ownerConversationUnreachable:
     'I can’t write in {subject} any more: I was blocked or removed. Messages waiting for it were dropped.',

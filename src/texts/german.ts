@@ -28,6 +28,13 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   answerCut: 'Meine Antwort wurde an der Höchstlänge abgeschnitten. Sag mir, dass ich fortfahren soll.',
   answerCutEmpty: 'Ich habe die Höchstlänge vor der Antwort erreicht. Bitte frag nach weniger auf einmal.',
   loopGuard: 'Ich habe denselben Schritt immer wieder wiederholt und deshalb aufgehört.',
+  budgetSpent:
+    'Das Budget {which} ist aufgebraucht; ich habe aufgehört. Mein Besitzer kann es erhöhen: budgets.{scope} in parley.config.json',
+  budgetRun: 'für eine Anfrage',
+  budgetSession: 'für dieses Gespräch',
+  budgetTree: 'für eine Anfrage mit ihren Unteragenten',
+  budgetPerson: 'pro Person und Tag',
+  budgetGateway: 'für alle Gespräche pro Tag',
   turnLimit: 'Das brauchte mehr Schritte, als ich auf einmal machen darf; ich habe aufgehört.',
 
   queueWaiting: 'Verstanden. Das kommt nach dem, woran ich gerade arbeite.',
@@ -235,6 +242,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   ownerDeliveryGoesOn: 'Nachrichten an {subject} gehen wieder hinaus.',
   ownerEventsMissed:
     'In {subject} sind mir vielleicht Nachrichten entgangen, die ich nicht nachholen kann: {reason}.',
+  ownerBudgetSpent:
+    'Das Budget {scope} ist aufgebraucht ({subject}). Um es zu erhöhen, ändere budgets.{scope} in parley.config.json und starte mich neu.',
   ownerConversationMoved:
     '{subject} ist jetzt {to}. Sitzung, Einstellungen und wartende Nachrichten sind mitgezogen.',
   ownerConversationUnreachable:

@@ -27,7 +27,7 @@ const aliased = new Set(['contracts', 'channel-kit']);
 const innerOrders: Readonly<Record<string, readonly string[]>> = {
   store: [
     ['base'],
-    ['rows', 'alerts', 'delivery', 'waits', 'items', 'children', 'lanes'],
+    ['rows', 'alerts', 'money', 'delivery', 'waits', 'items', 'children', 'lanes'],
     ['processes', 'sign-ins', 'access', 'links', 'intake', 'reads'],
     ['migrations', 'migrate.ts', 'store-report.ts', 'watch-store.ts'],
     ['sqlite', 'postgres', 'readable-store.ts', 'open-store.ts', 'inspect-store.ts'],
@@ -102,6 +102,8 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
     writer: 'src/store/delivery/part-states.ts',
   },
   toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/call-states.ts' },
+  modelCalls: { columns: ['state', 'cost', 'reserved'], writer: 'src/store/money/model-calls.ts' },
+  budgets: { columns: ['spent', 'reserved'], writer: 'src/store/money/budgets.ts' },
 };
 
 /** Inserts into the table that its caller names. */

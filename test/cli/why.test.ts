@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { aLane, aMessage, aWorker } from '../store/builders.ts';
+import { counted } from '../store/call-builders.ts';
 import { openStore } from '../support/open-store.ts';
 import { runParley } from './run-parley.ts';
 
@@ -20,11 +21,8 @@ async function aFolder() {
   const say = (conversation: string, messageId: string, eventKey: string) =>
     worker.accept(aMessage({ conversation, text: `what of ${secret}?`, messageId, eventKey }));
   await say('-100123', '45', 'message:45');
-  const usage = { inputTokens: 120, outputTokens: 30, cacheReadTokens: 0, cacheWriteTokens: 0 };
   const run = await worker.claimRun(aLane('-100123').key);
-  await worker.answer(run, 'nothing', {
-    modelCall: { id: 'call-1', model: 'test-model', usage, cost: 1234, latencyMs: 56 },
-  });
+  await worker.answer(run, 'nothing', { modelCalls: [counted(run, { cost: 1234 })] });
   const parley = (...args: string[]) =>
     runParley(['why', ...args], { PARLEY_DATA_DIR: dataDir, ANTHROPIC_API_KEY: secret });
   return { say, parley, run };

@@ -87,7 +87,10 @@ const sends = callsFirst({ name: 'message', input: { text: 'I am on it.' } });
 
 export const scenarios: readonly Scenario[] = [
   ...(
-    ['received', 'woken', 'claimed', 'taken', 'model-called', 'turn-committed', 'finished', 'marked'] as const
+    [
+      ...(['received', 'woken', 'claimed', 'taken', 'model-called', 'call-reserved'] as const),
+      ...(['turn-committed', 'finished', 'marked'] as const),
+    ] as const
   ).map((point): Scenario => ({ ...plain, ...telegramFirst, kills: [`${point}:1`] })),
   { ...plain, kills: ['accepted:1'], channels: ['telegram', 'web'], longChannels: ['terminal'] },
   { ...plain, ...telegramFirst, title: 'mid-answer', kills: ['streaming:8'], prepare: () => paced },

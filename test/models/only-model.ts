@@ -1,11 +1,12 @@
 import type { LlmProvider } from '#contracts/model.ts';
+import { metered } from '../../src/models/metering.ts';
 import type { Models } from '../../src/models/models.ts';
 
 /** One provider that answers under every name: for tests and measurements. */
 export function onlyModel(provider: LlmProvider): Models {
   const { id } = provider.model();
   return {
-    stackFor: () => provider,
+    stackFor: (_name, ledger) => (ledger ? metered(provider, ledger) : provider),
     nameFor: () => id,
     isKnown: (name) => name === id,
     names: () => [id],

@@ -147,7 +147,7 @@ describe('a conversation', () => {
         model: 'claude-opus-4-6',
         parts: [...parts, finish],
       };
-      await store().write(commitToolTurn, { ...held, message, calls: [call], modelCall: undefined });
+      await store().write(commitToolTurn, { ...held, message, calls: [call] });
       const results = [{ callId: 'c1', isError: false, parts: result }];
       await store().write(storeToolResults, { ...held, messageId, results });
       await new Promise((resolve) => setTimeout(resolve, 5));

@@ -27,7 +27,6 @@ describe('a run that a crash left unfinished', () => {
       ...held(run),
       message: { id: unique('message'), sessionId: run.sessionId, model: 'test', parts },
       calls: [{ callId: '1', name: 'act', input: '{}' }],
-      modelCall: undefined,
     });
     await lapse();
   };

@@ -13,6 +13,7 @@ import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/cl
 import { type Answered, type CommitAnswerInput, commitAnswer } from '../../src/store/lanes/commit-answer.ts';
 import type { Framing } from '../../src/store/lanes/take-rows.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
+import { rate } from './call-builders.ts';
 
 /** No agent has a model of its own. */
 export const demoOnly: TurnModels = { byAgent: {}, byDefault: 'demo' };
@@ -164,6 +165,7 @@ export function aWorker(store: Store, name = holder) {
       framing,
       maxAttempts: 3,
       models: demoOnly,
+      rates: { demo: rate },
     });
   const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {
     const claimed = await claim(laneKey, leaseMs);
@@ -186,7 +188,6 @@ export function aWorker(store: Store, name = holder) {
           { type: 'finish', data: { reason: 'end_turn', time: 1 } },
         ],
       },
-      modelCall: undefined,
       parts: over.parts ?? [
         { route: routeFor(run), content: { kind: 'text', text: { text, spans: [] } }, purpose: 'reply' },
       ],

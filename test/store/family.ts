@@ -13,7 +13,9 @@ import { commitToolTurn, markToolStarted } from '../../src/store/lanes/commit-tu
 import { parkRun } from '../../src/store/lanes/park-run.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { tendChild } from '../../src/store/lanes/tend-child.ts';
+import { callIdOf } from '../../src/store/money/model-calls.ts';
 import { aLane, aMessage, aWorker, defaults, demoOnly, framing, holder, unique } from './builders.ts';
+import { counted, rate } from './call-builders.ts';
 
 export const limits: SpawnLimits = { depth: 5, children: 5, nodes: 20, lifetime: 200, treeMs: 3_600_000 };
 
@@ -46,6 +48,7 @@ export function aFamilyWorker(
       framing,
       maxAttempts: 3,
       models: demoOnly,
+      rates: { demo: rate },
       caps,
     });
   const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {
@@ -89,7 +92,7 @@ export function aFamilyWorker(
     ];
     const message = { id: messageId, sessionId: run.sessionId, model: 'test', parts };
     const calls = [{ callId, name: 'sessions_spawn', input: '{}' }];
-    await store.write(commitToolTurn, { ...fenceOf(run), message, calls, modelCall: undefined });
+    await store.write(commitToolTurn, { ...fenceOf(run), message, calls });
     await store.write(markToolStarted, { ...fenceOf(run), messageId, callId });
     return store.write(spawnChild, input);
   };
@@ -118,13 +121,7 @@ export function aFamilyWorker(
           { type: 'finish', data: { reason: 'end_turn', time: 1 } },
         ],
       },
-      modelCall: {
-        id: crypto.randomUUID(),
-        model: 'test',
-        cost,
-        latencyMs: 1,
-        usage: { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 },
-      },
+      modelCalls: [counted(run, { cost })],
       parts: [],
       preview: undefined,
       outcome: 'answered',
@@ -137,6 +134,7 @@ export function aFamilyWorker(
       ...fenceOf(run),
       ...{ endReason, detail: undefined, outcome: 'failed', message: undefined },
       ...{ parts: [], preview: undefined, mayKeepLane: false },
+      modelCalls: [{ id: callIdOf(run.epoch, 1), latencyMs: 1, end: { state: 'void' } }],
     });
 
   const park = (run: ClaimedRun) =>

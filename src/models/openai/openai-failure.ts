@@ -26,7 +26,8 @@ export function faultOf(
   const said = saidBy(error);
   const detail = [statusOf(error), code ?? type, wordsOf(said, keys)].filter(Boolean).join(' ');
   const failed = (failure: Omit<ModelFailure, 'detail'>, isAboutKey = false): ApiFault => ({
-    failure: { ...failure, detail },
+    // Without a status it came inside a stream, whose tokens so far are counted.
+    failure: { ...failure, detail, ...(status !== undefined && { isFree: true }) },
     isAboutKey,
   });
   if (isTooLong(error, said)) return failed({ kind: 'overflow' });

@@ -98,16 +98,38 @@ export type ToolCallsTable = {
   endedAt: number | null;
 };
 
+/** The ledger: one row per try of a model call. `open` until its one end. */
 export type ModelCallsTable = {
+  /** Epoch of the claim and number within it. */
   id: string;
   runId: string;
   sessionId: string;
+  state: 'open' | 'settled' | 'unknown' | 'void';
+  provider: string;
   model: string;
+  purpose: string;
+  /** Micro-dollars that `budgetKeys` hold for it, or its bound where no budget applies. */
+  reserved: number;
+  /** JSON of the keys in `budgets`; null where none applies. */
+  budgetKeys: string | null;
+  /** JSON of `CallRate`, while the bound isn't computed. */
+  rate: string | null;
   inputTokens: number;
   outputTokens: number;
   cacheReadTokens: number;
   cacheWriteTokens: number;
   cost: number;
   latencyMs: number;
+  openedAt: number;
+  /** When it ended, or was opened. */
   at: number;
+};
+
+/** Money spent and held, micro-dollars: by run, session, tree, person and day, or day. */
+export type BudgetsTable = {
+  key: string;
+  spent: number;
+  reserved: number;
+  /** Set by `/budget`, in place of the configured limit. */
+  raisedTo: number | null;
 };

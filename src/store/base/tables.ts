@@ -3,6 +3,7 @@ import type { ItemSource, Reach } from '#contracts/inbox-item.ts';
 import type { AlertKind } from '#contracts/owner-alert.ts';
 import type { ChildrenTable, LaneClassesTable, TreesTable } from './child-tables.ts';
 import type {
+  BudgetsTable,
   ModelCallsTable,
   RunsTable,
   SessionsTable,
@@ -25,6 +26,7 @@ export type Tables = {
   runs: RunsTable;
   toolCalls: ToolCallsTable;
   modelCalls: ModelCallsTable;
+  budgets: BudgetsTable;
   outbox: OutboxTable;
   receipts: ReceiptsTable;
   ownerNotices: OwnerNoticesTable;

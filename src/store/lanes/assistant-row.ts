@@ -1,8 +1,14 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { Usage } from '#contracts/model.ts';
 import type { Tx } from '../base/command.ts';
-import { insertNewRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import {
+  chargeCost,
+  closeModelCalls,
+  type ModelCallEnd,
+  openModelCall,
+  type Spent,
+} from '../money/model-calls.ts';
 import { appendMessage, type Charge } from '../rows/append-transcript.ts';
 
 /** An assistant message as it is stored; later images replace earlier ones. */
@@ -13,7 +19,7 @@ export type AssistantImage = {
   readonly model: string | undefined;
 };
 
-/** A finished model call; `cost` in micro-dollars. */
+/** A model call that has ended, beside the run's ledger; `cost` in micro-dollars. */
 export type ModelCall = {
   readonly id: string;
   readonly model: string;
@@ -26,8 +32,8 @@ type Writing = {
   readonly message: AssistantImage;
   readonly runId: string;
   readonly isFinished: boolean;
-  /** The call that wrote it, once it is over. */
-  readonly modelCall?: ModelCall | undefined;
+  /** The calls that wrote it, once they are over. */
+  readonly calls?: readonly ModelCallEnd[];
 };
 
 /**
@@ -36,13 +42,14 @@ type Writing = {
  */
 export async function writeAssistant(
   tx: Tx,
-  { message, runId, isFinished, modelCall }: Writing,
+  { message, runId, isFinished, calls = [] }: Writing,
 ): Promise<boolean> {
   const { id, sessionId, parts, model } = message;
   const known = await storedMessage.first(tx, { id });
   if (known?.isFinished === 1) return false;
-  if (modelCall) await recordModelCall(tx, modelCall, { runId, sessionId });
-  const charge = modelCall && chargeOf(modelCall);
+  const spent = await closeModelCalls(tx, runId, calls);
+  const charge = chargeOf(spent);
+  if (!charge) await chargeCost(tx, sessionId, spent);
   if (!known) {
     await appendMessage(tx, { id, sessionId, role: 'assistant', parts, model, runId, isFinished, charge });
     return true;
@@ -53,21 +60,26 @@ export async function writeAssistant(
   return true;
 }
 
-/** Records a finished call of the run; a second row of one id is not made. */
+/** Records a summary's call that has ended; a second row of one id is not made. */
 export async function recordModelCall(
   tx: Tx,
-  { id, model, usage, cost, latencyMs }: ModelCall,
-  owner: { readonly runId: string; readonly sessionId: string },
+  { id, latencyMs, ...counted }: ModelCall,
+  { runId, sessionId }: { readonly runId: string; readonly sessionId: string },
 ): Promise<void> {
-  await insertNewRow(tx, 'modelCalls', { id, ...owner, model, ...usage, cost, latencyMs, at: tx.now });
+  const rate = { provider: '', model: counted.model, input: 0, output: 0, promptTokens: 0, answerTokens: 0 };
+  await openModelCall(tx, { id, runId, sessionId, purpose: 'summary', rate, reserved: 0 });
+  await closeModelCalls(tx, runId, [{ id, latencyMs, end: { state: 'settled', ...counted } }]);
 }
 
-function chargeOf({ usage, cost }: ModelCall): Charge {
-  return {
-    cost,
-    promptTokens: usage.inputTokens + usage.cacheWriteTokens,
-    completionTokens: usage.outputTokens + usage.cacheReadTokens,
-  };
+/** Undefined when no call of it was counted. */
+function chargeOf({ cost, usage }: Spent): Charge | undefined {
+  return (
+    usage && {
+      cost,
+      promptTokens: usage.inputTokens + usage.cacheWriteTokens,
+      completionTokens: usage.outputTokens + usage.cacheReadTokens,
+    }
+  );
 }
 
 const storedMessage = prepared((db, of: QueryParams<{ id: string }>) =>

@@ -1,3 +1,4 @@
+import type { CallRate } from '#contracts/call-ledger.ts';
 import type { ReasoningLevel, TurnModels } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueMode } from '#contracts/queue-settings.ts';
@@ -13,6 +14,7 @@ import { treeOf } from '../children/tree-of.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { type Choice, chooseBatch } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
+import { callIdOf, closeLostCalls, openModelCall } from '../money/model-calls.ts';
 import { expireCalls } from '../rows/call-states.ts';
 import { endItems, takeItem } from '../rows/item-states.ts';
 import { giveUpLease, holdLane } from '../rows/lane-leases.ts';
@@ -32,6 +34,11 @@ export type ClaimInput = {
   readonly framing: Framing;
   /** A run that was found unfinished this often is given up with a notice. */
   readonly maxAttempts: number;
+  /**
+   * Bounds calls of each model, by its name: the claim opens the row of the first call. Absent under budgets: each
+   * call then reserves its own.
+   */
+  readonly rates?: Readonly<Record<string, CallRate>> | undefined;
   /** Models that answer, for sessions that have not chosen one. */
   readonly models: TurnModels;
   /** How many lanes of a sub-agents' class run at once, over all processes; no limit for a class without. */
@@ -54,6 +61,8 @@ export type ClaimedRun = {
   readonly model: string;
   /** Chosen for its session; absent: its agent's. */
   readonly reasoning?: ReasoningLevel;
+  /** The row of its first model call, opened with the claim. */
+  readonly openCall?: string;
   readonly isResumed: boolean;
   /** It was asked to stop while nobody worked on it: it does nothing more but end. */
   readonly cancelReason?: string;
@@ -146,21 +155,23 @@ async function begin(
   // The model reads nothing of it: it stays out of the transcript.
   else await takeItem(tx, { id: head.id, runId, transcriptId: null, isMerged: false, isKept: false });
   const { target, authority } = last;
-  return {
-    kind: 'run',
-    run: claimed(lane, {
-      runId,
-      kind,
-      epoch,
-      target,
-      authority,
-      ...choice,
-      isResumed: false,
-      workedMs: 0,
-      startedAt: tx.now,
-      now: tx.now,
-    }),
-  };
+  const facts = { runId, kind, epoch, target, authority, ...choice, isResumed: false, workedMs: 0 };
+  const run = claimed(lane, { ...facts, startedAt: tx.now, now: tx.now });
+  const openCall = kind === 'turn' ? await openFirstCall(tx, run, input.rates) : undefined;
+  return { kind: 'run', run: { ...run, ...(openCall !== undefined && { openCall }) } };
+}
+
+async function openFirstCall(
+  tx: Tx,
+  run: ClaimedRun,
+  rates: ClaimInput['rates'],
+): Promise<string | undefined> {
+  const { runId, sessionId, epoch, model } = run;
+  const rate = rates && Object.hasOwn(rates, model) ? rates[model] : undefined;
+  if (rate === undefined) return undefined;
+  const id = callIdOf(epoch, 1);
+  await openModelCall(tx, { id, runId, sessionId, purpose: 'turn', rate });
+  return id;
 }
 
 async function resume(
@@ -178,6 +189,7 @@ async function resume(
     );
     return { kind: 'again', effects };
   }
+  await closeLostCalls(tx, runId);
   // Only now: the end of a run locks lanes, and a class comes after them.
   if (!(await mayRun(tx, lane, input))) return { kind: 'full' };
   // Nobody has ended the wait, and the lane's lease is over: the wait has expired.

@@ -41,14 +41,20 @@ export async function closeRun(
   const { runId, endReason, detail = null, outcome, outcomeReason = null, parts, effects } = closing;
   await finishRun(tx, { runId, endReason, detail, parts });
   if (outcome !== undefined) await endTaken(tx, runId, { outcome, outcomeReason });
-  if (endReason !== 'natural')
-    await stopTree(tx, { sessionId: lane.sessionId, runIds: [runId], reason: 'parent-ended' }, effects);
   const left = (await isStoppingChild(tx, lane)) ? [] : waiting;
   const next = lookAhead(left, tx.now);
   const isKept = next.kind === 'continuing' && closing.mayKeepLane;
   await endLaneRun(tx, { laneKey: lane.key, parts }, isKept);
   await endRunOfChild(tx, lane, { endReason, isIdle: next.kind === 'idle' }, effects);
   return next.kind === 'continuing' && !closing.mayKeepLane ? { kind: 'armed', delayMs: 0 } : next;
+}
+
+/**
+ * Stops what a run has spawned that doesn't end by itself. Called before anything that others may wait for but lanes
+ * is locked: sessions, budgets, conversations.
+ */
+export async function stopChildrenOf(tx: Tx, lane: Lane, runId: string, effects: Effects): Promise<void> {
+  await stopTree(tx, { sessionId: lane.sessionId, runIds: [runId], reason: 'parent-ended' }, effects);
 }
 
 function lookAhead([head]: readonly { readonly dueAt: number }[], now: number): LaneExit {

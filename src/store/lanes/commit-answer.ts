@@ -11,12 +11,20 @@ import { insertReply } from '../delivery/insert-reply.ts';
 import { closePreview } from '../delivery/part-states.ts';
 import { requeueRetained } from '../items/retained-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
+import {
+  chargeCost,
+  closeLostCalls,
+  closeModelCalls,
+  type ModelCallEnd,
+  type NewModelCall,
+  openModelCall,
+} from '../money/model-calls.ts';
 import { deliveryFailed, endAnswered } from '../rows/item-states.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
-import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
+import { type AssistantImage, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
-import { closeRun, type LaneExit } from './close-run.ts';
+import { closeRun, type LaneExit, stopChildrenOf } from './close-run.ts';
 import { asSteers, type Boundary, chooseFor, readSteered, type Steering, type SteerTarget } from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
@@ -31,7 +39,10 @@ export type RoutedPart = {
 export type CommitAnswerInput = RunFence &
   Steering & {
     readonly message: AssistantImage;
-    readonly modelCall: ModelCall | undefined;
+    /** The model calls that wrote the message. */
+    readonly modelCalls?: readonly ModelCallEnd[];
+    /** The first try of the turn that answers steers, if it needs no budget. */
+    readonly nextCall?: NewModelCall | undefined;
     /** All to the run's route. */
     readonly parts: readonly RoutedPart[];
     /** The preview that the parts replace or take away. */
@@ -65,13 +76,13 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
   name: 'commitAnswer',
   run: async (tx, input) => {
     const lane = await lockLineageAt(tx, input.laneKey, input.epoch);
-    const { message, runId, modelCall, mayKeepLane, framing } = input;
+    const { message, runId, modelCalls: calls, mayKeepLane, framing } = input;
     const effects = noEffects();
     const run = await readSteered(tx, runId);
     const { cancelReason } = run;
     const stopped = { steers: [], cancelReason, next: undefined, effects, claimed: undefined };
     if (cancelReason !== undefined) return stopped;
-    const isFirst = await writeAssistant(tx, { message, runId, isFinished: true, modelCall });
+    const isFirst = await writeAssistant(tx, { message, runId, isFinished: true, ...(calls && { calls }) });
     const parts = isFirst ? partsOf(lane, run, { ...input, answer: message.id }) : [];
     const reply = await insertReply(tx, parts, input.sender);
     if (reply.waiting !== undefined) effects.deliveries.push(reply.waiting);
@@ -84,6 +95,7 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
     if (chosen.length > 0) {
       await extendAnsweredRun(tx, { runId, laneKey: lane.key, parts: parts.length });
       const steers = await takeRows(tx, { lane, runId, framing, rows: chosen, ...asSteers(lane) });
+      if (input.nextCall) await openModelCall(tx, input.nextCall);
       return { steers, cancelReason, next: undefined, effects, claimed };
     }
     const closing = { runId, endReason: 'natural', parts: parts.length, mayKeepLane, effects };
@@ -168,6 +180,8 @@ export type Ending = RunFence & {
   readonly detail: string | undefined;
   readonly outcome: Outcome;
   readonly outcomeReason?: string;
+  /** Every model call that is not closed yet. */
+  readonly modelCalls?: readonly ModelCallEnd[];
   /** The message that was cut off, with its finish part. */
   readonly message: AssistantImage | undefined;
   readonly parts: readonly RoutedPart[];
@@ -184,9 +198,12 @@ export const endRun: StoreCommand<Ending, { readonly next: LaneExit; readonly ef
   name: 'endRun',
   run: async (tx, input) => {
     const lane = await lockLineageAt(tx, input.laneKey, input.epoch);
-    const { runId, message } = input;
+    const { runId, message, modelCalls = [] } = input;
     const effects = noEffects();
     const run = await readSteered(tx, runId);
+    if (input.endReason !== 'natural') await stopChildrenOf(tx, lane, runId, effects);
+    await chargeCost(tx, lane.sessionId, await closeModelCalls(tx, runId, modelCalls));
+    await closeLostCalls(tx, runId);
     await requeueRetained(tx, { id: runId, laneKey: lane.key });
     if (message) await writeAssistant(tx, { message, runId, isFinished: true });
     const parts = partsOf(lane, run, { ...input, answer: `${runId}:end` });

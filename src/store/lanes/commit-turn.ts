@@ -3,10 +3,11 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { StoreCommand } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { insertPart } from '../delivery/insert-part.ts';
+import { type ModelCallEnd, type NewModelCall, openModelCall } from '../money/model-calls.ts';
 import { endCall, insertCall, type StoredResult, startCall } from '../rows/call-states.ts';
 import { lockLaneAt, takeSeq } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
-import { type AssistantImage, type ModelCall, writeAssistant } from './assistant-row.ts';
+import { type AssistantImage, writeAssistant } from './assistant-row.ts';
 import { type Boundary, type Steering, steerAt } from './steer.ts';
 
 /**
@@ -24,7 +25,8 @@ export const saveImage: StoreCommand<RunFence & { readonly message: AssistantIma
 export type ToolTurn = RunFence & {
   readonly message: AssistantImage;
   readonly calls: readonly { readonly callId: string; readonly name: string; readonly input: string }[];
-  readonly modelCall: ModelCall | undefined;
+  /** The model calls that wrote the message. */
+  readonly modelCalls?: readonly ModelCallEnd[];
 };
 
 /**
@@ -35,8 +37,8 @@ export const commitToolTurn: StoreCommand<ToolTurn, void> = {
   name: 'commitToolTurn',
   run: async (tx, input) => {
     await lockLaneAt(tx, input.laneKey, input.epoch);
-    const { message, runId, modelCall } = input;
-    await writeAssistant(tx, { message, runId, isFinished: true, modelCall });
+    const { message, runId, modelCalls: calls } = input;
+    await writeAssistant(tx, { message, runId, isFinished: true, ...(calls && { calls }) });
     const of = { runId, messageId: message.id, sessionId: message.sessionId };
     for (const [ordinal, call] of input.calls.entries()) await insertCall(tx, { ...of, ...call, ordinal });
   },
@@ -68,7 +70,12 @@ export const storeToolResults: StoreCommand<ToolResults, void> = {
 };
 
 /** `message`: its state at the end of the turn; the results of its calls may have changed its finish. */
-export type ToolTurnEnd = ToolResults & Steering & { readonly message: AssistantImage };
+export type ToolTurnEnd = ToolResults &
+  Steering & {
+    readonly message: AssistantImage;
+    /** The first try of the next turn, if there is one and it needs no budget. */
+    readonly nextCall?: NewModelCall | undefined;
+  };
 
 /** The boundary after a tool turn: every call has its result, and what was sent meanwhile is taken in. */
 export const endToolTurn: StoreCommand<ToolTurnEnd, Boundary> = {
@@ -82,6 +89,7 @@ export const endToolTurn: StoreCommand<ToolTurnEnd, Boundary> = {
       .set({ parts: JSON.stringify(parts) })
       .where('id', '=', id)
       .execute();
+    if (input.nextCall) await openModelCall(tx, input.nextCall);
     return steerAt(tx, lane, input);
   },
 };

@@ -9,10 +9,11 @@ import { insertPart } from '../delivery/insert-part.ts';
 import { closePreview } from '../delivery/part-states.ts';
 import { requeueRetained } from '../items/retained-steers.ts';
 import { readWaiting } from '../items/waiting-rows.ts';
+import { closeLostCalls } from '../money/model-calls.ts';
 import { endCall } from '../rows/call-states.ts';
 import { raiseEpoch } from '../rows/lane-leases.ts';
 import { type Lane, takeSeq } from '../rows/lane-row.ts';
-import { closeRun } from './close-run.ts';
+import { closeRun, stopChildrenOf } from './close-run.ts';
 import { findPreview, interruptUnfinished } from './recover-run.ts';
 
 type GivingUp = {
@@ -27,6 +28,8 @@ type GivingUp = {
  */
 export async function giveUpRun(tx: Tx, lane: Lane, { run, text, endReason }: GivingUp): Promise<Effects> {
   const effects = noEffects();
+  await stopChildrenOf(tx, lane, run.id, effects);
+  await closeLostCalls(tx, run.id);
   await interruptUnfinished(tx, run.id);
   for (const call of await readOpenCalls(tx, run.id)) {
     await endCall(tx, call.messageId, unknownResult(call));

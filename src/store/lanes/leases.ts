@@ -1,5 +1,6 @@
 import type { StoreCommand } from '../base/command.ts';
 import { lockClassesOf } from '../children/class-room.ts';
+import { chargeCost, closeModelCalls, type ModelCallEnd } from '../money/model-calls.ts';
 import { giveUpLease, releaseFreeLane, renewLease } from '../rows/lane-leases.ts';
 import { lockLaneAt, lockLanes } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
@@ -43,10 +44,11 @@ export const renewLeases: StoreCommand<Renewal, Renewed> = {
 };
 
 /** Hands an unfinished run over on purpose: the next claim resumes it, and that is no failed try. */
-export const handOver: StoreCommand<RunFence, void> = {
+export const handOver: StoreCommand<RunFence & { readonly modelCalls?: readonly ModelCallEnd[] }, void> = {
   name: 'handOver',
   run: async (tx, input) => {
-    await lockLaneAt(tx, input.laneKey, input.epoch);
+    const { sessionId } = await lockLaneAt(tx, input.laneKey, input.epoch);
+    await chargeCost(tx, sessionId, await closeModelCalls(tx, input.runId, input.modelCalls ?? []));
     await giveUpLease(tx, input.laneKey, tx.now);
     await handOverRun(tx, input.runId);
   },

@@ -57,7 +57,7 @@ describeEachDatabase('a child', (open, beside) => {
     expect(effects.wakes.map(({ laneKey }) => laneKey)).toContain(lane.key);
     expect(await find(child.id)).toMatchObject({
       ...{ state: 'done', status: 'completed', told: 'lane', result: 'All is well.' },
-      usage: { promptTokens: 10, completionTokens: 5, cost: 7 },
+      usage: { promptTokens: 120, completionTokens: 30, cost: 7 },
     });
     const next = await worker.claimRun(lane.key);
     expect(await readText(open(), next.sessionId)).toMatch(/Sub-agent \\"look\\".*completed.*All is well/s);

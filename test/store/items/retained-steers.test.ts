@@ -70,7 +70,7 @@ function aTurn({ sessionId }: ClaimedRun, reason: FinishReason) {
 async function callTool(store: Store, run: ClaimedRun, isBegun: boolean) {
   const message = aTurn(run, 'tool_use');
   const calls = [{ callId: 'call', name: 'wait', input: '{}' }];
-  await store.write(commitToolTurn, { ...run, message, calls, modelCall: undefined });
+  await store.write(commitToolTurn, { ...run, message, calls });
   const messageId = message.id;
   if (isBegun) await store.write(markToolStarted, { ...run, messageId, callId: 'call' });
   const cut = { ...message, parts: aTurn(run, 'canceled').parts };

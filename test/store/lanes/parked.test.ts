@@ -72,7 +72,7 @@ async function aRunWithCalls(
     { type: 'finish', data: { reason: 'tool_use', time: 1 } },
   ];
   const message = { id: messageId, sessionId: run.sessionId, model: 'test', parts };
-  await store.write(commitToolTurn, { ...held(run), message, calls, modelCall: undefined });
+  await store.write(commitToolTurn, { ...held(run), message, calls });
   for (const callId of started) await store.write(markToolStarted, { ...held(run), messageId, callId });
   return { worker, lane, run, messageId };
 }

@@ -264,7 +264,7 @@ function createPair(
     const message = aTurn(run, 'tool_use');
     const [messageId, callId] = [message.id, unique('call')];
     const calls = [{ callId, name: 'ask', input: '{}' }];
-    await store.write(commitToolTurn, { ...run, message, calls, modelCall: undefined });
+    await store.write(commitToolTurn, { ...run, message, calls });
     await store.write(markToolStarted, { ...run, messageId, callId });
     asked = { runId: run.runId, callId, by: model.run, isAnswered: false };
     if (isAnswered) await answerCall();
@@ -357,7 +357,7 @@ function createPair(
         if (!run) return;
         model.toolTurn();
         const message = aTurn(run, 'tool_use');
-        return store.write(commitToolTurn, { ...run, message, calls: [], modelCall: undefined });
+        return store.write(commitToolTurn, { ...run, message, calls: [] });
       }
       case 'abort':
         return abort(one.reason, one.mayKeepLane);

@@ -9,6 +9,7 @@ export const laneTables: SchemaOf<
   | 'runs'
   | 'toolCalls'
   | 'modelCalls'
+  | 'budgets'
   | 'children'
   | 'trees'
 > = {
@@ -136,16 +137,28 @@ export const laneTables: SchemaOf<
       id: text,
       runId: text,
       sessionId: text,
+      state: text,
+      provider: text,
       model: text,
+      purpose: text,
+      reserved: bigint,
+      budgetKeys: textOrNull,
+      rate: textOrNull,
       inputTokens: integer,
       outputTokens: integer,
       cacheReadTokens: integer,
       cacheWriteTokens: integer,
       cost: bigint,
       latencyMs: integer,
+      openedAt: bigint,
       at: bigint,
     },
     key: ['runId', 'id'],
+    isUnderKey: true,
+  },
+  budgets: {
+    columns: { key: text, spent: bigint, reserved: bigint, raisedTo: bigintOrNull },
+    key: ['key'],
     isUnderKey: true,
   },
   children: {

@@ -56,6 +56,7 @@ async function readModelCalls(tx: Tx, runId: string): Promise<readonly ModelCall
     .selectFrom('modelCalls')
     .select([
       'model',
+      'state',
       'inputTokens',
       'outputTokens',
       'cacheReadTokens',

@@ -131,6 +131,7 @@ export type ToolCallFacts = {
 /** A model call, as `why` shows it. */
 export type ModelCallFacts = {
   readonly model: string;
+  readonly state: 'open' | 'settled' | 'unknown' | 'void';
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens: number;

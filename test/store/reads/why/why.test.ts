@@ -6,14 +6,8 @@ import { takeSteers } from '../../../../src/store/lanes/steer.ts';
 import { readWhy, type Why } from '../../../../src/store/reads/why/read-why.ts';
 import type { MessageTrace } from '../../../../src/store/reads/why/trace.ts';
 import { account, aLane, aMessage, aWorker, defaults, framing, holder, unique } from '../../builders.ts';
+import { counted } from '../../call-builders.ts';
 import { describeEachDatabase } from '../../each-database.ts';
-
-const modelCall = {
-  model: 'test-model',
-  usage: { inputTokens: 120, outputTokens: 30, cacheReadTokens: 7, cacheWriteTokens: 0 },
-  cost: 1234,
-  latencyMs: 56,
-};
 
 describeEachDatabase('the account of a message', (open, { sql }) => {
   const why = (id: string, withExcerpts = false): Promise<Why> => open().read(readWhy, { id, withExcerpts });
@@ -31,7 +25,7 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
     await worker.accept(aMessage({ conversation, text: `a  question\nin ${conversation}`, messageId }));
     const run = await worker.claimRun(aLane(conversation).key);
     await worker.answer(run, `an answer in ${conversation}`, {
-      modelCall: { ...modelCall, id: unique('call') },
+      modelCalls: [counted(run, { cost: 1234, cacheReadTokens: 7 })],
     });
     const conversationKey = `test/bot/${conversation}`;
     await deliver(conversationKey, { kind: 'sent', receipts: [sentId as MessageId] });
@@ -80,7 +74,10 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
           endReason: 'natural',
           attempts: 1,
           modelCalls: [
-            { ...modelCall.usage, model: 'test-model', cost: 1234, latencyMs: 56, at: expect.any(Number) },
+            {
+              ...{ inputTokens: 120, outputTokens: 30, cacheReadTokens: 7, cacheWriteTokens: 0 },
+              ...{ model: 'test-model', state: 'settled', cost: 1234, latencyMs: 56, at: expect.any(Number) },
+            },
           ],
           transcript: [
             expect.objectContaining({ role: 'user' }),

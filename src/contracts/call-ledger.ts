@@ -1,0 +1,59 @@
+import { ParleyError } from './errors.ts';
+import type { BudgetScope, ModelInfo, ModelRequest, Usage } from './model.ts';
+
+/** Where every try of a model call has its own row, opened before it leaves and closed once. */
+export interface CallLedger {
+  /** Opens the row before a try leaves. Rejects with `BudgetSpentError`, or with what the store throws. */
+  open(call: CallOpening): Promise<CallTicket>;
+  /** Closes the row; a second end of the same ticket changes nothing. */
+  close(ticket: CallTicket, end: CallEnd): Promise<void>;
+}
+
+/** A try that is about to leave. */
+export type CallOpening = {
+  /** Name of the provider. */
+  readonly provider: string;
+  readonly model: ModelInfo;
+  readonly request: ModelRequest;
+};
+
+/** An open row of the ledger. */
+export type CallTicket = { readonly id: string };
+
+/** How a try ended, as far as money goes. */
+export type CallEnd =
+  /** The provider counted it; `cost` in micro-dollars, by the prices of `model`, which answered. */
+  | { readonly state: 'settled'; readonly usage: Usage; readonly cost: number; readonly model: string }
+  /** Nobody knows what was counted: it costs its bound. */
+  | { readonly state: 'unknown' }
+  /** It never left, or the provider turned it away: it costs nothing. */
+  | { readonly state: 'void' };
+
+/** The budget has no room for the call, so it must not leave. */
+export class BudgetSpentError extends ParleyError {
+  readonly scope: BudgetScope;
+
+  constructor(scope: BudgetScope) {
+    super('budget_spent', `the ${scope} budget has no room for the call`);
+    this.scope = scope;
+  }
+}
+
+/** Prices at their dearest, to bound what a call may cost: micro-dollars per million tokens; sizes in tokens. */
+export type CallRate = {
+  readonly provider: string;
+  readonly model: string;
+  readonly input: number;
+  readonly output: number;
+  /** Longest prompt that the model takes. */
+  readonly promptTokens: number;
+  readonly answerTokens: number;
+};
+
+/** Bounds the cost of a call with such a prompt and answer, micro-dollars. */
+export function boundOf(
+  rate: CallRate,
+  tokens: { readonly prompt: number; readonly answer: number },
+): number {
+  return Math.ceil((tokens.prompt * rate.input + tokens.answer * rate.output) / 1_000_000);
+}

@@ -1,0 +1,68 @@
+import { BudgetSpentError, type CallEnd, type CallLedger, type CallTicket } from '#contracts/call-ledger.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import type { LlmProvider, ModelAnswer, ModelEvent, ModelFailure, ModelRequest } from '#contracts/model.ts';
+import { failureOfError } from './model-failure.ts';
+
+/**
+ * A provider whose every call has a row of its own in the ledger: opened before the call leaves, closed before its
+ * last event is passed on. It goes below retries and fallbacks, so that each try is one row, at the prices of its
+ * own model. What breaks off counts as unknown, since the provider may have counted it.
+ */
+export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider {
+  const open = (request: ModelRequest): Promise<CallTicket> =>
+    ledger.open({ provider: provider.id, model: provider.model(), request });
+
+  async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+    let ticket: CallTicket;
+    try {
+      ticket = await open(request);
+    } catch (error) {
+      return yield { type: 'error', failure: unopened(error) };
+    }
+    let end: CallEnd = { state: signal.aborted ? 'void' : 'unknown' };
+    try {
+      for await (const event of provider.stream(request, signal)) {
+        if (event.type === 'complete' || event.type === 'error') {
+          end = endOf(event);
+          await ledger.close(ticket, end);
+        }
+        yield event;
+      }
+    } finally {
+      await ledger.close(ticket, end);
+    }
+  }
+
+  async function send(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer> {
+    const ticket = await open(request);
+    let end: CallEnd = { state: signal.aborted ? 'void' : 'unknown' };
+    try {
+      const answer = await provider.send(request, signal);
+      end = { state: 'settled', ...answer };
+      return answer;
+    } catch (error) {
+      if (error instanceof ParleyError && failureOfError(error).isFree) end = { state: 'void' };
+      throw error;
+    } finally {
+      await ledger.close(ticket, end);
+    }
+  }
+
+  return { id: provider.id, stream, send, model: () => provider.model() };
+}
+
+function endOf(event: Extract<ModelEvent, { type: 'complete' | 'error' }>): CallEnd {
+  if (event.type === 'error') return { state: event.failure.isFree ? 'void' : 'unknown' };
+  if (event.isUncounted) return { state: 'unknown' };
+  const { usage, cost, model } = event;
+  return { state: 'settled', usage, cost, model };
+}
+
+/** The call has not left. A store that is away is asked again, as a provider would be. */
+function unopened(error: unknown): ModelFailure {
+  if (error instanceof BudgetSpentError)
+    return { kind: 'budget', budget: error.scope, detail: error.message, isFree: true };
+  const fault = error instanceof ParleyError ? error : undefined;
+  const detail = `the call could not be recorded: ${fault?.code ?? 'internal'}`;
+  return { kind: 'failed', detail, isFree: true, ...(fault && { retry: fault.retry }) };
+}

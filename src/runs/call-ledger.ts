@@ -1,0 +1,167 @@
+/**
+ * The ledger of one attempt at a run. Where no budget applies, the first try of a turn finds its row opened by the
+ * commit before it, and its end waits here for the commit that stores the turn. Every other try reserves its bound in
+ * a commit of its own. What a run that ends or is handed over has left open is closed with it.
+ */
+import {
+  BudgetSpentError,
+  boundOf,
+  type CallEnd,
+  type CallLedger,
+  type CallOpening,
+  type CallRate,
+  type CallTicket,
+} from '#contracts/call-ledger.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { ModelPurpose } from '#contracts/model.ts';
+import type { Probe } from '#contracts/probe.ts';
+import {
+  type KnownPrompt,
+  knownPrompt,
+  type PromptText,
+  promptBound,
+  promptTextOf,
+  rateOf,
+} from '../models/call-bound.ts';
+import type { Store } from '../store/base/command.ts';
+import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
+import type { BudgetLimit } from '../store/money/budgets.ts';
+import { callIdOf, type ModelCallEnd, type NewModelCall } from '../store/money/model-calls.ts';
+import { reserveCall } from '../store/money/reserve-call.ts';
+
+/** Parts that the ledger of an attempt needs. */
+export type RunCallsDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly probe: Probe;
+  readonly purpose: ModelPurpose;
+  /** Bounds calls of the run's model, so that rows are opened ahead; undefined: none is. */
+  readonly rate: CallRate | undefined;
+  /** The budgets that apply to the run now; none where no budget is configured. */
+  limits(): Promise<readonly BudgetLimit[]>;
+};
+
+/** The calls of an attempt, with what the next commit has to store of them. */
+export type RunCalls = CallLedger & {
+  /** Calls that are over and not stored as such. */
+  ended(): readonly ModelCallEnd[];
+  /** The same with all that is still open: nothing comes back from it. */
+  endAll(): readonly ModelCallEnd[];
+  /** These ends are committed. */
+  stored(ends: readonly ModelCallEnd[]): void;
+  /** The row of the next turn's first try, for the commit before it; undefined under budgets. */
+  next(): NewModelCall | undefined;
+  /** That row is committed. */
+  opened(call: NewModelCall | undefined): void;
+};
+
+type Try = {
+  readonly openedAt: number;
+  readonly prompt: PromptText | undefined;
+  readonly model: string;
+  end?: ModelCallEnd;
+};
+
+/** Creates the ledger of the attempt that was claimed. */
+export function createRunCalls(deps: RunCallsDeps, run: ClaimedRun): RunCalls {
+  return new CallBook(deps, run);
+}
+
+class CallBook implements RunCalls {
+  readonly #deps: RunCallsDeps;
+  readonly #run: ClaimedRun;
+  readonly #tries = new Map<string, Try>();
+  #count: number;
+  /** The row that was opened for the next try. */
+  #ready: string | undefined;
+  #known: KnownPrompt | undefined;
+
+  constructor(deps: RunCallsDeps, run: ClaimedRun) {
+    this.#deps = deps;
+    this.#run = run;
+    this.#ready = run.openCall;
+    this.#count = run.openCall === undefined ? 0 : 1;
+  }
+
+  async open(call: CallOpening): Promise<CallTicket> {
+    const limits = await this.#deps.limits();
+    const id =
+      this.#ready !== undefined && limits.length === 0
+        ? this.#useReady(call)
+        : await this.#reserve(call, limits);
+    this.#deps.probe.reach('call-reserved');
+    return { id: id ?? '' };
+  }
+
+  #useReady({ model }: CallOpening): string | undefined {
+    const id = this.#ready;
+    this.#ready = undefined;
+    if (id !== undefined)
+      this.#tries.set(id, { openedAt: this.#deps.clock.now(), prompt: undefined, model: model.id });
+    return id;
+  }
+
+  async #reserve({ provider, model, request }: CallOpening, limits: readonly BudgetLimit[]): Promise<string> {
+    const { store, clock, purpose } = this.#deps;
+    const { laneKey, epoch, runId, sessionId } = this.#run;
+    this.#count += 1;
+    const id = callIdOf(epoch, this.#count);
+    const prompt = promptTextOf(request);
+    const rate = rateOf(provider, model);
+    const tokens = { prompt: promptBound(prompt, model.id, this.#known), answer: request.maxTokens };
+    const call = { id, runId, sessionId, purpose, rate, reserved: boundOf(rate, tokens) };
+    const ends = this.ended();
+    const opened: Try = { openedAt: clock.now(), prompt, model: model.id };
+    // Should the commit's answer get lost, the row is there for a call that never left.
+    this.#tries.set(id, { ...opened, end: { id, latencyMs: 0, end: { state: 'void' } } });
+    const reserved = await store.write(reserveCall, { laneKey, epoch, runId, call, limits, ends });
+    this.stored(ends);
+    if (reserved.kind === 'open') this.#tries.set(id, opened);
+    else this.#tries.delete(id);
+    if (reserved.kind === 'spent') throw new BudgetSpentError(reserved.scope);
+    return id;
+  }
+
+  async close({ id }: CallTicket, end: CallEnd): Promise<void> {
+    const each = this.#tries.get(id);
+    if (each === undefined || each.end !== undefined) return;
+    each.end = { id, latencyMs: this.#latency(each), end };
+    if (end.state === 'settled' && each.prompt) this.#known = knownPrompt(each.prompt, each.model, end.usage);
+  }
+
+  ended(): readonly ModelCallEnd[] {
+    return [...this.#tries.values()].flatMap(({ end }) => end ?? []);
+  }
+
+  endAll(): readonly ModelCallEnd[] {
+    const unused = this.#ready;
+    return [
+      ...[...this.#tries].map(
+        ([id, each]): ModelCallEnd =>
+          each.end ?? { id, latencyMs: this.#latency(each), end: { state: 'unknown' } },
+      ),
+      ...(unused === undefined ? [] : [{ id: unused, latencyMs: 0, end: { state: 'void' } } as const]),
+    ];
+  }
+
+  stored(ends: readonly ModelCallEnd[]): void {
+    for (const { id } of ends) this.#tries.delete(id);
+  }
+
+  next(): NewModelCall | undefined {
+    const { rate, purpose } = this.#deps;
+    const { runId, sessionId, epoch } = this.#run;
+    if (rate === undefined || this.#ready !== undefined) return undefined;
+    return { id: callIdOf(epoch, this.#count + 1), runId, sessionId, purpose, rate };
+  }
+
+  opened(call: NewModelCall | undefined): void {
+    if (call === undefined) return;
+    this.#count += 1;
+    this.#ready = call.id;
+  }
+
+  #latency({ openedAt }: Try): number {
+    return Math.max(0, this.#deps.clock.now() - openedAt);
+  }
+}

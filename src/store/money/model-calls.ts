@@ -1,0 +1,171 @@
+/**
+ * The ledger of model calls, and its only writer: `open`, then once `settled`, `unknown` or `void`.
+ *
+ * A row is opened in the commit before its call leaves. The first try of a turn has it in the claim, in the boundary
+ * after a tool turn or in the answer that a steer extends, so it costs no commit of its own; every other try, and
+ * each under a budget, in `reserveCall`. It is closed in the commit that stores what the call said, or that ends or
+ * hands over its run. A process that is killed in between leaves it open: the next claim of the lane, or the step
+ * that gives the run up, closes it as `unknown` at its bound, since the provider may have counted it. Ids hold the
+ * claim's epoch, so a repeated step finds the row that it has written; an end that is there stays.
+ */
+import { sql } from 'kysely';
+import { boundOf, type CallEnd, type CallRate } from '#contracts/call-ledger.ts';
+import type { ModelPurpose, Usage } from '#contracts/model.ts';
+import type { Tx } from '../base/command.ts';
+import { insertNewRow } from '../base/insert-row.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import { settleBudgets } from './budgets.ts';
+
+/** A try that is about to leave. */
+export type NewModelCall = {
+  readonly id: string;
+  readonly runId: string;
+  readonly sessionId: string;
+  readonly purpose: ModelPurpose;
+  readonly rate: CallRate;
+  /** Its bound in micro-dollars; absent: computed by the rate, should nobody ever know its cost. */
+  readonly reserved?: number;
+  readonly budgetKeys?: readonly string[];
+};
+
+/** Opens the row. False when it was open before: this is then a repeat. */
+export async function openModelCall(tx: Tx, call: NewModelCall): Promise<boolean> {
+  const { id, runId, sessionId, purpose, rate, reserved, budgetKeys } = call;
+  return insertNewRow(tx, 'modelCalls', {
+    ...{ id, runId, sessionId, purpose, ...noTokens },
+    state: 'open',
+    provider: rate.provider,
+    model: rate.model,
+    reserved: reserved ?? 0,
+    budgetKeys: budgetKeys ? JSON.stringify(budgetKeys) : null,
+    rate: reserved === undefined ? JSON.stringify(rate) : null,
+    ...{ cost: 0, latencyMs: 0, openedAt: tx.now, at: tx.now },
+  });
+}
+
+const noTokens: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+
+/** Removes the row of a call that may not leave, in the transaction that opened it. */
+export async function dropModelCall(
+  tx: Tx,
+  { runId, id }: Pick<NewModelCall, 'runId' | 'id'>,
+): Promise<void> {
+  await tx.db.deleteFrom('modelCalls').where('runId', '=', runId).where('id', '=', id).execute();
+}
+
+/** Id of the n-th try of a claim. */
+export function callIdOf(epoch: number, n: number): string {
+  return `${epoch}.${n}`;
+}
+
+/** How a call ended, for its row. */
+export type ModelCallEnd = { readonly id: string; readonly latencyMs: number; readonly end: CallEnd };
+
+/** Cost of the calls that were closed, micro-dollars, and the usage of the last one that was counted. */
+export type Spent = { readonly cost: number; readonly usage: Usage | undefined };
+
+/** Closes the calls that are still open, and what their budgets held. The caller charges the session. */
+export async function closeModelCalls(tx: Tx, runId: string, ends: readonly ModelCallEnd[]): Promise<Spent> {
+  let [cost, usage]: [number, Usage | undefined] = [0, undefined];
+  for (const { id, latencyMs, end } of ends) {
+    const known = end.state === 'settled' ? end : undefined;
+    const bound = end.state === 'unknown' ? await readBound(tx, runId, id) : 0;
+    const price = known?.cost ?? bound;
+    const model = known?.model ?? null;
+    const counted = known?.usage ?? noTokens;
+    const values = { id, runId, state: end.state, model, cost: price, latencyMs, now: tx.now, ...counted };
+    const row = await closeRow.first(tx, values);
+    if (row === undefined) continue;
+    if (row.budgetKeys !== null) await settleRow(tx, row.budgetKeys, { reserved: row.reserved, cost: price });
+    cost += price;
+    usage = known?.usage ?? usage;
+  }
+  return { cost, usage };
+}
+
+type Closing = Usage & {
+  id: string;
+  runId: string;
+  state: 'settled' | 'unknown' | 'void';
+  model: string | null;
+  cost: number;
+  latencyMs: number;
+  now: number;
+};
+
+const closeRow = prepared((db, of: QueryParams<Closing>) =>
+  db
+    .updateTable('modelCalls')
+    .set((eb) => ({
+      state: of.state,
+      model: eb.fn.coalesce(of.model, 'model'),
+      inputTokens: of.inputTokens,
+      outputTokens: of.outputTokens,
+      cacheReadTokens: of.cacheReadTokens,
+      cacheWriteTokens: of.cacheWriteTokens,
+      cost: of.cost,
+      latencyMs: of.latencyMs,
+      at: of.now,
+    }))
+    .where('runId', '=', of.runId)
+    .where('id', '=', of.id)
+    .where('state', '=', 'open')
+    .returning(['reserved', 'budgetKeys']),
+);
+
+async function settleRow(
+  tx: Tx,
+  budgetKeys: string,
+  amounts: { readonly reserved: number; readonly cost: number },
+): Promise<void> {
+  // Written by `openModelCall`.
+  await settleBudgets(tx, JSON.parse(budgetKeys) as readonly string[], amounts);
+}
+
+/** Closes what the run has left open as `unknown` and charges its session: nobody works on these calls any more. */
+export async function closeLostCalls(tx: Tx, runId: string): Promise<void> {
+  const open = await tx.db
+    .selectFrom('modelCalls')
+    .select(['id', 'sessionId', 'openedAt'])
+    .where('runId', '=', runId)
+    .where('state', '=', 'open')
+    .execute();
+  for (const { id, sessionId, openedAt } of open) {
+    const lost: ModelCallEnd = { id, latencyMs: Math.max(0, tx.now - openedAt), end: { state: 'unknown' } };
+    await chargeCost(tx, sessionId, await closeModelCalls(tx, runId, [lost]));
+  }
+}
+
+/** Adds what was spent beside an answer to the session. */
+export async function chargeCost(tx: Tx, sessionId: string, { cost }: Spent): Promise<void> {
+  if (cost > 0) await addCost.run(tx, { sessionId, cost });
+}
+
+const addCost = prepared((db, of: QueryParams<{ sessionId: string; cost: number }>) =>
+  db
+    .updateTable('sessions')
+    .set((eb) => ({ cost: eb('cost', '+', of.cost) }))
+    .where('id', '=', of.sessionId),
+);
+
+/** System prompt and tools of a call, which are in no row, tokens. */
+const promptOverhead = 30_000;
+
+async function readBound(tx: Tx, runId: string, id: string): Promise<number> {
+  const row = await tx.db
+    .selectFrom('modelCalls')
+    .select(['reserved', 'rate', 'sessionId'])
+    .where('runId', '=', runId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  if (row === undefined || row.rate === null) return row?.reserved ?? 0;
+  // Written by `openModelCall`.
+  const rate = JSON.parse(row.rate) as CallRate;
+  const said = await tx.db
+    .selectFrom('transcript')
+    .select(sql<number>`cast(coalesce(sum(octet_length(parts)), 0) as bigint)`.as('bytes'))
+    .where('sessionId', '=', row.sessionId)
+    .executeTakeFirst();
+  const prompt = Math.min(rate.promptTokens, (said?.bytes ?? 0) + promptOverhead);
+  return boundOf(rate, { prompt, answer: rate.answerTokens });
+}

@@ -1,0 +1,44 @@
+import type { BudgetScope } from '#contracts/model.ts';
+import { openAlert } from '../alerts/note-alert.ts';
+import type { StoreCommand } from '../base/command.ts';
+import { lockLaneAt } from '../rows/lane-row.ts';
+import type { RunFence } from '../rows/run-fence.ts';
+import { type BudgetLimit, reserveBudgets } from './budgets.ts';
+import {
+  chargeCost,
+  closeModelCalls,
+  dropModelCall,
+  type ModelCallEnd,
+  type NewModelCall,
+  openModelCall,
+} from './model-calls.ts';
+
+export type Reserving = RunFence & {
+  /** `reserved` is held in each of the budgets. */
+  readonly call: NewModelCall & { readonly reserved: number };
+  readonly limits: readonly BudgetLimit[];
+  /** Earlier tries, which are over. */
+  readonly ends: readonly ModelCallEnd[];
+};
+
+/** Whether the call may leave. */
+export type Reservation = { readonly kind: 'open' } | { readonly kind: 'spent'; readonly scope: BudgetScope };
+
+/**
+ * Opens a try's row and holds its bound in every budget that applies, before the call leaves. Without room in one
+ * of them nothing is held and the owner hears of it. The call's id makes it safe to repeat. Throws `stale_epoch`.
+ */
+export const reserveCall: StoreCommand<Reserving, Reservation> = {
+  name: 'reserveCall',
+  run: async (tx, { laneKey, epoch, runId, call, limits, ends }) => {
+    await lockLaneAt(tx, laneKey, epoch);
+    await chargeCost(tx, call.sessionId, await closeModelCalls(tx, runId, ends));
+    const budgetKeys = limits.map(({ key }) => key);
+    const isNew = await openModelCall(tx, { ...call, ...(budgetKeys.length > 0 && { budgetKeys }) });
+    const spent = isNew ? await reserveBudgets(tx, limits, call.reserved) : undefined;
+    if (spent === undefined) return { kind: 'open' };
+    await dropModelCall(tx, call);
+    await openAlert(tx, { kind: 'budget-spent', subject: spent.key, values: { scope: spent.scope } });
+    return { kind: 'spent', scope: spent.scope };
+  },
+};

@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { BudgetSpentError, type CallEnd, type CallLedger } from '#contracts/call-ledger.ts';
+import type { ModelEvent } from '#contracts/model.ts';
+import { createAnthropicProvider } from '../../src/models/anthropic.ts';
+import { costOf } from '../../src/models/cost.ts';
+import { metered } from '../../src/models/metering.ts';
+import { lookUpPrices } from '../../src/models/prices.ts';
+import { withRetry } from '../../src/models/retry.ts';
+import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
+import type { Reply } from '../platforms/anthropic/turn.ts';
+import { holds } from '../support/holds.ts';
+import { aPatientClock, aRequest, eventsOf, failureIn } from './builders.ts';
+
+let server: AnthropicServer;
+beforeAll(async () => {
+  server = await startAnthropicServer();
+});
+afterAll(() => server.close());
+
+type Row = { readonly model: string; end?: CallEnd };
+
+/** A ledger in memory that takes the first end of each row, as the store does. */
+function aLedger(): CallLedger & { readonly rows: Row[] } {
+  const rows: Row[] = [];
+  return {
+    rows,
+    open: async ({ model }) => {
+      rows.push({ model: model.id });
+      return { id: String(rows.length - 1) };
+    },
+    close: async ({ id }, end) => {
+      const row = rows[Number(id)];
+      if (row) row.end ??= end;
+    },
+  };
+}
+
+const models = ['claude-sonnet-5-5', 'claude-haiku-4-5'];
+
+function aStack(ledger: CallLedger) {
+  const [first, ...fallbacks] = models.map((model) =>
+    metered(createAnthropicProvider({ model, apiKeys: ['test-key'], baseUrl: server.url }), ledger),
+  );
+  if (first === undefined) throw new Error('no model');
+  return withRetry(first, { clock: aPatientClock(), random: () => 0, fallbacks });
+}
+
+const usage = { input_tokens: 1000, output_tokens: 100 };
+const turned: Reply = { status: 529 };
+const broken: Reply = { disconnect: true };
+
+it('gives every try, also of a fallback, one row with one end at the prices of its own model', async () => {
+  const reply = fc.constantFrom<Reply>({ text: 'yes', usage }, turned, broken);
+  await holds(
+    fc.asyncProperty(fc.array(reply, { minLength: 11, maxLength: 11 }), async (script) => {
+      server.script(script);
+      const from = server.requests.length;
+      const ledger = aLedger();
+      await eventsOf(aStack(ledger));
+      const played = script.slice(0, server.requests.length - from);
+      expect(ledger.rows.map(({ end }) => end?.state)).toEqual(played.map(stateOf));
+      expect(ledger.rows.map(({ model }) => model)).toEqual(
+        played.map((_, index) => (index < 3 ? models[0] : models[1])),
+      );
+      for (const { model, end } of ledger.rows) {
+        if (end?.state === 'settled') expect(end.cost).toBe(costOf(end.usage, lookUpPrices(model)));
+      }
+    }),
+    { numRuns: 20, interruptAfterTimeLimit: 2_000 },
+  );
+});
+
+function stateOf(reply: Reply): CallEnd['state'] {
+  if ('status' in reply) return 'void';
+  return 'text' in reply ? 'settled' : 'unknown';
+}
+
+it('closes a call that is cut short as unknown, wherever that happens', async () => {
+  for (const stopAt of [0, 1, 2]) {
+    server.script([{ chunks: ['one ', 'two ', 'three'] }]);
+    const ledger = aLedger();
+    const seen: ModelEvent[] = [];
+    for await (const event of aStack(ledger).stream(aRequest(), new AbortController().signal)) {
+      seen.push(event);
+      if (seen.length > stopAt) break;
+    }
+    expect(ledger.rows).toEqual([{ model: models[0], end: { state: 'unknown' } }]);
+  }
+});
+
+it('asks no model when a budget has no room, and no fallback either', async () => {
+  const ledger = { ...aLedger(), open: () => Promise.reject(new BudgetSpentError('person')) };
+  const from = server.requests.length;
+  const events = await eventsOf(aStack(ledger));
+  expect(failureIn(events)).toMatchObject({ kind: 'budget', budget: 'person', isFree: true });
+  expect(server.requests.length).toBe(from);
+});

@@ -1,0 +1,149 @@
+import { expect, it } from 'vitest';
+import type { CallEnd } from '../../../src/contracts/call-ledger.ts';
+import type { StoreQuery } from '../../../src/store/base/command.ts';
+import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
+import { endRun } from '../../../src/store/lanes/commit-answer.ts';
+import { handOver } from '../../../src/store/lanes/leases.ts';
+import type { BudgetLimit } from '../../../src/store/money/budgets.ts';
+import { callIdOf, type ModelCallEnd } from '../../../src/store/money/model-calls.ts';
+import { reserveCall } from '../../../src/store/money/reserve-call.ts';
+import { aLane, aMessage, aWorker, unique } from '../builders.ts';
+import { counted, rate } from '../call-builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+type Money = {
+  readonly calls: readonly { readonly id: string; readonly state: string; readonly cost: number }[];
+  readonly cost: number;
+};
+
+const readMoney: StoreQuery<{ readonly runId: string }, Money> = {
+  query: 'readMoney',
+  run: async (tx, { runId }) => {
+    const calls = await tx.db
+      .selectFrom('modelCalls')
+      .select(['id', 'state', 'cost'])
+      .where('runId', '=', runId)
+      .orderBy('id')
+      .execute();
+    const session = await tx.db
+      .selectFrom('sessions')
+      .innerJoin('runs', 'runs.sessionId', 'sessions.id')
+      .select('cost')
+      .where('runs.id', '=', runId)
+      .executeTakeFirstOrThrow();
+    return { calls, cost: session.cost };
+  },
+};
+
+const readBudget: StoreQuery<
+  { readonly key: string },
+  { readonly spent: number; readonly reserved: number } | undefined
+> = {
+  query: 'readBudget',
+  run: (tx, { key }) =>
+    tx.db.selectFrom('budgets').select(['spent', 'reserved']).where('key', '=', key).executeTakeFirst(),
+};
+
+describeEachDatabase('the ledger of model calls', (open) => {
+  const asked = async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    await worker.accept(aMessage({ conversation, text: 'hello' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    return { worker, conversation, run };
+  };
+  const moneyOf = ({ runId }: ClaimedRun) => open().read(readMoney, { runId });
+  const fenceOf = ({ laneKey, epoch, runId }: ClaimedRun) => ({ laneKey, epoch, runId });
+  const ended = (run: ClaimedRun, n: number, end: CallEnd): ModelCallEnd => ({
+    id: callIdOf(run.epoch, n),
+    latencyMs: 1,
+    end,
+  });
+  const reserve = (run: ClaimedRun, n: number, reserved: number, limits: readonly BudgetLimit[] = []) =>
+    open().write(reserveCall, {
+      ...fenceOf(run),
+      call: {
+        id: callIdOf(run.epoch, n),
+        runId: run.runId,
+        sessionId: run.sessionId,
+        purpose: 'turn',
+        rate,
+        reserved,
+      },
+      limits,
+      ends: [],
+    });
+  const end = (run: ClaimedRun, modelCalls: readonly ModelCallEnd[]) =>
+    open().write(endRun, {
+      ...fenceOf(run),
+      ...{ endReason: 'aborted', detail: undefined, outcome: 'failed', message: undefined, modelCalls },
+      ...{ parts: [], preview: undefined, mayKeepLane: false },
+    });
+
+  it('has the first call’s row from the claim on, and its end with the answer, once', async () => {
+    const { worker, run } = await asked();
+    const id = callIdOf(run.epoch, 1);
+    expect(run.openCall).toBe(id);
+    expect(await moneyOf(run)).toEqual({ calls: [{ id, state: 'open', cost: 0 }], cost: 0 });
+    const modelCalls = [counted(run, { cost: 700 }), counted(run, { cost: 900 })];
+    await worker.answer(run, 'hi', { modelCalls });
+    expect(await moneyOf(run)).toEqual({ calls: [{ id, state: 'settled', cost: 700 }], cost: 700 });
+  });
+
+  it('closes what a dead process left open as unknown, at its bound', async () => {
+    const { worker, conversation, run } = await asked();
+    await open().write(handOver, fenceOf(run));
+    const resumed = await worker.claimRun(aLane(conversation).key);
+    expect(resumed).toMatchObject({ runId: run.runId, isResumed: true });
+    expect(resumed.openCall).toBeUndefined();
+    const { calls, cost } = await moneyOf(run);
+    expect(calls).toEqual([{ id: callIdOf(run.epoch, 1), state: 'unknown', cost }]);
+    // All that was said, system prompt and tools, and the longest answer; less than the model's window.
+    const longestAnswer = (rate.answerTokens * rate.output) / 1e6;
+    expect(cost).toBeGreaterThan(longestAnswer + 30_000 * 2);
+    expect(cost).toBeLessThan(longestAnswer + 31_000 * 2);
+  });
+
+  it('charges every end of a run that broke off: unknown at what was held, void nothing', async () => {
+    const { run } = await asked();
+    await reserve(run, 2, 5_000);
+    await reserve(run, 3, 6_000);
+    await end(run, [
+      counted(run, { cost: 10 }),
+      ended(run, 2, { state: 'void' }),
+      ended(run, 3, { state: 'unknown' }),
+    ]);
+    const { calls, cost } = await moneyOf(run);
+    expect(calls.map(({ state, cost }) => [state, cost])).toEqual([
+      ['settled', 10],
+      ['void', 0],
+      ['unknown', 6_000],
+    ]);
+    expect(cost).toBe(6_010);
+  });
+
+  it('leaves no call of an ended run open, whatever its holder knew', async () => {
+    const { run } = await asked();
+    await reserve(run, 2, 5_000);
+    await end(run, []);
+    expect((await moneyOf(run)).calls.map(({ state }) => state)).toEqual(['unknown', 'unknown']);
+  });
+
+  it('holds a call in all of its budgets or in none, and gives back what it did not cost', async () => {
+    const { run } = await asked();
+    const [wide, tight] = [unique('a'), unique('b')];
+    const limits: BudgetLimit[] = [
+      { scope: 'gateway', key: tight, limit: 1_000 },
+      { scope: 'session', key: wide, limit: 5_000 },
+    ];
+    expect(await reserve(run, 2, 900, limits)).toEqual({ kind: 'open' });
+    expect(await reserve(run, 2, 900, limits), 'a repeat').toEqual({ kind: 'open' });
+    expect(await reserve(run, 3, 200, limits)).toEqual({ kind: 'spent', scope: 'gateway' });
+    for (const key of [wide, tight])
+      expect(await open().read(readBudget, { key })).toEqual({ spent: 0, reserved: 900 });
+    const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    await end(run, [ended(run, 2, { state: 'settled', usage, cost: 250, model: 'test-model' })]);
+    for (const key of [wide, tight])
+      expect(await open().read(readBudget, { key })).toEqual({ spent: 250, reserved: 0 });
+  });
+});
