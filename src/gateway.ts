@@ -266,7 +266,10 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
   const { closers, motion, holder, model } = stage;
   const agentName = (id: string) => stage.config.agents.find((agent) => agent.id === id)?.name ?? id;
   const contextWindow = () => model.models.stackFor(model.name).model().contextWindow;
-  const commands = { modelName: model.name, agentName, contextWindow };
+  const agentReasoning = (id: string) =>
+    stage.config.agents.find((agent) => agent.id === id)?.reasoning ?? 'off';
+  const { models } = model;
+  const commands = { modelName: model.name, models, agentReasoning, agentName, contextWindow };
   const deps = {
     ...stage,
     gate,

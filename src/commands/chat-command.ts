@@ -1,7 +1,9 @@
 /** The form of a chat command. Each is one file of this folder; docs/new-command.md says how to add one. */
 import type { InboundEnvelope } from '#contracts/envelope.ts';
+import type { ReasoningLevel } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
+import type { Models } from '../models/models.ts';
 import type { Identities } from '../sessions/identities.ts';
 import type { IdentityLinks } from '../sessions/identity-links.ts';
 import type { DmScope } from '../sessions/session-key-of.ts';
@@ -70,6 +72,9 @@ export type CommandDeps = {
   readonly modelName: string;
   /** Tokens that the agent's model can read at once. */
   contextWindow(agentId: string): number;
+  readonly models: Pick<Models, 'nameFor' | 'isKnown' | 'names'>;
+  /** How long an agent's model thinks where nobody has chosen. */
+  agentReasoning(agentId: string): ReasoningLevel;
   /** Gives the name that an agent calls itself. */
   agentName(id: string): string;
 };

@@ -7,6 +7,7 @@ import { compact } from './compact.ts';
 import { context } from './context.ts';
 import { helpOf } from './help.ts';
 import { link } from './link.ts';
+import { model } from './model.ts';
 import { fresh } from './new.ts';
 import { pair } from './pair.ts';
 import { queue } from './queue.ts';
@@ -15,6 +16,7 @@ import { start } from './start.ts';
 import { status } from './status.ts';
 import { stop } from './stop.ts';
 import { subagents } from './subagents.ts';
+import { think } from './think.ts';
 import { whoami } from './whoami.ts';
 
 const others: readonly ChatCommand[] = [
@@ -24,6 +26,8 @@ const others: readonly ChatCommand[] = [
   reset,
   compact,
   context,
+  model,
+  think,
   queue,
   subagents,
   activation,

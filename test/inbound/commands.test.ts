@@ -36,6 +36,9 @@ describe('chat commands', () => {
     ['/compact', { name: 'compact', request: {} }],
     ['/compact Keep the Plan', { name: 'compact', request: { hint: 'Keep the Plan' } }],
     ['/context', { name: 'context', request: {} }],
+    ['/model', { name: 'model', request: {} }],
+    ['/model openai/GPT-5', { name: 'model', request: { name: 'openai/GPT-5' } }],
+    ['/think High', { name: 'think', request: { level: 'high' } }],
     ['/status', { name: 'status', request: {} }],
     ['/help', { name: 'help', request: {} }],
     ['/whoami', { name: 'whoami', request: {} }],
@@ -223,7 +226,15 @@ describe('chat commands', () => {
   it('decides every command, chat, role and administrator by the list', () => {
     // Who may use it in a group; in a direct conversation everybody may use all but the owner's own.
     // Of /queue, what is one's own is everybody's: that depends on its words.
-    const adminsOnly: readonly string[] = ['new', 'reset', 'compact', 'queue', 'activation'];
+    const adminsOnly: readonly string[] = [
+      'new',
+      'reset',
+      'compact',
+      'model',
+      'think',
+      'queue',
+      'activation',
+    ];
     const ownersDmOnly: readonly string[] = ['pair'];
     const expected = (name: string, { chat, authority, isAdmin }: Asker) => {
       if (ownersDmOnly.includes(name)) return chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied';
@@ -245,6 +256,7 @@ describe('chat commands', () => {
       'context',
       'help',
       'link',
+      'model',
       'new',
       'pair',
       'queue',
@@ -253,6 +265,7 @@ describe('chat commands', () => {
       'status',
       'stop',
       'subagents',
+      'think',
       'whoami',
     ]);
     for (const { name, description } of native) {
@@ -264,6 +277,6 @@ describe('chat commands', () => {
 
   it('puts what changes the session into the lane and lets the rest act at once', () => {
     const inLane = chatCommands.filter(({ order }) => order === 'lane').map(({ name }) => name);
-    expect(inLane).toEqual(['new', 'reset', 'compact']);
+    expect(inLane).toEqual(['new', 'reset', 'compact', 'model', 'think']);
   });
 });

@@ -22,6 +22,7 @@ import { noticesFor } from '../../src/texts/notices.ts';
 import { openStore } from '../support/open-store.ts';
 import { type CutStore, cutPower, everyCut } from '../support/power-cut.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { commandDeps } from './support/command-deps.ts';
 
 const holder = 'boot-1';
 const texts = ['one', '/status', 'two'];
@@ -95,7 +96,7 @@ function intakeOver(store: Store | CutStore, dataDir: string, receiving: Receivi
     dataDir,
   );
   const gate = createInboundPolicy(config, noticesFor('en'));
-  const commands = { modelName: 'none', agentName: (id: string) => id, contextWindow: () => 200_000 };
+  const commands = commandDeps;
   return createIntake(
     {
       store,

@@ -11,6 +11,7 @@ import { createIntake } from '../../src/inbound/intake.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
+import { commandDeps } from '../inbound/support/command-deps.ts';
 import { unique } from '../store/builders.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { type Policies, senders, settingsOf } from './access-cells.ts';
@@ -56,7 +57,7 @@ export async function anAccessFixture(
       {
         store: over,
         gate,
-        commands: { modelName: 'none', agentName: (id: string) => id, contextWindow: () => 200_000 },
+        commands: commandDeps,
         clock: systemClock,
         log: silentLog,
         probe: noProbe,

@@ -23,6 +23,8 @@ const orders = {
   reset: ['/reset'],
   compact: ['/compact all of it'],
   context: ['/context'],
+  model: ['/model haiku'],
+  think: ['/think high'],
   queue: ['/queue reset'],
   subagents: ['/subagents list'],
   activation: ['/activation always'],

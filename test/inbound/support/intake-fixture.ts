@@ -28,6 +28,7 @@ import { claimAccount } from '../../../src/store/processes/accounts.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
 import { aWorker } from '../../store/builders.ts';
 import { silentLog } from '../../support/silent-log.ts';
+import { commandDeps } from './command-deps.ts';
 
 /** Somebody's account: `alpha:7` is person 7 on the network alpha, writing to the bot `bot` there. */
 export type Account = { readonly channel: string; readonly peer: string; readonly bot?: string };
@@ -92,7 +93,7 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
     access,
   } as Config;
   const gate = createInboundPolicy(config, noticesFor('en'));
-  const commands = { modelName: 'none', agentName: (id: string) => id, contextWindow: () => 200_000 };
+  const commands = commandDeps;
   const deps = {
     store,
     gate,

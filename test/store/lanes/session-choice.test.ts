@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import type { Store } from '../../../src/store/base/command.ts';
+import { aLane, aMessage, aWorker, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+describeEachDatabase('the model of a session', (open) => {
+  /** Sends a lane command, which is carried out by the claim that comes to it. */
+  const command = async (store: Store, conversation: string, name: string, input: object) => {
+    const worker = aWorker(store);
+    const sender = { id: 'ann', name: 'ann' };
+    const words = { text: `/${name}`, prompt: '', sender, sentAt: 1, attachments: [] };
+    const content = { ...words, command: { name, input: { input } } };
+    await worker.accept(aMessage({ conversation, text: '', item: { kind: 'command', content } }));
+    expect((await worker.claim(aLane(conversation).key)).kind).toBe('again');
+  };
+  const choice = { meant: undefined, byDefault: 'demo', names: 'demo, haiku' };
+
+  it('is what /model and /think have chosen, from the next run on, and survives a crash', async () => {
+    const [conversation, other] = [unique('c'), unique('c')];
+    const worker = aWorker(open());
+    await worker.accept(aMessage({ conversation, text: 'one' }));
+    const first = await worker.claimRun(aLane(conversation).key);
+    expect(first.model).toBe('demo');
+    expect(first.reasoning).toBeUndefined();
+    await worker.answer(first, 'one');
+
+    await command(open(), conversation, 'model', { ...choice, wish: 'set', name: 'haiku' });
+    await command(open(), conversation, 'think', { level: 'high', byDefault: 'off' });
+    await worker.accept(aMessage({ conversation, text: 'two' }));
+    expect(await worker.claimRun(aLane(conversation).key, 1)).toMatchObject({
+      model: 'haiku',
+      reasoning: 'high',
+    });
+    await expect
+      .poll(async () => (await worker.claim(aLane(conversation).key)).kind, { timeout: 30_000 })
+      .toBe('run');
+    await worker.accept(aMessage({ conversation: other, text: 'three' }));
+    expect((await worker.claimRun(aLane(other).key)).model).toBe('demo');
+  });
+
+  it('goes back to that of its agent by /model default, and stays for a name that nobody knows', async () => {
+    const conversation = unique('c');
+    const worker = aWorker(open());
+    await command(open(), conversation, 'model', { ...choice, wish: 'set', name: 'haiku' });
+    await command(open(), conversation, 'model', { ...choice, wish: 'unknown', name: 'hiaku' });
+    await worker.accept(aMessage({ conversation, text: 'one' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    expect(run.model).toBe('haiku');
+    await worker.answer(run, 'one');
+    await command(open(), conversation, 'model', { ...choice, wish: 'default', name: '' });
+    await worker.accept(aMessage({ conversation, text: 'two' }));
+    expect((await worker.claimRun(aLane(conversation).key)).model).toBe('demo');
+  });
+});
