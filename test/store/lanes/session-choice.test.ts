@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/store/base/command.ts';
+import { patienceMs } from '../../support/patience.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
@@ -32,8 +33,8 @@ describeEachDatabase('the model of a session', (open) => {
       reasoning: 'high',
     });
     await expect
-      .poll(async () => (await worker.claim(aLane(conversation).key)).kind, { timeout: 30_000 })
-      .toBe('run');
+      .poll(async () => worker.claim(aLane(conversation).key), { timeout: patienceMs })
+      .toMatchObject({ run: { model: 'haiku', reasoning: 'high', isResumed: true } });
     await worker.accept(aMessage({ conversation: other, text: 'three' }));
     expect((await worker.claimRun(aLane(other).key)).model).toBe('demo');
   });
