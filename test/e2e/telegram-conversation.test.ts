@@ -417,7 +417,7 @@ describe.concurrent('a command on Telegram', () => {
     const [start, help, status, queue, followup, reset] = said(telegram, ada.id);
     expect(start).toMatch(/^Hello!/);
     expect(help).toMatch(/\/stop .*\n[\s\S]*\/queue /);
-    expect(status).toMatch(/model claude/);
+    expect(status).toMatch(/model anthropic\/claude/);
     expect([queue, followup, reset]).toEqual([
       expect.stringMatching(/^Queue: steer /),
       expect.stringMatching(/^Queue: followup /),

@@ -188,7 +188,7 @@ describe('an owner', () => {
       const { answer } = await say(said[0], '/help', said[2]);
       return answer.split('\n').map((line) => /^\/(\w+)/.exec(line)?.[1]);
     };
-    const everyone = ['help', 'status', 'stop', 'queue', 'subagents', 'link', 'whoami', 'start'];
+    const everyone = ['help', 'status', 'stop', 'context', 'queue', 'subagents', 'link', 'whoami', 'start'];
     expect(await commandsOf('stranger', '', { chat: 'listed' })).toEqual(everyone);
     const admins = [
       'help',
@@ -196,6 +196,10 @@ describe('an owner', () => {
       'stop',
       'new',
       'reset',
+      'compact',
+      'context',
+      'model',
+      'think',
       'queue',
       'subagents',
       'activation',
