@@ -15,6 +15,7 @@ import { itemMutants } from './item-mutants.ts';
 import { linkMutants } from './link-mutants.ts';
 import { loopMutants } from './loop-mutants.ts';
 import { modeMutants } from './mode-mutants.ts';
+import { moneyMutants } from './money-mutants.ts';
 import { mutants as coreMutants, type Mutant } from './mutants.ts';
 import { createMutator } from './mutator.ts';
 import { outcomeMutants } from './outcome-mutants.ts';
@@ -39,6 +40,7 @@ const mutants = [
   ...outcomeMutants,
   ...parkedMutants,
   ...childMutants,
+  ...moneyMutants,
   ...contextMutants,
   ...discordMutants,
   ...remoteMutants,
