@@ -13,7 +13,7 @@ describe('bootstrap files', () => {
   beforeEach(async () => {
     workspace = await mkdtemp(join(tmpdir(), 'parley-bootstrap-'));
   });
-  afterEach(() => rm(workspace, { recursive: true }));
+  afterEach(() => rm(workspace, { recursive: true, force: true, maxRetries: 5 }));
 
   it('gives the files that exist, in the order of the prompt', async () => {
     await writeFile(at('MEMORY.md'), 'memory');

@@ -8,7 +8,7 @@ import { readSourceTree, type SourceTree } from './source-tree.ts';
 
 const folders: string[] = [];
 afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true });
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 /** A small project that breaks every rule once, to see that each rule can fail. */

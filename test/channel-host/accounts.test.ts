@@ -58,7 +58,7 @@ async function aHost(): Promise<ChannelHost> {
   onTestFinished(async () => {
     await host.stopReceiving();
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   return host;
 }

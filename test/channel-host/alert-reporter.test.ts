@@ -37,7 +37,7 @@ async function aStore(): Promise<Store> {
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   // The owner has written in the conversation "home", on the channel that works.
   await aWorker(store).accept(aMessage({ conversation: 'home', text: 'hi', sender: 'ann' }));

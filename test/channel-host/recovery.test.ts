@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await store.close();
-  await rm(dataDir, { recursive: true, force: true });
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
 });
 
 /** A network that a test refuses by: what a call does is taken from the front of its list, then it works. */

@@ -15,7 +15,7 @@ const slow = 120_000;
 
 async function aFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-channels-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }
 

@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 /** Runs `parley config check` on a parley.config.json. */
 function check(settings: object) {
   const folder = mkdtempSync(join(tmpdir(), 'parley-config-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const path = join(folder, 'parley.config.json');
   writeFileSync(path, JSON.stringify(settings));
   const env = {

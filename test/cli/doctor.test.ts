@@ -22,7 +22,7 @@ const slow = 60_000;
 
 async function aFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-doctor-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }
 

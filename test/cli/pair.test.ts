@@ -14,7 +14,7 @@ async function aFolder(env: Env = {}) {
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   const bot = await aBot(store);
   return {

@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await running.server.close();
   await store.close();
-  await rm(dataDir, { recursive: true, force: true });
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
 });
 
 const parley = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>

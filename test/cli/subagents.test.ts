@@ -12,7 +12,7 @@ it('lists, shows, steers and stops sub-agents on the data folder', async () => {
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   const subagents = (...args: string[]) => runParley(['subagents', ...args], { PARLEY_DATA_DIR: dataDir });
   expect((await subagents('list')).stdout).toBe('No sub-agents.\n');
@@ -28,8 +28,7 @@ it('lists, shows, steers and stops sub-agents on the data folder', async () => {
   expect((await subagents('steer', id, 'faster')).code).toBe(0);
   expect((await subagents('stop', id)).code).toBe(0);
   expect(await store.read(findChild, { childId: id })).toMatchObject({ state: 'done', status: 'stopped' });
-  await worker.answer(run);
-  const talkative = await worker.spawnOne(await worker.claimRun(run.laneKey));
+  const talkative = await worker.spawnOne(run);
   await worker.answer(await worker.claimRun(talkative.laneKey), 'all I found');
   expect((await subagents('list', '--json')).stdout).not.toContain('all I found');
   expect((await subagents('info', talkative.id)).stdout).toContain('all I found');

@@ -15,7 +15,7 @@ async function aFolder() {
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   const worker = aWorker(store);
   const say = (conversation: string, messageId: string, eventKey: string) =>

@@ -11,7 +11,7 @@ const tokenOf = (id: number) => `${id}:AAF0123456789abcdefghijklmnopqrs-_x`;
 
 function load(channels: object, variables: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'parley-accounts-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   writeFileSync(join(folder, 'parley.config.json'), JSON.stringify({ channels }));
   return loadConfig(readEnvironment(variables), folder);
 }

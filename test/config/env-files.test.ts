@@ -10,7 +10,7 @@ import { loadConfig } from '../../src/config/load-config.ts';
 /** A folder with its `.env`, and one named `data` with another. */
 function aCheckout({ beside, inData }: { beside?: string | Buffer; inData?: string }): string {
   const folder = mkdtempSync(join(tmpdir(), 'parley-env-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   mkdirSync(join(folder, 'data'));
   if (beside !== undefined) writeFileSync(join(folder, '.env'), beside);
   if (inData !== undefined) writeFileSync(join(folder, 'data/.env'), inData);

@@ -50,7 +50,7 @@ export async function startOwnRedis(atEnd: (end: () => Promise<void>) => void): 
   };
   atEnd(async () => {
     await kill();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   });
   await start();
   return { socketPath, start, kill };

@@ -169,7 +169,7 @@ describe.concurrent('of a gateway and workers on one folder', () => {
 
   test('a worker is told to stop in a tool, which it finishes first', async ({ expect, onTestFinished }) => {
     const folder = await mkdtemp(join(tmpdir(), 'parley-slow-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
     const [EFFECTS_FILE, GO_FILE] = [join(folder, 'effects'), join(folder, 'go')];
     const env = { TEST_PLUGIN: join(import.meta.dirname, 'slow-tool.ts'), EFFECTS_FILE, GO_FILE };
     const { telegram, model, dataDir, workers } = await startThree({ env }, onTestFinished);

@@ -49,7 +49,7 @@ export async function mountSmallDisk(
   mount(disk, megabytes);
   atEnd(async () => {
     unmount(disk);
-    await rm(home, { recursive: true, force: true });
+    await rm(home, { recursive: true, force: true, maxRetries: 5 });
   });
   const dataDir = join(disk, 'data');
   await mkdir(dataDir);

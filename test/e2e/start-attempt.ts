@@ -25,7 +25,7 @@ export async function tryToStart({ env = {}, files = {}, until }: Attempt): Prom
     for (const [path, text] of Object.entries(files)) await writeFile(join(folder, path), text);
     return await run(folder, { env, until });
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

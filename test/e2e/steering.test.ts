@@ -22,7 +22,7 @@ describe.concurrent('a message that is sent while a tool works', () => {
     'is told of as waiting, read before the next step, and the batch is left as $steerTail says',
     async ({ steerTail, ran, second }, { expect, onTestFinished }) => {
       const folder = await mkdtemp(join(tmpdir(), 'parley-steering-'));
-      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
       const [EFFECTS_FILE, GO_FILE] = [join(folder, 'effects'), join(folder, 'go')];
       const env = { TEST_PLUGIN: join(import.meta.dirname, 'slow-tool.ts'), EFFECTS_FILE, GO_FILE };
       const settings = { env, config: { run: { steerTail } } };

@@ -120,9 +120,11 @@ describe.concurrent('a run with sub-agents at two depths', { timeout: 300_000 },
     const results = readStore(stage.dataDir, `select state from toolCalls where name = 'sessions_spawn'`);
     expect(results).toEqual([{ state: 'done' }, { state: 'done' }, { state: 'done' }]);
     expect(readStore(stage.dataDir, `select id from inbox where sourceKey like 'child:%'`)).toEqual([]);
+    // What a kill broke off is on record too, as a call of unknown cost.
     const [ledger] = readStore(
       stage.dataDir,
-      'select count(*) as calls, sum(inputTokens) as inputTokens, sum(outputTokens) as outputTokens from modelCalls',
+      `select count(*) as calls, sum(inputTokens) as inputTokens, sum(outputTokens) as outputTokens from modelCalls
+       where state = 'settled'`,
     );
     expect(ledger).toEqual({
       calls: answered,

@@ -78,7 +78,7 @@ describe.concurrent('the wakes of a Redis', () => {
   }, async ({ expect, onTestFinished }) => {
     const { dataDir, bobWrites, finish } = await aWaitingLane({}, onTestFinished);
     const before = await untilServing(privateSocket(dataDir));
-    await rm(join(dataDir, 'redis'), { recursive: true });
+    await rm(join(dataDir, 'redis'), { recursive: true, force: true, maxRetries: 5 });
     await bobWrites();
     expect(await untilServing(privateSocket(dataDir))).not.toBe(before);
     console.info(`first wake ${await untilWoken(privateSocket(dataDir))} ms after the folder was back`);

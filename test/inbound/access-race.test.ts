@@ -30,7 +30,7 @@ async function aStore(): Promise<{ store: Store; dataDir: string }> {
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   return { store, dataDir };
 }

@@ -23,7 +23,7 @@ describe('an owner', () => {
   });
   afterAll(async () => {
     await store?.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   const open = async (policies = pairing) => {
     if (!store) throw new Error('the store is not open');

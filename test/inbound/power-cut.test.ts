@@ -36,7 +36,7 @@ describe('a power cut while a batch is taken in', () => {
   });
   afterAll(async () => {
     await store?.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   it('never leaves the cursor ahead of the rows, and the redelivery stores each event once', async () => {

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await store.close();
-  await rm(dataDir, { recursive: true, force: true });
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
 });
 
 /** How many of the messages are taken in. */

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([claude.close(), local.close()]);
-  rmSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 /** The models of a configuration file, with a Claude key in the environment. */

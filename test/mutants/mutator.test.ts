@@ -78,6 +78,6 @@ async function mutate(files: Readonly<Record<string, string>>, edit: Edit) {
     }
     return Object.fromEntries((await createMutator(folder))([edit]));
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }

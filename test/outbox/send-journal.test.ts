@@ -10,7 +10,7 @@ let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'parley-journal-'));
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 const open = (holder = 'boot-1') => openSendJournal({ path: path(), holder, log: silentLog });
 const path = () => join(folder, 'one.sends');

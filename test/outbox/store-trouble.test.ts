@@ -19,7 +19,7 @@ it('keeps what the platform said while the store is away for a moment', async ()
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   let failures = 0;
   const shaky: Store = {

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const lock of held.splice(0)) lock.release();
-  await rm(folder, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 const lock = async (use: FolderUse): Promise<FolderLock> => {

@@ -51,7 +51,7 @@ it('brings a lane that nobody has worked on for 10 s to the first slot that is f
   onTestFinished(async () => {
     await sweeper.stop();
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   await vi.waitUntil(() => looks > 2, { timeout: patienceMs });

@@ -43,7 +43,7 @@ async function anHourLater(
   onTestFinished(async () => {
     await sweeper.stop();
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   return { store, time, alarms, woken, told };
 }

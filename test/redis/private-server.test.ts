@@ -36,7 +36,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  rmSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 function recordingLog(into: Entry[]): Log {
@@ -127,7 +127,7 @@ describe('the private Redis server', () => {
     const redis = openRedis({ kind: 'socket', path: server.socketPath }, log);
     cleanups.push(() => redis.close());
     await redis.ready(AbortSignal.timeout(patienceMs));
-    rmSync(join(folder, 'redis'), { recursive: true });
+    rmSync(join(folder, 'redis'), { recursive: true, force: true, maxRetries: 5 });
     await vi.waitFor(() => expect(existsSync(server.socketPath)).toBe(true), patiently);
     await vi.waitFor(async () => expect(await redis.producer.ping()).toBe('PONG'), patiently);
     await askServer(server.socketPath, patienceMs);
@@ -257,14 +257,16 @@ describe('the path of the socket', () => {
     expect(path).not.toBe(chooseSocketPath(`${dataDir}2`, folder));
     expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700);
     const server = await start(dataDir);
-    cleanups.push(() => rmSync(join(server.socketPath, '..'), { recursive: true, force: true }));
+    cleanups.push(() =>
+      rmSync(join(server.socketPath, '..'), { recursive: true, force: true, maxRetries: 5 }),
+    );
     expect(await sendInline(server.socketPath, 'PING', patienceMs)).toBe('+PONG\r\n');
   });
 
   it('is refused where someone planted something else', () => {
     const dataDir = join(folder, 'x'.repeat(120));
     const path = chooseSocketPath(dataDir, folder);
-    rmSync(join(path, '..'), { recursive: true });
+    rmSync(join(path, '..'), { recursive: true, force: true, maxRetries: 5 });
     writeFileSync(join(path, '..'), 'planted');
     expect(() => chooseSocketPath(dataDir, folder)).toThrow();
   });

@@ -20,7 +20,7 @@ async function aFolder() {
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   const living = new Set<string>();
   const removed: string[] = [];

@@ -15,7 +15,7 @@ export function openOwnStore(): () => Store {
   });
   afterAll(async () => {
     await opened?.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   return () => {
     if (!opened) throw new Error('the store is not open');

@@ -15,7 +15,7 @@ it('says nothing of an answer that was stopped, by another process, before it wa
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   const conversation = unique('c');
   const intake = aWorker(store);

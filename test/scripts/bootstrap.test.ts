@@ -13,7 +13,7 @@ beforeEach(() => {
   writePackages('package-lock.json', lock);
   writePackages('node_modules/.package-lock.json', installed);
 });
-afterEach(() => rmSync(root, { recursive: true }));
+afterEach(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
 
 const lock = {
   '': { version: '0' },
@@ -75,13 +75,13 @@ describe('the dependencies', () => {
   it('are installed when there are none', () => {
     program('redis-server');
     program('npm', npmRan);
-    rmSync(join(root, 'node_modules'), { recursive: true });
+    rmSync(join(root, 'node_modules'), { recursive: true, force: true, maxRetries: 5 });
     expect(bootstrap().text).toContain('npm ci');
   });
 
   it('stop the start, with the reason, when they cannot be installed', () => {
     program('npm', 'echo "registry is away" >&2; exit 1');
-    rmSync(join(root, 'node_modules'), { recursive: true });
+    rmSync(join(root, 'node_modules'), { recursive: true, force: true, maxRetries: 5 });
     const { code, text } = bootstrap();
     expect(code).toBe(1);
     expect(text).toMatch(/registry is away[\s\S]*"npm ci" failed/);
@@ -103,7 +103,7 @@ describe('the dependencies of the tests only', () => {
   });
 
   it('are left out where there are none yet', () => {
-    rmSync(join(root, 'node_modules'), { recursive: true });
+    rmSync(join(root, 'node_modules'), { recursive: true, force: true, maxRetries: 5 });
     expect(bootstrap().text).toContain('--omit=dev');
   });
 
@@ -174,7 +174,7 @@ describe('what only the tests need', () => {
 describe.each(['start', 'run chat', 'test'])('npm %s', (command) => {
   // No lock file: the install ends at once, without a network.
   it('makes the machine ready first, also where npm may run no other scripts', () => {
-    rmSync(join(root, 'node_modules'), { recursive: true });
+    rmSync(join(root, 'node_modules'), { recursive: true, force: true, maxRetries: 5 });
     rmSync(join(root, 'package-lock.json'));
     for (const file of ['package.json', '.npmrc']) cpSync(file, join(root, file));
     const { status, stderr } = spawnSync('npm', command.split(' '), {

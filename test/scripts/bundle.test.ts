@@ -36,7 +36,7 @@ beforeEach(() => {
   write('src/later.ts', 'export const two = 2;');
   write('src/main.ts', program);
 });
-afterEach(() => rmSync(root, { recursive: true }));
+afterEach(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }));
 
 const opener = `
 import { Worker } from 'node:worker_threads';

@@ -6,7 +6,7 @@ import { createChildGroups } from '../../scripts/child-groups.mjs';
 
 it('ends what it runs with all that this has started', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'parley-groups-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   const started = join(folder, 'pid');
   const groups = createChildGroups();
   const code = groups.run('/bin/sh', [

@@ -9,7 +9,7 @@ const file = () => join(dataDir, 'token');
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'parley-token-'));
 });
-afterEach(() => rm(dataDir, { recursive: true, force: true }));
+afterEach(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
 
 describe('the owner’s token', () => {
   it('is made once, of 256 bits, and is readable by its owner only', async () => {

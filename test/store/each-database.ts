@@ -29,7 +29,7 @@ export function describeEachDatabase(name: string, suite: (store: OpenStore, bes
     });
     afterAll(async () => {
       await store?.close();
-      await rm(dir, { recursive: true, force: true });
+      await rm(dir, { recursive: true, force: true, maxRetries: 5 });
     });
     suite(() => opened(store), {
       dialect: 'sqlite',

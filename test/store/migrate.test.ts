@@ -21,14 +21,14 @@ it('makes the schema in one transaction, so that a crash leaves all of it or not
   const store = await openStore({ kind: 'sqlite', dataDir });
   onTestFinished(async () => {
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   expect(countCommits(await readFile(join(dataDir, 'parley.db-wal')))).toBe(1);
 });
 
 it('leaves a schema that is up to date as it is', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-migrate-'));
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
   const first = await openStore({ kind: 'sqlite', dataDir });
   await first.close();
   const second = await openStore({ kind: 'sqlite', dataDir });
@@ -37,7 +37,7 @@ it('leaves a schema that is up to date as it is', async () => {
 
 it('refuses a database of a version that it does not know, and leaves it as it is', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-migrate-'));
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
   const first = await openStore({ kind: 'sqlite', dataDir });
   await first.close();
   const file = new BetterSqlite3(join(dataDir, 'parley.db'));

@@ -22,7 +22,7 @@ export function lazyStore(): Pick<Store, 'read' | 'write' | 'writeAlong'> & { cl
     close: async () => {
       const { store, dir } = (await opening) ?? {};
       await store?.close();
-      if (dir !== undefined) await rm(dir, { recursive: true, force: true });
+      if (dir !== undefined) await rm(dir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }

@@ -37,7 +37,7 @@ describe('the door (threat 1)', () => {
   });
   afterAll(async () => {
     await store?.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
   const open = (network: string, policies: Policies) => {
     if (!store) throw new Error('the store is not open');

@@ -46,7 +46,7 @@ describe('the tools of a guest (threat 17)', () => {
   });
   afterAll(async () => {
     await store?.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   it('show nothing of another session, by any id or key', async () => {

@@ -34,7 +34,7 @@ describe('a pairing code', () => {
   });
   afterEach(async () => {
     clock.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
   it(`is not found by ${guesses.toLocaleString('en')} guesses, of which ten a minute are looked at`, {

@@ -46,7 +46,7 @@ describe('words that are not their sender’s own (threat 19)', () => {
   });
   afterAll(async () => {
     await store?.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   it('is tried with every command', () => {

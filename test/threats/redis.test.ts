@@ -29,7 +29,7 @@ describe('Redis as an attacker (threat 14)', () => {
     onTestFinished,
   }) => {
     const dataDir = await mkdtemp(join(tmpdir(), 'parley-threat-'));
-    onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+    onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
     for (const [address, reason] of Object.entries(badAddresses)) {
       const start = startParley({ dataDir, env: { REDIS_URL: address } });
       await expect(start, address).rejects.toThrow(reason);

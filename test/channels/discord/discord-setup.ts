@@ -49,7 +49,7 @@ export async function setUpDiscord(options: DiscordServerOptions = {}): Promise<
     }),
     close: async () => {
       await server.close();
-      rmSync(dataDir, { recursive: true, force: true });
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }

@@ -9,7 +9,7 @@ import { hastyClock } from '../hasty-clock.ts';
 
 async function aFile() {
   const folder = await mkdtemp(join(tmpdir(), 'parley-tokens-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   const path = join(folder, 'interactions-1');
   let at = 1_800_000_000_000;
   const deps = { path, clock: { ...hastyClock, now: () => at }, log: silentLog };

@@ -164,7 +164,7 @@ describe('files that are sent', () => {
     await begin();
     folder = await mkdtemp(join(tmpdir(), 'parley-signal-'));
   });
-  afterEach(() => rm(folder, { recursive: true }));
+  afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
   it.each([1, 70_001, 2_000_000])('of %i bytes arrive byte for byte, with name and caption', async (size) => {
     const bytes = Buffer.from(Array.from({ length: size }, (_, index) => (index * 7) % 251));

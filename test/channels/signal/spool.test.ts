@@ -13,7 +13,7 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'parley-spool-'));
   path = join(folder, 'spool.jsonl');
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
 const open = async (maxBytes = 10_000_000) => {
   const spool = new Spool(path, maxBytes);

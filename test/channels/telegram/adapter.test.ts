@@ -203,7 +203,7 @@ describe('files', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'parley-telegram-'));
   });
-  afterEach(() => rm(folder, { recursive: true }));
+  afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
   const bytesOf = async (stream: Iterable<Uint8Array> | AsyncIterable<Uint8Array>) => {
     const chunks: Uint8Array[] = [];

@@ -111,7 +111,7 @@ describe('a bot that was refused', () => {
   });
   afterAll(async () => {
     await store.close();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   /** The whole way: the host, which begins anew what is over, and the adapter. */

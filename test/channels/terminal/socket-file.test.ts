@@ -51,7 +51,7 @@ describe('the socket of the terminal', () => {
     await expect.poll(() => client.unacknowledged).toEqual([]);
     await adapter.stop();
     await expect(stat(dirname(path))).rejects.toThrow(/ENOENT/);
-    await rm(dataDir, { recursive: true });
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   it('cuts off a line that never ends, and goes on for others', async () => {

@@ -27,7 +27,7 @@ export async function aTerminalHost(timeline: TimelineReader) {
     },
     close: async () => {
       for (const client of clients) client.close();
-      await rm(dataDir, { recursive: true, force: true });
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }

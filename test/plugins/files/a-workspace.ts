@@ -40,7 +40,7 @@ export async function aWorkspace(config: object = {}) {
       if (tool === undefined) throw new Error(`no tool ${name}`);
       return callTool(tool, args, { run, signal });
     },
-    remove: () => rm(folder, { recursive: true, force: true }),
+    remove: () => rm(folder, { recursive: true, force: true, maxRetries: 5 }),
   };
 }
 

@@ -27,7 +27,7 @@ const attack = `
       renameSync(name + '.real', name);
     } catch {
       // The writer made a folder or file of that name in the gap: clear it away and put things back.
-      try { rmSync(name, { recursive: true, force: true }); renameSync(name + '.real', name); } catch {}
+      try { rmSync(name, { recursive: true, force: true, maxRetries: 5 }); renameSync(name + '.real', name); } catch {}
     }
   };
   process.send('ready');
@@ -57,7 +57,7 @@ afterEach(async () => {
     attacker.kill('SIGKILL');
     await once(attacker, 'exit');
   }
-  await rm(folder, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 async function startAttack(): Promise<void> {

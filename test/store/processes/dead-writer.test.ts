@@ -9,7 +9,7 @@ import { openStore } from '../../support/open-store.ts';
 
 it('refuses every write, and closes, after its writer has died', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-dead-writer-'));
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
   const writers: Worker[] = [];
   const keep = (worker: Worker) => writers.push(worker);
   process.on('worker', keep);
