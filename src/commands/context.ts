@@ -36,16 +36,15 @@ export const context = chatCommand<Record<never, never>, Found | undefined, Foun
     const session = sessions.find(({ id }) => id === sessionId);
     const results = history.filter(({ role }) => role === 'tool');
     const summary = history.filter(({ isSummary }) => isSummary);
-    const said = history.length - results.length - summary.length;
-    const tokensOf = { results: estimateTokens(results), summary: estimateTokens(summary) };
+    const summaryTokens = estimateTokens(summary);
     return {
       last: (session?.promptTokens ?? 0) + (session?.completionTokens ?? 0),
       threshold: contextLimits(contextWindow(lane.agentId)).threshold,
-      messages: said,
-      messageTokens: estimateTokens(history) - tokensOf.results - tokensOf.summary,
+      messages: history.length - summary.length,
+      messageTokens: estimateTokens(history) - summaryTokens,
       results: results.length,
-      resultTokens: tokensOf.results,
-      summaryTokens: tokensOf.summary,
+      resultTokens: estimateTokens(results),
+      summaryTokens,
       total: session?.messageCount ?? history.length,
     };
   },

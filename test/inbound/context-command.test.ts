@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+import { commitToolTurn, markToolStarted, storeToolResults } from '../../src/store/lanes/commit-turn.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
+
+describeEachDatabase('/context', (open) => {
+  it('counts the results of tools among the messages that are still read', async () => {
+    const ann = anAccount('alpha');
+    const town = createIntakeFixture(open());
+    const ask = async () => {
+      await town.send(ann, '/context');
+      return (await town.said(ann)).at(-1);
+    };
+    expect(await ask()).toBe('This conversation is still empty.');
+
+    const run = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));
+    const { laneKey, epoch, runId, sessionId } = run;
+    const [fence, callId, messageId] = [{ laneKey, epoch, runId }, 'call-1', crypto.randomUUID()];
+    const call = { id: callId, name: 'list', input: '{}', finished: true };
+    const parts = [{ type: 'tool_call', data: call }] as const;
+    await open().write(commitToolTurn, {
+      ...fence,
+      message: { id: messageId, sessionId, model: 'test', parts },
+      calls: [{ callId, name: 'list', input: '{}' }],
+    });
+    await open().write(markToolStarted, { ...fence, messageId, callId });
+    const data = { tool_call_id: callId, name: 'list', content: 'x'.repeat(3_000), is_error: false };
+    const results = [{ callId, isError: false, parts: [{ type: 'tool_result', data }] }] as const;
+    await open().write(storeToolResults, { ...fence, messageId, results });
+    await town.worker.answer(run, 'seen');
+
+    const [, messages = '', ofTools = ''] = (await ask())?.split('\n') ?? [];
+    const [, all] =
+      /^I still read word for word: 4 of 4 messages, about (\d+) tokens\.$/.exec(messages) ?? [];
+    const [, some] = /^Results of my tools among them: 1, about (\d+) tokens\.$/.exec(ofTools) ?? [];
+    expect(Number(some)).toBeGreaterThan(500);
+    expect(Number(all)).toBeGreaterThan(Number(some));
+  });
+});
