@@ -8,6 +8,7 @@ import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { type Credentials, readCredentials, splitList } from './credentials.ts';
 import type { EnvFile } from './env-files.ts';
 import { type Environment, type EnvironmentName, environmentNames, readSurroundings } from './environment.ts';
+import { microDollars } from './micro-dollars.ts';
 import { type ModelConfig, readModelSettings } from './model-settings.ts';
 import { configError, describeIssue, type Problem, showPath } from './problem.ts';
 import { type FileSettings, fileSchema } from './schema.ts';
@@ -164,7 +165,9 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),
     ...input.modelConfig,
-    budgets: inMicroDollars(settings.budgets),
+    budgets: Object.fromEntries(
+      Object.entries(settings.budgets).map(([scope, dollars]) => [scope, microDollars(dollars)]),
+    ),
     agents,
     defaultAgent: agentId(defaultAgent ?? settings.agents[0]?.id ?? 'main'),
     bindings: settings.bindings.map((binding) => ({ ...binding, agent: agentId(binding.agent) })),
@@ -234,12 +237,6 @@ function buildAgents(settings: FileSettings, dataDir: string): readonly AgentSet
     // Agents beyond the first keep apart unless told otherwise: a workspace is what its tools can reach.
     workspace: resolve(dataDir, agent.workspace ?? (index === 0 ? 'workspace' : `workspace-${agent.id}`)),
   }));
-}
-
-function inMicroDollars(budgets: FileSettings['budgets']): Config['budgets'] {
-  return Object.fromEntries(
-    Object.entries(budgets).map(([scope, dollars]) => [scope, Math.round(dollars * 1_000_000)]),
-  );
 }
 
 /** Freezes plain objects and lists all the way down; secrets and compiled patterns guard themselves. */

@@ -2,6 +2,7 @@
 // well-known family.
 import type { Config, ModelSettings, ProviderSettings } from './config.ts';
 import type { Environment } from './environment.ts';
+import { microDollars } from './micro-dollars.ts';
 import type { Problem } from './problem.ts';
 import type { FileSettings } from './schema.ts';
 import { findSecretProblem, Secret } from './secret.ts';
@@ -172,11 +173,10 @@ type Dollars = {
 };
 
 function inMicroDollars({ input, output, cacheRead, cacheWrite }: Dollars): Dollars {
-  const micro = (dollars: number) => Math.round(dollars * 1_000_000);
   return {
-    input: micro(input),
-    output: micro(output),
-    cacheRead: micro(cacheRead),
-    cacheWrite: micro(cacheWrite),
+    input: microDollars(input),
+    output: microDollars(output),
+    cacheRead: microDollars(cacheRead),
+    cacheWrite: microDollars(cacheWrite),
   };
 }

@@ -1,4 +1,5 @@
 import type { ModelPrices, TokenPrices } from '#contracts/model.ts';
+import { microDollars } from '../config/micro-dollars.ts';
 
 /**
  * List prices, cache writes of 5 minutes. Source: platform.claude.com/docs/en/about-claude/pricing and
@@ -49,8 +50,4 @@ export function dollars(input: number, output: number, cacheWrite: number, cache
     cacheWrite: microDollars(cacheWrite),
     cacheRead: microDollars(cacheRead),
   };
-}
-
-function microDollars(amount: number): number {
-  return Math.round(amount * 1_000_000);
 }
