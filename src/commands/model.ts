@@ -24,10 +24,13 @@ export const model = chatCommand<Request, Input, Facts>({
   order: 'lane',
   parse: (words) => (words === '' ? {} : { name: words.slice(0, longestName) }),
   right: adminsInGroups,
-  load: ({ models }, { lane }, { name }) => {
+  load: ({ models }, { lane, authority }, { name }) => {
     const known = models.names();
+    // A model that the configuration doesn't name may be dear, or have no price for a budget to count: only an owner chooses it.
+    const mayChoose = (wanted: string) =>
+      known.includes(wanted) || (authority === 'owner' && models.isKnown(wanted));
     return {
-      wish: name === undefined ? 'show' : wishOf(name, models.isKnown(name)),
+      wish: name === undefined ? 'show' : wishOf(name, mayChoose(name)),
       name: name ?? '',
       meant: name === undefined ? undefined : suggestName(name, known),
       byDefault: models.nameFor(lane.agentId, 'turn'),

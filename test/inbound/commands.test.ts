@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import type { Asker } from '../../src/commands/chat-command.ts';
+import type { Asker, CommandCall, CommandDeps } from '../../src/commands/chat-command.ts';
 import { chatCommands, nativeCommands, parseCommand } from '../../src/commands/list.ts';
 import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
 
 import { holds } from '../support/holds.ts';
+import { commandDeps } from './support/command-deps.ts';
 
 const bot = { name: 'Parley_Bot' };
 
@@ -245,6 +246,20 @@ describe('chat commands', () => {
     for (const { name, right } of chatCommands) {
       for (const asker of everyAsker)
         expect([name, asker, right(asker)]).toEqual([name, asker, expected(name, asker)]);
+    }
+  });
+
+  it('lets only an owner choose a model that the configuration does not name', async () => {
+    const wishOf = async (name: string, authority: Asker['authority']) => {
+      // `/model` looks at nothing else of its surroundings.
+      const call = { lane: { agentId: 'main' }, authority } as CommandCall;
+      return parseCommand(`/model ${name}`)?.load(commandDeps as CommandDeps, call);
+    };
+    for (const authority of ['owner', 'member', 'guest'] as const) {
+      const own = authority === 'owner' ? 'set' : 'unknown';
+      expect(await wishOf('vendor/dear', authority)).toMatchObject({ input: { wish: own } });
+      expect(await wishOf('haiku', authority)).toMatchObject({ input: { wish: 'set' } });
+      expect(await wishOf('nobody/knows', authority)).toMatchObject({ input: { wish: 'unknown' } });
     }
   });
 

@@ -5,6 +5,10 @@ export const commandDeps: Omit<CommandDeps, 'store' | 'policy'> = {
   modelName: 'none',
   agentName: (id) => id,
   contextWindow: () => 200_000,
-  models: { nameFor: () => 'sonnet', isKnown: (name) => name === 'haiku', names: () => ['sonnet', 'haiku'] },
+  models: {
+    nameFor: () => 'sonnet',
+    isKnown: (name) => ['haiku', 'vendor/dear'].includes(name),
+    names: () => ['sonnet', 'haiku'],
+  },
   agentReasoning: () => 'off',
 };
