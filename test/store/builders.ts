@@ -144,7 +144,7 @@ export function routeFor({ target }: Pick<ClaimedRun, 'target'>): ReplyRoute {
 }
 
 /** The store with one account held, and the steps of a worker in a few words. */
-export function aWorker(store: Store, name = holder) {
+export function aWorker(store: Store, name = holder, caps?: Record<string, number>) {
   const epochs = new Map<string, number>();
   const hold = async () => {
     const lease = await store.write(claimAccount, { account, holder: name, leaseMs: 60_000 });
@@ -166,6 +166,7 @@ export function aWorker(store: Store, name = holder) {
       maxAttempts: 3,
       models: demoOnly,
       rates: { demo: rate },
+      caps,
     });
   const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {
     const claimed = await claim(laneKey, leaseMs);

@@ -7,15 +7,15 @@ import type { Store } from '../../src/store/base/command.ts';
 import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
 import { childIdOf } from '../../src/store/children/child-rows.ts';
 import { type SpawnInput, type SpawnResult, spawnChild } from '../../src/store/children/spawn-child.ts';
-import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/claim-lane.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { type Answered, commitAnswer, endRun } from '../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn, markToolStarted } from '../../src/store/lanes/commit-turn.ts';
 import { parkRun } from '../../src/store/lanes/park-run.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { tendChild } from '../../src/store/lanes/tend-child.ts';
 import { callIdOf } from '../../src/store/money/model-calls.ts';
-import { aLane, aMessage, aWorker, defaults, demoOnly, framing, holder, unique } from './builders.ts';
-import { counted, rate } from './call-builders.ts';
+import { aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
+import { counted } from './call-builders.ts';
 
 export const limits: SpawnLimits = { depth: 5, children: 5, nodes: 20, lifetime: 200, treeMs: 3_600_000 };
 
@@ -37,25 +37,8 @@ export function aFamilyWorker(
     cost = 7,
   }: { readonly name?: string; readonly caps?: Record<string, number>; readonly cost?: number } = {},
 ) {
-  const people = aWorker(store, name);
-
-  const claim = (laneKey: string, leaseMs = 10_000): Promise<Claim> =>
-    store.write(claimLane, {
-      laneKey,
-      holder: name,
-      leaseMs,
-      newRunId: crypto.randomUUID(),
-      framing,
-      maxAttempts: 3,
-      models: demoOnly,
-      rates: { demo: rate },
-      caps,
-    });
-  const claimRun = async (laneKey: string, leaseMs?: number): Promise<ClaimedRun> => {
-    const claimed = await claim(laneKey, leaseMs);
-    if (claimed.kind !== 'run') throw new Error(`expected a run, got ${JSON.stringify(claimed)}`);
-    return claimed.run;
-  };
+  const people = aWorker(store, name, caps);
+  const { claimRun } = people;
 
   /** A conversation whose first message has begun a run. */
   const begin = async (mode: QueueSettings['mode'] = 'steer', over: Partial<QueueSettings> = {}) => {
@@ -140,7 +123,7 @@ export function aFamilyWorker(
   const park = (run: ClaimedRun) =>
     store.write(parkRun, { ...fenceOf(run), reason: 'sub-agents', workedMs: 1, waitMs: 86_400_000 });
 
-  return { ...people, claim, claimRun, begin, inputOf, spawn, spawnOne, answer, fail, park };
+  return { ...people, begin, inputOf, spawn, spawnOne, answer, fail, park };
 }
 
 function depthOf(laneKey: string): number {
