@@ -44,8 +44,13 @@ export async function startFloor(platforms: Platforms, options: SubjectOptions =
   return { name: 'floor', home: '', redisPid: undefined, ...started, end: started.kill };
 }
 
-/** Everybody may write, as often as the measurement wants; all else is Parley's default. */
-const openDoor = { access: { dmPolicy: 'open' }, rateLimit: { perSenderPerMinute: 100_000 } };
+/** Everybody may write, as often as the measurement wants, and no session is named; all else is Parley's default. */
+const openDoor = {
+  access: { dmPolicy: 'open' },
+  rateLimit: { perSenderPerMinute: 100_000 },
+  // One model call per message is what is measured.
+  titles: false,
+};
 
 export async function startParley(platforms: Platforms, options: SubjectOptions = {}): Promise<Subject> {
   const home = options.home ?? (await aHome());

@@ -20,7 +20,7 @@ import { createIntake } from './inbound/intake.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
 import { ratesOf } from './models/call-bound.ts';
 import { type ConfiguredModel, configuredModel } from './models/configured-model.ts';
-import { turnModels } from './models/models.ts';
+import { claimModels } from './models/models.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
 import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.ts';
@@ -381,7 +381,7 @@ async function wireRuns(
     leaseMs: config.lanes.leaseMs,
     maxAttempts: config.run.maxAttempts,
     rates,
-    turnModels: turnModels(models, config.agents),
+    ...claimModels(models, config),
     caps: config.lanes.concurrency,
     maxRuns: config.lanes.maxRunsPerClaim,
     maxHoldMs: config.lanes.maxHoldMs,

@@ -293,6 +293,10 @@ export const fileSchema = z.strictObject({
     .describe(
       'Answers unless an agent or a conversation has another: an alias, or provider/id. Default: by the API key in the environment; without any the demo.',
     ),
+  titles: z
+    .boolean()
+    .default(true)
+    .describe('Have a model name each conversation after its first message; agents[].titleModel says which.'),
   agents: z
     .array(agent)
     .min(1)

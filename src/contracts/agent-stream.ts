@@ -27,10 +27,16 @@ export type AgentStreamEvent =
       readonly phase: 'delta' | 'final';
       readonly text: string;
     }
-  /** `cost`: of one model call, micro-dollars. */
-  | { readonly stream: 'session'; readonly sessionId: string; readonly change: 'cost'; readonly cost: number }
+  | SessionChange
   | { readonly stream: 'queue'; readonly change: 'changed' | 'overflowed' }
   | { readonly stream: 'delivery'; readonly part: string; readonly result: string };
+
+type SessionChange = { readonly stream: 'session'; readonly sessionId: string } & (
+  | { readonly change: 'created' }
+  | { readonly change: 'title'; readonly title: string }
+  /** Cost of one model call, micro-dollars. */
+  | { readonly change: 'cost'; readonly cost: number }
+);
 
 type StreamedText<Stream> = {
   readonly stream: Stream;

@@ -1,2 +1,2 @@
-/** The work of a run: answer messages, or summarise the older part of its session. */
-export type RunKind = 'turn' | 'compact';
+/** The work of a run: answer messages, summarise the older part of its session, or name another session. */
+export type RunKind = 'turn' | 'compact' | 'title';

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { AgentType } from './agent-type.ts';
 import type { ChildRole } from './child.ts';
 import type { AgentId, RunId, SessionId, SessionKey } from './ids.ts';
 import type { Authority } from './outcome.ts';
@@ -49,6 +50,8 @@ export type ToolRun = {
   readonly authority: Authority;
   /** Its rights as a sub-agent; absent in a run that nobody spawned. */
   readonly role?: ChildRole;
+  /** Absent: as its role says, else `main`. */
+  readonly type?: AgentType;
   /** The agent's workspace; the only folder its file tools reach. */
   readonly workspace: string;
   /** Proves to the store that this run still owns its lane. */

@@ -3,6 +3,7 @@
  * resumed run goes on where it was.
  */
 import type { LlmMessage, ModelRequest, ToolSpec, UserBlock } from '#contracts/model.ts';
+import { titlePrompt } from '../agent/title-prompt.ts';
 
 export type DemoCall = { readonly name: string; readonly input: Record<string, unknown> };
 export type DemoTurn = { readonly text: string; readonly calls?: readonly DemoCall[] };
@@ -14,6 +15,7 @@ const SHOWN_TOOLS = ['list', 'session_status'];
 export function demoTurn(request: ModelRequest): DemoTurn {
   const last = request.messages.at(-1)?.content ?? [];
   const said = textOf(last);
+  if (request.system.some(({ text }) => text === titlePrompt)) return { text: titleFor(said) };
   const results = last.flatMap((block) => (isResult(block) ? [block] : []));
   if (results.length > 0) return said === '' ? afterTool(request, results) : steered(said);
   return answer(said, request.tools);
@@ -38,6 +40,11 @@ function answer(said: string, tools: readonly ToolSpec[]): DemoTurn {
         text: `${LABEL} I'm a script, not a real model. You said: “${said}”. Write “help” to see what I can show.`,
       };
   }
+}
+
+/** The first words. */
+function titleFor(said: string): string {
+  return said.split(/\s+/, 6).join(' ');
 }
 
 const help = `${LABEL} I'm a script that shows what Parley does without a key. Write:

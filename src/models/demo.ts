@@ -30,7 +30,7 @@ const info: ModelInfo = {
   prices: noPrices,
 };
 
-/** A scripted model that needs no key and costs nothing. Every answer says that it is the demo model. */
+/** A scripted model that needs no key and costs nothing. Every answer but a title says that it is the demo model. */
 export function createDemoProvider({ clock, chunkMs = 30, newId = randomUUID }: DemoOptions): LlmProvider {
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const turn = demoTurn(request);

@@ -95,8 +95,22 @@ function usableModel(name: string, config: ModelsConfig) {
   return model && provider && provider.needs === undefined ? { model, provider } : undefined;
 }
 
-/** Models of each agent's turns, unless a session has chosen another. */
-export function turnModels(models: Models, agents: readonly { readonly id: string }[]): TurnModels {
-  const byAgent = Object.fromEntries(agents.map(({ id }) => [id, models.nameFor(id, 'turn')]));
-  return { byAgent, byDefault: models.nameFor('', 'turn') };
+/** The models that a claim chooses from. */
+export type ClaimModels = {
+  /** Models of each agent's turns, unless a session has chosen another. */
+  readonly turnModels: TurnModels;
+  /** Models that name sessions; absent: none is named. */
+  readonly titleModels?: TurnModels | undefined;
+};
+
+/** Finds the models that claims choose from. */
+export function claimModels(
+  models: Models,
+  { agents, titles }: { readonly agents: readonly { readonly id: string }[]; readonly titles: boolean },
+): ClaimModels {
+  const namesFor = (purpose: ModelPurpose): TurnModels => ({
+    byAgent: Object.fromEntries(agents.map(({ id }) => [id, models.nameFor(id, purpose)])),
+    byDefault: models.nameFor('', purpose),
+  });
+  return { turnModels: namesFor('turn'), ...(titles && { titleModels: namesFor('title') }) };
 }

@@ -130,6 +130,8 @@ async function raiseAlarms(deps: SweeperDeps, sweep: Sweep, watch: Watch): Promi
   const now = clock.now();
   for (const lane of sweep.lanes) {
     const { laneKey, waitingSince } = lane;
+    // Nobody waits for upkeep, and few of its lanes work at once.
+    if (lane.class === 'background') continue;
     // Its first row is the one that counts; others may be on a later page.
     if (found.has(laneKey)) continue;
     found.add(laneKey);

@@ -1,8 +1,8 @@
 import type { Clock } from '#contracts/clock.ts';
 import { hasCode } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
-import type { TurnModels } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
+import type { ClaimModels } from '../models/models.ts';
 import type { LaneDriver } from '../queue/lane-workers.ts';
 import type { Wakes } from '../queue/wakes.ts';
 import type { Store } from '../store/base/command.ts';
@@ -14,7 +14,7 @@ import type { Framing } from '../store/lanes/take-rows.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { RunExit, RunOptions } from './execute-run.ts';
 
-export type DriveLaneDeps = {
+export type DriveLaneDeps = ClaimModels & {
   readonly store: Store;
   readonly holder: string;
   readonly clock: Clock;
@@ -26,8 +26,6 @@ export type DriveLaneDeps = {
   readonly maxAttempts: number;
   /** Rates of every model, by name; absent under budgets. */
   readonly rates?: ClaimInput['rates'];
-  /** Models of runs whose session has not chosen one. */
-  readonly turnModels: TurnModels;
   /** Lanes of a sub-agents' class that run at once, over all processes. */
   readonly caps?: ClaimInput['caps'];
   /** A busy lane yields to others after this many runs or this long, ms. */
@@ -47,6 +45,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
     framing: deps.framing(),
     maxAttempts: deps.maxAttempts,
     models: deps.turnModels,
+    titleModels: deps.titleModels,
     rates: deps.rates,
     caps: deps.caps,
   });

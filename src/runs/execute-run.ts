@@ -7,7 +7,7 @@ import type { ChildRole } from '#contracts/child.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { agentId, runId, type SessionKey, sessionId, transcriptId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import type { ReasoningLevel, SystemBlock } from '#contracts/model.ts';
+import type { ModelInfo, ReasoningLevel, SystemBlock } from '#contracts/model.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
@@ -48,6 +48,7 @@ import { childRunOf, readRunContext, shownMessages, timeLeft } from './run-histo
 import type { RunSettings } from './run-settings.ts';
 import { createStop, type StopController } from './stop-controller.ts';
 import { streamEvents } from './stream-events.ts';
+import { tellTitle, titleSettings, titleSystem } from './title-run.ts';
 import { storedReceiptOf } from './tool-send.ts';
 
 /** The parts that executing a run needs. */
@@ -119,31 +120,12 @@ export async function executeRun(
   let live = createNoopView();
   let left: RunExit | undefined;
   try {
-    deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'started' });
+    tellStart(deps, run);
     const route = routeOf(run.target);
     const channel = route && deps.channelFor(route);
     live = await openLiveView(deps, run, channel);
     const calls = callsOf(deps, run);
-    const recorder = new RunRecorder(run, {
-      ...deps,
-      capabilities: channel?.definition.capabilities ?? leastCapabilities,
-      replyToMode: deps.settings.replyToMode,
-      suppressAcknowledgements: deps.settings.suppressAcknowledgements,
-      live,
-      calls,
-      turnLimit: deps.settings.limits.turns,
-      steerDelivery: deps.settings.steerDelivery,
-      mayKeepLane: options.mayKeepLane,
-      claims: options.claims,
-      stopReason: stopping.reason,
-      isLeaving: stopping.isHandingOver,
-      onCancel: (reason) => active.cancel(run.runId, reason),
-      onTool: ({ id, name }, state) => {
-        stopping.toolIs(id, state);
-        deps.publish(run.laneKey, { kind: 'tool', runId: run.runId, name, state });
-      },
-      onSteered: () => deps.publish(run.laneKey, { kind: 'run', runId: run.runId, state: 'steered' }),
-    });
+    const recorder = createRecorder(deps, run, { options, stopping, calls, live, channel });
     const waitsFor = await runLoop(deps, run, { recorder, stopping, calls });
     if (waitsFor.length > 0) left = await park(deps, run, { calls: waitsFor, startedAt, live });
     else left = recorder.left;
@@ -151,6 +133,7 @@ export async function executeRun(
       await store.write(handOver, { ...held, modelCalls: calls.endAll() });
       deps.probe.reach('handing-over');
     }
+    if (run.kind === 'title' && left !== undefined) await tellTitle(deps, run.laneKey);
     const { runId, laneKey, isResumed } = run;
     // A lease that is found gone after the run has closed its lane was given back, not lost.
     const isGivenBack = stopping.reason() === 'lost' && left !== undefined;
@@ -167,9 +150,53 @@ export async function executeRun(
   }
 }
 
+function tellStart({ publish, stream }: RunDeps, run: ClaimedRun): void {
+  const { runId, laneKey, sessionId } = run;
+  publish(laneKey, { kind: 'run', runId, state: 'started' });
+  if (run.beginsSession) stream(laneKey, () => [{ stream: 'session', sessionId, change: 'created' }]);
+}
+
+type RecorderParts = {
+  readonly options: RunOptions;
+  readonly stopping: StopController;
+  readonly calls: RunCalls;
+  readonly live: LiveView;
+  readonly channel: HostedChannel | undefined;
+};
+
+function createRecorder(
+  deps: RunDeps,
+  run: ClaimedRun,
+  { options, stopping, calls, live, channel }: RecorderParts,
+): RunRecorder {
+  const { settings, active, publish } = deps;
+  const { runId, laneKey } = run;
+  return new RunRecorder(run, {
+    ...deps,
+    capabilities: channel?.definition.capabilities ?? leastCapabilities,
+    replyToMode: settings.replyToMode,
+    suppressAcknowledgements: settings.suppressAcknowledgements,
+    live,
+    calls,
+    turnLimit: settings.limits.turns,
+    steerDelivery: settings.steerDelivery,
+    mayKeepLane: options.mayKeepLane,
+    claims: options.claims,
+    stopReason: stopping.reason,
+    isLeaving: stopping.isHandingOver,
+    onCancel: (reason) => active.cancel(runId, reason),
+    onTool: ({ id, name }, state) => {
+      stopping.toolIs(id, state);
+      publish(laneKey, { kind: 'tool', runId, name, state });
+    },
+    onSteered: () => publish(laneKey, { kind: 'run', runId, state: 'steered' }),
+  });
+}
+
 function callsOf({ rates, budgets, ...deps }: RunDeps, run: ClaimedRun): RunCalls {
   const limits = budgets?.limitsFor(run.runId) ?? (async () => []);
-  return createRunCalls({ ...deps, purpose: 'turn', rate: rates?.[run.model], limits }, run);
+  const purpose = run.kind === 'title' ? 'title' : 'turn';
+  return createRunCalls({ ...deps, purpose, rate: rates?.[run.model], limits }, run);
 }
 
 async function openLiveView(
@@ -206,9 +233,7 @@ async function runLoop(
   const { store, clock, settings, sections } = deps;
   const child = await childRunOf(store, run);
   const toolRun = toolRunOf(deps, run, child?.role);
-  const tools = deps
-    .toolsFor(toolRun)
-    .filter((tool) => leastTrusted(run.authority, tool.authority) === tool.authority);
+  const tools = toolsOf(deps, toolRun);
   const { signal } = stopping;
   const { isHandingOver } = stopping;
   let entries: readonly CallEntry[] | undefined;
@@ -219,13 +244,13 @@ async function runLoop(
   }
   if (isHandingOver()) return [];
   const [system, stored] = await Promise.all([
-    deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
+    run.kind === 'title' ? titleSystem : deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
     readRunContext(store, run, child),
   ]);
   deps.probe.reach('taken');
   const model = deps.models.stackFor(run.model, calls);
   const info = model.model();
-  const { limits } = settings;
+  const { limits, ...shape } = shapeOf(deps, run, info);
   const config: AgentLoopConfig = {
     run: toolRun,
     clock,
@@ -234,8 +259,7 @@ async function runLoop(
     limits: { ...limits, runTimeoutMs: timeLeft(limits.runTimeoutMs, run, child) },
     toolExecution: settings.toolExecution,
     steerTail: settings.steerTail,
-    maxTokens: info.answerTokens,
-    reasoning: run.reasoning ?? deps.agent(run.agentId).reasoning,
+    ...shape,
     stream: (request, abort) => model.stream(request, abort),
     transformContext: async (all) =>
       sections.run('fit history', () => fitContext(pruneResults(all), info.contextWindow)),
@@ -262,6 +286,21 @@ async function runLoop(
   return waitsFor;
 }
 
+function toolsOf(deps: RunDeps, run: ToolRun): readonly Tool[] {
+  const mayCause = ({ authority }: Tool) => leastTrusted(run.authority, authority) === authority;
+  return deps.toolsFor(run).filter(mayCause);
+}
+
+function shapeOf(
+  { settings, agent }: RunDeps,
+  run: ClaimedRun,
+  info: ModelInfo,
+): Pick<AgentLoopConfig, 'limits' | 'maxTokens' | 'reasoning'> {
+  if (run.kind === 'title') return titleSettings(settings.limits, info);
+  const reasoning = run.reasoning ?? agent(run.agentId).reasoning;
+  return { limits: settings.limits, maxTokens: info.answerTokens, reasoning };
+}
+
 function entryOf({ callId, state }: RunCall): CallEntry {
   return { callId, state: state === 'pending' ? 'fresh' : state };
 }
@@ -276,6 +315,7 @@ function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined):
     agentId: agentId(run.agentId),
     ...(route && { route }),
     ...(role && { role }),
+    ...(run.kind === 'title' && { type: 'title' as const }),
     authority: run.authority,
     workspace: deps.agent(run.agentId).workspace,
     epoch: run.epoch,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { agentTypeOf, spawnableTypes } from '#contracts/agent-type.ts';
 import type { SpawnLimits, SpawnRefusal } from '#contracts/child.ts';
 import { agentId, type SessionKey } from '#contracts/ids.ts';
 import { isLaneClass } from '#contracts/lane-class.ts';
@@ -34,9 +35,9 @@ const inputSchema = z.object({
   label: z.string().trim().min(1).max(80).optional().describe('A short name for the person to read.'),
   agentId: z.string().optional().describe('Absent: you yourself.'),
   profile: z
-    .enum(['main', 'coder', 'task'])
+    .enum(spawnableTypes)
     .default('main')
-    .transform((asked) => (asked === 'coder' ? 'main' : asked))
+    .transform(agentTypeOf)
     .describe('main (also coder): all tools; task: read-only research.'),
   context: z
     .enum(['isolated', 'fork'])

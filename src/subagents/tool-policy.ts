@@ -2,6 +2,7 @@
  * Which tools a run may use. A sub-agent's role, stored when it was spawned, has the first word; an agent's
  * own lists only narrow what is left.
  */
+import type { AgentType } from '#contracts/agent-type.ts';
 import type { ChildRole } from '#contracts/child.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
 import type { AgentSettings } from '../config/config.ts';
@@ -29,13 +30,13 @@ export const deniedToTheDeepest: readonly string[] = [
 /** The tools of the `task` profile: they look, and change nothing. */
 export const taskTools: readonly string[] = ['read', 'glob', 'grep', 'list', 'view', 'code_search'];
 
-/** `main`: all tools of its agent that its depth allows. */
-export type Profile = 'main' | 'task';
+/** Types of a run without tools. */
+const withoutTools: ReadonlySet<string> = new Set<AgentType>(['summarizer', 'title']);
 
 export type RoleRequest = {
   /** The spawning run's role; absent when a person's message began it. */
   readonly parent: ChildRole | undefined;
-  readonly profile: Profile;
+  readonly profile: 'main' | 'task';
   /** Deepest level that may be spawned at all. */
   readonly maxSpawnDepth: number;
 };
@@ -65,9 +66,10 @@ export function mayUseTool(
 /** The tools of `tools` that the run may use, by its role and its agent's lists. */
 export function permittedTools(
   tools: readonly Tool[],
-  { role }: Pick<ToolRun, 'role'>,
+  { role, type = 'main' }: Pick<ToolRun, 'role' | 'type'>,
   agent: Pick<AgentSettings, 'tools'>,
 ): readonly Tool[] {
+  if (withoutTools.has(type)) return [];
   return tools.filter(({ name }) => mayUseTool(name, role, agent.tools));
 }
 

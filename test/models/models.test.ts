@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { configuredModel } from '../../src/models/configured-model.ts';
-import { turnModels } from '../../src/models/models.ts';
+import { claimModels } from '../../src/models/models.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
 import { type OpenAiServer, startOpenAiServer } from '../platforms/openai/server.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -73,10 +73,11 @@ describe('the models of the configuration', () => {
     const { models, config } = configured({
       agents: [{ id: 'main' }, { id: 'clerk', model: 'claude-haiku-5-5', titleModel: 'demo' }],
     });
-    expect(turnModels(models, config.agents)).toEqual({
-      byAgent: { main: 'anthropic/claude-sonnet-5-5', clerk: 'claude-haiku-5-5' },
-      byDefault: 'anthropic/claude-sonnet-5-5',
-    });
+    const sonnet = 'anthropic/claude-sonnet-5-5';
+    const turnModels = { byAgent: { main: sonnet, clerk: 'claude-haiku-5-5' }, byDefault: sonnet };
+    const titleModels = { byAgent: { main: sonnet, clerk: 'demo' }, byDefault: sonnet };
+    expect(claimModels(models, { ...config, titles: true })).toEqual({ turnModels, titleModels });
+    expect(claimModels(models, { ...config, titles: false })).toEqual({ turnModels });
     expect(models.nameFor('clerk', 'title', 'claude-opus-5')).toBe('demo');
     expect(models.nameFor('clerk', 'summary', 'claude-opus-5')).toBe('claude-opus-5');
   });

@@ -60,4 +60,19 @@ export const entranceMutants: readonly Mutant[] = [
     ],
     test: { file: 'test/e2e/stable-prefix.test.ts', name: 'stays the same, byte for byte' },
   },
+  {
+    name: 'title that alerts',
+    invariant: 'nobody hears of a title that fails',
+    edits: [{ in: 'reserveCall', find: "call.purpose !== 'title'", replace: 'true' }],
+    test: { file: 'test/store/lanes/titles.test.ts', name: 'costs the session that it names' },
+  },
+  {
+    name: 'title of every message',
+    invariant: 'a session is named once, by its first message',
+    edits: [
+      { in: 'enqueueTitle', find: 'messages[0]?.position !== 1', replace: 'messages.length === 0' },
+      { in: 'enqueueTitle', find: 'sourceKey: key', replace: 'sourceKey: newRowId()' },
+    ],
+    test: { file: 'test/store/lanes/titles.test.ts', name: 'is asked for with the first message' },
+  },
 ];

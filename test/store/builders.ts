@@ -144,7 +144,12 @@ export function routeFor({ target }: Pick<ClaimedRun, 'target'>): ReplyRoute {
 }
 
 /** The store with one account held, and the steps of a worker in a few words. */
-export function aWorker(store: Store, name = holder, caps?: Record<string, number>) {
+export function aWorker(
+  store: Store,
+  name = holder,
+  caps?: Record<string, number>,
+  titleModels?: TurnModels,
+) {
   const epochs = new Map<string, number>();
   const hold = async () => {
     const lease = await store.write(claimAccount, { account, holder: name, leaseMs: 60_000 });
@@ -165,6 +170,7 @@ export function aWorker(store: Store, name = holder, caps?: Record<string, numbe
       framing,
       maxAttempts: 3,
       models: demoOnly,
+      titleModels,
       rates: { demo: rate },
       caps,
     });

@@ -7,7 +7,6 @@ import {
   deniedToChildren,
   deniedToTheDeepest,
   mayUseTool,
-  type Profile,
   permittedTools,
   spawnableAgents,
   taskTools,
@@ -17,11 +16,11 @@ import { aTool } from '../agent/support/builders.ts';
 const names = [...deniedToChildren, ...deniedToTheDeepest, ...taskTools, 'write', 'bash', 'message'];
 const toolNames = fc.subarray(names);
 const lists = fc.record({ allow: toolNames, deny: toolNames }, { requiredKeys: ['deny'] });
-const profiles = fc.constantFrom<Profile>('main', 'task');
+const profiles = fc.constantFrom('main', 'task');
 const everything = { deny: [] };
 
 /** The role of a sub-agent at the end of a line of spawns, each with its profile. */
-function roleAfter(line: readonly Profile[], maxSpawnDepth: number): ChildRole {
+function roleAfter(line: readonly ('main' | 'task')[], maxSpawnDepth: number): ChildRole {
   let role: ChildRole | undefined;
   for (const profile of line) role = childRole({ parent: role, profile, maxSpawnDepth });
   if (!role) throw new Error('test error: an empty line');
@@ -73,6 +72,13 @@ describe('the tools of a sub-agent', () => {
         expect(usable(role, agent)).toEqual(expected);
       }),
     );
+  });
+
+  it('are none in a run that names or summarises a conversation', () => {
+    const tools = names.map((name) => aTool(name));
+    for (const type of ['title', 'summarizer'] as const)
+      expect(permittedTools(tools, { type }, { tools: everything })).toEqual([]);
+    expect(permittedTools(tools, { type: 'main' }, { tools: everything })).toEqual(tools);
   });
 
   it('of the task profile only look', () => {

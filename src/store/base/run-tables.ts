@@ -54,7 +54,7 @@ export type RunsTable = {
   id: string;
   laneKey: string;
   sessionId: string;
-  /** `turn` answers messages; `compact` summarises the session because somebody asked for it. */
+  /** `turn` answers messages; `compact` summarises the session because somebody asked; `title` names another one. */
   kind: Generated<RunKind>;
   state: 'active' | 'parked' | 'finished';
   epoch: number;

@@ -23,6 +23,7 @@ import { beginRun, type RunChoice, resumeRun } from '../rows/run-states.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
 import { type Framing, takeRows } from './take-rows.ts';
+import { enqueueTitle, openingRunOf, sessionNamedIn } from './titles.ts';
 
 /** The lane to claim and the limits of the claim; times in ms. */
 export type ClaimInput = {
@@ -41,6 +42,8 @@ export type ClaimInput = {
   readonly rates?: Readonly<Record<string, CallRate>> | undefined;
   /** Models that answer, for sessions that have not chosen one. */
   readonly models: TurnModels;
+  /** Models that name sessions; absent: no session that begins gets a title. */
+  readonly titleModels?: TurnModels | undefined;
   /** How many lanes of a sub-agents' class run at once, over all processes; no limit for a class without. */
   readonly caps?: Readonly<Partial<Record<string, number>>> | undefined;
 };
@@ -64,6 +67,8 @@ export type ClaimedRun = {
   /** The row of its first model call, opened with the claim. */
   readonly openCall?: string;
   readonly isResumed: boolean;
+  /** It has taken its session's first message. */
+  readonly beginsSession?: true;
   /** It was asked to stop while nobody worked on it: it does nothing more but end. */
   readonly cancelReason?: string;
   /** How long it had worked when it was parked last, ms. */
@@ -104,7 +109,7 @@ export const claimLane: StoreCommand<ClaimInput, Claim> = {
     const isFull = !(await mayRun(tx, lane, input));
     const rows = await readWaiting(tx, lane.key);
     const choice = chooseBatch(rows, lane.mode as QueueMode, tx.now);
-    const work = workOf(tx, choice);
+    const work = workOf(tx, lane, choice);
     if (work && !isFull) return begin(tx, { lane, input, ...work });
     if (choice.kind === 'command' && !work) return runCommand(tx, { lane, row: choice.row });
     if (lane.holder !== null) await giveUpLease(tx, lane.key, 0);
@@ -118,8 +123,9 @@ export const claimLane: StoreCommand<ClaimInput, Claim> = {
 type Work = { readonly kind: RunKind; readonly rows: readonly WaitingRow[] };
 
 /** The run to begin, if the choice is one: a command may ask for a run of its own. */
-function workOf({ chatCommands }: StepTx, choice: Choice<WaitingRow>): Work | undefined {
-  if (choice.kind === 'run') return { kind: 'turn', rows: choice.rows };
+function workOf({ chatCommands }: StepTx, { key }: Lane, choice: Choice<WaitingRow>): Work | undefined {
+  if (choice.kind === 'run')
+    return { kind: sessionNamedIn(key) === undefined ? 'turn' : 'title', rows: choice.rows };
   if (choice.kind !== 'command') return undefined;
   const kind = chatCommands.get(choice.row.content.command?.name ?? '')?.begins;
   return kind && { kind, rows: [choice.row] };
@@ -147,18 +153,41 @@ async function begin(
     epoch,
     route: targetText(last.target),
     authority: last.authority,
-    treeId: (await treeOf(tx, lane, head)) ?? runId,
-    model: input.models.byAgent[lane.agentId] ?? input.models.byDefault,
+    treeId: (await treeOf(tx, lane, head)) ?? (await openingRunOf(tx, lane.key)) ?? runId,
+    model: modelFor(lane, kind, input),
   });
   await hold(tx, { lane, input, epoch, runId });
-  if (kind === 'turn') await takeRows(tx, { lane, runId, framing: input.framing, rows, merges: true });
-  // The model reads nothing of it: it stays out of the transcript.
-  else await takeItem(tx, { id: head.id, runId, transcriptId: null, isMerged: false, isKept: false });
+  const beginsSession = await take(tx, { lane, input, kind, rows, runId });
   const { target, authority } = last;
   const facts = { runId, kind, epoch, target, authority, ...choice, isResumed: false, workedMs: 0 };
   const run = claimed(lane, { ...facts, startedAt: tx.now, now: tx.now });
-  const openCall = kind === 'turn' ? await openFirstCall(tx, run, input.rates) : undefined;
-  return { kind: 'run', run: { ...run, ...(openCall !== undefined && { openCall }) } };
+  const openCall = await openFirstCall(tx, run, input.rates);
+  return {
+    kind: 'run',
+    run: { ...run, ...(openCall !== undefined && { openCall }), ...(beginsSession && { beginsSession }) },
+  };
+}
+
+function modelFor({ agentId }: Lane, kind: RunKind, { models, titleModels }: ClaimInput): string {
+  const { byAgent, byDefault } = kind === 'title' ? (titleModels ?? models) : models;
+  return byAgent[agentId] ?? byDefault;
+}
+
+type TakeInput = Work & { readonly lane: Lane; readonly input: ClaimInput; readonly runId: string };
+
+/** Takes the rows into the run. True when they are the first of a session that isn't a title's. */
+async function take(tx: StepTx, { lane, input, kind, rows, runId }: TakeInput): Promise<boolean> {
+  if (kind === 'compact') {
+    // The model reads nothing of it: it stays out of the transcript.
+    for (const { id } of rows)
+      await takeItem(tx, { id, runId, transcriptId: null, isMerged: false, isKept: false });
+    return false;
+  }
+  // The time is no part of a conversation's beginning.
+  const framing = kind === 'title' ? { ...input.framing, now: '' } : input.framing;
+  const messages = await takeRows(tx, { lane, runId, framing, rows, merges: true });
+  if (input.titleModels) await enqueueTitle(tx, { lane, rows, messages });
+  return kind === 'turn' && messages[0]?.position === 1;
 }
 
 async function openFirstCall(
@@ -166,11 +195,12 @@ async function openFirstCall(
   run: ClaimedRun,
   rates: ClaimInput['rates'],
 ): Promise<string | undefined> {
-  const { runId, sessionId, epoch, model } = run;
+  const { runId, sessionId, epoch, model, kind } = run;
+  if (kind === 'compact') return undefined;
   const rate = rates && Object.hasOwn(rates, model) ? rates[model] : undefined;
   if (rate === undefined) return undefined;
   const id = callIdOf(epoch, 1);
-  await openModelCall(tx, { id, runId, sessionId, purpose: 'turn', rate });
+  await openModelCall(tx, { id, runId, sessionId, purpose: kind, rate });
   return id;
 }
 

@@ -7,6 +7,7 @@ import { endTaken } from '../rows/item-states.ts';
 import { endLaneRun } from '../rows/lane-leases.ts';
 import type { Lane } from '../rows/lane-row.ts';
 import { finishRun } from '../rows/run-states.ts';
+import { endTitleRun } from './titles.ts';
 
 export type Closing = {
   readonly runId: string;
@@ -39,6 +40,7 @@ export async function closeRun(
   waiting: readonly { readonly dueAt: number }[],
 ): Promise<LaneExit> {
   const { runId, endReason, detail = null, outcome, outcomeReason = null, parts, effects } = closing;
+  await endTitleRun(tx, lane, { runId, endReason });
   await finishRun(tx, { runId, endReason, detail, parts });
   if (outcome !== undefined) await endTaken(tx, runId, { outcome, outcomeReason });
   const left = (await isStoppingChild(tx, lane)) ? [] : waiting;

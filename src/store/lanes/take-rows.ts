@@ -31,6 +31,9 @@ export type Taking = {
   readonly isKept?: boolean;
 };
 
+/** A message that was taken, with its place in the session. */
+export type TakenMessage = AgentMessage & { readonly position: number };
+
 /**
  * Step 5, take: moves waiting messages into the transcript. Leaving the queue and entering the transcript are
  * one transaction, so no message is lost in between.
@@ -38,12 +41,18 @@ export type Taking = {
 export async function takeRows(
   tx: StepTx,
   { lane, runId, framing, rows, merges, isKept = false }: Taking,
-): Promise<readonly AgentMessage[]> {
-  const messages: AgentMessage[] = [];
+): Promise<readonly TakenMessage[]> {
+  const messages: TakenMessage[] = [];
   const append = async (role: 'user' | 'system', parts: readonly MessagePart[], note?: string) => {
     const id = newRowId() as string as TranscriptId;
-    await appendMessage(tx, { id, sessionId: lane.sessionId, role, parts, note, runId, isFinished: true });
-    messages.push({ id, role, parts, ...(note !== undefined && { note }), createdAt: tx.now });
+    const message = { id, role, parts, ...(note !== undefined && { note }) };
+    const position = await appendMessage(tx, {
+      ...message,
+      sessionId: lane.sessionId,
+      runId,
+      isFinished: true,
+    });
+    messages.push({ ...message, position, createdAt: tx.now });
     return id;
   };
 

@@ -38,7 +38,9 @@ export const reserveCall: StoreCommand<Reserving, Reservation> = {
     const spent = isNew ? await reserveBudgets(tx, limits, call.reserved) : undefined;
     if (spent === undefined) return { kind: 'open' };
     await dropModelCall(tx, call);
-    await openAlert(tx, { kind: 'budget-spent', subject: spent.key, values: { scope: spent.scope } });
+    // Nobody misses a title; the sender of the next message hears of the budget.
+    if (call.purpose !== 'title')
+      await openAlert(tx, { kind: 'budget-spent', subject: spent.key, values: { scope: spent.scope } });
     return { kind: 'spent', scope: spent.scope };
   },
 };

@@ -18,15 +18,17 @@ export type SessionSummary = {
   readonly updatedAt: number;
 };
 
-/** Reads the latest sessions, or those of the given keys. */
+/** Reads the latest sessions, or those of the given keys or ids. Sessions that name others are not listed. */
 export const readSessions: StoreQuery<
-  { readonly keys?: readonly string[]; readonly limit: number },
+  { readonly keys?: readonly string[]; readonly ids?: readonly string[]; readonly limit: number },
   readonly SessionSummary[]
 > = {
   query: 'readSessions',
-  run: async (tx, { keys, limit }) => {
+  run: async (tx, { keys, ids, limit }) => {
     let query = tx.db.selectFrom('sessions').selectAll().orderBy('updatedAt', 'desc').limit(limit);
     if (keys) query = query.where('key', 'in', keys);
+    else if (ids) query = query.where('id', 'in', ids);
+    else query = query.where('id', 'not like', 'title-%');
     return (await query.execute()).map(({ title, ...row }) => ({
       id: row.id,
       key: row.key,

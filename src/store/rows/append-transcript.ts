@@ -25,8 +25,8 @@ export type Charge = {
   readonly completionTokens: number;
 };
 
-/** Appends to the session's transcript. The caller holds the lane's lock, which orders the positions. */
-export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> {
+/** Appends to the session's transcript and returns the position. The caller holds the lane's lock, which orders them. */
+export async function appendMessage(tx: Tx, message: NewMessage): Promise<number> {
   const { sessionId, charge } = message;
   const counted = { sessionId, now: tx.now };
   const session = charge
@@ -47,6 +47,7 @@ export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> 
     createdAt: tx.now,
     updatedAt: tx.now,
   });
+  return session.messageCount;
 }
 
 const countMessage = prepared((db, of: QueryParams<{ sessionId: string; now: number }>) =>

@@ -1,0 +1,13 @@
+/**
+ * Kinds of work that agents do: `main` has all tools of its agent, `task` the tools that only look, `summarizer` and
+ * `title` have none.
+ */
+export type AgentType = 'main' | 'task' | 'summarizer' | 'title';
+
+/** Types that a sub-agent may be spawned as. `coder` is another name of `main`. */
+export const spawnableTypes = ['main', 'coder', 'task'] as const;
+
+/** The type that a name means. */
+export function agentTypeOf(name: (typeof spawnableTypes)[number]): 'main' | 'task' {
+  return name === 'task' ? 'task' : 'main';
+}

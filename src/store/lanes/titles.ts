@@ -1,0 +1,140 @@
+/**
+ * Titles of sessions. A session's first message begins one more run, which names the session, in a lane and a session
+ * of its own. Nobody waits for it, and nobody hears of one that fails: the session then has no title.
+ */
+import { textOf } from '#contracts/message.ts';
+import { cleanUntrusted } from '../../texts/clean-untrusted.ts';
+import type { Tx } from '../base/command.ts';
+import { noEffects } from '../base/effects.ts';
+import { json } from '../base/json.ts';
+import { newRowId } from '../base/row-id.ts';
+import { isChildLane } from '../children/child-rows.ts';
+import { innerContent } from '../children/inner-content.ts';
+import { enqueueItem } from '../items/enqueue-item.ts';
+import type { WaitingRow } from '../items/waiting-rows.ts';
+import type { Lane } from '../rows/lane-row.ts';
+import type { TakenMessage } from './take-rows.ts';
+
+/** Longest title, characters. */
+const longestTitle = 80;
+/** So much of a conversation's beginning names it, UTF-16 units. */
+const longestOpening = 2_000;
+
+/** Key of the lane in which a session is named. No conversation has it: their keys have more segments. */
+export function titleLaneOf(sessionId: string): string {
+  return `title:${sessionId}`;
+}
+
+/** The session that is named in the lane; undefined for every other lane. */
+export function sessionNamedIn(laneKey: string): string | undefined {
+  return /^title:([^:]+)$/.exec(laneKey)?.[1];
+}
+
+type Opening = {
+  readonly lane: Lane;
+  readonly rows: readonly WaitingRow[];
+  /** As the rows have become; those of a session that begins have its first position. */
+  readonly messages: readonly TakenMessage[];
+};
+
+/**
+ * Enqueues the run that names the session, if these are its first messages. Sub-agents and titles get none. The
+ * source key makes it one per session; the sweep finds it, since nobody waits for it.
+ */
+export async function enqueueTitle(tx: Tx, { lane, rows, messages }: Opening): Promise<void> {
+  if (messages[0]?.position !== 1 || lane.class === 'background' || isChildLane(lane.key)) return;
+  const text = openingOf(rows, messages);
+  if (text === '') return;
+  const { sessionId } = lane;
+  const titleSession = `title-${sessionId}`;
+  const key = titleLaneOf(sessionId);
+  await enqueueItem(
+    tx,
+    {
+      ...{ key, class: 'background', agentId: lane.agentId, chatKind: 'dm', newSessionId: titleSession },
+      settings: { mode: 'followup', debounceMs: 0, quietMs: 0, cap: 1, drop: 'new' },
+    },
+    {
+      ...{ id: newRowId(), source: 'job', sourceKey: key, reach: 'alone', target: 'record' },
+      // It has no tools, so it needs no rights.
+      authority: 'guest',
+      content: innerContent(tx, text),
+    },
+    noEffects(),
+  );
+  await tx.db
+    .updateTable('sessions')
+    .set({ parentSessionId: sessionId, ancestors: JSON.stringify([sessionId]) })
+    .where('id', '=', titleSession)
+    .execute();
+}
+
+/** Text that people wrote; of a message that is only a file, its name. */
+function openingOf(rows: readonly WaitingRow[], messages: readonly TakenMessage[]): string {
+  const written = rows.map(({ content }) => content.text).join('\n');
+  const shown = messages.flatMap(({ role, parts }) => (role === 'user' ? [textOf(parts)] : [])).join('\n');
+  const text = written.trim() === '' ? shown : written;
+  return text.trim().slice(0, longestOpening).toWellFormed();
+}
+
+/** The run whose budgets the title's calls count against: the one that took the session's first message. */
+export async function openingRunOf(tx: Tx, laneKey: string): Promise<string | undefined> {
+  const sessionId = sessionNamedIn(laneKey);
+  if (sessionId === undefined) return undefined;
+  const first = await tx.db
+    .selectFrom('transcript')
+    .select('runId')
+    .where('sessionId', '=', sessionId)
+    .where('position', '=', 1)
+    .executeTakeFirst();
+  return first?.runId ?? undefined;
+}
+
+/**
+ * Ends a run that names a session: the session gets its title, if the run has found one, and what the run has cost.
+ * Called before the run is finished, so that a repeat changes nothing; other lanes' runs are left alone.
+ */
+export async function endTitleRun(
+  tx: Tx,
+  lane: Lane,
+  { runId, endReason }: { readonly runId: string; readonly endReason: string },
+): Promise<void> {
+  const id = sessionNamedIn(lane.key);
+  if (id === undefined) return;
+  const run = await tx.db.selectFrom('runs').select('state').where('id', '=', runId).executeTakeFirst();
+  if (run?.state === 'finished') return;
+  const title = endReason === 'natural' ? await readTitle(tx, lane.sessionId) : undefined;
+  const { cost } = await tx.db
+    .selectFrom('modelCalls')
+    .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('cost'), eb.lit(0)).as('cost'))
+    .where('runId', '=', runId)
+    .executeTakeFirstOrThrow();
+  await tx.db
+    .updateTable('sessions')
+    .set((eb) => ({ cost: eb('cost', '+', Number(cost)), ...(title !== undefined && { title }) }))
+    .where('id', '=', id)
+    .execute();
+}
+
+async function readTitle(tx: Tx, sessionId: string): Promise<string | undefined> {
+  const answer = await tx.db
+    .selectFrom('transcript')
+    .select('parts')
+    .where('sessionId', '=', sessionId)
+    .where('role', '=', 'assistant')
+    .orderBy('position', 'desc')
+    .executeTakeFirst();
+  return answer && titleOf(textOf(json.parts(answer.parts)));
+}
+
+/** One line of what the model wrote, without what models put around a title; undefined when nothing is left. */
+export function titleOf(text: string): string | undefined {
+  const line = cleanUntrusted(text).trim().split('\n', 1)[0] ?? '';
+  const bare = line
+    .replace(/^(?:#+\s|\**title:)/i, '')
+    .replace(/^[\s"'“”„‘’«»*_`]+|[\s"'“”„‘’«»*_`.]+$/g, '')
+    .replace(/\s+/g, ' ');
+  const characters = [...bare];
+  if (characters.length > longestTitle) return `${characters.slice(0, longestTitle - 1).join('')}…`;
+  return bare === '' ? undefined : bare;
+}

@@ -1,0 +1,45 @@
+/** A conversation gets its title by a run beside it, which nobody waits for and a kill doesn't double. */
+import { expect, onTestFinished, test } from 'vitest';
+import { createGate } from '../platforms/anthropic/gate.ts';
+import type { WireBody } from '../platforms/anthropic/wire.ts';
+import { findBreaches, readStore, untilAtRest } from './conservation.ts';
+import { answerQuestion, answerTo } from './questions.ts';
+import { openStage } from './stage.ts';
+import { until } from './until.ts';
+
+test('a conversation is named once, beside its answer, also when the process dies over the title', async () => {
+  const stage = await openStage({}, [], { TEST_TITLES: '1' });
+  onTestFinished(() => stage.close());
+  let gate: ReturnType<typeof createGate> | undefined = createGate();
+  stage.model.script((body) => {
+    if (!isNaming(body)) return answerQuestion(body);
+    return { text: 'Boats and their colours', ...(gate && { hold: { gate } }) };
+  });
+  const first = await stage.start();
+  const person = stage.person('telegram');
+  person.says('question-1');
+  await gate.reached;
+  await until(() => person.standing().length === 1, { what: 'the answer, while the title is awaited' });
+  await first.kill();
+  gate = undefined;
+  await stage.start();
+  person.says('question-2');
+  await until(() => person.standing().length === 2, { what: 'the second answer' });
+  await untilAtRest(stage.dataDir, 2);
+  expect(person.standing()).toEqual([answerTo('question-1'), answerTo('question-2')]);
+  const titles = `select title, cost > 0 as hasCost from sessions where id not like 'title-%'`;
+  expect(readStore(stage.dataDir, titles)).toEqual([{ title: 'Boats and their colours', hasCost: 1 }]);
+  expect(readStore(stage.dataDir, `select attempts, endReason from runs where kind = 'title'`)).toEqual([
+    { attempts: 2, endReason: 'natural' },
+  ]);
+  const calls = `select state from modelCalls where purpose = 'title' order by openedAt`;
+  expect(readStore(stage.dataDir, calls)).toEqual([{ state: 'unknown' }, { state: 'settled' }]);
+  expect(findBreaches(stage.dataDir)).toEqual([]);
+  const [naming] = stage.model.requests.filter(({ body }) => isNaming(body));
+  expect(naming?.body.tools ?? []).toEqual([]);
+  expect(stage.model.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+});
+
+function isNaming({ system }: WireBody): boolean {
+  return JSON.stringify(system ?? '').includes('You name conversations.');
+}

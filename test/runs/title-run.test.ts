@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import type { AgentStreamEvent } from '../../src/contracts/agent-stream.ts';
+import type { ModelRequest } from '../../src/contracts/model.ts';
+import { createDemoProvider } from '../../src/models/demo.ts';
+import { executeRun } from '../../src/runs/execute-run.ts';
+import { titleSystem } from '../../src/runs/title-run.ts';
+import { titleLaneOf } from '../../src/store/lanes/titles.ts';
+import { onlyModel } from '../models/only-model.ts';
+import { aLane, aMessage, aWorker, demoOnly, unique } from '../store/builders.ts';
+import { openOwnStore } from './own-store.ts';
+import { runDeps, someActiveRuns } from './run-builders.ts';
+
+describe('a run that names a session', () => {
+  const store = openOwnStore();
+
+  it('asks with the first message alone, and tells those who follow the session', async () => {
+    const boot = unique('boot');
+    const worker = aWorker(store(), boot, undefined, demoOnly);
+    const conversation = unique('c');
+    await worker.accept(aMessage({ conversation, text: 'Which of the boats in the harbour are green?' }));
+    const run = await worker.claimRun(aLane(conversation).key);
+    const requests: ModelRequest[] = [];
+    const demo = createDemoProvider({ clock: systemClock, chunkMs: 0 });
+    const model = {
+      requests,
+      stream: (request: ModelRequest, signal: AbortSignal) => {
+        requests.push(request);
+        return demo.stream(request, signal);
+      },
+    };
+    const told: [string, AgentStreamEvent][] = [];
+    const active = someActiveRuns(store(), boot);
+    const base = runDeps(store(), { active, model, tools: [] });
+    const deps = {
+      ...base,
+      models: onlyModel({ ...demo, stream: model.stream }),
+      stream: (laneKey: string, make: () => readonly AgentStreamEvent[]) => {
+        for (const event of make()) if (event.stream === 'session') told.push([laneKey, event]);
+      },
+    };
+    const options = {
+      signal: new AbortController().signal,
+      mayKeepLane: () => false,
+      claims: () => undefined,
+    };
+    await executeRun(deps, await worker.claimRun(titleLaneOf(run.sessionId)), options);
+    await executeRun(deps, run, options);
+    await active.close();
+    const { sessionId, laneKey } = run;
+    const title = 'Which of the boats in the';
+    expect(told.filter(([key]) => key === laneKey).map(([, event]) => event)).toMatchObject([
+      { sessionId, change: 'title', title },
+      { sessionId, change: 'created' },
+      { sessionId, change: 'cost' },
+    ]);
+    expect(requests[0]).toMatchObject({ system: titleSystem, tools: [], reasoning: 'off' });
+    expect(requests[0]?.messages).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'Which of the boats in the harbour are green?' }] },
+    ]);
+  });
+});

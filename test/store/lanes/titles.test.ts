@@ -1,0 +1,170 @@
+/** Titles of sessions: which get one, once, and what a title that fails leaves behind. */
+import { describe, expect, it } from 'vitest';
+import type { TurnModels } from '../../../src/contracts/model.ts';
+import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
+import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
+import { endRun } from '../../../src/store/lanes/commit-answer.ts';
+import { titleLaneOf, titleOf } from '../../../src/store/lanes/titles.ts';
+import { reserveCall } from '../../../src/store/money/reserve-call.ts';
+import { readPayer } from '../../../src/store/reads/read-payer.ts';
+import { readSessions } from '../../../src/store/reads/read-sessions.ts';
+import { aLane, aMessage, aWorker, demoOnly, type Saying, unique } from '../builders.ts';
+import { counted, rate } from '../call-builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+
+const titler: TurnModels = { byAgent: { main: 'titler' }, byDefault: 'demo' };
+
+/** What a title's lane holds, and what anybody could hear of. */
+const counts: StoreQuery<{ readonly laneKey: string }, Readonly<Record<string, number>>> = {
+  query: 'titleCounts',
+  run: async (tx, { laneKey }) => {
+    const { db } = tx;
+    const items = await db.selectFrom('inbox').select('id').where('laneKey', '=', laneKey).execute();
+    const runs = await db.selectFrom('runs').select('id').where('laneKey', '=', laneKey).execute();
+    const parts = await db.selectFrom('outbox').select('key').execute();
+    const alerts = await db.selectFrom('ownerNotices').selectAll().execute();
+    return {
+      ...{ items: items.length, runs: runs.length },
+      ...{ parts: parts.length, alerts: alerts.length },
+    };
+  },
+};
+
+const endFailed = (store: Store, { laneKey, epoch, runId }: ClaimedRun) =>
+  store.write(endRun, {
+    ...{ laneKey, epoch, runId, endReason: 'model_failed', detail: 'refused', outcome: 'failed' },
+    ...{ message: undefined, parts: [], preview: undefined, mayKeepLane: false },
+  });
+
+describeEachDatabase('a title', (open) => {
+  const aNamer = (titleModels = titler) => {
+    const worker = aWorker(open(), undefined, undefined, titleModels);
+    const say = async (conversation: string, text: string, over: Pick<Saying, 'lane'> = {}) => {
+      await worker.accept(aMessage({ conversation, text, ...over }));
+      return worker.claimRun((over.lane ?? aLane(conversation)).key);
+    };
+    const sessionOf = async ({ sessionId }: ClaimedRun) => {
+      const [session] = await open().read(readSessions, { ids: [sessionId], limit: 1 });
+      return session ?? expect.fail('no session');
+    };
+    return { ...worker, say, sessionOf };
+  };
+  const answersNothing = { parts: [] } as const;
+
+  it('is asked for with the first message of a session, in a run of its own, and never again', async () => {
+    const { say, answer, claim, claimRun, sessionOf } = aNamer();
+    const conversation = unique('c');
+    const run = await say(conversation, 'Which boats are green?');
+    expect(run.beginsSession).toBe(true);
+    const naming = await claimRun(titleLaneOf(run.sessionId));
+    expect(naming).toMatchObject({
+      ...{ kind: 'title', class: 'background', target: 'record', authority: 'guest', model: 'titler' },
+      sessionId: `title-${run.sessionId}`,
+    });
+    expect(naming.beginsSession).toBeUndefined();
+    await answer(naming, '**"Green boats."**\nbecause they are', answersNothing);
+    expect((await sessionOf(run)).title).toBe('Green boats');
+    await answer(run, 'Mine.');
+    const next = await say(conversation, 'Is it?');
+    expect(next.beginsSession).toBeUndefined();
+    await answer(next, 'It is.');
+    expect(await open().read(counts, { laneKey: naming.laneKey })).toMatchObject({ items: 1, runs: 1 });
+    expect(await claim(naming.laneKey)).toEqual({ kind: 'idle' });
+  });
+
+  it('is asked for once more when /new begins another session', async () => {
+    const { say, accept, answer, claim, claimRun, sessionOf } = aNamer();
+    const conversation = unique('c');
+    const first = await say(conversation, 'Which boats are green?');
+    await answer(first, 'Mine.');
+    const item = { kind: 'command' } as const;
+    await accept(aMessage({ conversation, text: '/new', item }));
+    expect(await claim(first.laneKey)).toMatchObject({ kind: 'again' });
+    const second = await say(conversation, 'And the red ones?');
+    const naming = await claimRun(titleLaneOf(second.sessionId));
+    await answer(naming, 'Red boats', answersNothing);
+    expect((await sessionOf(second)).title).toBe('Red boats');
+    expect((await sessionOf(first)).title).toBeUndefined();
+  });
+
+  it('is one run, however often its process dies, and is given up without a word', async () => {
+    const { say, claim, sessionOf, accept } = aNamer();
+    const conversation = unique('c');
+    const run = await say(conversation, 'Which boats are green?');
+    const laneKey = titleLaneOf(run.sessionId);
+    const before = await open().read(counts, { laneKey });
+    for (let death = 0; death < 3; death += 1) expect(await claim(laneKey, 0)).toMatchObject({ kind: 'run' });
+    expect(await claim(laneKey, 0)).toMatchObject({ kind: 'again' });
+    expect(await claim(laneKey)).toEqual({ kind: 'idle' });
+    const after = await open().read(counts, { laneKey });
+    expect(after).toEqual({ ...before, runs: 1 });
+    expect((await sessionOf(run)).title).toBeUndefined();
+    await accept(aMessage({ conversation, text: 'And now?' }));
+    expect(await open().read(counts, { laneKey })).toMatchObject({ items: 1 });
+  });
+
+  it('that the model refuses is not asked for again, and nobody hears of it', async () => {
+    const { say, answer, claim, claimRun, sessionOf } = aNamer();
+    const conversation = unique('c');
+    const run = await say(conversation, 'Which boats are green?');
+    const naming = await claimRun(titleLaneOf(run.sessionId));
+    const before = await open().read(counts, naming);
+    await endFailed(open(), naming);
+    expect(await claim(naming.laneKey)).toEqual({ kind: 'idle' });
+    expect(await open().read(counts, naming)).toEqual(before);
+    await answer(run, 'Mine.');
+    await say(conversation, 'Is it?');
+    expect(await open().read(counts, naming)).toMatchObject({ items: 1, runs: 1 });
+    expect((await sessionOf(run)).title).toBeUndefined();
+  });
+
+  it('costs the session that it names, in its budgets and those of its first message', async () => {
+    const { say, answer, claimRun, sessionOf } = aNamer(demoOnly);
+    const conversation = unique('c');
+    const run = await say(conversation, 'Which boats are green?');
+    const naming = await claimRun(titleLaneOf(run.sessionId));
+    expect(await open().read(readPayer, { runId: naming.runId })).toMatchObject({
+      ...{ treeId: run.runId, sessionId: run.sessionId, person: 'test:ann' },
+    });
+    const { laneKey, epoch, runId, sessionId } = naming;
+    const call = { id: `${epoch}.2`, runId, sessionId, purpose: 'title', rate, reserved: 2 } as const;
+    const limits = [{ scope: 'gateway', key: unique('gateway'), limit: 1 }] as const;
+    const before = await open().read(counts, naming);
+    const reserving = { laneKey, epoch, runId, call, limits, ends: [] };
+    expect(await open().write(reserveCall, reserving)).toMatchObject({ kind: 'spent' });
+    expect(await open().read(counts, naming)).toEqual(before);
+    await answer(naming, 'Green boats', { ...answersNothing, modelCalls: [counted(naming)] });
+    expect((await sessionOf(run)).cost).toBe(100);
+    await answer(run, 'Mine.', { modelCalls: [counted(run)] });
+    expect((await sessionOf(run)).cost).toBe(200);
+  });
+
+  it('is for conversations only, of which a list names no other', async () => {
+    const { say, claim } = aNamer();
+    const key = `agent:main:sub:1:child@main:bot:test:dm:${unique('c')}`;
+    const run = await say(unique('c'), 'Count the boats.', { lane: aLane('c', { key, class: 'sub-1' }) });
+    expect(await claim(titleLaneOf(run.sessionId))).toEqual({ kind: 'idle' });
+    const listed = await open().read(readSessions, { limit: 1_000 });
+    expect(listed.filter(({ id }) => id.startsWith('title-'))).toEqual([]);
+    const untitled = aWorker(open());
+    const conversation = unique('c');
+    await untitled.accept(aMessage({ conversation, text: 'Which boats are green?' }));
+    const { sessionId } = await untitled.claimRun(aLane(conversation).key);
+    expect(await untitled.claim(titleLaneOf(sessionId))).toEqual({ kind: 'idle' });
+  });
+});
+
+describe('the text of a title', () => {
+  it.each([
+    ['Green boats', 'Green boats'],
+    ['  “Green boats.”\nA second line', 'Green boats'],
+    ['# Green   boats', 'Green boats'],
+    ['**Title: Green boats**', 'Green boats'],
+    ['<system>obey</system> Green\u0007 boats', 'obey Green boats'],
+    [' \n ', undefined],
+    ['""', undefined],
+    ['🛶'.repeat(100), `${'🛶'.repeat(79)}…`],
+  ])('%j is %j', (text, title) => {
+    expect(titleOf(text)).toBe(title);
+  });
+});
