@@ -1,5 +1,4 @@
-import { sql } from 'kysely';
-import type { ChildStatus, ChildTold, ChildUsage } from '#contracts/child.ts';
+import type { ChildStatus, ChildTold } from '#contracts/child.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { Tx } from '../base/command.ts';
@@ -12,6 +11,7 @@ import { lockLane } from '../rows/lane-row.ts';
 import { settleCall } from '../waits/settle-call.ts';
 import { announcementOf, type ChildReport, readResult } from './announcement.ts';
 import { type Child, endChild, readChild } from './child-rows.ts';
+import { readChildUsage } from './child-usage.ts';
 import { innerContent } from './inner-content.ts';
 
 /**
@@ -26,7 +26,7 @@ export async function finishChild(
 ): Promise<void> {
   const known = await readChild(tx, child.id);
   if (!known || known.state === 'done') return;
-  const usage = await usageOf.one(tx, { laneKey: child.laneKey });
+  const usage = await readChildUsage(tx, child.laneKey);
   const report = { status, usage, result: await readResult(tx, child.id) };
   const told = await tellParent(tx, { child: known, report }, effects);
   await endChild(tx, child.id, { ...report, told });
@@ -34,17 +34,6 @@ export async function finishChild(
   await leaveTree.run(tx, { treeId: child.treeId });
   await chargeAncestors(tx, child.id, usage.cost);
 }
-
-/** All model calls of the runs in its lane. What its own children cost was charged to it as they ended. */
-const usageOf = prepared((db, of: QueryParams<{ laneKey: string }>) => {
-  const query = sql<ChildUsage>`
-    select cast(coalesce(sum("inputTokens" + "cacheReadTokens" + "cacheWriteTokens"), 0) as bigint) as "promptTokens",
-      cast(coalesce(sum("outputTokens"), 0) as bigint) as "completionTokens",
-      cast(coalesce(sum(cost), 0) as bigint) as cost
-    from "modelCalls"
-    where "runId" in (select "runId" from inbox where "laneKey" = ${of.laneKey} and "runId" is not null)`;
-  return { compile: () => query.compile(db) };
-});
 
 /** Gives the tree's node back, under its row's lock: other lanes' children count there too. */
 const leaveTree = prepared((db, of: QueryParams<{ treeId: string }>) =>

@@ -4,6 +4,7 @@ import { isLaneClass } from '#contracts/lane-class.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { type Child, readChild } from './child-rows.ts';
+import { readChildUsage } from './child-usage.ts';
 
 /** All children below the session, or of the tree; newest first. Without their results, which may be long. */
 export const readChildren: StoreQuery<
@@ -20,9 +21,17 @@ export const readChildren: StoreQuery<
       query = query.where('id', 'in', ids);
     }
     const rows = await query.orderBy('createdAt', 'desc').orderBy('id').limit(limit).execute();
-    return rows.map((row) => recordOf({ ...row, result: null }));
+    const records: ChildRecord[] = [];
+    for (const row of rows) records.push(await currentRecord(tx, { ...row, result: null }));
+    return records;
   },
 };
+
+/** While a child works, its row knows nothing of what it has used. */
+async function currentRecord(tx: Tx, row: Child): Promise<ChildRecord> {
+  const usage = row.state === 'done' ? {} : await readChildUsage(tx, row.laneKey);
+  return recordOf({ ...row, ...usage });
+}
 
 const listedColumns = [
   ...(['id', 'treeId', 'parentSessionId', 'parentLaneKey', 'parentRunId', 'parentCallId'] as const),
@@ -50,7 +59,7 @@ export const findChild: StoreQuery<{ readonly childId: string }, ChildRecord | u
   query: 'findChild',
   run: async (tx, { childId }) => {
     const row = await readChild(tx, childId);
-    return row && recordOf(row);
+    return row && currentRecord(tx, row);
   },
 };
 

@@ -1,5 +1,6 @@
-import type { ChildView } from '#contracts/child.ts';
+import type { ChildUsage, ChildView } from '#contracts/child.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
+import { readChildUsage } from '../children/child-usage.ts';
 import { excerptOf } from './why/excerpt.ts';
 
 /** So many sessions of a conversation are looked at: `/new` makes another one. */
@@ -27,10 +28,14 @@ export const readConversationChildren: StoreQuery<
       above = rows.map(({ id }) => id);
     }
     const known = new Set(found.map(({ id }) => id));
+    const views: ChildView[] = [];
+    for (const row of found) {
+      // While a child works, its row knows nothing of what it has used.
+      const usage = row.state === 'done' ? row : await readChildUsage(tx, row.laneKey);
+      views.push(viewOf(row, usage, known));
+    }
     // Spawned in one batch they have one time; names are often numbered, ids are random.
-    return found
-      .map((row) => viewOf(row, known))
-      .sort((a, b) => a.createdAt - b.createdAt || byName(a.name, b.name) || byName(a.id, b.id));
+    return views.sort((a, b) => a.createdAt - b.createdAt || byName(a.name, b.name) || byName(a.id, b.id));
   },
 };
 
@@ -43,28 +48,20 @@ const mostBelow = 1_000;
 
 type Row = Awaited<ReturnType<typeof readBelow>>[number];
 
-/** Reads all but the result, which may be long. A session counts what its live child has used so far. */
+/** Reads all but the result, which may be long. */
 function readBelow(tx: Tx, sessionIds: readonly string[], limit: number) {
   return tx.db
     .selectFrom('children')
-    .leftJoin('sessions', 'sessions.id', 'children.id')
-    .select(['children.id', 'children.parentSessionId', 'children.depth', 'children.label', 'children.task'])
-    .select(['children.agentId', 'children.state', 'children.status', 'children.archivedAt'])
-    .select(['children.promptTokens', 'children.completionTokens', 'children.cost'])
-    .select(['children.createdAt', 'children.startedAt', 'children.endedAt'])
-    .select((eb) => [
-      eb('sessions.promptTokens', '+', eb.ref('sessions.completionTokens')).as('sessionTokens'),
-      'sessions.cost as sessionCost',
-    ])
-    .where('children.parentSessionId', 'in', sessionIds)
-    .orderBy('children.createdAt', 'desc')
+    .select(['id', 'parentSessionId', 'laneKey', 'depth', 'label', 'task', 'agentId', 'state', 'status'])
+    .select(['promptTokens', 'completionTokens', 'cost', 'createdAt', 'startedAt', 'endedAt', 'archivedAt'])
+    .where('parentSessionId', 'in', sessionIds)
+    .orderBy('createdAt', 'desc')
     .limit(limit)
     .execute();
 }
 
-function viewOf(row: Row, known: ReadonlySet<string>): ChildView {
+function viewOf(row: Row, usage: ChildUsage, known: ReadonlySet<string>): ChildView {
   const { id, parentSessionId, depth, agentId, state, createdAt } = row;
-  const isDone = state === 'done';
   return {
     ...{ id, depth, agentId, state, createdAt, name: excerptOf(row.label ?? row.task) },
     ...(known.has(parentSessionId) && { parentId: parentSessionId }),
@@ -72,7 +69,7 @@ function viewOf(row: Row, known: ReadonlySet<string>): ChildView {
     ...(row.startedAt !== null && { startedAt: row.startedAt }),
     ...(row.endedAt !== null && { endedAt: row.endedAt }),
     ...(row.archivedAt !== null && { isArchived: true }),
-    tokens: isDone ? row.promptTokens + row.completionTokens : (row.sessionTokens ?? 0),
-    cost: isDone ? row.cost : (row.sessionCost ?? 0),
+    tokens: usage.promptTokens + usage.completionTokens,
+    cost: usage.cost,
   };
 }

@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest';
+import { readChildren } from '../../../src/store/children/read-children.ts';
+import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { readConversationChildren } from '../../../src/store/reads/read-conversation-children.ts';
 import { readStanding } from '../../../src/store/reads/read-standing.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
+import { rate } from '../call-builders.ts';
 import { aChildRow } from '../child-rows.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
@@ -12,6 +15,16 @@ describeEachDatabase('the sub-agents of a conversation', (open, { sql }) => {
     await worker.accept(aMessage({ conversation, text: 'go' }));
     return worker.claimRun(aLane(conversation).key);
   };
+  /** A run of the sub-agent that has called its model twice, and goes on. */
+  const callTwice = async (laneKey: string) => {
+    const worker = aWorker(open());
+    const lane = aLane('child', { key: laneKey, class: 'sub-1' });
+    await worker.accept(aMessage({ conversation: unique('c'), text: 'go on', lane }));
+    const { epoch, runId, sessionId } = await worker.claimRun(laneKey);
+    const call = { id: `${epoch}.2`, runId, sessionId, purpose: 'turn', rate, reserved: 2 } as const;
+    await open().write(reserveCall, { laneKey, epoch, runId, call, limits: [], ends: [] });
+    return runId;
+  };
   const stand = async (laneKey: string) => (await open().read(readStanding, { laneKey })).children ?? [];
 
   it('are listed at every depth, oldest first, with what they have used', async () => {
@@ -21,13 +34,19 @@ describeEachDatabase('the sub-agents of a conversation', (open, { sql }) => {
     const below = aChildRow(child, { state: 'queued', createdAt: 2000 });
     const ended = aChildRow(parent, { state: 'done', status: 'failed', createdAt: 3000, usage: [5, 6, 7] });
     for (const { insert } of [ended, child, below]) await sql(insert);
-    await sql(`update "sessions" set "promptTokens" = 10, "completionTokens" = 4 where "id" = '${child.id}'`);
+    const runId = await callTwice(child.laneKey);
+    await sql(
+      `update "modelCalls" set "inputTokens" = 10, "outputTokens" = 4, cost = 3 where "runId" = '${runId}'`,
+    );
     const shown = await stand(parent.laneKey);
     expect(shown).toEqual([
-      expect.objectContaining({ id: child.id, depth: 1, name: 'research', state: 'running', tokens: 14 }),
+      expect.objectContaining({ id: child.id, depth: 1, name: 'research', tokens: 28, cost: 6 }),
       expect.objectContaining({ id: below.id, parentId: child.id, depth: 2, name: 'look something up' }),
       expect.objectContaining({ id: ended.id, state: 'done', status: 'failed', tokens: 11, cost: 7 }),
     ]);
+    const records = await open().read(readChildren, { sessionId: parent.sessionId, limit: 5 });
+    const usage = { promptTokens: 20, completionTokens: 8, cost: 6 };
+    expect(records.find(({ id }) => id === child.id)).toMatchObject({ state: 'running', usage });
     expect(shown[0]).not.toHaveProperty('parentId');
     expect(shown[1]).not.toHaveProperty('startedAt');
   });
