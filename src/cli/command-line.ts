@@ -38,6 +38,7 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
     .configureOutput({ writeErr: (text) => process.stderr.write(text) });
   addGatewayCommands(program, entry, finish);
   addOutboxCommands(program.command('outbox').description('manage undelivered messages'), finish);
+  addSessionCommands(program.command('sessions').description('look at conversations'), finish);
   addSubagentCommands(program.command('subagents').description('manage sub-agents'), finish);
   addPairCommands(program.command('pair').description('manage who may write to the bot'), finish);
   addSignInCommands(program.command('sign-ins').description('manage signed-in browsers'), finish);
@@ -129,6 +130,25 @@ function addOutboxCommands(outbox: Command, finish: Finish): void {
     .action(async (part: string) => {
       const { runOutboxDrop } = await import('./outbox.ts');
       await finish(runOutboxDrop(part));
+    });
+}
+
+function addSessionCommands(sessions: Command, finish: Finish): void {
+  sessions
+    .command('list')
+    .description('list conversations with tokens and cost, last written in first')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { runSessionsList } = await import('./sessions.ts');
+      await finish(runSessionsList({ asJson: json }));
+    });
+  sessions
+    .command('show <session>')
+    .description('show one by its id or session key, with its summary and what it was spent on')
+    .option('--json', 'as JSON')
+    .action(async (id: string, { json = false }: { json?: boolean }) => {
+      const { runSessionsShow } = await import('./sessions.ts');
+      await finish(runSessionsShow({ id, asJson: json }));
     });
 }
 

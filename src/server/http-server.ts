@@ -31,6 +31,7 @@ import { pageAddress } from './page-address.ts';
 import { servePage } from './page-files.ts';
 import { mountRequestAuth } from './request-auth.ts';
 import { sourceOf } from './request-source.ts';
+import { mountSessions } from './session-routes.ts';
 import { createSignInCodes } from './sign-in-codes.ts';
 import { mountSignIn } from './sign-in-routes.ts';
 import { createSignIns, type SignInStore } from './sign-ins.ts';
@@ -49,7 +50,7 @@ export type HttpServerDeps = {
   readonly allowedHosts?: readonly string[];
   /** Proxies whose X-Forwarded-For is believed, addresses and CIDR ranges. Default: none. */
   readonly trustedProxies?: readonly string[];
-  /** Where sign-ins and lockouts are. */
+  /** Where conversations, sign-ins and lockouts are. */
   readonly store: SignInStore;
   readonly limits?: ConnectionLimits;
   /** Answers a webhook that no channel has asked for. Default: 404. */
@@ -175,6 +176,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     mountStatus(scope, deps);
     if (deps.notices !== undefined) mountNotices(scope, deps.notices);
     if (deps.agents !== undefined) mountAgent(scope, deps.agents);
+    mountSessions(scope, deps);
     mountSignIn(scope, {
       cookieName,
       codes: parts.codes,

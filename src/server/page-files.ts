@@ -25,6 +25,7 @@ const pageFiles: readonly (readonly [url: string, name: string, type: string])[]
     'outbox',
     'random-id',
     'rich-text',
+    'sessions-view',
     'sign-in-view',
     'sign-ins-view',
     'status-view',

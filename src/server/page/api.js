@@ -35,6 +35,13 @@ export async function signOut() {
   await post('/api/sign-out', {});
 }
 
+/** Resolves with the conversations, last written in first. Rejects on failure. */
+export async function fetchSessions() {
+  const answer = await fetch('/api/sessions', { cache: 'no-store' });
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  return (await answer.json()).sessions;
+}
+
 /** Resolves with the browsers that are signed in, last seen first. Rejects on failure. */
 export async function fetchSignIns() {
   const answer = await fetch('/api/sign-ins', { cache: 'no-store' });

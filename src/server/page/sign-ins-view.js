@@ -20,7 +20,7 @@ export class SignInsView extends Component {
 
   render(_props, { signIns, problem }) {
     const hasOthers = signIns.some(({ isThis }) => !isThis);
-    return html`<details class="sign-ins" onToggle=${(event) => event.target.open && this.show()}>
+    return html`<details class="listing sign-ins" onToggle=${(event) => event.target.open && this.show()}>
       <summary>Signed-in browsers</summary>
       <ul>${signIns.map(
         (signIn) =>

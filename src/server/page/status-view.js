@@ -1,3 +1,4 @@
+import { SessionsView } from '/page/sessions-view.js';
 import { SignInsView } from '/page/sign-ins-view.js';
 import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
@@ -23,6 +24,7 @@ export function StatusView({ status, connection, onSignOut }) {
     <div class="card popover">
       <p class="line"><span class="dot ${connection}"></span>${connectionWords[connection]}</p>
       ${status !== undefined && html`<${Details} status=${status} />`}
+      <${SessionsView} />
       <${SignInsView} />
       <button class="quiet" onClick=${onSignOut}>Sign out this browser</button>
     </div>

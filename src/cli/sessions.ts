@@ -1,0 +1,70 @@
+import { ParleyError } from '#contracts/errors.ts';
+import { stripText } from '../logging/redaction.ts';
+import { timeText } from '../logging/time-text.ts';
+import {
+  findSession,
+  type PurposeUsage,
+  readSessionReports,
+  type SessionReport,
+} from '../store/reads/read-session-reports.ts';
+import type { ExitCode } from './exit-code.ts';
+import { withStore } from './with-store.ts';
+
+/** Conversations that a list shows. */
+const listed = 100;
+
+export async function runSessionsList({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+  const sessions = await withStore((store) => store.read(readSessionReports, { limit: listed }));
+  if (asJson) print(JSON.stringify(sessions, undefined, 2));
+  else print(sessions.length === 0 ? 'No conversations yet.' : sessions.map(lineOf).join('\n'));
+  return 0;
+}
+
+type Named = { readonly id: string; readonly asJson: boolean };
+
+/** `id`: of the session or the beginning of it, or a session key. */
+export async function runSessionsShow({ id, asJson }: Named): Promise<ExitCode> {
+  const found = await withStore((store) => store.read(findSession, { idOrKey: id }));
+  if (found.kind !== 'found') {
+    const why = found.kind === 'none' ? "isn't a conversation" : 'matches several conversations';
+    throw new ParleyError('invalid_input', `${stripText(id)} ${why}. See: parley sessions list`);
+  }
+  const { session } = found;
+  if (asJson) print(JSON.stringify(session, undefined, 2));
+  else
+    print(
+      [
+        lineOf(session),
+        `  ${session.key}`,
+        `  from ${timeText(session.createdAt)} to ${timeText(session.updatedAt)}`,
+        ...session.usage.map(usageLine),
+        ...(session.summary === undefined ? [] : [`  summary: ${session.summary}`]),
+      ].join('\n'),
+    );
+  return 0;
+}
+
+function lineOf(session: SessionReport): string {
+  const { id, title, key, agentId, messageCount, tokens, cost, isSummarised, endedAt } = session;
+  const facts = [
+    `agent ${agentId}`,
+    `messages: ${messageCount}`,
+    `tokens: ${tokens.prompt + tokens.completion}`,
+    `cost ${dollars(cost)}`,
+    ...(isSummarised ? ['summarised'] : []),
+    ...(endedAt === undefined ? [] : ['ended']),
+  ];
+  return `${id}  ${title === undefined ? key : `“${title}”`}  ${facts.join(', ')}`;
+}
+
+function usageLine({ purpose, calls, promptTokens, completionTokens, cost }: PurposeUsage): string {
+  return `  ${purpose}: calls ${calls}, tokens ${promptTokens} in, ${completionTokens} out, cost ${dollars(cost)}`;
+}
+
+function dollars(cost: number): string {
+  return `$${(cost / 1e6).toFixed(4)}`;
+}
+
+function print(text: string): void {
+  process.stdout.write(`${stripText(text)}\n`);
+}

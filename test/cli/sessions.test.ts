@@ -1,0 +1,37 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { titleLaneOf } from '../../src/store/lanes/titles.ts';
+import { aLane, aMessage, aWorker, demoOnly } from '../store/builders.ts';
+import { counted } from '../store/call-builders.ts';
+import { openStore } from '../support/open-store.ts';
+import { runParley } from './run-parley.ts';
+
+it('lists conversations by their titles and shows one with what it was spent on', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-sessions-'));
+  const store = await openStore({ kind: 'sqlite', dataDir });
+  onTestFinished(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  });
+  const sessions = (...args: string[]) => runParley(['sessions', ...args], { PARLEY_DATA_DIR: dataDir });
+  expect((await sessions('list')).stdout).toBe('No conversations yet.\n');
+
+  const worker = aWorker(store, undefined, undefined, demoOnly);
+  await worker.accept(aMessage({ conversation: 'one', text: 'Which boats are green?' }));
+  const run = await worker.claimRun(aLane('one').key);
+  await worker.answer(run, 'Mine.', { modelCalls: [counted(run)] });
+  const line = (name: string, cost: string) =>
+    `${run.sessionId}  ${name}  agent main, messages: 2, tokens: 150, cost $${cost}\n`;
+  expect((await sessions('list')).stdout).toBe(line(run.laneKey, '0.0001'));
+  await worker.answer(await worker.claimRun(titleLaneOf(run.sessionId)), 'Green boats', { parts: [] });
+  const shown = (await sessions('show', run.sessionId.slice(0, 8))).stdout;
+  expect(shown).toContain(line('“Green boats”', '0.0001').trim());
+  expect(shown).toContain('  turn: calls 1, tokens 120 in, 30 out, cost $0.0001');
+  const [listed] = JSON.parse((await sessions('list', '--json')).stdout);
+  expect(listed).toMatchObject({ title: 'Green boats', tokens: { prompt: 120, completion: 30 } });
+  expect((await sessions('show', 'nobody')).stderr).toBe(
+    "nobody isn't a conversation. See: parley sessions list\n",
+  );
+});
