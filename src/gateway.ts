@@ -265,11 +265,11 @@ type IntakeParts = {
 function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): ChannelHost {
   const { closers, motion, holder, model } = stage;
   const agentName = (id: string) => stage.config.agents.find((agent) => agent.id === id)?.name ?? id;
-  const contextWindow = () => model.models.stackFor(model.name).model().contextWindow;
+  const contextWindow = (name: string) => model.models.stackFor(name).model().contextWindow;
   const agentReasoning = (id: string) =>
     stage.config.agents.find((agent) => agent.id === id)?.reasoning ?? 'off';
   const { models } = model;
-  const commands = { modelName: model.name, models, agentReasoning, agentName, contextWindow };
+  const commands = { models, agentReasoning, agentName, contextWindow };
   const deps = {
     ...stage,
     gate,

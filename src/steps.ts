@@ -32,6 +32,7 @@ import {
 import { handOver, releaseFailedRun, releaseLane, renewLeases } from './store/lanes/leases.ts';
 import { markUnsendable } from './store/lanes/mark-unsendable.ts';
 import { parkRun, settleParkedCall } from './store/lanes/park-run.ts';
+import { savePromptSizes } from './store/lanes/prompt-sizes.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
 import { takeSteers } from './store/lanes/steer.ts';
 import { closeBundles } from './store/lanes/sweep.ts';
@@ -87,6 +88,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   retryPart,
   revokeOnConsole,
   saveImage,
+  savePromptSizes,
   storeNotice,
   recordDelivery,
   settleParkedCall,

@@ -68,10 +68,8 @@ export type CommandPolicy = {
 export type CommandDeps = {
   readonly store: Pick<Store, 'read'>;
   readonly policy: CommandPolicy;
-  /** The model in use, as people should see it. */
-  readonly modelName: string;
-  /** Tokens that the agent's model can read at once. */
-  contextWindow(agentId: string): number;
+  /** Tokens that the model of that name can read at once. */
+  contextWindow(model: string): number;
   readonly models: Pick<Models, 'nameFor' | 'isKnown' | 'names'>;
   /** How long an agent's model thinks where nobody has chosen. */
   agentReasoning(agentId: string): ReasoningLevel;

@@ -14,7 +14,9 @@ type Found = Readonly<
     | 'results'
     | 'resultTokens'
     | 'summaryTokens'
-    | 'total',
+    | 'total'
+    | 'instructionTokens'
+    | 'toolTokens',
     number
   >
 >;
@@ -25,7 +27,7 @@ export const context = chatCommand<Record<never, never>, Found | undefined, Foun
   menu: 'contextMenu',
   parse: noWords('context'),
   right: anyone,
-  load: async ({ store, contextWindow }, { lane }) => {
+  load: async ({ store, models, contextWindow }, { lane }) => {
     const status = await store.read(readLaneStatus, { laneKey: lane.key });
     if (status === undefined) return undefined;
     const { sessionId } = status;
@@ -39,7 +41,9 @@ export const context = chatCommand<Record<never, never>, Found | undefined, Foun
     const summaryTokens = estimateTokens(summary);
     return {
       last: (session?.promptTokens ?? 0) + (session?.completionTokens ?? 0),
-      threshold: contextLimits(contextWindow(lane.agentId)).threshold,
+      threshold: contextLimits(contextWindow(models.nameFor(lane.agentId, 'turn', session?.model))).threshold,
+      instructionTokens: session?.instructionTokens ?? 0,
+      toolTokens: session?.toolTokens ?? 0,
       messages: history.length - summary.length,
       messageTokens: estimateTokens(history) - summaryTokens,
       results: results.length,
@@ -52,6 +56,7 @@ export const context = chatCommand<Record<never, never>, Found | undefined, Foun
   say: (found, texts) => {
     if (found === undefined || found.total === 0) return texts.contextEmpty;
     const lines = [texts.contextSize, texts.contextMessages];
+    if (found.instructionTokens > 0) lines.splice(1, 0, texts.contextInstructions);
     if (found.results > 0) lines.push(texts.contextResults);
     if (found.summaryTokens > 0) lines.push(texts.contextSummary);
     return lines.map((line) => fillNotice(line, found)).join('\n');

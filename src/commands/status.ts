@@ -9,12 +9,12 @@ export const status = chatCommand({
   menu: 'statusMenu',
   parse: noWords('status'),
   right: anyone,
-  load: async ({ store, modelName }, { lane, envelope, accountName, botName, now }) => {
+  load: async ({ store, models }, { lane, envelope, accountName, botName, now }) => {
     const work = await store.read(readLaneStatus, { laneKey: lane.key });
     const [session] = await store.read(readSessions, { keys: [lane.key], limit: 1 });
     return {
       agent: lane.agentId,
-      model: modelName,
+      model: models.nameFor(lane.agentId, 'turn', session?.model),
       account: connectionName(envelope.route.channel, accountName),
       bot: botName,
       work: work?.isRunning

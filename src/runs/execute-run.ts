@@ -42,6 +42,7 @@ import { type CompactorDeps, compactSession } from './compactor.ts';
 import { executeCompact } from './execute-compact.ts';
 import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
 import { park, type WaitingCall } from './park.ts';
+import { recordSizes } from './prompt-sizes.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import type { RunBudgets } from './run-budgets.ts';
 import { childRunOf, readRunContext, shownMessages, timeLeft } from './run-history.ts';
@@ -234,8 +235,7 @@ async function runLoop(
   const child = await childRunOf(store, run);
   const toolRun = toolRunOf(deps, run, child?.role);
   const tools = toolsOf(deps, toolRun);
-  const { signal } = stopping;
-  const { isHandingOver } = stopping;
+  const { signal, isHandingOver } = stopping;
   let entries: readonly CallEntry[] | undefined;
   if (run.isResumed) {
     entries = (await store.write(recoverRun, run)).map(entryOf);
@@ -247,6 +247,7 @@ async function runLoop(
     run.kind === 'title' ? titleSystem : deps.systemFor(toolRun, { chatKind: run.chatKind, tools }),
     readRunContext(store, run, child),
   ]);
+  if (run.kind === 'turn') recordSizes(store, run, { ...stored, system, tools });
   deps.probe.reach('taken');
   const model = deps.models.stackFor(run.model, calls);
   const info = model.model();

@@ -3,6 +3,7 @@ import { isCounted } from '../agent/call-pairs.ts';
 import type { Store } from '../store/base/command.ts';
 import { type ChildRun, readChildRun } from '../store/children/read-child-run.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
+import type { PromptSizes } from '../store/lanes/prompt-sizes.ts';
 import { readContext, readForkedHistory } from '../store/reads/read-transcript.ts';
 
 /** A sub-agent's role, fork and deadline; undefined for every other run, which costs no read. */
@@ -20,6 +21,8 @@ export type RunContext = {
   readonly forked: number;
   /** Tokens of the session's last model call, its answer included. */
   readonly tokens: number | undefined;
+  /** Sizes of instructions and tools, as stored with its last run. */
+  readonly sizes: PromptSizes;
 };
 
 /** Reads the context. A forked sub-agent's begins with its parent's, up to the spawn, until it is summarised. */
@@ -28,14 +31,14 @@ export async function readRunContext(
   { sessionId }: Pick<ClaimedRun, 'sessionId'>,
   child: ChildRun | undefined,
 ): Promise<RunContext> {
-  const [origin, { summary, messages, tokens }] = await Promise.all([
+  const [origin, { summary, messages, tokens, sizes }] = await Promise.all([
     child?.fork ? store.read(readForkedHistory, child.fork) : [],
     store.read(readContext, { sessionId }),
   ]);
   const forked = summary === undefined ? origin.filter(isCounted) : [];
   // Text interrupted by a crash has left the context; the run writes it again.
   const own = messages.filter(isCounted);
-  return { summary, messages: [...forked, ...own], forked: forked.length, tokens };
+  return { summary, messages: [...forked, ...own], forked: forked.length, tokens, sizes };
 }
 
 /** The context as the run's model is shown it. */

@@ -12,6 +12,8 @@ export const english = {
   modelUnsendable: 'I couldn’t send this conversation to the model. Send /new to start a fresh one.',
   contextEmpty: 'This conversation is still empty.',
   contextSize: 'My last answer took {last} tokens. Above {threshold} I summarise what’s older.',
+  contextInstructions:
+    'My instructions take about {instructionTokens} tokens, the descriptions of my tools about {toolTokens}.',
   contextMessages:
     'I still read word for word: {messages} of {total} messages, about {messageTokens} tokens.',
   contextResults: 'Results of my tools among them: {results}, about {resultTokens} tokens.',

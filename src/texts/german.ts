@@ -14,6 +14,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   modelUnsendable: 'Ich konnte dieses Gespräch nicht an das Modell senden. Sende /new für ein neues.',
   contextEmpty: 'Dieses Gespräch ist noch leer.',
   contextSize: 'Meine letzte Antwort brauchte {last} Tokens. Ab {threshold} fasse ich Älteres zusammen.',
+  contextInstructions:
+    'Meine Anweisungen brauchen etwa {instructionTokens} Tokens, die Beschreibungen meiner Werkzeuge etwa {toolTokens}.',
   contextMessages: 'Wörtlich lese ich noch {messages} von {total} Nachrichten, etwa {messageTokens} Tokens.',
   contextResults: 'Dazu kommen Ergebnisse meiner Werkzeuge: {results}, etwa {resultTokens} Tokens.',
   contextSummary: 'Für alles davor steht eine Zusammenfassung: etwa {summaryTokens} Tokens.',

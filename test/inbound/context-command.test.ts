@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { commitToolTurn, markToolStarted, storeToolResults } from '../../src/store/lanes/commit-turn.ts';
+import { savePromptSizes } from '../../src/store/lanes/prompt-sizes.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
 
@@ -35,5 +36,26 @@ describeEachDatabase('/context', (open) => {
     const [, some] = /^Results of my tools among them: 1, about (\d+) tokens\.$/.exec(ofTools) ?? [];
     expect(Number(some)).toBeGreaterThan(500);
     expect(Number(all)).toBeGreaterThan(Number(some));
+  });
+
+  it('and /status go by the model that the conversation has chosen, and by its last run', async () => {
+    const ann = anAccount('alpha');
+    const town = createIntakeFixture(open());
+    const ask = async (text: string) => {
+      await town.send(ann, text);
+      return (await town.said(ann)).at(-1)?.split('\n') ?? [];
+    };
+    const run = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));
+    const sizes = { instructionTokens: 1_200, toolTokens: 3_400 };
+    await open().write(savePromptSizes, { ...run, ...sizes });
+    await town.worker.answer(run, 'seen');
+    expect((await ask('/status'))[0]).toBe('Agent main, model sonnet');
+    const [size, prompt] = await ask('/context');
+    expect(size).toContain('Above 180000 I summarise');
+    expect(prompt).toBe('My instructions take about 1200 tokens, the descriptions of my tools about 3400.');
+    await town.send(ann, '/model haiku');
+    await town.worker.claim(run.laneKey);
+    expect((await ask('/status'))[0]).toBe('Agent main, model haiku');
+    expect((await ask('/context'))[0]).toContain('Above 80000 I summarise');
   });
 });

@@ -14,6 +14,9 @@ export type SessionsTable = {
   summaryMessageId: string | null;
   /** Position of the first message that it is shown as it was written; 0 without a summary. */
   keptFrom: Generated<number>;
+  /** About how many tokens instructions and tools took in its last run; 0 before the first. */
+  instructionTokens: Generated<number>;
+  toolTokens: Generated<number>;
   /** Micro-dollars. */
   cost: number;
   /** Chosen by `/model` and `/think`, or at a sub-agent's spawn; null: as its agent has it. */

@@ -14,6 +14,11 @@ export type SessionSummary = {
   readonly completionTokens: number;
   /** Micro-dollars. */
   readonly cost: number;
+  /** Chosen with `/model`. */
+  readonly model: string | undefined;
+  /** About so many tokens in its last run; 0 before the first. */
+  readonly instructionTokens: number;
+  readonly toolTokens: number;
   readonly createdAt: number;
   readonly updatedAt: number;
 };
@@ -38,6 +43,9 @@ export const readSessions: StoreQuery<
       promptTokens: row.promptTokens,
       completionTokens: row.completionTokens,
       cost: row.cost,
+      model: row.model ?? undefined,
+      instructionTokens: row.instructionTokens,
+      toolTokens: row.toolTokens,
       createdAt: row.createdAt,
       updatedAt: row.updatedAt,
     }));

@@ -7,6 +7,7 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { TranscriptTable } from '../base/run-tables.ts';
+import type { PromptSizes } from '../lanes/prompt-sizes.ts';
 
 /** A session's context as it is stored. */
 export type StoredContext = {
@@ -16,6 +17,8 @@ export type StoredContext = {
   readonly messages: readonly TranscriptMessage[];
   /** Tokens of the session's last model call, its answer included; undefined before the first. */
   readonly tokens: number | undefined;
+  /** Sizes in its last run; 0 before the first. */
+  readonly sizes: PromptSizes;
 };
 
 /** Reads the context: as much as the summary has left, however long the conversation is. */
@@ -31,6 +34,7 @@ export const readContext: StoreQuery<{ readonly sessionId: string }, StoredConte
       summary: summary && messageOf(summary),
       messages: rows.filter(({ isSummary }) => isSummary === 0).map(messageOf),
       tokens: tokens === 0 ? undefined : tokens,
+      sizes: { instructionTokens: first?.instructionTokens ?? 0, toolTokens: first?.toolTokens ?? 0 },
     };
   },
 };
@@ -63,7 +67,7 @@ const context = prepared((db, of: QueryParams<{ sessionId: string }>) =>
     .selectFrom('sessions')
     .innerJoin('transcript', 'transcript.sessionId', 'sessions.id')
     .select(columns.map((column) => `transcript.${column}` as const))
-    .select(['summaryMessageId', 'promptTokens', 'completionTokens'])
+    .select(['summaryMessageId', 'promptTokens', 'completionTokens', 'instructionTokens', 'toolTokens'])
     .where('sessions.id', '=', of.sessionId)
     .where('transcript.sessionId', '=', of.sessionId)
     .where('isFinished', '=', 1)

@@ -56,6 +56,8 @@ export const laneTables: SchemaOf<
       completionTokens: bigint,
       summaryMessageId: textOrNull,
       keptFrom: `${integer} default 0`,
+      instructionTokens: `${integer} default 0`,
+      toolTokens: `${integer} default 0`,
       cost: bigint,
       model: textOrNull,
       reasoning: textOrNull,

@@ -1,0 +1,19 @@
+import type { StoreCommand } from '../base/command.ts';
+import { lockLaneAt } from '../rows/lane-row.ts';
+import type { RunFence } from '../rows/run-fence.ts';
+
+/** Sizes of what each request begins with, about so many tokens. */
+export type PromptSizes = { readonly instructionTokens: number; readonly toolTokens: number };
+
+/** Records them for `/context`. Rides along with another commit: they are only shown. */
+export const savePromptSizes: StoreCommand<RunFence & PromptSizes & { readonly sessionId: string }, void> = {
+  name: 'savePromptSizes',
+  run: async (tx, { laneKey, epoch, sessionId, instructionTokens, toolTokens }) => {
+    await lockLaneAt(tx, laneKey, epoch);
+    await tx.db
+      .updateTable('sessions')
+      .set({ instructionTokens, toolTokens })
+      .where('id', '=', sessionId)
+      .execute();
+  },
+};
