@@ -34,14 +34,18 @@ const info: ModelInfo = {
 export function createDemoProvider({ clock, chunkMs = 30, newId = randomUUID }: DemoOptions): LlmProvider {
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const turn = demoTurn(request);
+    const aborted: ModelEvent = { type: 'error', failure: { kind: 'aborted', detail: 'aborted' } };
     yield { type: 'content_start' };
     for (const text of wordsOf(turn.text)) {
       await clock.wait(chunkMs, signal);
-      if (signal.aborted) return yield { type: 'error', failure: { kind: 'aborted', detail: 'aborted' } };
+      if (signal.aborted) return yield aborted;
       yield { type: 'content_delta', text };
     }
     yield { type: 'content_stop' };
-    for (const call of turn.calls ?? []) yield* callEvents(call, `demo_${newId()}`);
+    for (const call of turn.calls ?? []) {
+      if (signal.aborted) return yield aborted;
+      yield* callEvents(call, `demo_${newId()}`);
+    }
     const finish = turn.calls === undefined ? 'end_turn' : 'tool_use';
     yield { type: 'complete', finish, usage: usageOf(request, turn), cost: 0, model: info.id };
   }

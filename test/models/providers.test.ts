@@ -1,11 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
+import { createDemoProvider } from '../../src/models/demo.ts';
 import { createOpenAiProvider } from '../../src/models/openai/openai.ts';
 import { startAnthropicServer } from '../platforms/anthropic/server.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import type { Flavour } from '../platforms/openai/chunks.ts';
 import { startOpenAiServer } from '../platforms/openai/server.ts';
-import { aRequest, eventsOf, listTool, textIn } from './builders.ts';
+import { aPatientClock, aRequest, aUserMessage, eventsOf, listTool, textIn } from './builders.ts';
 import { type ProviderStage, providerContract } from './provider-contract.ts';
 
 const million = 1_000_000;
@@ -56,6 +57,20 @@ providerContract('OpenAI', () => openAi('openai'), { signs: false, cost });
 providerContract('Ollama', () => openAi('ollama'), { signs: false, cost: 1000 * 2 + 100 * 10 });
 providerContract('llama.cpp', () => openAi('llamacpp'), { signs: true, cost });
 providerContract('OpenRouter', () => openAi('openrouter'), { signs: true, cost });
+
+/** It has no server, and answers what it likes. */
+async function demo(): Promise<ProviderStage> {
+  return {
+    provider: () => createDemoProvider({ clock: aPatientClock() }),
+    refusals: () => [],
+    bodies: () => [],
+    close: async () => undefined,
+  };
+}
+
+const spawnTool = { ...listTool, name: 'sessions_spawn' };
+const callingRequest = aRequest({ messages: [aUserMessage('spawn two')], tools: [spawnTool] });
+providerContract('the demo', demo, { signs: false, cost: 0, callingRequest });
 
 describe('an OpenAI-compatible server', () => {
   const open = async (options: Parameters<typeof startOpenAiServer>[0], model: string) => {
