@@ -18,6 +18,7 @@ import { gatewayHealth } from '../server/gateway-health.ts';
 import { createHealthServer } from '../server/health-server.ts';
 import { createHttpServer, type HttpServer } from '../server/http-server.ts';
 import { type AgentService, createAgentService } from '../service/agent-service.ts';
+import { findAgent } from '../service/find-agent.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
 import { noEffects } from '../store/base/effects.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
@@ -149,7 +150,7 @@ export async function openChannels(stage: StageDeps, { host, gate, server }: Cha
 function openAgentService(stage: StageDeps, gate: InboundPolicy): AgentService {
   const { config, channels, motion, timelines } = stage;
   const ownerLane = (asked: string | undefined): LaneSpec => {
-    const agent = config.agents.find(({ id }) => id === (asked ?? gate.defaultAgent));
+    const agent = findAgent(config.agents, asked, gate.defaultAgent);
     const local = channels.find(({ localPeer }) => localPeer !== undefined);
     if (!agent || local?.localPeer === undefined)
       throw new ParleyError('invalid_input', `There is no agent ${asked ?? gate.defaultAgent}.`);

@@ -75,6 +75,16 @@ describe('the tools for sub-agents', () => {
   });
 
   it.each([
+    ['main', 'main'],
+    ['coder', 'main'],
+    ['task', 'task'],
+  ])('take %s for a sub-agent of the type %s', async (name, profile) => {
+    const { spawn } = await open();
+    const sessionId = idOf(await spawn({ profile: name }));
+    expect(await store().read(readChildRun, { sessionId })).toMatchObject({ role: { profile } });
+  });
+
+  it.each([
     ['too_many_children', { children: 0 }, {}],
     ['tree_full', { nodes: 0 }, {}],
     ['tree_exhausted', { lifetime: 0 }, {}],

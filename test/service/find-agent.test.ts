@@ -1,0 +1,17 @@
+import { describe, expect, it } from 'vitest';
+import { findAgent } from '../../src/service/find-agent.ts';
+
+describe('the agent of a name', () => {
+  const agents = [{ id: 'clerk' }, { id: 'main' }];
+
+  it.each([
+    [undefined, 'clerk'],
+    ['clerk', 'clerk'],
+    // An agent that is really called that.
+    ['main', 'main'],
+    ['coder', 'clerk'],
+    ['nobody', undefined],
+  ])('%s is %s', (name, id) => {
+    expect(findAgent(agents, name, 'clerk')?.id).toBe(id);
+  });
+});
