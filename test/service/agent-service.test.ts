@@ -116,11 +116,12 @@ describe('the agent service', () => {
       seen.push(next.value);
       if ('phase' in next.value && next.value.phase === 'end') break;
     }
-    expect(seen.map((event) => [event.stream, event.phase])).toEqual([
+    expect(seen.map((event) => [event.stream, event.phase ?? event.change])).toEqual([
+      ['session', 'created'],
       ['lifecycle', 'start'],
       ['assistant', undefined],
       ['chat', 'delta'],
-      ['session', undefined],
+      ['session', 'cost'],
       ['chat', 'final'],
       ['lifecycle', 'end'],
     ]);
