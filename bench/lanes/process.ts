@@ -43,7 +43,7 @@ function onSent(text: string): void {
   if (state.sent.length === 1) setTimeout(() => tell({ kind: 'sent', sent: state.sent.splice(0) }), 2);
 }
 
-const config = loadConfig();
+const config = loadConfig(undefined, process.cwd());
 const logger = await createLogger({
   level: config.logLevel,
   isPretty: false,

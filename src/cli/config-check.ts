@@ -2,9 +2,9 @@ import type { z } from 'zod';
 import type { ChannelEntry } from '#contracts/channel.ts';
 import type { PluginDefinition } from '#contracts/plugin.ts';
 import { configuredAccounts } from '../channel-host/configured-accounts.ts';
-import type { Config } from '../config/config.ts';
+import type { ChannelSettings, Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
-import { configError, type Problem } from '../config/problem.ts';
+import { configError, describeIssue, describeUnknownKey, namesAt, type Problem } from '../config/problem.ts';
 import { revealSettings } from '../config/secret.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -41,18 +41,55 @@ async function findPartProblems(
   const ofPlugins = plugins.map(({ id, load }) =>
     check(`plugins.${id}`, new Map(Object.entries(config.plugins)).get(id) ?? {}, load),
   );
-  return (await Promise.all([...ofChannels, ...ofPlugins])).flat();
+  return (await Promise.all([...ofChannels, findUnknownNames(config, channels), ...ofPlugins])).flat();
 }
 
-async function check(
-  where: string,
-  settings: unknown,
-  load: () => Promise<{ readonly configSchema: z.ZodType }>,
-): Promise<readonly Problem[]> {
+type Load = () => Promise<{ readonly configSchema: z.ZodType }>;
+
+async function check(where: string, settings: unknown, load: Load): Promise<readonly Problem[]> {
   const { configSchema } = await load();
   const { error } = configSchema.safeParse(settings);
-  return (error?.issues ?? []).map((issue) => ({
-    where: [where, ...issue.path.map(String)].join('.'),
-    what: issue.message,
+  return (error?.issues ?? []).flatMap((issue) => {
+    const place = [where, ...issue.path.map(String)].join('.');
+    // A part words its own issues; only a name that isn't known gets the nearest one that is.
+    const what =
+      issue.code === 'unrecognized_keys' ? describeIssue(issue, settings, configSchema) : [issue.message];
+    return what.map((one) => ({ where: place, what: one }));
+  });
+}
+
+/** Throws ParleyError `config_invalid` for names in channels' settings that nobody knows: those pass the file's own schema. */
+export async function checkChannelNames(config: Config, channels: readonly ChannelEntry[]): Promise<void> {
+  const problems = await findUnknownNames(config, channels);
+  if (problems.length > 0) throw configError(problems);
+}
+
+/** Looks at channels that are off too; one is loaded only when it has settings that it alone can know. */
+async function findUnknownNames(
+  config: Config,
+  channels: readonly ChannelEntry[],
+): Promise<readonly Problem[]> {
+  const settingsOf = new Map<string, ChannelSettings>(Object.entries(config.channels));
+  const found = channels.map(async ({ id, load }) => {
+    const places = settingsPlaces(`channels.${id}`, settingsOf.get(id));
+    const common = [...namesAt(['channels', id]), 'accounts', 'tokenEnv', 'needs'];
+    if (places.every(({ names }) => names.every((name) => common.includes(name)))) return [];
+    const own = [...namesAt([], (await load()).configSchema), 'enabled'];
+    return places.flatMap(({ where, names }) =>
+      names
+        .filter((name) => !own.includes(name) && !common.includes(name))
+        .map((name) => ({ where, what: describeUnknownKey(name, own) })),
+    );
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** A channel's own settings and those of its accounts; what an account takes over is named where it is written. */
+function settingsPlaces(place: string, settings: ChannelSettings | undefined) {
+  const { accounts = {}, ...own } = settings ?? {};
+  const ofAccounts = Object.entries(accounts).map(([name, account]) => ({
+    where: `${place}.accounts.${name}`,
+    names: Object.keys(account).filter((setting) => !(setting in own)),
   }));
+  return [{ where: place, names: Object.keys(own) }, ...ofAccounts];
 }

@@ -3,11 +3,11 @@ import type { Config } from '../config/config.ts';
 
 /** The files the settings come from, for people: which count, and which of their values do not. */
 export function settingsSources(
-  { configPath, envFiles }: Pick<Config, 'configPath' | 'envFiles'>,
+  { configPath, envFiles, hiddenSettings }: Pick<Config, 'configPath' | 'envFiles' | 'hiddenSettings'>,
   cwd = process.cwd(),
 ): string {
   const files = [
-    ...(configPath === undefined ? [] : [shortPath(configPath, cwd)]),
+    ...(configPath === undefined ? [] : [`${shortPath(configPath, cwd)}${replaced(hiddenSettings)}`]),
     ...envFiles.map(({ path, names, hidden }) => {
       const values = `${names.length} ${names.length === 1 ? 'value' : 'values'}`;
       const ignored = hidden.length === 0 ? '' : `; set elsewhere and ignored here: ${hidden.join(', ')}`;
@@ -15,6 +15,12 @@ export function settingsSources(
     }),
   ];
   return files.length === 0 ? 'defaults and the environment' : files.join(', ');
+}
+
+function replaced(hidden: Config['hiddenSettings']): string {
+  if (hidden.length === 0) return '';
+  const words = hidden.map(({ setting, by }) => `${setting} (${by} counts)`);
+  return ` (ignored: ${words.join(', ')})`;
 }
 
 function shortPath(path: string, cwd: string): string {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import stripJsonComments from 'strip-json-comments';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { accountNetworks, accountVariable, type NetworkName } from './channel-accounts.ts';
 import type { Problem } from './problem.ts';
@@ -11,9 +12,12 @@ export type ConfigFile = {
   readonly problems: readonly Problem[];
 };
 
-/** Reads the file that PARLEY_CONFIG names, which must exist, or ./parley.config.json, which may. */
-export function readConfigFile(named: string | undefined, cwd: string): ConfigFile {
-  const path = resolve(cwd, named ?? 'parley.config.json');
+/**
+ * Reads the file that PARLEY_CONFIG names, which must exist, or parley.config.json in the installation's home, which may.
+ * Comments and trailing commas are allowed.
+ */
+export function readConfigFile(named: string | undefined, home: string): ConfigFile {
+  const path = resolve(home, named ?? 'parley.config.json');
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -28,7 +32,8 @@ export function readConfigFile(named: string | undefined, cwd: string): ConfigFi
 
 function parseText(text: string, path: string): Omit<ConfigFile, 'path'> {
   try {
-    const content = parseJson(text);
+    // White space takes the place of what is removed, so that the parser names the right line.
+    const content = parseJson(stripJsonComments(text, { trailingCommas: true }));
     if (typeof content !== 'object' || content === null || Array.isArray(content)) {
       return { content: {}, problems: [{ where: path, what: "isn't a JSON object; write { … }" }] };
     }

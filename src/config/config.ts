@@ -27,6 +27,10 @@ export type Config = DeepReadonly<
   readonly configPath?: string;
   /** The `.env` files that were read, the stronger one first. */
   readonly envFiles: readonly EnvFile[];
+  /** Settings of the file that a variable replaces with another value. */
+  readonly hiddenSettings: readonly HiddenSetting[];
+  /** Names of Parley's own variables that are set, from the environment or a file. */
+  readonly variables: readonly string[];
   /** PARLEY_TOKEN. When absent the gateway makes one and keeps it in the data folder. */
   readonly token?: Secret;
   /** A redis:// or rediss:// address, or the absolute path of a unix socket. Absent: a private server. */
@@ -58,6 +62,9 @@ export type Config = DeepReadonly<
     readonly terminal: ChannelSettings;
   };
 };
+
+/** A setting of the file that doesn't count, as `channels.signal.number`, and the variable that does. */
+export type HiddenSetting = { readonly setting: string; readonly by: string };
 
 /** A server of models. */
 export type ProviderSettings = {

@@ -23,14 +23,14 @@ export type Variables = {
 const mostBytes = 64 * 1024;
 
 /**
- * Lays the environment over `.env` in the current folder, and both over `.env` in the folder that PARLEY_DATA_DIR
+ * Lays the environment over `.env` in the installation's home, and both over `.env` in the folder that PARLEY_DATA_DIR
  * names. Never throws: a file that can't be read is a problem.
  */
-export function withEnvFiles(environment: NodeJS.ProcessEnv, cwd: string): Variables {
-  const beside = addFile({ values: environment, files: [], problems: [] }, join(cwd, '.env'));
+export function withEnvFiles(environment: NodeJS.ProcessEnv, home: string): Variables {
+  const beside = addFile({ values: environment, files: [], problems: [] }, join(home, '.env'));
   const dataDir = beside.values.PARLEY_DATA_DIR;
-  if (!dataDir || resolve(cwd, dataDir) === resolve(cwd)) return beside;
-  return addFile(beside, join(resolve(cwd, dataDir), '.env'));
+  if (!dataDir || resolve(home, dataDir) === resolve(home)) return beside;
+  return addFile(beside, join(resolve(home, dataDir), '.env'));
 }
 
 function addFile(before: Variables, path: string): Variables {

@@ -1,3 +1,5 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { type EnvFile, withEnvFiles } from './env-files.ts';
 import type { Problem } from './problem.ts';
 
@@ -43,9 +45,33 @@ export type Environment = {
 };
 
 /** Reads the environment and the `.env` files: the only place in Parley that does. */
-export function readSurroundings(cwd: string): Environment {
-  const { values, files, problems } = withEnvFiles(process.env, cwd);
+export function readSurroundings(home: string): Environment {
+  const { values, files, problems } = withEnvFiles(withFullPaths(process.env), home);
   return { ...readEnvironment(values), files, problems };
+}
+
+/** A path typed in a shell is meant from the folder that the shell is in; one in a file, from the file's. */
+function withFullPaths(source: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { PARLEY_DATA_DIR: dataDir, PARLEY_CONFIG: file } = source;
+  return {
+    ...source,
+    ...(dataDir && { PARLEY_DATA_DIR: resolve(dataDir) }),
+    ...(file && { PARLEY_CONFIG: resolve(file) }),
+  };
+}
+
+/** Set by scripts/bundle.mjs in the bundle of a package, whose own folder an update replaces. */
+declare const PARLEY_IS_PACKAGED: true | undefined;
+
+/**
+ * The folder of this installation's `.env`, `parley.config.json` and `data`, whatever folder a command is typed in: the
+ * clone; for an installed package `parley` below XDG_DATA_HOME, by default ~/.local/share.
+ */
+export function homeFolder(): string {
+  const { PARLEY_TEST_HOME: given, XDG_DATA_HOME: shared } = process.env;
+  if (given) return given;
+  if (typeof PARLEY_IS_PACKAGED === 'undefined') return resolve(import.meta.dirname, '../..');
+  return join(shared || join(homedir(), '.local/share'), 'parley');
 }
 
 /**
@@ -69,9 +95,10 @@ export function readEnvironment(source: NodeJS.ProcessEnv): Environment {
   return { values, unknown, others };
 }
 
-/** Set by the test runner for the tests; Parley itself does not read them. */
+/** Set for the tests. Parley itself reads only PARLEY_TEST_HOME, so that a test never finds the developer's own `.env`. */
 const developerNames: ReadonlySet<string> = new Set([
   'PARLEY_LONG',
+  'PARLEY_TEST_HOME',
   'PARLEY_TEST_DATABASE_URL',
   'PARLEY_TEST_REDIS',
 ]);

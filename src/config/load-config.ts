@@ -3,14 +3,20 @@
 import { dirname, resolve } from 'node:path';
 import { agentId } from '#contracts/ids.ts';
 import { type ChannelAccounts, readChannelAccounts } from './channel-accounts.ts';
-import type { AgentSettings, Config } from './config.ts';
+import type { AgentSettings, Config, HiddenSetting } from './config.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { type Credentials, readCredentials, splitList } from './credentials.ts';
 import type { EnvFile } from './env-files.ts';
-import { type Environment, type EnvironmentName, environmentNames, readSurroundings } from './environment.ts';
+import {
+  type Environment,
+  type EnvironmentName,
+  environmentNames,
+  homeFolder,
+  readSurroundings,
+} from './environment.ts';
 import { microDollars } from './micro-dollars.ts';
 import { type ModelConfig, readModelSettings } from './model-settings.ts';
-import { configError, describeIssue, type Problem, showPath } from './problem.ts';
+import { configError, describeIssue, type Problem, showPath, valueAt } from './problem.ts';
 import { type FileSettings, fileSchema } from './schema.ts';
 import { Secret } from './secret.ts';
 import { findSettingsProblems } from './settings-rules.ts';
@@ -18,9 +24,9 @@ import { suggestName } from './suggestion.ts';
 import { compilePattern } from './text-pattern.ts';
 
 /** Reads the file and, unless it is given, the environment with its `.env` files. Throws ParleyError `config_invalid` that names every problem and its fix. */
-export function loadConfig(given?: Environment, cwd: string = process.cwd()): Config {
-  const environment = given ?? readSurroundings(cwd);
-  const file = readConfigFile(environment.values.PARLEY_CONFIG, cwd);
+export function loadConfig(given?: Environment, home: string = homeFolder()): Config {
+  const environment = given ?? readSurroundings(home);
+  const file = readConfigFile(environment.values.PARLEY_CONFIG, home);
   const overlaid = overlayEnvironment(file.content, environment);
   const credentials = readCredentials(environment, {
     allowInsecureRedis: file.content.allowInsecureRedis === true,
@@ -58,7 +64,9 @@ export function loadConfig(given?: Environment, cwd: string = process.cwd()): Co
       accounts,
       modelConfig,
       file,
-      cwd,
+      home,
+      hidden: overlaid.hidden,
+      variables: Object.keys(environment.values),
       dataDir,
       envFiles: environment.files ?? [],
     }),
@@ -86,11 +94,15 @@ const settingOf: Partial<Record<EnvironmentName, readonly string[]>> = {
 function overlayEnvironment(content: Readonly<Record<string, unknown>>, environment: Environment) {
   const settings = structuredClone(content) as Record<string, unknown>;
   const sources = new Map<string, EnvironmentName>();
+  const hidden: HiddenSetting[] = [];
   for (const name of environmentNames) {
     const path = settingOf[name];
     const value = environment.values[name];
     if (path === undefined || value === undefined) continue;
-    setAt(settings, path, name === 'PARLEY_PORT' && /^\d+$/.test(value) ? Number(value) : value);
+    const meant = name === 'PARLEY_PORT' && /^\d+$/.test(value) ? Number(value) : value;
+    const written = valueAt(content, path);
+    if (written !== undefined && written !== meant) hidden.push({ setting: path.join('.'), by: name });
+    setAt(settings, path, meant);
     sources.set(path.join('.'), name);
   }
   const owners = splitList(environment.values.PARLEY_OWNERS);
@@ -99,7 +111,7 @@ function overlayEnvironment(content: Readonly<Record<string, unknown>>, environm
     settings.owners = [...owners, ...(Array.isArray(settings.owners) ? settings.owners : [])];
     for (const index of owners.keys()) sources.set(`owners.${index}`, 'PARLEY_OWNERS');
   }
-  return { settings, sources };
+  return { settings, sources, hidden };
 }
 
 function setAt(settings: Record<string, unknown>, path: readonly string[], value: unknown): void {
@@ -144,7 +156,9 @@ type BuildInput = {
   readonly accounts: ChannelAccounts['accounts'];
   readonly modelConfig: ModelConfig;
   readonly file: ConfigFile;
-  readonly cwd: string;
+  readonly home: string;
+  readonly hidden: Config['hiddenSettings'];
+  readonly variables: readonly string[];
   /** From the environment. */
   readonly dataDir: string | undefined;
   readonly envFiles: readonly EnvFile[];
@@ -161,6 +175,8 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
     dataDir,
     ...(file.path !== undefined && { configPath: file.path }),
     envFiles: input.envFiles,
+    hiddenSettings: input.hidden,
+    variables: input.variables,
     ...(token && { token }),
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),
@@ -224,9 +240,10 @@ function withLocalOwner(links: FileSettings['identityLinks']): Record<string, re
 }
 
 function locateDataDir(settings: FileSettings, input: BuildInput): string {
-  if (input.dataDir !== undefined) return resolve(input.cwd, input.dataDir);
-  if (settings.dataDir === undefined) return resolve(input.cwd, 'data');
-  return resolve(input.file.path === undefined ? input.cwd : dirname(input.file.path), settings.dataDir);
+  const { home } = input;
+  if (input.dataDir !== undefined) return resolve(home, input.dataDir);
+  if (settings.dataDir === undefined) return resolve(home, 'data');
+  return resolve(input.file.path === undefined ? home : dirname(input.file.path), settings.dataDir);
 }
 
 function buildAgents(settings: FileSettings, dataDir: string): readonly AgentSettings[] {

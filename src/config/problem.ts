@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { ParleyError } from '#contracts/errors.ts';
-import { configJsonSchema } from './json-schema.ts';
+import { configJsonSchema, jsonSchemaOf } from './json-schema.ts';
 import { suggestName } from './suggestion.ts';
 
 /** One thing that is wrong: where, what, and the fix. Holds no secret. */
@@ -18,8 +18,10 @@ export function configError(problems: readonly Problem[]): ParleyError {
 
 type Issue = z.core.$ZodIssue;
 
-export function describeIssue(issue: Issue, raw: unknown): readonly string[] {
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => describeUnknownKey(issue.path, key));
+/** Sentences on what an issue is, for the file's own schema, or for the settings of a part with its `schema`. */
+export function describeIssue(issue: Issue, raw: unknown, schema?: z.ZodType): readonly string[] {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => describeUnknownKey(key, namesAt(issue.path, schema)));
   if (issue.code === 'custom') return [issue.message];
   const value = valueAt(raw, issue.path);
   if (value === undefined) return ['is missing; add it'];
@@ -65,11 +67,11 @@ const environmentOnly: Readonly<Record<string, string>> = {
   databaseUrl: 'DATABASE_URL',
 };
 
-function describeUnknownKey(path: readonly PropertyKey[], key: string): string {
+/** Says what to write in place of a name that isn't known, by the names that are. */
+export function describeUnknownKey(key: string, known: readonly string[]): string {
   const variable = environmentOnly[key];
   if (variable !== undefined)
     return `"${key}" doesn't belong in the file; set ${variable} in the environment`;
-  const known = namesAt(path);
   const meant = suggestName(key, known);
   return meant === undefined
     ? `"${key}" isn't a known name; remove it, or use one of: ${known.join(', ')}`
@@ -82,16 +84,18 @@ type JsonSchema = {
   readonly additionalProperties?: JsonSchema;
 };
 
-function namesAt(path: readonly PropertyKey[]): readonly string[] {
-  // The schema of the file, seen as data: its type is known because this program wrote it.
-  let schema: JsonSchema | undefined = configJsonSchema() as JsonSchema;
+/** The names that a schema knows below `path`; without a schema, that of the file. */
+export function namesAt(path: readonly PropertyKey[], of?: z.ZodType): readonly string[] {
+  // A schema seen as data: its type is known because this program wrote it.
+  let schema = (of === undefined ? configJsonSchema() : jsonSchemaOf(of)) as JsonSchema | undefined;
   for (const step of path) {
     schema = schema?.properties?.[String(step)] ?? schema?.items ?? schema?.additionalProperties;
   }
   return Object.keys(schema?.properties ?? {}).filter((name) => name !== '$schema');
 }
 
-function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
+/** The value below `path`; undefined where there is none. */
+export function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
   let value = raw;
   for (const step of path) {
     if (typeof value !== 'object' || value === null) return undefined;

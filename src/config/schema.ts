@@ -248,12 +248,15 @@ export const fileSchema = z.strictObject({
   dataDir: z.string().min(1).exactOptional().describe('Default ./data; relative to this file.'),
   host: z.string().min(1).default('127.0.0.1'),
   port: z.int().min(0).max(65_535).default(7411).describe('0 takes any free port.'),
-  allowedHosts: z.array(z.string().min(1)).default([]).describe('Additional host names of the page.'),
+  allowedHosts: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('Further names of the page: `parley.home` on every port, `parley.home:8443` on that one.'),
   trustedProxies: z
     .array(z.string().refine(isAddressRange, "isn't an IP address or CIDR range"))
     .max(100)
     .default([])
-    .describe('Proxies whose X-Forwarded-For is trusted: addresses and CIDR ranges. Default: none.'),
+    .describe('Proxies whose forwarded headers are trusted: addresses and CIDR ranges. Default: none.'),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   timeZone: z
     .string()

@@ -103,7 +103,12 @@ describe('parley channels login', () => {
     const server = await anUnlinkedServer();
     const child = spawn(process.execPath, ['../../bin/parley.mjs', 'channels', 'login', 'signal', '--json'], {
       cwd: import.meta.dirname,
-      env: { PATH: process.env.PATH, PARLEY_DATA_DIR: await aFolder(), SIGNAL_API_URL: server.url },
+      env: {
+        PATH: process.env.PATH,
+        PARLEY_TEST_HOME: '/nowhere',
+        PARLEY_DATA_DIR: await aFolder(),
+        SIGNAL_API_URL: server.url,
+      },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -123,7 +128,12 @@ describe('parley channels login', () => {
     const server = await anUnlinkedServer();
     const child = spawn(process.execPath, ['../../bin/parley.mjs', 'channels', 'login', 'signal'], {
       cwd: import.meta.dirname,
-      env: { PATH: process.env.PATH, PARLEY_DATA_DIR: await aFolder(), SIGNAL_API_URL: server.url },
+      env: {
+        PATH: process.env.PATH,
+        PARLEY_TEST_HOME: '/nowhere',
+        PARLEY_DATA_DIR: await aFolder(),
+        SIGNAL_API_URL: server.url,
+      },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const lines: string[] = [];

@@ -4,16 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 
-/** Runs `parley config check` on a parley.config.json. */
-function check(settings: object) {
+/** Runs `parley config check` on a parley.config.json, which may have comments. */
+function check(settings: object | string, variables: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'parley-config-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const path = join(folder, 'parley.config.json');
-  writeFileSync(path, JSON.stringify(settings));
+  writeFileSync(path, typeof settings === 'string' ? settings : JSON.stringify(settings));
   const env = {
     PATH: process.env.PATH,
+    PARLEY_TEST_HOME: folder,
     PARLEY_CONFIG: path,
     TELEGRAM_BOT_TOKEN: `7000001:${'aB3'.repeat(12)}`,
+    ...variables,
   };
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
@@ -41,4 +43,35 @@ it('names what is wrong in the settings of a channel and of a plugin', () => {
   expect(stderr).toMatch(
     /2 problems:\n {2}- channels\.telegram\.pollSeconds: .*number.*\n {2}- plugins\.files: .*"nonsense"/,
   );
+});
+
+it('names a setting that a channel does not know with the nearest one that it does, whether it is on or off', () => {
+  const { status, stderr } = check({
+    channels: {
+      telegram: { polSeconds: 5, accounts: { work: { pollSecond: 3 } } },
+      discord: { apiBse: 'http://127.0.0.1:1' },
+    },
+  });
+  expect(status).toBe(1);
+  expect(stderr).toMatch(
+    /channels\.telegram: "polSeconds" isn't a known name\. Did you mean "pollSeconds"\?/,
+  );
+  expect(stderr).toMatch(/channels\.telegram\.accounts\.work: "pollSecond" .* "pollSeconds"\?/);
+  expect(stderr).toMatch(/channels\.discord: "apiBse" .* "apiBase"\?/);
+  expect(stderr).toContain('3 problems');
+});
+
+it('allows comments and trailing commas, and names what the environment replaces', () => {
+  const text = `{
+    // Read by people too.
+    "port": 7500, /* the page */
+    "channels": { "telegram": { "apiRoot": "http://127.0.0.1:1", }, },
+  }`;
+  const { path, ...result } = check(text, { PARLEY_PORT: '7501' });
+  expect(result).toEqual({
+    status: 0,
+    stdout: `The configuration is valid (${path} (ignored: port (PARLEY_PORT counts))).\n`,
+    stderr: '',
+  });
+  expect(check('{\n  // one\n  "port": 7500,,\n}').stderr).toMatch(/isn't valid JSON at line 3, column 16/);
 });

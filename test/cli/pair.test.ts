@@ -25,7 +25,7 @@ async function aFolder(env: Env = {}) {
       spawnSync(process.execPath, ['../../bin/parley.mjs', ...args], {
         cwd: import.meta.dirname,
         encoding: 'utf8',
-        env: { PATH: process.env.PATH, PARLEY_DATA_DIR: dataDir, ...env },
+        env: { PATH: process.env.PATH, PARLEY_TEST_HOME: '/nowhere', PARLEY_DATA_DIR: dataDir, ...env },
       }),
   };
 }

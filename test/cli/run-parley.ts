@@ -8,10 +8,10 @@ export async function runParley(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ran> {
-  // Started in a folder without a .env of the developer's.
   const child = spawn(process.execPath, ['../../bin/parley.mjs', ...args], {
     cwd: import.meta.dirname,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    // Its home is not the checkout, whose .env is the developer's.
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, PARLEY_TEST_HOME: '/nowhere', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [code, stdout, stderr] = await Promise.all([

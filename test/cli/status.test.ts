@@ -8,7 +8,12 @@ import { expect, it } from 'vitest';
 async function status(port: number) {
   const child = spawn(process.execPath, ['../../bin/parley.mjs', 'status'], {
     cwd: import.meta.dirname,
-    env: { PATH: process.env.PATH, PARLEY_PORT: String(port), PARLEY_DATA_DIR: '/nowhere' },
+    env: {
+      PATH: process.env.PATH,
+      PARLEY_TEST_HOME: '/nowhere',
+      PARLEY_PORT: String(port),
+      PARLEY_DATA_DIR: '/nowhere',
+    },
   });
   const [code, stderr] = await Promise.all([
     new Promise((resolve) => child.once('exit', resolve)),

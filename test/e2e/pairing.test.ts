@@ -80,7 +80,7 @@ test('a stranger gets a code, the console makes the first one owner, who lets th
 async function onConsole(dataDir: string, ...args: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, ['../../bin/parley.mjs', ...args], {
     cwd: import.meta.dirname,
-    env: { PATH: process.env.PATH, PARLEY_DATA_DIR: dataDir },
+    env: { PATH: process.env.PATH, PARLEY_TEST_HOME: '/nowhere', PARLEY_DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [printed, problem] = await Promise.all([

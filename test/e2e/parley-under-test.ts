@@ -27,7 +27,7 @@ function at(order: string | undefined, act: () => void): Probe {
   };
 }
 
-const loaded = loadConfig();
+const loaded = loadConfig(undefined, process.cwd());
 const { TEST_ROLE, TEST_TITLES } = process.env;
 const isRole = TEST_ROLE === 'gateway' || TEST_ROLE === 'worker';
 // Many tests count the requests to the model, or end with the answer.

@@ -36,7 +36,14 @@ async function run(
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../bin/parley.mjs'), 'start'], {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, HOME: cwd, PARLEY_PORT: '0', PARLEY_DATA_DIR: '.', ...env },
+    env: {
+      PATH: process.env.PATH,
+      HOME: cwd,
+      PARLEY_TEST_HOME: cwd,
+      PARLEY_PORT: '0',
+      PARLEY_DATA_DIR: '.',
+      ...env,
+    },
   });
   let words = '';
   let isStopped = false;
