@@ -3,6 +3,8 @@ import { chatCommand } from './own-commands.ts';
 export type StatusTable = {
   /** Absent in a process without a page. */
   readonly url?: string;
+  /** Where a phone on the same network finds the page; absent when it is served for this machine alone. */
+  readonly phoneUrl?: string;
   /** Where the process answers `/healthz`, `/readyz` and `/metrics`. */
   readonly healthUrl?: string;
   readonly model: { readonly name: string; readonly isDemo: boolean };
@@ -37,6 +39,7 @@ export function renderStatusTable(status: StatusTable, { signInLink, settings }:
         ]
       : [
           ['page', status.url],
+          ...(status.phoneUrl === undefined ? [] : [['on a phone', status.phoneUrl] as const]),
           ['sign in', `${signInLink} (works once, for 15 minutes)`],
           ['chat', chatCommand],
         ];

@@ -9,21 +9,32 @@ export type AllowedOrigins = {
   isSameOrigin(origin: string, host: string): boolean;
 };
 
+export type OriginSettings = {
+  /** Where the server listens. */
+  readonly port: number;
+  /**
+   * Further Host values as browsers send them: `parley.home:8443`; one without a port fits every port. Those may be
+   * served over https by a proxy, all others only over http.
+   */
+  readonly configured: readonly string[];
+  /** Addresses of this machine at which others reach it, as URLs write them: an address is no name to rebind. */
+  readonly own: () => readonly string[];
+};
+
 const loopbackNames = ['127.0.0.1', 'localhost', '[::1]'];
 const httpPort = 80;
 
-/**
- * `configured` holds further Host values as browsers send them, for example `parley.home:8443`;
- * those may be served over https by a proxy, the loopback names only over http.
- */
-export function allowedOrigins(port: number, configured: readonly string[]): AllowedOrigins {
+/** Compiles the settings. */
+export function allowedOrigins({ port, configured, own }: OriginSettings): AllowedOrigins {
   const suffix = port === httpPort ? '' : `:${port}`;
   const loopback = new Set(loopbackNames.map((name) => `${name}${suffix}`));
-  const further = new Set(configured);
+  const further = new Set(configured.map((host) => host.toLowerCase()));
+  const isFurther = (host: string) => further.has(host) || further.has(host.replace(/:[1-9]\d{0,4}$/, ''));
+  const isOwn = (host: string) => loopback.has(host) || own().some((name) => host === `${name}${suffix}`);
   return {
-    hasHost: (host) => host !== undefined && (loopback.has(host) || further.has(host)),
+    hasHost: (host) => host !== undefined && (isFurther(host) || isOwn(host)),
     isSameOrigin: (origin, host) =>
-      (loopback.has(host) && origin === `http://${host}`) ||
-      (further.has(host) && (origin === `http://${host}` || origin === `https://${host}`)),
+      (origin === `http://${host}` && (isFurther(host) || isOwn(host))) ||
+      (origin === `https://${host}` && isFurther(host)),
   };
 }

@@ -27,7 +27,13 @@ export type RequestAuthDeps = {
   readonly sourceOf: (request: FastifyRequest) => string;
 };
 
-export type Refusal = { readonly status: number; readonly code: string; readonly retryAfterMs?: number };
+export type Refusal = {
+  readonly status: number;
+  readonly code: string;
+  readonly retryAfterMs?: number;
+  /** For people; by default the sentence of the code, if it has one. */
+  readonly text?: string;
+};
 
 /** The choke point before every handler, unknown paths and WebSocket upgrades included. */
 export function mountRequestAuth(app: FastifyInstance, deps: RequestAuthDeps): void {
@@ -35,7 +41,11 @@ export function mountRequestAuth(app: FastifyInstance, deps: RequestAuthDeps): v
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders);
     const refusal = await refusalOf(app, request, deps);
-    if (refusal !== undefined) return refuse(reply, refusal);
+    if (refusal === undefined) return;
+    // Somebody who typed the address reads words; programs read the code.
+    const isPerson = request.headers.accept?.includes('text/html') === true;
+    if (refusal.text === undefined || !isPerson) return refuse(reply, refusal);
+    return reply.code(refusal.status).type('text/plain; charset=utf-8').send(`${refusal.text}\n`);
   });
   app.setNotFoundHandler((_request, reply) => refuse(reply, { status: 404, code: 'not_found' }));
   app.setErrorHandler((error, request, reply) => {
@@ -61,12 +71,23 @@ async function refusalOf(
     { method: request.method, headers: request.headers, access, isUpgrade },
     deps.origins(),
   );
-  if (verdict.kind === 'refuse') return verdict;
+  if (verdict.kind === 'refuse')
+    return verdict.code === 'host_not_allowed'
+      ? { ...verdict, text: wordsForHost(request.headers.host) }
+      : verdict;
   // An upgrade of any other route would be answered with an open socket before it is closed.
   if (isUpgrade && !isSocket) return { status: 404, code: 'not_found' };
   if (access === 'webhook' || (access === 'public' && !verdict.bearerOnly)) return undefined;
   request.identity = await identify(app, request, deps);
   return identityRefusal(request.identity, verdict.bearerOnly);
+}
+
+/** The name that was asked for comes from outside: only one of a usual form is repeated. */
+function wordsForHost(host = ''): string {
+  const isUsual = /^[a-z0-9.[\]:-]{1,253}$/i.test(host);
+  const asked = isUsual ? `the name "${host}"` : 'this name';
+  const shown = isUsual ? host.toLowerCase() : 'parley.example';
+  return `Parley doesn't answer to ${asked}. If it is yours, add it to "allowedHosts" in parley.config.json, for example "allowedHosts": ["${shown}"], and run: parley reload`;
 }
 
 function identify(app: FastifyInstance, request: FastifyRequest, deps: RequestAuthDeps): Promise<Identity> {
@@ -110,9 +131,11 @@ const texts: Readonly<Partial<Record<string, string>>> = {
     "Parley can't use its database right now. It keeps trying; please ask again in a moment.",
 };
 
-export function refuse(reply: FastifyReply, { status, code, retryAfterMs }: Refusal): FastifyReply {
+export function refuse(
+  reply: FastifyReply,
+  { status, code, retryAfterMs, text = texts[code] }: Refusal,
+): FastifyReply {
   if (retryAfterMs !== undefined) reply.header('retry-after', String(Math.ceil(retryAfterMs / 1000)));
-  const text = texts[code];
   return reply.code(status).send({ error: { code, ...(text !== undefined && { text }) } });
 }
 

@@ -54,7 +54,7 @@ export function mountSignIn(app: FastifyInstance, deps: SignInDeps): void {
   });
 
   app.post('/api/sign-out', signedIn, async (request, reply) => {
-    reply.clearCookie(deps.cookieName(), cookieOptions);
+    reply.clearCookie(deps.cookieName(), cookieOptions(request));
     if (request.identity?.kind === 'session') await signIns.end({ id: request.identity.id });
     return reply.code(204).send();
   });
@@ -87,9 +87,12 @@ function refusalOfAttempt(
   return { status: 429, code: 'too_many_tries', retryAfterMs: attempt.retryAfterMs };
 }
 
-const cookieOptions = { path: '/', httpOnly: true, sameSite: 'strict' } as const;
+/** Behind TLS the cookie never travels without it. That a proxy ends TLS is believed of a trusted one only. */
+function cookieOptions({ protocol }: FastifyRequest) {
+  return { path: '/', httpOnly: true, sameSite: 'strict', secure: protocol === 'https' } as const;
+}
 
 async function openSession(request: FastifyRequest, reply: FastifyReply, deps: SignInDeps): Promise<void> {
   const { value, maxAgeS } = await deps.signIns.open(request.headers['user-agent']);
-  reply.setCookie(deps.cookieName(), value, { ...cookieOptions, maxAge: maxAgeS });
+  reply.setCookie(deps.cookieName(), value, { ...cookieOptions(request), maxAge: maxAgeS });
 }

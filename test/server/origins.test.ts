@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import type { NetworkInterfaceInfo } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { channelId } from '#contracts/ids.ts';
-import { aServer, type RunningServer, send } from './a-server.ts';
+import { ownAddresses, phoneAddress } from '../../src/server/own-addresses.ts';
+import { aServer, pathOf, type RunningServer, send } from './a-server.ts';
 
 /** Spellings of an address that are not the one the page is served under. */
 const hostileHosts = (port: number) => [
@@ -76,7 +78,8 @@ describe('host and origin', () => {
   });
   afterAll(() => running.server.close());
 
-  const refusal = /^\{"error":\{"code":"(host_not_allowed|origin_not_allowed)"\}\}$/;
+  const refusal =
+    /^\{"error":\{"code":"(?:host_not_allowed","text":"Parley doesn't answer to .*|origin_not_allowed")\}\}$/;
 
   it('answers no other spelling of its address, on any route', async () => {
     for (const host of hostileHosts(running.port)) {
@@ -134,6 +137,20 @@ describe('host and origin', () => {
       send({ port: running.port, path: '/api/status', headers: { host, origin, cookie } });
     expect((await get('https://parley.home:8443')).status).toBe(200);
     expect((await get(`http://127.0.0.1:${running.port}`)).status).toBe(403);
+  });
+
+  it('tells a person under an unknown name what to set, in words', async () => {
+    const get = (host: string) =>
+      send({ port: running.port, path: '/', headers: { host, accept: 'text/html,*/*' } });
+    const named = await get('parley.lan:7411');
+    expect(named.status).toBe(421);
+    expect(named.headers['content-type']).toMatch(/^text\/plain/);
+    expect(named.body).toMatch(
+      /^Parley doesn't answer to the name "parley\.lan:7411"\. .*"allowedHosts": \["parley\.lan:7411"\]/,
+    );
+    const odd = await get(`a"<script>`);
+    expect(odd.body).toContain('this name');
+    expect(odd.body).not.toContain('script');
   });
 
   it('changes state only by a JSON post with the header and an origin', async () => {
@@ -243,3 +260,62 @@ function upgrade(
     socket.once('error', reject);
   });
 }
+
+describe('a server that listens for other machines', () => {
+  const own = () => ownAddresses('0.0.0.0')[0] ?? '127.0.0.1';
+
+  it("answers to the machine's own addresses at its port, over http alone", async () => {
+    const running = await aServer({ host: '0.0.0.0' });
+    const cookie = await running.signIn();
+    const host = `${own()}:${running.port}`;
+    const get = (headers: Record<string, string>) =>
+      send({ port: running.port, path: '/api/status', headers: { ...headers, cookie } });
+    expect((await get({ host, origin: `http://${host}` })).status).toBe(200);
+    expect((await get({ host, origin: `https://${host}` })).status).toBe(403);
+    expect((await get({ host: `rebind.example:${running.port}` })).status).toBe(421);
+    await running.server.close();
+  });
+
+  it('answers to a configured name with every port when it has none', async () => {
+    const running = await aServer({ allowedHosts: ['Parley.home'] });
+    const get = (host: string) => send({ port: running.port, path: '/', headers: { host } });
+    for (const host of ['parley.home', 'parley.home:443', `parley.home:${running.port}`])
+      expect([(await get(host)).status, host]).toEqual([200, host]);
+    for (const host of ['parley.home.', 'x.parley.home', 'parley.home:', 'parley.home:0', 'parley.home:1:2'])
+      expect([(await get(host)).status, host]).toEqual([421, host]);
+    await running.server.close();
+  });
+
+  it('sends the cookie over TLS alone when a trusted proxy says that it came so, and believes no other', async () => {
+    const cookieOf = async (deps: Parameters<typeof aServer>[0], headers: Record<string, string>) => {
+      const running = await aServer(deps);
+      const path = pathOf(running.server.signInLink());
+      const answer = await send({ port: running.port, path, headers });
+      await running.server.close();
+      return String(answer.headers['set-cookie']);
+    };
+    const forwarded = { 'x-forwarded-proto': 'https' };
+    expect(await cookieOf({ trustedProxies: ['127.0.0.1'] }, forwarded)).toContain('Secure');
+    expect(await cookieOf({ trustedProxies: ['127.0.0.1'] }, {})).not.toContain('Secure');
+    expect(await cookieOf({ trustedProxies: ['10.0.0.0/8'] }, forwarded)).not.toContain('Secure');
+    expect(await cookieOf({}, forwarded)).not.toContain('Secure');
+  });
+
+  it('names the address that a phone can use, and none that it cannot', () => {
+    const one = (address: string, internal = false, family: 'IPv4' | 'IPv6' = 'IPv4') =>
+      ({ address, internal, family, netmask: '', mac: '', cidr: null, scopeid: 0 }) as NetworkInterfaceInfo;
+    const interfaces = () => ({
+      lo: [one('127.0.0.1', true)],
+      docker0: [one('172.17.0.1')],
+      tun0: [one('100.64.0.7')],
+      eth0: [one('fe80::1', false, 'IPv6'), one('169.254.3.4'), one('192.168.1.5')],
+    });
+    const machine = { interfaces, isContainer: () => false };
+    expect(phoneAddress('0.0.0.0', 7411, machine)).toBe('http://192.168.1.5:7411');
+    expect(phoneAddress('127.0.0.1', 7411, machine)).toBeUndefined();
+    expect(phoneAddress('192.168.1.9', 80, machine)).toBe('http://192.168.1.9:80');
+    expect(phoneAddress('0.0.0.0', 7411, { ...machine, isContainer: () => true })).toBeUndefined();
+    expect(ownAddresses('::', interfaces)).toContain('[fe80::1]');
+    expect(ownAddresses('127.0.0.1', interfaces)).toEqual([]);
+  });
+});
