@@ -52,13 +52,21 @@ export function bootstrap({ root, isForTests, environment = process.env }) {
     refuseOldNode() ??
     installDependencies(root, isForTests) ??
     (isForTests ? undefined : bundle(root)) ??
-    installPrograms(neededPrograms(isForTests, environment))
+    installPrograms(neededPrograms(isForTests, { root, environment }))
   );
 }
 
-function neededPrograms(isForTests, environment) {
-  const needed = isForTests || !environment.REDIS_URL ? ['redis'] : [];
+function neededPrograms(isForTests, where) {
+  const needed = isForTests || !hasRedisUrl(where) ? ['redis'] : [];
   return isForTests ? [...needed, 'postgresql', 'chromium', 'strace', 'spin', 'gcc'] : needed;
+}
+
+/** In the environment, or in a `.env` that Parley will read (src/config/env-files.ts). */
+function hasRedisUrl({ root, environment }) {
+  const sets = (path) =>
+    existsSync(path) && /^\s*(?:export\s+)?REDIS_URL\s*=\s*\S/m.test(readFileSync(path, 'utf8'));
+  const { REDIS_URL: url, PARLEY_DATA_DIR: dataDir } = environment;
+  return Boolean(url) || [root, ...(dataDir ? [dataDir] : [])].some((folder) => sets(join(folder, '.env')));
 }
 
 /** The platforms for which a Node.js comes with the dependencies (package.json, optionalDependencies). */
@@ -141,8 +149,8 @@ function installPrograms(names) {
   const commands = installCommands(manager, packages);
   const isRoot = process.getuid?.() === 0;
   if (!isRoot && manager !== 'brew') {
-    const shown = commands.map((command) => `  sudo ${command.join(' ')}`).join('\n');
-    return `Missing: ${missing.join(', ')}. Install with:\n${shown}\nand run this again.${redisHint(missing)}`;
+    const line = commands.map((command) => `sudo ${command.join(' ')}`).join(' && ');
+    return `Missing: ${missing.join(', ')}. Type this line, then run this again:\n\n  ${line}\n${redisHint(missing)}`;
   }
   say(`Installing ${missing.join(', ')}`);
   for (const [program, ...args] of commands) {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -31,10 +31,11 @@ function program(name: string, script = 'exit 0') {
 }
 
 /** Runs the script as a machine that has only the programs given above. */
-function bootstrap(options: { redisUrl?: string; isForTests?: boolean } = {}) {
+function bootstrap(options: { redisUrl?: string; isForTests?: boolean; uid?: number } = {}) {
   const script = join(root, 'scripts', 'bootstrap.mjs');
   const result = spawnSync(process.execPath, [script, ...(options.isForTests ? ['--test'] : [])], {
     encoding: 'utf8',
+    ...(options.uid !== undefined && { uid: options.uid, gid: options.uid }),
     env: { PATH: join(root, 'path'), ...(options.redisUrl && { REDIS_URL: options.redisUrl }) },
   });
   return { code: result.status, text: result.stderr };
@@ -129,6 +130,21 @@ describe('the dependencies of the tests only', () => {
 describe('redis-server', () => {
   it('is not needed with REDIS_URL', () => {
     expect(bootstrap({ redisUrl: 'redis://127.0.0.1' })).toEqual({ code: 0, text: '' });
+    writeFileSync(join(root, '.env'), '# REDIS_URL=later\nexport REDIS_URL="redis://127.0.0.1"\n');
+    expect(bootstrap()).toEqual({ code: 0, text: '' });
+    writeFileSync(join(root, '.env'), '# REDIS_URL=redis://127.0.0.1\nREDIS_URL=\n');
+    expect(bootstrap().code).toBe(1);
+  });
+
+  it.runIf(process.getuid?.() === 0)('is one line to type for a user who may not install it', () => {
+    chmodSync(root, 0o755);
+    program('apt-get');
+    const { code, text } = bootstrap({ uid: 65534 });
+    expect(code).toBe(1);
+    const lines = text.split('\n').filter((line) => line.includes('sudo'));
+    expect(lines).toEqual([
+      '  sudo apt-get update -qq && sudo apt-get install -y -qq --no-install-recommends redis-server',
+    ]);
   });
 
   it.runIf(process.getuid?.() === 0)('is installed by root with the package manager of the system', () => {
