@@ -6,6 +6,7 @@ import type { StoreCommand, StoreProgram, StoreSetup } from './store/base/comman
 import { steerChild, stopChild } from './store/children/operate-child.ts';
 import { spawnChild } from './store/children/spawn-child.ts';
 import { claimDelivery, recordDelivery } from './store/delivery/claim-delivery.ts';
+import { doubtParts } from './store/delivery/doubt-parts.ts';
 import { dropPart, retryPart } from './store/delivery/operator-actions.ts';
 import { storeToolParts } from './store/delivery/post-part.ts';
 import { queueAlertMessage } from './store/delivery/queue-alert-message.ts';
@@ -61,6 +62,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   commitSummary,
   commitToolTurn,
   dismissNotice,
+  doubtParts,
   dropPart,
   editItem,
   voidProcesses,

@@ -1,17 +1,26 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ParleyError } from '#contracts/errors.ts';
+import { isRestoreUnfinished } from '../backup/restore.ts';
+import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { storeSetup } from '../steps.ts';
 import type { Store, StoreSetup } from '../store/base/command.ts';
-import { openStore } from '../store/open-store.ts';
+import { openConfiguredStore } from '../store/open-configured.ts';
 import { readableStore } from '../store/readable-store.ts';
 import { noticesFor } from '../texts/notices.ts';
+import { agreeWithProcesses } from './agree-with-processes.ts';
 
 /** Works on the database itself, so it helps whether the gateway runs or not; a running one sees it within a second. */
 export async function withStore<T>(use: (store: Store) => Promise<T>, config = loadConfig()): Promise<T> {
   const { databaseUrl, dataDir } = config;
   const setup = storeSetup(noticesFor(config.language, config.texts));
+  await agreeWithProcesses(config);
+  if (isRestoreUnfinished(dataDir))
+    throw new ParleyError(
+      'store_unavailable',
+      `A restore of ${dataDir} was interrupted. End it first: parley restore`,
+    );
   if (!databaseUrl && !existsSync(join(dataDir, 'parley.db'))) {
     throw new ParleyError(
       'store_unavailable',
@@ -19,8 +28,8 @@ export async function withStore<T>(use: (store: Store) => Promise<T>, config = l
     );
   }
   const store = databaseUrl
-    ? await openStore({ kind: 'postgres', url: databaseUrl.reveal(), poolSize: 1 }, setup)
-    : await openFile(dataDir, setup);
+    ? await openConfiguredStore({ config, setup, poolSize: 1, onNoBackup: warn })
+    : await openFile(config, setup);
   try {
     return await use(store);
   } finally {
@@ -29,11 +38,15 @@ export async function withStore<T>(use: (store: Store) => Promise<T>, config = l
 }
 
 /** On a disk that is full or read-only, what there is can still be read. */
-async function openFile(dataDir: string, setup: StoreSetup): Promise<Store> {
+async function openFile(config: Config, setup: StoreSetup): Promise<Store> {
   try {
-    return await openStore({ kind: 'sqlite', dataDir }, setup);
+    return await openConfiguredStore({ config, setup });
   } catch (error) {
     if (!(error instanceof ParleyError) || error.retry.kind !== 'later') throw error;
-    return readableStore(dataDir, error) ?? Promise.reject(error);
+    return readableStore(config.dataDir, error) ?? Promise.reject(error);
   }
+}
+
+function warn(reason: string): void {
+  process.stderr.write(`No backup was made before the change of the schema: ${reason}\n`);
 }

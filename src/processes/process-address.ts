@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { liveProcesses } from './process-files.ts';
 
-const schema = z.object({ url: z.url({ protocol: /^http$/ }), role: z.enum(['all', 'gateway', 'worker']) });
+const schema = z.object({
+  url: z.url({ protocol: /^http$/ }),
+  role: z.enum(['all', 'gateway', 'worker']),
+  /** Names of Parley's variables that are set for it. */
+  variables: z.array(z.string()).readonly().default([]),
+});
 
 /** Where a live process answers, and what it does. */
 export type ProcessAddress = z.infer<typeof schema> & { readonly pid: number };
@@ -12,9 +17,9 @@ export type ProcessAddress = z.infer<typeof schema> & { readonly pid: number };
 /** Writes this process's address for the command line. Rejects when the disk refuses it. */
 export async function writeProcessAddress(
   path: string,
-  { url, role }: Omit<ProcessAddress, 'pid'>,
+  { url, role, variables }: Omit<ProcessAddress, 'pid'>,
 ): Promise<void> {
-  await writeFile(path, `${JSON.stringify({ url, role })}\n`, { mode: 0o600 });
+  await writeFile(path, `${JSON.stringify({ url, role, variables })}\n`, { mode: 0o600 });
 }
 
 /** Addresses of the processes that use the folder now; one that has not come to its address yet is left out. */

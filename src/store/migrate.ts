@@ -4,20 +4,33 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Tables } from './base/tables.ts';
 import * as schema from './migrations/0001-schema.ts';
 
-const migrations: Record<string, Migration> = { '0001-schema': schema };
+/**
+ * The steps of the schema by their names, in their order. A step named `NNNN-add-…` only adds (tables, indexes, columns
+ * that may stay empty or have a default), so that the version before it can use the result.
+ */
+export const migrations: Readonly<Record<string, Migration>> = { '0001-schema': schema };
 
-/** The steps of the schema, in their order. */
+/** Their names. */
 export const migrationNames: readonly string[] = Object.keys(migrations);
+
+/** True for a later version's step that leaves the schema usable for this one. */
+export function onlyAdds(step: string): boolean {
+  return /^\d{4}-add-/.test(step) && step > (migrationNames.at(-1) ?? '');
+}
 
 /**
  * Brings the schema up to date, under the migrator's own lock. Throws `store_unavailable`, also for a database of
- * a version that this one doesn't know.
+ * a version that this one doesn't know, unless that has only added to it.
  */
-export async function migrate(db: Kysely<Tables>): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+export async function migrate(db: Kysely<Tables>, steps = migrations): Promise<void> {
+  const names = Object.keys(steps);
+  const taken = await readTakenSteps(db);
+  const unknown = taken.filter((name) => !names.includes(name) && !onlyAdds(name));
+  // The migrator itself refuses a database with any step that it doesn't have.
+  if (unknown.length === 0 && names.every((name) => taken.includes(name))) return;
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...steps }) } });
   const { error } = await migrator.migrateToLatest();
   if (error === undefined) return;
-  const unknown = await readUnknownSteps(db);
   if (unknown.length > 0)
     throw new ParleyError(
       'store_unavailable',
@@ -32,9 +45,11 @@ export async function migrate(db: Kysely<Tables>): Promise<void> {
   );
 }
 
-/** Steps that were taken here and that this version doesn't have; none when the database doesn't say. */
-async function readUnknownSteps(db: Kysely<Tables>): Promise<readonly string[]> {
-  const taken = sql<{ name: string }>`select name from kysely_migration order by name`;
-  const { rows } = await taken.execute(db).catch(() => ({ rows: [] }));
-  return rows.map(({ name }) => name).filter((name) => !migrationNames.includes(name));
+/** Steps that were taken here; none when the database doesn't say. */
+async function readTakenSteps(db: Kysely<Tables>): Promise<readonly string[]> {
+  // Asked first: a failed query would end PostgreSQL's transaction.
+  const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
+  if (!tables.some(({ name }) => name === 'kysely_migration')) return [];
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db);
+  return rows.map(({ name }) => name);
 }

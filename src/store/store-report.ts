@@ -1,4 +1,4 @@
-import { migrationNames } from './migrate.ts';
+import { migrationNames, onlyAdds } from './migrate.ts';
 
 /** Findings of a check of the database. The check changes nothing. */
 export type StoreReport =
@@ -11,7 +11,7 @@ export type StoreReport =
       readonly detail: string;
       /** Steps of the schema that the next start will take. */
       readonly pending: readonly string[];
-      /** Steps that this version of Parley doesn't know: another one has been here. */
+      /** Steps of another version of Parley that this one can't work with. */
       readonly unknown: readonly string[];
     };
 
@@ -21,6 +21,6 @@ export function compareSteps(
 ): Pick<Extract<StoreReport, { kind: 'found' }>, 'pending' | 'unknown'> {
   return {
     pending: migrationNames.filter((name) => !applied.includes(name)),
-    unknown: applied.filter((name) => !migrationNames.includes(name)),
+    unknown: applied.filter((name) => !migrationNames.includes(name) && !onlyAdds(name)),
   };
 }

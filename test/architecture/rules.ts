@@ -9,7 +9,7 @@ export type Rule = (tree: SourceTree) => readonly string[];
 const order = [
   ['contracts'],
   ['channel-kit', 'texts'],
-  ['config', 'logging', 'http', 'processes', 'redis', 'store'],
+  ['config', 'logging', 'http', 'processes', 'redis', 'backup', 'store'],
   ['sessions', 'agent', 'models', 'replies'],
   ['queue', 'commands', 'inbound', 'runs', 'subagents', 'outbox', 'tools', 'plugin-host', 'channel-host'],
   ['steps.ts', 'store-writer.ts'],
@@ -30,7 +30,7 @@ const innerOrders: Readonly<Record<string, readonly string[]>> = {
     ['rows', 'alerts', 'money', 'delivery', 'waits', 'items', 'children', 'lanes'],
     ['processes', 'sign-ins', 'access', 'links', 'intake', 'reads'],
     ['migrations', 'migrate.ts', 'store-report.ts', 'watch-store.ts'],
-    ['sqlite', 'postgres', 'readable-store.ts', 'open-store.ts', 'inspect-store.ts'],
+    ['sqlite', 'postgres', 'readable-store.ts', 'open-store.ts', 'open-configured.ts', 'inspect-store.ts'],
   ].flat(),
 };
 

@@ -1,4 +1,5 @@
 import type { Kysely, Selectable } from 'kysely';
+import type { Migration } from 'kysely/migration';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { RunKind } from '#contracts/run-kind.ts';
 import type { Notices } from '../../texts/notices.ts';
@@ -66,6 +67,8 @@ export type CommandStep = {
 export type StoreProgram = {
   readonly steps: readonly StoreCommand<never, unknown>[];
   readonly chatCommands: ReadonlyMap<string, CommandStep>;
+  /** Steps of the schema by their names, in their order. Default: this version's. */
+  readonly migrations?: Readonly<Record<string, Migration>>;
 };
 
 /** The layers above the store give this to it when it opens. */

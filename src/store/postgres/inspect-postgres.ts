@@ -23,6 +23,18 @@ export async function inspectPostgres(url: string): Promise<StoreReport> {
   }
 }
 
+/** Steps of the schema that a database has taken. Rejects when it can't be reached. */
+export async function readPostgresSteps(url: string): Promise<readonly string[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: timeoutMs });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return await appliedSteps(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
 async function appliedSteps(client: pg.Client): Promise<readonly string[]> {
   const table = await client.query<{ name: string | null }>("select to_regclass('kysely_migration') as name");
   if (table.rows[0]?.name == null) return [];

@@ -15,7 +15,7 @@ const maxRepeats = 5;
  */
 export async function openPostgresStore(
   options: { readonly url: string; readonly poolSize: number },
-  { texts, chatCommands }: StoreSetup,
+  { texts, chatCommands, migrations }: StoreSetup,
 ): Promise<Store> {
   const int8 = 20;
   const pool = new pg.Pool({
@@ -32,7 +32,7 @@ export async function openPostgresStore(
   pool.on('connect', (client) => client.on('error', () => undefined));
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   try {
-    await migrate(db);
+    await migrate(db, migrations);
   } catch (error) {
     await db.destroy();
     const fault = faultOf(error instanceof ParleyError ? error.cause : error);

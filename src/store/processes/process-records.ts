@@ -53,6 +53,15 @@ export const readBoots: StoreQuery<{ readonly folder: string }, readonly string[
   run: (tx, { folder }) => bootsIn(tx, folder),
 };
 
+/** Whether any process that runs agents has entered and was not found dead. */
+export const hasWorker: StoreQuery<Record<never, never>, boolean> = {
+  query: 'hasWorker',
+  run: async (tx) => {
+    const query = tx.db.selectFrom('boots').select('id').where('role', '<>', 'gateway').limit(1);
+    return (await query.executeTakeFirst()) !== undefined;
+  },
+};
+
 async function bootsIn(tx: Tx, folder: string): Promise<readonly string[]> {
   const rows = await tx.db.selectFrom('boots').select('id').where('folder', '=', folder).execute();
   return rows.map((boot) => boot.id);

@@ -1,5 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
+import { readSteps } from '../../backup/sqlite-snapshot.ts';
 import { compareSteps, type StoreReport } from '../store-report.ts';
+import { errorOf, faultOf } from './fault-of.ts';
 
 /** Reads every page of the file once: seconds for a gigabyte. */
 export function inspectSqlite(file: string): StoreReport {
@@ -8,7 +10,7 @@ export function inspectSqlite(file: string): StoreReport {
     connection = new BetterSqlite3(file, { readonly: true });
     const [first] = connection.pragma('quick_check(1)') as readonly { readonly quick_check: string }[];
     if (first?.quick_check !== 'ok') return { kind: 'damaged', reason: first?.quick_check ?? 'no answer' };
-    return { kind: 'found', detail: file, ...compareSteps(appliedSteps(connection)) };
+    return { kind: 'found', detail: file, ...compareSteps(readSteps(connection)) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
@@ -19,8 +21,15 @@ export function inspectSqlite(file: string): StoreReport {
   }
 }
 
-function appliedSteps(connection: BetterSqlite3.Database): readonly string[] {
-  const hasTable = connection.prepare("select 1 from sqlite_master where name = 'kysely_migration'").get();
-  if (hasTable === undefined) return [];
-  return connection.prepare('select name from kysely_migration order by name').pluck().all() as string[];
+/** Steps of the schema that a file has taken, without reading more of it. Throws ParleyError as opening the store does. */
+export function readSqliteSteps(file: string): readonly string[] {
+  let connection: BetterSqlite3.Database | undefined;
+  try {
+    connection = new BetterSqlite3(file, { readonly: true });
+    return readSteps(connection);
+  } catch (error) {
+    throw errorOf(faultOf(error, file));
+  } finally {
+    connection?.close();
+  }
 }

@@ -36,7 +36,7 @@ export function serveWriter(program: StoreProgram): void {
     });
 }
 
-async function open({ steps, chatCommands }: StoreProgram) {
+async function open({ steps, chatCommands, migrations }: StoreProgram) {
   const connection = new BetterSqlite3(file);
   connection.pragma('journal_mode = WAL');
   // FULL: with NORMAL a power cut lost committed rows (measured); with FULL none.
@@ -45,7 +45,7 @@ async function open({ steps, chatCommands }: StoreProgram) {
   connection.pragma('cache_size = -4000');
   // Else what undoes a step goes into a file once the step has touched 64 kB: 0.2 ms for each answer.
   connection.pragma('temp_store = MEMORY');
-  await migrateWhole(connection);
+  await migrateWhole(connection, migrations);
   const db = directDatabase(connection);
   const commands = new Map(steps.map((step) => [step.name, step]));
   return { connection, control: prepareControl(connection), db, commands, chatCommands };
@@ -68,11 +68,14 @@ function prepareControl(connection: BetterSqlite3.Database) {
 }
 
 /** Kysely takes SQLite's schema changes for not transactional; they are, and a crash must leave no half. */
-async function migrateWhole(connection: BetterSqlite3.Database): Promise<void> {
+async function migrateWhole(
+  connection: BetterSqlite3.Database,
+  migrations: StoreProgram['migrations'],
+): Promise<void> {
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: cacheStatements(connection) }) });
   connection.exec('BEGIN IMMEDIATE');
   try {
-    await migrate(db);
+    await migrate(db, migrations);
     connection.exec('COMMIT');
   } catch (error) {
     if (connection.inTransaction) connection.exec('ROLLBACK');

@@ -1,0 +1,81 @@
+/** Copies files so that they survive a power cut once the call has returned. */
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { lstat, mkdir, open, readdir, readlink, symlink } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+
+/** A file by its path below the copied folder, with what was written. */
+export type CopiedFile = { readonly path: string; readonly bytes: number; readonly sha256: string };
+
+export type CopyOptions = {
+  readonly from: string;
+  readonly to: string;
+  /** The folder that the paths of the result are relative to. */
+  readonly base: string;
+};
+
+/**
+ * Copies a file, link or folder with all that is in it, for its owner alone. Sockets and the like stay; so does a file that
+ * vanishes meanwhile. Links are copied as links.
+ */
+export async function copyTree({ from, to, base }: CopyOptions): Promise<readonly CopiedFile[]> {
+  const found = await lstat(from).catch(() => undefined);
+  if (found === undefined) return [];
+  if (found.isSymbolicLink()) {
+    await symlink(await readlink(from), to);
+    return [];
+  }
+  if (found.isDirectory()) {
+    await mkdir(to, { mode: 0o700 });
+    const copied: CopiedFile[] = [];
+    // One after the other: a workspace may hold more files than a process may open.
+    for (const name of await readdir(from))
+      copied.push(...(await copyTree({ from: join(from, name), to: join(to, name), base })));
+    await syncFolder(to);
+    return copied;
+  }
+  if (!found.isFile()) return [];
+  return copyFile({ from, to, base }, (found.mode & 0o700) | 0o600);
+}
+
+async function copyFile({ from, to, base }: CopyOptions, mode: number): Promise<readonly CopiedFile[]> {
+  const source = await open(from).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (source === undefined) return [];
+  await pipeline(source.createReadStream(), createWriteStream(to, { mode, flags: 'wx', flush: true }));
+  return [await describeFile(to, base)];
+}
+
+/** Reads the file again: what counts is what the disk gives back. */
+export async function describeFile(path: string, base: string): Promise<CopiedFile> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    bytes += chunk.length;
+  }
+  return { path: relative(base, path), bytes, sha256: hash.digest('hex') };
+}
+
+/** Makes renames and new files in the folder survive a power cut. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Makes a file's content survive a power cut. */
+export async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}

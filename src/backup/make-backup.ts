@@ -1,0 +1,68 @@
+import { mkdir } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { ParleyError } from '#contracts/errors.ts';
+import { type CopiedFile, copyTree, describeFile, syncFolder } from './durable-files.ts';
+import { entriesToKeep } from './folder-entries.ts';
+import { backupsIn, beginBackup, type DatabaseRecord, type FoundBackup, timeName } from './manifest.ts';
+import { dumpPostgres } from './postgres-tools.ts';
+import { snapshotSqlite } from './sqlite-snapshot.ts';
+
+export type BackupOptions = {
+  readonly dataDir: string;
+  /** The folder that gets it; by default `backups` in the data folder. */
+  readonly to?: string;
+  /** A postgres:// address; without it the SQLite file of the data folder. */
+  readonly databaseUrl?: string;
+  /** Files outside the data folder that belong to the installation: the configuration and `.env`. */
+  readonly settings: readonly string[];
+};
+
+/**
+ * Makes a backup beside the processes that run: first the database at one commit, then the files it may name, which are
+ * written before their rows. Every file was read back. Throws ParleyError; what was begun is removed then.
+ */
+export async function makeBackup(options: BackupOptions, now = new Date()): Promise<FoundBackup> {
+  const { dataDir, to = backupsIn(dataDir), settings } = options;
+  const draft = await beginBackup(to, timeName(now));
+  try {
+    const database = await copyDatabase(options, draft.path);
+    const entries = await entriesToKeep(dataDir);
+    const files: CopiedFile[] = [await describeFile(join(draft.path, database.file), draft.path)];
+    await mkdir(join(draft.path, 'folder'), { mode: 0o700 });
+    for (const name of entries) {
+      const to = join(draft.path, 'folder', name);
+      files.push(...(await copyTree({ from: join(dataDir, name), to, base: draft.path })));
+    }
+    await mkdir(join(draft.path, 'settings'), { mode: 0o700 });
+    const kept: { from: string; file: string }[] = [];
+    for (const [index, from] of settings.entries()) {
+      const file = join('settings', `${index}-${basename(from)}`);
+      const copied = await copyTree({ from, to: join(draft.path, file), base: draft.path });
+      if (copied.length > 0) kept.push({ from, file });
+      files.push(...copied);
+    }
+    await Promise.all(['folder', 'settings'].map((name) => syncFolder(join(draft.path, name))));
+    const manifest = {
+      ...{ format: 1 as const, kind: 'backup' as const, madeAt: now.toISOString(), database },
+      ...{ entries: [...entries], files, settings: kept },
+    };
+    return { path: await draft.finish(manifest), manifest };
+  } catch (error) {
+    await draft.discard();
+    throw inWords(error, to);
+  }
+}
+
+async function copyDatabase({ dataDir, databaseUrl }: BackupOptions, into: string): Promise<DatabaseRecord> {
+  if (databaseUrl !== undefined) return dumpPostgres(databaseUrl, join(into, 'parley.dump'));
+  return snapshotSqlite(join(dataDir, 'parley.db'), join(into, 'parley.db'));
+}
+
+function inWords(error: unknown, to: string): unknown {
+  if (!(error instanceof Error) || error instanceof ParleyError) return error;
+  const code = 'code' in error ? String(error.code) : '';
+  const reason = code === 'ENOSPC' || code === 'SQLITE_FULL' ? 'its disk is full' : error.message;
+  return new ParleyError('store_full', `The backup couldn't be written to ${to}: ${reason}.`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,184 @@
+/**
+ * Puts a backup in the place of what is there. Everything is copied and checked first; then files change places by renames
+ * that a plan on the disk names, so whoever comes after a kill can end what was begun. The state before is kept.
+ */
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { parseJson } from '#channel-kit/parse-json.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import { copyTree, describeFile, syncFolder } from './durable-files.ts';
+import { databaseFiles } from './folder-entries.ts';
+import { type FoundBackup, type Manifest, timeName, writeManifest } from './manifest.ts';
+import { restorePostgres } from './postgres-tools.ts';
+import { describeSqlite } from './sqlite-snapshot.ts';
+
+const stagingIn = (dataDir: string) => join(dataDir, '.restore');
+const noteIn = (dataDir: string) => join(dataDir, 'restored.json');
+const planIn = (dataDir: string) => join(stagingIn(dataDir), 'plan.json');
+
+const planSchema = z.object({
+  /** Entries of the data folder that the backup brings. */
+  puts: z.array(z.string()),
+  /** Entries that go without a successor. */
+  removes: z.array(z.string()),
+  /** Folder that takes what was there. */
+  kept: z.string(),
+});
+type Plan = z.infer<typeof planSchema>;
+
+/** Compares every file of a backup with its manifest and opens its database. Throws ParleyError naming what differs. */
+export async function verifyBackup({ path, manifest }: FoundBackup): Promise<void> {
+  for (const { path: file, bytes, sha256 } of manifest.files) {
+    const found = await describeFile(join(path, file), path).catch(() => undefined);
+    if (found?.bytes !== bytes || found.sha256 !== sha256)
+      throw new ParleyError(
+        'invalid_input',
+        `${join(path, file)} ${found ? 'was changed' : 'is missing'}: this backup can't be trusted. Nothing was replaced.`,
+      );
+  }
+}
+
+export type RestoreOptions = {
+  readonly dataDir: string;
+  readonly databaseUrl?: string;
+  readonly backup: FoundBackup;
+};
+
+/** The state that was replaced: a folder, on PostgreSQL also a schema of its database. */
+export type Restored = { readonly kept: string; readonly keptSchema?: string };
+
+/**
+ * Restores a backup into the data folder, which the caller holds alone. Throws ParleyError before anything was replaced, or
+ * when the database refuses.
+ */
+export async function restoreBackup(options: RestoreOptions, now = new Date()): Promise<Restored> {
+  const { dataDir, databaseUrl, backup } = options;
+  const { manifest, path } = backup;
+  refuseOtherKind(manifest, databaseUrl);
+  if (manifest.kind === 'replaced' && databaseUrl !== undefined)
+    throw new ParleyError(
+      'invalid_input',
+      "A replaced state of PostgreSQL is a schema of its database (\\dn in psql); this command can't bring it back.",
+    );
+  await verifyBackup(backup);
+  const staging = stagingIn(dataDir);
+  await rm(staging, { recursive: true, force: true });
+  await mkdir(staging, { mode: 0o700 });
+  const kept = freeFolder(join(dataDir, `replaced-${timeName(now)}`));
+  const puts = await stage(backup, staging);
+  const plan: Plan = {
+    puts,
+    removes: databaseUrl === undefined ? databaseFiles.filter((name) => !puts.includes(name)) : [],
+    kept,
+  };
+  // Before anything is replaced: noticed for nothing, it only makes the next start careful.
+  await writeFile(noteIn(dataDir), JSON.stringify({ madeAt: manifest.madeAt }), { mode: 0o600, flush: true });
+  const keptSchema = `parley_replaced_${timeName(now).replace(/\W/g, '_').toLowerCase()}`;
+  if (databaseUrl !== undefined) {
+    const dump = join(path, manifest.database.file);
+    await restorePostgres(databaseUrl, { dump, record: manifest.database, kept: keptSchema });
+  }
+  // From here on the restore is decided: it is ended, not begun anew.
+  await writeFile(`${planIn(dataDir)}.new`, JSON.stringify(plan), { mode: 0o600, flush: true });
+  await rename(`${planIn(dataDir)}.new`, planIn(dataDir));
+  await syncFolder(staging);
+  await finishRestore(dataDir);
+  return { kept, ...(databaseUrl !== undefined && { keptSchema }) };
+}
+
+/** Copies what the backup holds beside its place, and opens the copy of the database. */
+async function stage({ path, manifest }: FoundBackup, staging: string): Promise<string[]> {
+  const puts: string[] = [];
+  if (manifest.database.kind === 'sqlite') {
+    // A state that was moved aside may have its last commits in a log of its own.
+    for (const name of databaseFiles) {
+      if (!existsSync(join(path, name))) continue;
+      await copyTree({ from: join(path, name), to: join(staging, name), base: staging });
+      puts.push(name);
+    }
+    checkDatabase(join(staging, 'parley.db'), manifest);
+    // Opened alone, the database has taken over its log.
+    for (const name of databaseFiles.slice(1)) await rm(join(staging, name), { force: true });
+    puts.splice(0, puts.length, 'parley.db');
+  }
+  for (const name of manifest.entries) {
+    await copyTree({ from: join(path, 'folder', name), to: join(staging, name), base: staging });
+    if (existsSync(join(staging, name))) puts.push(name);
+  }
+  return puts;
+}
+
+function checkDatabase(file: string, { kind, database }: Manifest): void {
+  const found = describeSqlite(file);
+  if (kind === 'replaced') return;
+  const lacking = Object.entries(database.rows).filter(([table, rows]) => found.rows[table] !== rows);
+  if (lacking.length > 0)
+    throw new ParleyError(
+      'invalid_input',
+      `The backup's table ${lacking[0]?.[0]} lacks rows. Nothing was replaced.`,
+    );
+}
+
+function refuseOtherKind({ database }: Manifest, databaseUrl: string | undefined): void {
+  const needed = databaseUrl === undefined ? 'sqlite' : 'postgres';
+  if (database.kind === needed) return;
+  const fix =
+    needed === 'sqlite'
+      ? 'set DATABASE_URL to the database it belongs to'
+      : 'unset DATABASE_URL, or bring it into PostgreSQL with: parley import sqlite';
+  throw new ParleyError('invalid_input', `This backup is of ${database.kind}; ${fix}.`);
+}
+
+/** Calls `act` once with the time of the backup when the folder was restored since the last start; again after a fault. */
+export async function afterRestore(dataDir: string, act: (madeAt: string) => Promise<void>): Promise<void> {
+  const text = await readFile(noteIn(dataDir), 'utf8').catch(() => undefined);
+  if (text === undefined) return;
+  await act(z.object({ madeAt: z.string() }).parse(parseJson(text)).madeAt);
+  await rm(noteIn(dataDir), { force: true });
+}
+
+/** True when a restore was decided and not ended. */
+export function isRestoreUnfinished(dataDir: string): boolean {
+  return existsSync(planIn(dataDir));
+}
+
+/** Ends a restore that was decided. Safe to repeat, whenever it was interrupted. Call it with the folder held alone. */
+export async function finishRestore(dataDir: string): Promise<void> {
+  const staging = stagingIn(dataDir);
+  const plan = planSchema.parse(parseJson(await readFile(planIn(dataDir), 'utf8')));
+  await mkdir(join(plan.kept, 'folder'), { recursive: true, mode: 0o700 });
+  // What is still staged has not changed places; what isn't lies where it belongs.
+  const open = plan.puts.filter((name) => existsSync(join(staging, name)));
+  // The logs go first: with another database beside them they would be taken for its own.
+  const leaving = [...plan.removes, ...open].filter((name) => existsSync(join(dataDir, name)));
+  for (const name of leaving) await rename(join(dataDir, name), keptPlace(plan.kept, name));
+  await syncFolder(dataDir);
+  for (const name of open) await rename(join(staging, name), join(dataDir, name));
+  await syncFolder(dataDir);
+  await describeKept(plan);
+  await rm(staging, { recursive: true });
+}
+
+function keptPlace(kept: string, name: string): string {
+  return databaseFiles.some((file) => file === name) ? join(kept, name) : join(kept, 'folder', name);
+}
+
+/** Makes what was replaced a backup that the same command brings back. */
+async function describeKept({ kept, puts }: Plan): Promise<void> {
+  const entries = puts.filter((name) => existsSync(join(kept, 'folder', name)));
+  const kind = existsSync(join(kept, 'parley.db')) ? 'sqlite' : 'postgres';
+  await writeManifest(kept, {
+    ...{ format: 1, kind: 'replaced', madeAt: new Date().toISOString(), files: [], settings: [] },
+    database: { kind, file: 'parley.db', steps: [], rows: {} },
+    entries,
+  });
+}
+
+function freeFolder(path: string): string {
+  for (let count = 1; ; count++) {
+    const one = count === 1 ? path : `${path}-${count}`;
+    if (!existsSync(one)) return one;
+  }
+}

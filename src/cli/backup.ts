@@ -1,0 +1,139 @@
+import { existsSync, statSync } from 'node:fs';
+import { isAbsolute, join, relative, resolve } from 'node:path';
+import { ParleyError } from '#contracts/errors.ts';
+import { makeBackup } from '../backup/make-backup.ts';
+import { backupsIn, type FoundBackup, listBackups, readManifest } from '../backup/manifest.ts';
+import { finishRestore, isRestoreUnfinished, restoreBackup } from '../backup/restore.ts';
+import type { Config } from '../config/config.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { lockDataFolder } from '../processes/folder-lock.ts';
+import { storeSetup } from '../steps.ts';
+import { openConfiguredStore } from '../store/open-configured.ts';
+import { noticesFor } from '../texts/notices.ts';
+import { agreeWithProcesses } from './agree-with-processes.ts';
+import type { ExitCode } from './exit-code.ts';
+
+/** Backs up the database and the data folder beside the processes that run. */
+export async function runBackup({ to }: { readonly to?: string }): Promise<ExitCode> {
+  const config = loadConfig();
+  await agreeWithProcesses(config);
+  const { dataDir, databaseUrl } = config;
+  if (databaseUrl === undefined && !existsSync(join(dataDir, 'parley.db')))
+    throw new ParleyError('invalid_input', `There is no database in ${dataDir}: nothing to back up yet.`);
+  const backup = await makeBackup({
+    dataDir,
+    settings: settingsOutside(config),
+    ...(to !== undefined && { to: resolve(to) }),
+    ...(databaseUrl && { databaseUrl: databaseUrl.reveal() }),
+  });
+  process.stdout.write(
+    `${describe(backup)}\n  ${backup.path}\nTo bring it back: stop Parley, then parley restore ${shortName(backup, dataDir)}\n`,
+  );
+  return 0;
+}
+
+/** Brings a backup back; without a name it ends an interrupted restore, or lists the backups. */
+export async function runRestore({ name }: { readonly name?: string }): Promise<ExitCode> {
+  const config = loadConfig();
+  const { dataDir } = config;
+  if (isRestoreUnfinished(dataDir)) {
+    await alone(config, () => finishRestore(dataDir));
+    process.stdout.write('The interrupted restore has ended.\n');
+    if (name === undefined) return 0;
+  }
+  return name === undefined ? list(dataDir) : restore(config, await findBackup(dataDir, name));
+}
+
+async function restore(config: Config, backup: FoundBackup): Promise<ExitCode> {
+  const { dataDir, databaseUrl } = config;
+  const { kept, keptSchema } = await alone(config, () =>
+    restoreBackup({ dataDir, backup, ...(databaseUrl && { databaseUrl: databaseUrl.reveal() }) }),
+  );
+  const lines = [
+    `Restored ${describe(backup)}.`,
+    `What was there before: ${kept}${keptSchema === undefined ? '' : `, and the schema ${keptSchema} of the database`}`,
+    ...backup.manifest.settings.map(
+      ({ from, file }) => `Not replaced: ${from}. In the backup: ${join(backup.path, file)}`,
+    ),
+    'Answers that waited to be sent are not sent by themselves: they may have been sent since. See: parley outbox list',
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+  return 0;
+}
+
+async function list(dataDir: string): Promise<ExitCode> {
+  const found = [...(await listBackups(backupsIn(dataDir))), ...(await listBackups(dataDir))];
+  const lines = found.map((backup) => `${shortName(backup, dataDir)}  ${describe(backup)}`);
+  process.stdout.write(
+    lines.length === 0 ? `No backups in ${backupsIn(dataDir)}.\n` : `${lines.join('\n')}\n`,
+  );
+  return 0;
+}
+
+/** Copies a SQLite database into the empty PostgreSQL database of DATABASE_URL. */
+export async function runImportSqlite({ from }: { readonly from?: string }): Promise<ExitCode> {
+  const config = loadConfig();
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl === undefined)
+    throw new ParleyError(
+      'invalid_input',
+      'Set DATABASE_URL to the empty PostgreSQL database that gets the rows.',
+    );
+  const source = resolve(from ?? dataDir);
+  const file = existsSync(source) && statSync(source).isDirectory() ? join(source, 'parley.db') : source;
+  if (!existsSync(file)) throw new ParleyError('invalid_input', `There is no ${file}.`);
+  const { importSqlite } = await import('../store/postgres/import-sqlite.ts');
+  const copied = await alone({ dataDir: join(file, '..') }, async () => {
+    const store = await openConfiguredStore({ config, setup: storeSetup(noticesFor('en')), poolSize: 1 });
+    await store.close();
+    return importSqlite(file, databaseUrl.reveal());
+  });
+  const rows = Object.values(copied).reduce((sum, count) => sum + count, 0);
+  process.stdout.write(
+    `Copied ${rows} rows of ${Object.keys(copied).length} tables. ${file} was left as it is and isn't used any more.\n`,
+  );
+  return 0;
+}
+
+/** Throws `data_folder_locked`, naming the process, while another uses the folder. */
+async function alone<T>({ dataDir }: Pick<Config, 'dataDir'>, act: () => Promise<T>): Promise<T> {
+  const lock = await lockDataFolder(dataDir);
+  try {
+    return await act();
+  } finally {
+    lock.release();
+  }
+}
+
+async function findBackup(dataDir: string, name: string): Promise<FoundBackup> {
+  for (const path of [resolve(name), join(backupsIn(dataDir), name), join(dataDir, name)]) {
+    const manifest = await readManifest(path);
+    if (manifest !== undefined) return { path, manifest };
+  }
+  throw new ParleyError('invalid_input', `${name} isn't a backup. See: parley restore`);
+}
+
+function settingsOutside({ configPath, envFiles, dataDir }: Config): readonly string[] {
+  const files = [...(configPath === undefined ? [] : [configPath]), ...envFiles.map(({ path }) => path)];
+  return files.filter((path) => relative(dataDir, path).startsWith('..'));
+}
+
+function shortName({ path }: FoundBackup, dataDir: string): string {
+  for (const parent of [backupsIn(dataDir), dataDir]) {
+    const name = relative(parent, path);
+    if (!name.includes('/') && !name.startsWith('..') && !isAbsolute(name)) return name;
+  }
+  return path;
+}
+
+const kinds = {
+  backup: 'backup',
+  'before-migration': 'before a change of the schema',
+  replaced: 'replaced by a restore',
+} as const;
+
+function describe({ manifest: { kind, madeAt, database, files } }: FoundBackup): string {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  const size = files.length === 0 ? '' : `, ${files.length} files, ${(bytes / 1e6).toFixed(1)} MB, read back`;
+  return `${kinds[kind]} of ${madeAt.slice(0, 19).replace('T', ' ')} UTC (${database.kind}${size})`;
+}

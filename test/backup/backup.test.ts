@@ -1,0 +1,113 @@
+import { chmodSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { makeBackup } from '../../src/backup/make-backup.ts';
+import { backupsIn, listBackups, readManifest } from '../../src/backup/manifest.ts';
+import {
+  afterRestore,
+  finishRestore,
+  isRestoreUnfinished,
+  restoreBackup,
+  verifyBackup,
+} from '../../src/backup/restore.ts';
+import { actAndDie, aDataFolder, readSql, setState, stateOf, tornPairs, underLoad } from './backup-folder.ts';
+
+const everything = process.env.PARLEY_LONG !== undefined;
+
+it('holds database, files and settings for their owner alone, and was read back', async () => {
+  const dataDir = await aDataFolder();
+  const settings = join(dataDir, '../parley-backup-settings.json');
+  writeFileSync(settings, '{}');
+  writeFileSync(join(dataDir, 'media/run'), 'x', { mode: 0o755 });
+  chmodSync(join(dataDir, 'media/run'), 0o755);
+  symlinkSync('picture', join(dataDir, 'media/2026/link'));
+  const { path, manifest } = await makeBackup({ dataDir, settings: [settings, '/nowhere/.env'] });
+  expect(manifest.database).toMatchObject({ kind: 'sqlite', steps: ['0001-schema'], rows: { lockouts: 1 } });
+  expect(manifest.files.map(({ path: file }) => file).sort()).toEqual([
+    'folder/media/2026/picture',
+    'folder/media/run',
+    'folder/token',
+    'parley.db',
+    'settings/0-parley-backup-settings.json',
+  ]);
+  expect(manifest.settings).toEqual([{ from: settings, file: 'settings/0-parley-backup-settings.json' }]);
+  const mode = (name: string) => statSync(join(path, name)).mode & 0o777;
+  expect(['.', 'folder', 'folder/media'].map(mode)).toEqual([0o700, 0o700, 0o700]);
+  expect(['manifest.json', 'parley.db', 'folder/token', 'folder/media/run'].map(mode)).toEqual([
+    ...[0o600, 0o600, 0o600, 0o700],
+  ]);
+  await verifyBackup({ path, manifest });
+});
+
+it('brings everything back, keeps what it replaces, and that can be brought back too', async () => {
+  const dataDir = await aDataFolder('first');
+  const backup = await makeBackup({ dataDir, settings: [] });
+  setState(dataDir, 'second');
+  const { kept } = await restoreBackup({ dataDir, backup });
+  expect(stateOf(dataDir)).toEqual(['first', 'first', 'first']);
+  const manifest = await readManifest(kept);
+  if (manifest === undefined) throw new Error('what was replaced is no backup');
+  await restoreBackup({ dataDir, backup: { path: kept, manifest } });
+  expect(stateOf(dataDir)).toEqual(['second', 'second', 'second']);
+  let told = '';
+  await afterRestore(dataDir, async (madeAt) => {
+    told = madeAt;
+  });
+  expect(told).toBe(manifest.madeAt);
+  await afterRestore(dataDir, () => Promise.reject(new Error('a restore counts once')));
+});
+
+it('replaces nothing by a backup that was changed', async () => {
+  const dataDir = await aDataFolder();
+  const backup = await makeBackup({ dataDir, settings: [] });
+  setState(dataDir, 'second');
+  writeFileSync(join(backup.path, 'folder/token'), 'forged');
+  await expect(restoreBackup({ dataDir, backup })).rejects.toThrow(
+    /folder\/token was changed.*Nothing was replaced/,
+  );
+  expect(stateOf(dataDir)).toEqual(['second', 'second', 'second']);
+  await expect(restoreBackup({ dataDir, backup, databaseUrl: 'postgres://nowhere/x' })).rejects.toThrow(
+    'backup is of sqlite',
+  );
+});
+
+it('is whole under load, and a kill at any moment leaves none that is not', async () => {
+  const dataDir = await aDataFolder();
+  await underLoad(dataDir);
+  const { path } = await makeBackup({ dataDir, settings: [] });
+  expect(tornPairs(path)).toEqual([]);
+  const operations = (await actAndDie(['backup', dataDir])) ?? 0;
+  for (const at of momentsOf(Math.abs(operations))) {
+    expect(await actAndDie(['backup', dataDir, String(at)])).toBeUndefined();
+    for (const backup of await listBackups(backupsIn(dataDir))) await verifyBackup(backup);
+  }
+  await makeBackup({ dataDir, settings: [] });
+  expect(readdirSync(backupsIn(dataDir)).filter((name) => name.endsWith('.unfinished'))).toEqual([]);
+});
+
+it('is restored whole or not at all, whenever the restore is killed', async () => {
+  const dataDir = await aDataFolder('first');
+  const { path } = await makeBackup({ dataDir, settings: [] });
+  const seen = new Set<string>();
+  const operations = Math.abs((await actAndDie(['restore', dataDir, '0', path])) ?? 0);
+  for (const at of momentsOf(operations)) {
+    setState(dataDir, 'second');
+    await actAndDie(['restore', dataDir, String(at), path]);
+    if (isRestoreUnfinished(dataDir)) await finishRestore(dataDir);
+    const [database, ...files] = stateOf(dataDir);
+    expect(files).toEqual([database, database]);
+    seen.add(database ?? '');
+    const kept = readdirSync(dataDir).filter((name) => name.startsWith('replaced-'));
+    const [last] = kept.sort().slice(-1);
+    if (database === 'first' && last !== undefined)
+      expect(readSql(join(dataDir, last), 'select source from lockouts')).toEqual([{ source: 'second' }]);
+  }
+  expect([...seen].sort()).toEqual(['first', 'second']);
+});
+
+/** Every operation, or some from the beginning to the end. */
+function momentsOf(operations: number): readonly number[] {
+  const all = Array.from({ length: operations }, (_, index) => index + 1);
+  const step = Math.ceil(operations / 4);
+  return everything ? all : all.filter((at) => (operations - at) % step === 0);
+}

@@ -1,0 +1,53 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { backupsIn, listBackups, readManifest } from '../../src/backup/manifest.ts';
+import { restoreBackup } from '../../src/backup/restore.ts';
+import { openStore } from '../support/open-store.ts';
+import { actAndDie, aDataFolder, readSql, runSql, tornPairs, underLoad } from './backup-folder.ts';
+import { dieInChange, laterStep, openLater } from './later-version.ts';
+
+const steps = (dataDir: string) => readSql(dataDir, 'select name from kysely_migration order by name');
+const first = { name: '0001-schema' };
+
+it('backs up before it changes the schema; the version before reads the result, and one command goes back', async () => {
+  const dataDir = await aDataFolder();
+  const made: string[] = [];
+  await (await openLater(dataDir, (path) => made.push(path))).close();
+  expect(steps(dataDir)).toEqual([first, { name: laterStep }]);
+  expect(made).toEqual([expect.stringContaining('before-0002-add-notes-')]);
+  // Up to date: nothing changes, so nothing is kept.
+  await (await openLater(dataDir, (path) => made.push(path))).close();
+  expect(made).toHaveLength(1);
+
+  runSql(dataDir, `insert into lockouts (source, until) values ('later', 2)`);
+  await (await openStore({ kind: 'sqlite', dataDir })).close();
+  expect(readSql(dataDir, 'select count(*) as count from lockouts')).toEqual([{ count: 2 }]);
+
+  const [path = ''] = made;
+  const manifest = await readManifest(path);
+  expect(manifest).toMatchObject({ kind: 'before-migration', database: { steps: ['0001-schema'] } });
+  if (manifest) await restoreBackup({ dataDir, backup: { path, manifest } });
+  expect(steps(dataDir)).toEqual([first]);
+  await (await openStore({ kind: 'sqlite', dataDir })).close();
+});
+
+it('does not work with a schema that a later version did more to than add', async () => {
+  const dataDir = await aDataFolder();
+  runSql(dataDir, "insert into kysely_migration values ('0002-rename-lanes', '2030-01-01')");
+  await expect(openStore({ kind: 'sqlite', dataDir })).rejects.toThrow(/Another version .*0002-rename-lanes/);
+});
+
+it('leaves the schema as it was when it is killed in the change, under load, and succeeds the next time', async () => {
+  const dataDir = await aDataFolder();
+  await underLoad(dataDir);
+  writeFileSync(join(dataDir, dieInChange), '');
+  expect(await actAndDie(['change', dataDir])).toBeUndefined();
+  rmSync(join(dataDir, dieInChange));
+  expect(steps(dataDir)).toEqual([first]);
+  expect(readSql(dataDir, `select name from sqlite_master where name = 'notes'`)).toEqual([]);
+  expect(await listBackups(backupsIn(dataDir))).toMatchObject([{ manifest: { kind: 'before-migration' } }]);
+  await (await openLater(dataDir)).close();
+  expect(steps(dataDir)).toHaveLength(2);
+  expect(tornPairs(dataDir)).toEqual([]);
+});
