@@ -29,11 +29,17 @@ import { createMotion } from './queue/effect-dispatcher.ts';
 import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
 import { createLiveEvents, type LiveEvents, noLiveEvents } from './queue/live-events.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
-import { createWaitingNotices, type WaitingNotices } from './queue/waiting-notices.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
 import { createMarkdownDesk } from './replies/markdown-desk.ts';
 import { createTextShaper } from './replies/text-shaper.ts';
-import { openChannels, openHealth, openServer, wireGatewayRole } from './roles/gateway-role.ts';
+import { settingsApplier } from './roles/apply-settings.ts';
+import {
+  openChannels,
+  openHealth,
+  openServer,
+  wireGatewayRole,
+  wireWaitingNotices,
+} from './roles/gateway-role.ts';
 import { type Infrastructure, openInfrastructure } from './roles/infrastructure.ts';
 import type { GatewayOptions, StageDeps } from './roles/stage-deps.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
@@ -54,8 +60,9 @@ import { corePlugin } from './tools/core-tools.ts';
 
 /** One running process of Parley. */
 export interface Gateway {
-  /** The page's address; absent in a worker. */
+  /** The page's address, and the one that a phone can use; absent in a worker. */
   readonly url?: string;
+  readonly phoneUrl?: string;
   /** Where this process answers `/healthz`, `/readyz` and `/metrics`. */
   readonly healthUrl: string;
   /** Signs one browser in, once; absent without a page. */
@@ -67,6 +74,8 @@ export interface Gateway {
   readonly settled: Promise<void>;
   /** Resolves when the store is lost for good: only a new process can go on. */
   readonly broken: Promise<void>;
+  /** Puts newly read settings in force, as far as that needs no restart. */
+  apply(config: Config): void;
   /** Stops intake, hands over what runs, and releases everything. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -88,13 +97,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const probe = options.probe ?? noProbe;
     const stage: StageDeps = {
       ...options,
-      clock,
-      probe,
-      closers,
+      ...{ clock, probe, closers, live, loop, sections: loop },
       ...infrastructure,
-      live,
-      loop,
-      sections: loop,
       shaper: createTextShaper({ desk, sections: loop }),
       receives: config.role !== 'worker',
       works: config.role !== 'gateway',
@@ -179,7 +183,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
   wireEffects(stage, { active, wakes, deliverer, fetcher, host, workers, sweeper });
   closers.add('intake', host.stopReceiving);
 
-  const page = server && { url: (await server.listen()).url, signInLink: server.signInLink };
+  const page = server && { ...(await server.listen()), signInLink: server.signInLink };
   const { url: healthUrl } = page ?? (await openHealth(stage, host));
   const settled = openChannels(stage, { host, gate, server });
   return {
@@ -190,6 +194,7 @@ async function wireStages(stage: StageDeps): Promise<Gateway> {
     plugins: runs?.plugins ?? [],
     settled,
     broken: store.broken,
+    apply: settingsApplier(stage, { gate, front }),
     stop: closers.close,
   };
 }
@@ -313,20 +318,6 @@ function wireOutbox(
   });
   closers.add('outbox', deliverer.stop);
   return { deliverer, post };
-}
-
-/** Tells senders whose message is queued for longer than a moment. */
-function wireWaitingNotices(
-  { config, store, notices, motion }: StageDeps,
-  host: ChannelHost,
-): WaitingNotices {
-  return createWaitingNotices({
-    store,
-    settings: config.queue.waitingNotice,
-    line: notices.queueWaiting,
-    capabilitiesFor: (route) => host.find(route)?.definition.capabilities,
-    start: motion.dispatch,
-  });
 }
 
 type RunParts = {

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 const own =
   /^(?:parley\.(?:db(?:-(?:wal|shm|journal))?|lock|pid)|processes|redis|backups|page-address\.json|restored\.json|\.restore|replaced-.*|\.room-.*|\.parley-doctor-.*)$/;
 
-/** What a backup copies besides the database: token, media, workspaces, the channels' own files. */
+/** Entries that a backup copies besides the database: token, media, workspaces, the channels' own files. */
 export async function entriesToKeep(dataDir: string): Promise<readonly string[]> {
   return (await readdir(dataDir)).filter((name) => !own.test(name)).sort();
 }

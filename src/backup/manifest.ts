@@ -33,7 +33,7 @@ const schema = z.object({
   settings: z.array(z.object({ from: z.string(), file: z.string() })),
 });
 
-/** What a backup holds. */
+/** Content of a backup. */
 export type Manifest = z.infer<typeof schema>;
 export type DatabaseRecord = z.infer<typeof database>;
 

@@ -96,7 +96,7 @@ function checkRows(schema: string, rows: Readonly<Record<string, number>>): stri
 }
 
 /** Counts the rows of the schema's tables in the client's transaction. */
-export async function describePostgres(client: pg.Client, file: string): Promise<DatabaseRecord> {
+async function describePostgres(client: pg.Client, file: string): Promise<DatabaseRecord> {
   const tables = await client.query<{ name: string }>(
     `select tablename as name from pg_tables where schemaname = current_schema() and tablename not like 'kysely\\_%' order by 1`,
   );

@@ -1,6 +1,6 @@
 /**
  * Puts a backup in the place of what is there. Everything is copied and checked first; then files change places by renames
- * that a plan on the disk names, so whoever comes after a kill can end what was begun. The state before is kept.
+ * that a plan on the disk names, so the next process can end what a kill interrupted. The state before is kept.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -149,7 +149,7 @@ export async function finishRestore(dataDir: string): Promise<void> {
   const staging = stagingIn(dataDir);
   const plan = planSchema.parse(parseJson(await readFile(planIn(dataDir), 'utf8')));
   await mkdir(join(plan.kept, 'folder'), { recursive: true, mode: 0o700 });
-  // What is still staged has not changed places; what isn't lies where it belongs.
+  // Staged entries have not changed places yet; all others lie where they belong.
   const open = plan.puts.filter((name) => existsSync(join(staging, name)));
   // The logs go first: with another database beside them they would be taken for its own.
   const leaving = [...plan.removes, ...open].filter((name) => existsSync(join(dataDir, name)));

@@ -146,6 +146,25 @@ export function wordsForRefusal(
   }
 }
 
+/** Has the running gateway do something; resolves with its answer. Throws ParleyError when it refuses or goes away. */
+export async function changeAtGateway(config: Config, url: string, body: object = {}): Promise<unknown> {
+  const headers = {
+    authorization: `Bearer ${await tokenOf(config)}`,
+    'content-type': 'application/json',
+    'x-parley': 'cli',
+  };
+  try {
+    const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+    if (answer.ok) return await readJson(answer);
+    throw new ParleyError('invalid_input', `${url} answered HTTP ${answer.status}. Check the gateway's log.`);
+  } catch (error) {
+    if (error instanceof ParleyError) throw error;
+    throw new ParleyError('store_unavailable', `The gateway at ${url} didn't answer. Ask it again.`, {
+      cause: error,
+    });
+  }
+}
+
 /** The token that a gateway with this configuration has; empty before its first start. */
 export async function tokenOf(config: Pick<Config, 'token' | 'dataDir'>): Promise<string> {
   if (config.token !== undefined) return config.token.reveal();

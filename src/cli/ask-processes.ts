@@ -11,6 +11,7 @@ const downSchema = z.object({
 
 const readySchema = z.object({ status: z.string(), components: z.array(downSchema).default([]) });
 
+/** A process of the data folder and how it answers. */
 export type ProcessHealth = ProcessAddress & {
   /** `silent`: it lives and does not answer. */
   readonly health: 'ready' | 'not ready' | 'silent';

@@ -43,6 +43,8 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
   addPairCommands(program.command('pair').description('manage who may write to the bot'), finish);
   addSignInCommands(program.command('sign-ins').description('manage signed-in browsers'), finish);
   addChannelCommands(program.command('channels').description('manage the networks'), entry, finish);
+  addBackupCommands(program, finish);
+  addServiceCommands(program, finish);
   addConfigCommands(program.command('config').description('check the configuration'), entry, finish);
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -254,6 +256,77 @@ function addChannelCommands(channels: Command, { parts }: EntryCommands, finish:
       const { runChannelsLogin } = await import('./channels.ts');
       await finish(runChannelsLogin(parts.channels, { channel, asJson: json }));
     });
+}
+
+function addBackupCommands(program: Command, finish: Finish): void {
+  program
+    .command('backup')
+    .description('back up the database, media, workspaces and settings, while Parley runs or not')
+    .option('--to <folder>', 'where to put it (default: backups in the data folder)')
+    .action(async (options: { to?: string }) => {
+      const { runBackup } = await import('./backup.ts');
+      await finish(runBackup(options));
+    });
+  program
+    .command('restore [backup]')
+    .description('bring a backup back and keep what it replaces; without a name: list the backups')
+    .action(async (name: string | undefined) => {
+      const { runRestore } = await import('./backup.ts');
+      await finish(runRestore(name === undefined ? {} : { name }));
+    });
+  program
+    .command('import')
+    .description('move to another database')
+    .command('sqlite [from]')
+    .description('copy parley.db, or another file, into the empty database of DATABASE_URL')
+    .action(async (from: string | undefined) => {
+      const { runImportSqlite } = await import('./backup.ts');
+      await finish(runImportSqlite(from === undefined ? {} : { from }));
+    });
+}
+
+function addServiceCommands(program: Command, finish: Finish): void {
+  program
+    .command('reload')
+    .description('read the configuration anew, without a restart where that is possible')
+    .action(async () => {
+      const { runReload } = await import('./reload.ts');
+      await finish(runReload());
+    });
+  const service = program.command('service').description('run Parley as a service (systemd)');
+  service
+    .command('install')
+    .description('start it now and with the machine')
+    .option('--system', 'for the machine, as root (default: for you)')
+    .option('--print', 'only show the unit')
+    .action(async ({ system = false, print = false }: { system?: boolean; print?: boolean }) => {
+      const { runServiceInstall } = await import('./service.ts');
+      await finish(runServiceInstall({ isSystem: system, prints: print }));
+    });
+  service
+    .command('status')
+    .description('show whether it runs')
+    .action(async () => {
+      const { runServiceStatus } = await import('./service.ts');
+      await finish(runServiceStatus());
+    });
+  service
+    .command('uninstall')
+    .description('stop it and remove the unit; the data stays')
+    .action(async () => {
+      const { runServiceUninstall } = await import('./service.ts');
+      await finish(runServiceUninstall());
+    });
+  for (const parent of [service, program]) {
+    parent
+      .command('logs')
+      .description('show what the service has logged')
+      .option('-f, --follow', 'go on until interrupted')
+      .action(async ({ follow = false }: { follow?: boolean }) => {
+        const { runLogs } = await import('./service.ts');
+        await finish(runLogs({ follows: follow }));
+      });
+  }
 }
 
 function addConfigCommands(config: Command, { parts }: EntryCommands, finish: Finish): void {

@@ -2,10 +2,12 @@ import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createRedactor, stripText } from '../logging/redaction.ts';
+import { findDisagreements } from './agree-with-processes.ts';
 import { type ConfiguredParts, checkConfig } from './config-check.ts';
 import { checkChannels } from './doctor/channel-checks.ts';
 import { type DoctorCheck, failed, ok, renderChecks } from './doctor/check.ts';
 import { checkModel, checkRedis, checkStore } from './doctor/engine-checks.ts';
+import { askAboutParts, checkEnvironment } from './doctor/environment-checks.ts';
 import { checkFolder, checkNode, checkPort } from './doctor/host-checks.ts';
 import { checkProcesses } from './doctor/process-checks.ts';
 import type { ExitCode } from './exit-code.ts';
@@ -46,14 +48,16 @@ async function examine(parts: ConfiguredParts, fixes: boolean): Promise<Examined
   // Whatever else there is hangs on the configuration.
   if (read.config === undefined) return { checks: [node, read.check] };
   const { config } = read;
+  const differing = await findDisagreements(config);
+  const isOtherwise = differing.some(({ lacking }) => lacking.length > 0);
   const rest = await Promise.all([
+    checkEnvironment(differing),
     checkFolder(config, { fixes }),
-    checkRedis(config),
-    checkStore(config),
     checkPort(config),
     checkProcesses(config),
-    checkModel(config),
-    checkChannels(config, parts.channels),
+    ...(isOtherwise
+      ? [askAboutParts(config)]
+      : [checkRedis(config), checkStore(config), checkModel(config), checkChannels(config, parts.channels)]),
   ]);
   return { config, checks: [node, read.check, ...rest.flat()] };
 }

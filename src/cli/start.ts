@@ -5,11 +5,14 @@ import type { PluginDefinition } from '#contracts/plugin.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import type { Config } from '../config/config.ts';
 import { isInteractive } from '../config/environment.ts';
+import type { ReloadResult } from '../config/live-settings.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { createLogger } from '../logging/logger.ts';
+import { checkChannelNames } from './config-check.ts';
 import type { ExitCode } from './exit-code.ts';
 import { gcWhenIdle } from './gc-when-idle.ts';
+import { createReloader } from './reload.ts';
 import { settingsSources } from './settings-sources.ts';
 import { renderStatusTable, type StatusTable } from './status-table.ts';
 import { readVersion } from './version.ts';
@@ -27,6 +30,7 @@ export type StartDeps = {
     readonly plugins: readonly { readonly definition: PluginDefinition; readonly config: unknown }[];
     onSecret(value: string): void;
     onSections(sections: Sections): void;
+    reload(): Promise<ReloadResult>;
   }): Promise<RunningGateway>;
 };
 
@@ -37,20 +41,34 @@ export interface RunningGateway extends StatusTable {
   readonly started: Promise<void>;
   readonly settled: Promise<void>;
   readonly broken: Promise<void>;
+  apply(config: Config): void;
   stop(): Promise<void>;
 }
 
 /** Runs the gateway until SIGINT or SIGTERM; resolves with the exit code when everything is released. */
 export async function runStart({ channels, plugins, role, startGateway }: StartDeps): Promise<ExitCode> {
-  const loaded = loadConfig();
-  const config = role === undefined ? loaded : { ...loaded, role };
+  const load = async (): Promise<Config> => {
+    const loaded = loadConfig();
+    await checkChannelNames(loaded, channels);
+    return role === undefined ? loaded : { ...loaded, role };
+  };
+  const config = await load();
   const logger = await createLogger({ level: config.logLevel, isPretty: isInteractive() });
   for (const secret of secretsOf(config)) logger.redactor.add(secret);
   const { log } = logger;
   const stopped = waitForStop();
   let sections = noSections;
+  let running: RunningGateway | undefined;
+  const apply = (next: Config) => {
+    for (const secret of secretsOf(next)) logger.redactor.add(secret);
+    logger.setLevel(next.logLevel);
+    running?.apply(next);
+  };
+  const reload = createReloader({ config, log, load, apply });
+  if (!isInteractive()) process.on('SIGHUP', () => void reload());
   try {
     const gateway = await startGateway({
+      reload,
       config,
       log,
       version: await readVersion(),
@@ -62,6 +80,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
         logger.time(given);
       },
     });
+    running = gateway;
     await Promise.race([gateway.settled, stopped]);
     const settings = settingsSources(config);
     showTable(gateway, settings);
@@ -92,10 +111,12 @@ function keepCompiledCode(sections: Sections): void {
   setTimeout(() => sections.run('compile cache', flushCompileCache), 60_000).unref();
 }
 
+/** A terminal that closes ends what runs in it; elsewhere SIGHUP means a reload. */
 function waitForStop(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     process.once('SIGINT', resolve);
     process.once('SIGTERM', resolve);
+    if (isInteractive()) process.once('SIGHUP', resolve);
   });
 }
 

@@ -95,6 +95,22 @@ export function readEnvironment(source: NodeJS.ProcessEnv): Environment {
   return { values, unknown, others };
 }
 
+/** Variables of this shell that say where the installation is, with full paths, for a service that has no shell. */
+export function servicePlaces(): Readonly<Record<string, string>> {
+  const { XDG_DATA_HOME: shared } = process.env;
+  const { PARLEY_DATA_DIR: dataDir, PARLEY_CONFIG: file } = withFullPaths(process.env);
+  return {
+    ...(dataDir && { PARLEY_DATA_DIR: dataDir }),
+    ...(file && { PARLEY_CONFIG: file }),
+    ...(shared && { XDG_DATA_HOME: shared }),
+  };
+}
+
+/** Where programs keep this user's settings. */
+export function userConfigFolder(): string {
+  return process.env.XDG_CONFIG_HOME || join(homedir(), '.config');
+}
+
 /** Set for the tests. Parley itself reads only PARLEY_TEST_HOME, so that a test never finds the developer's own `.env`. */
 const developerNames: ReadonlySet<string> = new Set([
   'PARLEY_LONG',

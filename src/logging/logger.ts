@@ -20,6 +20,8 @@ export type Logger = {
   readonly redactor: Redactor;
   /** From here on the cleaning of lines is timed: timing needs a log first. */
   time(sections: Sections): void;
+  /** Lets lines of this level and above through from here on. */
+  setLevel(level: LoggerOptions['level']): void;
   /** Writes what is still in memory; call it last. Later lines are lost. */
   close(): Promise<void>;
 };
@@ -46,7 +48,10 @@ export async function createLogger(options: LoggerOptions): Promise<Logger> {
   const time = (by: Sections) => {
     sections = by;
   };
-  return { log: asLog(logger), redactor, time, close: sink.close };
+  const setLevel = (level: LoggerOptions['level']) => {
+    logger.level = level;
+  };
+  return { log: asLog(logger), redactor, time, setLevel, close: sink.close };
 }
 
 async function openSink(options: LoggerOptions): Promise<Sink> {

@@ -22,6 +22,10 @@ export type WaitingNoticesDeps = {
   readonly settings: WaitingNoticeSettings;
   /** Text where reactions don't exist. */
   readonly line: string;
+  /** Text when no process runs agents. */
+  readonly unworkedLine: string;
+  /** Whether one does. */
+  hasWorker(): Promise<boolean>;
   /** Undefined for a channel that this process does not know. */
   capabilitiesFor(route: ReplyRoute): Capabilities | undefined;
   start(effects: Effects): void;
@@ -40,7 +44,12 @@ export function createWaitingNotices(deps: WaitingNoticesDeps): WaitingNotices {
   const look = async () => {
     const unnotified = await store.read(readUnnotified, { afterMs: settings.afterMs });
     if (unnotified.length === 0) return;
-    const notices = unnotified.map((item) => ({ ...item, content: noticeFor(deps, item) }));
+    const isWorked = await deps.hasWorker();
+    const unworked: OutboundContent = { kind: 'text', text: { text: deps.unworkedLine, spans: [] } };
+    const notices = unnotified.map((item) => ({
+      ...item,
+      content: isWorked || item.messageId === undefined ? noticeFor(deps, item) : unworked,
+    }));
     start(await store.write(storeWaitingNotices, { notices }));
   };
   return {

@@ -12,6 +12,7 @@ import { secretsOf } from '../config/secrets-of.ts';
 import { type FreeSpace, watchFreeSpace } from '../inbound/free-space.ts';
 import { type InboundPolicy, queueSettingsFor } from '../inbound/inbound-policy.ts';
 import { createRedactor } from '../logging/redaction.ts';
+import { createWaitingNotices, type WaitingNotices } from '../queue/waiting-notices.ts';
 import { accessToken } from '../server/access-token.ts';
 import { removeAddress, writeAddress } from '../server/address-file.ts';
 import { gatewayHealth } from '../server/gateway-health.ts';
@@ -23,30 +24,53 @@ import { sessionKeyOf } from '../sessions/session-key-of.ts';
 import { noEffects } from '../store/base/effects.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { newRowId } from '../store/base/row-id.ts';
+import { hasWorker } from '../store/processes/process-records.ts';
 import type { StageDeps } from './stage-deps.ts';
 
-/** The disk watch and the owner's alerts. */
-export type GatewayRoleParts = { readonly space: FreeSpace; readonly owner: AlertReporter };
+/** The disk watch, the owner's alerts, and the lists that a reload changes in place. */
+export type GatewayRoleParts = {
+  readonly space: FreeSpace;
+  readonly owner: AlertReporter;
+  readonly owners: string[];
+  readonly allowedHosts: string[];
+};
 
 /** Starts the parts that only a receiving process has. */
 export function wireGatewayRole(stage: StageDeps): GatewayRoleParts {
   const { config, clock, log, closers } = stage;
   const space = watchFreeSpace({ folder: config.dataDir, clock, log });
   closers.add('disk watch', space.stop);
-  return { space, owner: wireOwner(stage) };
+  const owners = [...config.owners];
+  return { space, owner: wireOwner(stage, owners), owners, allowedHosts: [...config.allowedHosts] };
 }
 
 /** Alerts reach the owner as an ordinary message and on the page. */
-function wireOwner(stage: StageDeps): AlertReporter {
-  const { config, channels, closers, motion } = stage;
+function wireOwner(stage: StageDeps, owners: readonly string[]): AlertReporter {
+  const { channels, closers, motion } = stage;
   const owner = createAlertReporter({
     ...stage,
-    owners: config.owners,
+    owners,
     localChannels: channels.flatMap(({ id, localPeer }) => (localPeer === undefined ? [] : [id])),
     deliver: (conversationKey) => motion.dispatch({ ...noEffects(), deliveries: [conversationKey] }),
   });
   closers.add('owner notices', owner.stop);
   return owner;
+}
+
+/** Tells senders whose message is queued for longer than a moment, or whom nobody can answer. */
+export function wireWaitingNotices(
+  { config, store, notices, motion }: StageDeps,
+  host: ChannelHost,
+): WaitingNotices {
+  return createWaitingNotices({
+    store,
+    settings: config.queue.waitingNotice,
+    line: notices.queueWaiting,
+    unworkedLine: notices.queueUnworked,
+    hasWorker: async () => config.role !== 'gateway' || store.read(hasWorker, {}),
+    capabilitiesFor: (route) => host.find(route)?.definition.capabilities,
+    start: motion.dispatch,
+  });
 }
 
 /** Creates the page's server; it listens once `listen` is called, which also publishes the address. */
@@ -57,6 +81,7 @@ export async function openServer(
     gate,
     space,
     owner,
+    allowedHosts,
   }: GatewayRoleParts & { readonly host: ChannelHost; readonly gate: InboundPolicy },
 ): Promise<HttpServer> {
   const { config, redis, closers } = stage;
@@ -73,7 +98,7 @@ export async function openServer(
     host: config.host,
     port: config.port,
     token,
-    allowedHosts: config.allowedHosts,
+    allowedHosts,
     trustedProxies: config.trustedProxies,
     notices: owner,
     agents: openAgentService(stage, gate),
@@ -81,11 +106,11 @@ export async function openServer(
   closers.add('http server', server.close);
   const listen = async () => {
     await stage.beforeListen?.();
-    const { url } = await server.listen();
-    await writeAddress(config.dataDir, url);
-    await stage.publishAddress(url);
+    const listening = await server.listen();
+    await writeAddress(config.dataDir, listening.url);
+    await stage.publishAddress(listening.url);
     closers.add('page address', () => removeAddress(config.dataDir));
-    return { url };
+    return listening;
   };
   return { ...server, listen };
 }

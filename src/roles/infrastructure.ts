@@ -1,6 +1,8 @@
 /** Opens what every stage needs first: the data folder's lock, the send journal, Redis, the store and this process's record. */
 import type { Clock } from '#contracts/clock.ts';
+import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
+import { afterRestore, finishRestore, isRestoreUnfinished } from '../backup/restore.ts';
 import type { Config } from '../config/config.ts';
 import { openSendJournal, type SendJournal } from '../outbox/send-journal.ts';
 import type { Closers } from '../processes/closers.ts';
@@ -9,7 +11,8 @@ import { writeProcessAddress } from '../processes/process-address.ts';
 import { enterProcesses, type ProcessFiles } from '../processes/process-files.ts';
 import { type RunningRedis, startRedis } from '../redis/start-redis.ts';
 import { storeSetup } from '../steps.ts';
-import { openStore } from '../store/open-store.ts';
+import { doubtParts } from '../store/delivery/doubt-parts.ts';
+import { openConfiguredStore } from '../store/open-configured.ts';
 import { type WatchedStore, watchStore } from '../store/watch-store.ts';
 import { noticesFor } from '../texts/notices.ts';
 import { bootIdOf, type ProcessRegistry, registerProcess } from './process-registry.ts';
@@ -40,6 +43,7 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
   if (config.role !== 'all' && config.databaseUrl && !config.redisUrl) log.warn({}, 'redis.not-shared');
   const lock = await lockDataFolder(config.dataDir, config.role === 'all' ? 'exclusive' : 'shared');
   closers.add('folder lock', async () => lock.release());
+  if (isRestoreUnfinished(config.dataDir)) await endRestore(config);
   const files = enterProcesses(config.dataDir);
   closers.add('process lock', async () => files.release());
   const holder = bootIdOf(lock.folderId, files.name);
@@ -50,10 +54,19 @@ export async function openInfrastructure(ground: InfrastructureDeps): Promise<In
     openStoreFor(ground, lock, files),
   );
   const publishAddress = (url: string) =>
-    writeProcessAddress(files.addressPath, { url, role: config.role }).catch((error: unknown) =>
-      log.warn({ error }, 'process.address-not-written'),
+    writeProcessAddress(files.addressPath, { url, role: config.role, variables: config.variables }).catch(
+      (error: unknown) => log.warn({ error }, 'process.address-not-written'),
     );
   return { redis, store, holder, journal, processes, publishAddress };
+}
+
+/** A restore that was interrupted has left files of two states, and needs the folder alone. */
+async function endRestore({ dataDir, role }: Config): Promise<void> {
+  if (role === 'all') return finishRestore(dataDir);
+  throw new ParleyError(
+    'config_invalid',
+    `A restore of ${dataDir} was interrupted. End it first: parley restore`,
+  );
 }
 
 /**
@@ -80,13 +93,19 @@ async function openStoreFor(
   { folderId }: FolderLock,
   files: ProcessFiles,
 ): Promise<{ store: WatchedStore; processes: ProcessRegistry }> {
-  const { databaseUrl, dataDir, role } = config;
-  const opened = await openStore(
-    databaseUrl ? { kind: 'postgres', url: databaseUrl.reveal() } : { kind: 'sqlite', dataDir },
-    storeSetup(noticesFor(config.language, config.texts)),
-  );
+  const { dataDir, role } = config;
+  const opened = await openConfiguredStore({
+    config,
+    setup: storeSetup(noticesFor(config.language, config.texts)),
+    onBackup: (path) => log.info({ path }, 'backup.created'),
+    onNoBackup: (reason) => log.warn({ reason }, 'backup.skipped'),
+  });
   const store = watchStore(opened, clock.now);
   closers.add('store', store.close);
+  await afterRestore(dataDir, async (madeAt) => {
+    const parts = await store.write(doubtParts, { madeAt });
+    log.warn({ madeAt, parts }, 'store.restored');
+  });
   const processes = await registerProcess({ store, files, folderId, log }, role);
   closers.add('process', processes.unregister);
   return { store, processes };

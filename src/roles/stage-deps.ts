@@ -5,6 +5,7 @@ import type { Probe } from '#contracts/probe.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { Timelines } from '../channel-host/timeline.ts';
 import type { Config } from '../config/config.ts';
+import type { ReloadResult } from '../config/live-settings.ts';
 import type { LoopWatch } from '../logging/loop-watch.ts';
 import type { ConfiguredModel } from '../models/configured-model.ts';
 import type { PluginEntry } from '../plugin-host/plugin-host.ts';
@@ -28,6 +29,8 @@ export type GatewayOptions = {
   readonly probe?: Probe;
   /** Answers in place of the configured model: for measurements of all the rest. */
   readonly model?: ConfiguredModel;
+  /** Reads the configuration anew and puts it in force, for `parley reload`. */
+  reload?(): Promise<ReloadResult>;
   /** Awaited before the page's address is taken: its current holder releases it. */
   beforeListen?(): Promise<void>;
   /** Called with each secret made at run time, so that it never reaches a log. */

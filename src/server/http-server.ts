@@ -13,6 +13,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { RouteHost } from '#contracts/route-host.ts';
 import type { Sections } from '#contracts/section.ts';
+import type { ReloadResult } from '../config/live-settings.ts';
 import type { AgentService } from '../service/agent-service.ts';
 import { mountAgent } from './agent-routes.ts';
 import { allowedOrigins } from './allowed-origins.ts';
@@ -27,6 +28,7 @@ import {
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { createIdentityCheck } from './identity.ts';
 import { mountNotices, type OwnerNotices } from './notices-routes.ts';
+import { ownAddresses, phoneAddress } from './own-addresses.ts';
 import { pageAddress } from './page-address.ts';
 import { servePage } from './page-files.ts';
 import { mountRequestAuth } from './request-auth.ts';
@@ -46,9 +48,9 @@ export type HttpServerDeps = {
   readonly port: number;
   /** The owner's token, at least 128 bits. */
   readonly token: string;
-  /** Host values to answer to beside the loopback names, as browsers send them: `parley.home:8443`. */
+  /** Host values to answer to beside the loopback names and, beyond loopback, the machine's addresses. */
   readonly allowedHosts?: readonly string[];
-  /** Proxies whose X-Forwarded-For is believed, addresses and CIDR ranges. Default: none. */
+  /** Proxies whose X-Forwarded-For and -Proto are believed, addresses and CIDR ranges. Default: none. */
   readonly trustedProxies?: readonly string[];
   /** Where conversations, sign-ins and lockouts are. */
   readonly store: SignInStore;
@@ -61,6 +63,8 @@ export type HttpServerDeps = {
   readonly pageDir?: string;
   readiness(): Promise<Readiness>;
   status(): Promise<GatewayStatus>;
+  /** Reads the configuration anew; its route is absent without it. */
+  reload?(): Promise<ReloadResult>;
   /** The owner's notices; their routes are absent without it. */
   readonly notices?: OwnerNotices;
   /** Talks to agents for a program; its routes are absent without it. */
@@ -74,7 +78,7 @@ export interface HttpServer {
   /** `line`: see `channelLine`. */
   routesFor(line: string): RouteHost;
   /** Begins to answer. Throws ParleyError `config_invalid` when the address cannot be had. */
-  listen(): Promise<{ readonly url: string }>;
+  listen(): Promise<{ readonly url: string; readonly phoneUrl?: string }>;
   /** A fresh link that signs one browser in, once, within 15 minutes. Only after `listen`. */
   signInLink(): string;
   /** Closes every socket within a second, then the server. Safe to call twice. */
@@ -115,7 +119,8 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     routesFor: routes.hostFor,
     listen: async () => {
       await listen(app, deps);
-      return { url: pageAddress(deps.host, port()) };
+      const phoneUrl = phoneAddress(deps.host, port());
+      return { url: pageAddress(deps.host, port()), ...(phoneUrl !== undefined && { phoneUrl }) };
     },
     signInLink: () => `${pageAddress(deps.host, port())}/signin?code=${codes.issue()}`,
     close: async () => {
@@ -169,7 +174,12 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
     log: deps.log,
     identities,
     cookieName,
-    origins: () => allowedOrigins(parts.port(), deps.allowedHosts ?? []),
+    origins: () =>
+      allowedOrigins({
+        port: parts.port(),
+        configured: deps.allowedHosts ?? [],
+        own: () => ownAddresses(deps.host),
+      }),
     sourceOf: whose,
   });
   app.register(async (scope) => {

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { ReloadResult } from '../config/live-settings.ts';
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { readyAnswer } from './readiness.ts';
 
@@ -6,6 +7,7 @@ export type StatusDeps = {
   readiness(): Promise<Readiness>;
   status(): Promise<GatewayStatus>;
   metrics?(): Promise<string>;
+  reload?(): Promise<ReloadResult>;
 };
 
 /** `/healthz` lives as long as the process; `/readyz` names what is missing, channels included; the rest needs sign-in. */
@@ -19,7 +21,10 @@ export function mountStatus(app: FastifyInstance, deps: StatusDeps): void {
 
   app.get('/api/status', { config: { access: 'signed-in' } }, async () => deps.status());
 
-  const { metrics } = deps;
+  const { metrics, reload } = deps;
+  if (reload !== undefined)
+    app.post('/api/reload', { config: { access: 'signed-in' } }, async () => reload.call(deps));
+
   if (metrics === undefined) return;
   app.get('/metrics', { config: { access: 'signed-in' } }, async (_request, reply) =>
     reply.type('text/plain; version=0.0.4; charset=utf-8').send(await metrics.call(deps)),

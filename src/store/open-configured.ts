@@ -51,7 +51,7 @@ async function backUpBeforeChange(options: OpenOptions): Promise<void> {
 async function takenSteps({ dataDir, databaseUrl }: OpenOptions['config']): Promise<readonly string[]> {
   if (databaseUrl !== undefined) {
     const { readPostgresSteps } = await import('./postgres/inspect-postgres.ts');
-    // Whoever opens it next says why it can't be reached.
+    // Opening it, which follows, says why it can't be reached.
     return readPostgresSteps(databaseUrl.reveal()).catch(() => []);
   }
   const file = join(dataDir, 'parley.db');

@@ -38,6 +38,7 @@ export const english = {
   turnLimit: 'That took more steps than I’m allowed at once, so I stopped.',
 
   queueWaiting: 'Got it. I’ll get to this after what I’m working on.',
+  queueUnworked: 'Got it, but nobody can answer yet: no worker is running. Your message is kept.',
   queueFull:
     'My queue is full ({waiting} waiting), so I didn’t take this message. Please send it again later.',
   queueDroppedOld: 'Too many messages are waiting, so I dropped your oldest: “{excerpt}”',

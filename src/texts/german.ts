@@ -40,6 +40,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   turnLimit: 'Das brauchte mehr Schritte, als ich auf einmal machen darf; ich habe aufgehört.',
 
   queueWaiting: 'Verstanden. Das kommt nach dem, woran ich gerade arbeite.',
+  queueUnworked:
+    'Verstanden, nur kann gerade niemand antworten: es läuft kein Worker. Deine Nachricht bleibt erhalten.',
   queueFull:
     'Meine Warteschlange ist voll ({waiting}), deshalb habe ich diese Nachricht nicht angenommen. Bitte sende sie später noch einmal.',
   queueDroppedOld: 'Es warten zu viele Nachrichten, deshalb lasse ich deine älteste weg: „{excerpt}“',

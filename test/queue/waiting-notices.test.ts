@@ -18,10 +18,16 @@ type Case = {
   readonly settings?: Partial<WaitingNoticeSettings>;
   readonly channel?: Partial<Capabilities> | undefined;
   readonly item?: Partial<UnnotifiedItem>;
+  readonly hasWorker?: boolean;
 };
 
 /** What the sender of one waiting message is told. */
-async function told({ settings: changed, channel = {}, item }: Case): Promise<OutboundContent | undefined> {
+async function told({
+  settings: changed,
+  channel = {},
+  item,
+  hasWorker = true,
+}: Case): Promise<OutboundContent | undefined> {
   const untold = { inboxId: 'i', laneKey: 'l', chatKind: 'dm', route: aRoute('c'), messageId: 'm', ...item };
   let said: OutboundContent | undefined;
   const store = {
@@ -32,7 +38,12 @@ async function told({ settings: changed, channel = {}, item }: Case): Promise<Ou
     },
   } as unknown as Store;
   const capabilitiesFor = () => ({ ...aChannel, ...channel });
-  const options = { store, settings: { ...settings, ...changed }, line: 'Got it.', start: () => undefined };
+  const texts = { line: 'Got it.', unworkedLine: 'No worker is running.' };
+  const options = {
+    ...{ store, settings: { ...settings, ...changed }, ...texts },
+    hasWorker: async () => hasWorker,
+    start: () => undefined,
+  };
   await createWaitingNotices({ ...options, capabilitiesFor }).look();
   return said;
 }
@@ -54,4 +65,12 @@ it.each<readonly [string, Case, 'reaction' | 'text' | undefined]>([
   ['nothing about what is no message of its own', { item: { messageId: undefined } }, undefined],
 ])('tells a sender %s', async (_, given, kind) => {
   expect((await told(given))?.kind).toBe(kind);
+});
+
+it('says in words that nobody can answer while no worker runs, also on a page, and in a group', async () => {
+  const unworked = { kind: 'text', text: { text: 'No worker is running.', spans: [] } };
+  expect(await told({ hasWorker: false })).toEqual(unworked);
+  expect(await told({ hasWorker: false, channel: { isSessionBound: true } })).toEqual(unworked);
+  expect(await told({ hasWorker: false, item: { chatKind: 'group' } })).toEqual(unworked);
+  expect(await told({ hasWorker: false, item: { messageId: undefined } })).toBeUndefined();
 });

@@ -1,24 +1,39 @@
 import type { Config } from '../../config/config.ts';
-import { askProcesses, downText } from '../ask-processes.ts';
+import { askProcesses, downText, type ProcessHealth } from '../ask-processes.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
 /** Health of the folder's running processes, the same as `/readyz` and `parley status`. */
-export async function checkProcesses({ dataDir }: Pick<Config, 'dataDir'>): Promise<readonly DoctorCheck[]> {
-  return (await askProcesses(dataDir)).map(({ role, pid, url, health, down }) => {
-    const name = `${role === 'all' ? 'gateway' : role} ${pid}`;
-    switch (health) {
-      case 'ready':
-        return ok(name, `ready, at ${url}`);
-      case 'not ready':
-        return failed(name, down.map(downText).join('\n'), 'check the log of that process');
-      case 'silent':
-        return warning(
-          name,
-          `alive, but not responding at ${url}`,
-          'it may be starting or stopping; otherwise check its log',
-        );
-      default:
-        return health satisfies never;
-    }
-  });
+export async function checkProcesses(
+  config: Pick<Config, 'dataDir' | 'databaseUrl'>,
+): Promise<readonly DoctorCheck[]> {
+  const processes = await askProcesses(config.dataDir);
+  const isWorked = processes.length === 0 || processes.some(({ role }) => role !== 'gateway');
+  return [...processes.map(judge), ...(isWorked ? [] : [lacksWorker(config)])];
+}
+
+/** With PostgreSQL it may run on another machine, which this one can't see. */
+function lacksWorker({ databaseUrl }: Pick<Config, 'databaseUrl'>): DoctorCheck {
+  const words = 'a gateway runs and no worker: messages are kept, and nobody answers them';
+  const fix = 'start one: parley start --role worker';
+  return databaseUrl === undefined
+    ? failed('worker', words, fix)
+    : warning('worker', `${words}, unless one runs on another machine`, fix);
+}
+
+function judge({ role, pid, url, health, down }: ProcessHealth): DoctorCheck {
+  const name = `${role === 'all' ? 'gateway' : role} ${pid}`;
+  switch (health) {
+    case 'ready':
+      return ok(name, `ready, at ${url}`);
+    case 'not ready':
+      return failed(name, down.map(downText).join('\n'), 'check the log of that process');
+    case 'silent':
+      return warning(
+        name,
+        `alive, but not responding at ${url}`,
+        'it may be starting or stopping; otherwise check its log',
+      );
+    default:
+      return health satisfies never;
+  }
 }

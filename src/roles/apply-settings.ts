@@ -1,0 +1,29 @@
+import type { Config } from '../config/config.ts';
+import { createInboundPolicy, type InboundPolicy } from '../inbound/inbound-policy.ts';
+import type { GatewayRoleParts } from './gateway-role.ts';
+import type { StageDeps } from './stage-deps.ts';
+
+type LiveParts = { readonly gate: InboundPolicy; readonly front: GatewayRoleParts | undefined };
+
+/**
+ * Makes the function that puts newly read settings in force, for those that `compareSettings` calls applied. The
+ * stages hold the policy itself, so it changes in place, between two decisions.
+ */
+export function settingsApplier(
+  { config, notices }: Pick<StageDeps, 'config' | 'notices'>,
+  { gate, front }: LiveParts,
+): (config: Config) => void {
+  let { perSenderPerMinute } = config.rateLimit;
+  return (next) => {
+    const { rateLimit, ...policy } = createInboundPolicy(next, notices);
+    // A new limit forgets who is flooding, so only a change makes one.
+    const isNewLimit = next.rateLimit.perSenderPerMinute !== perSenderPerMinute;
+    perSenderPerMinute = next.rateLimit.perSenderPerMinute;
+    // These wait for a restart.
+    const { defaultAgent, dmScope, timeZone } = gate;
+    const groups = { ...policy.groups, contextLimit: gate.groups.contextLimit };
+    Object.assign(gate, policy, { defaultAgent, dmScope, timeZone, groups }, isNewLimit && { rateLimit });
+    front?.owners.splice(0, front.owners.length, ...next.owners);
+    front?.allowedHosts.splice(0, front.allowedHosts.length, ...next.allowedHosts);
+  };
+}

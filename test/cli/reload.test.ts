@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import { createReloader } from '../../src/cli/reload.ts';
+import type { Config } from '../../src/config/config.ts';
+import { compareSettings } from '../../src/config/live-settings.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { ParleyError } from '../../src/contracts/errors.ts';
+import { createInboundPolicy } from '../../src/inbound/inbound-policy.ts';
+import { settingsApplier } from '../../src/roles/apply-settings.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+const base = loadConfig({ values: {}, unknown: [] }, '/nowhere');
+const withOwner = (owner: string) =>
+  loadConfig({ values: { PARLEY_OWNERS: owner }, unknown: [] }, '/nowhere');
+
+it('says what holds from now on and what waits for a restart', () => {
+  const after: Config = {
+    ...base,
+    port: 1,
+    logLevel: 'debug',
+    groups: { ...base.groups, contextLimit: 7, requireMention: false },
+  };
+  expect(compareSettings(base, after)).toEqual({
+    applied: ['logLevel', 'groups.requireMention'],
+    needsRestart: ['port', 'groups.contextLimit'],
+  });
+  expect(compareSettings(base, { ...base, configPath: '/elsewhere' })).toEqual({
+    applied: [],
+    needsRestart: [],
+  });
+});
+
+it('changes nothing by a file with mistakes, and says which', async () => {
+  const applied: Config[] = [];
+  let next: () => Config = () => withOwner('net:1');
+  const reload = createReloader({
+    config: base,
+    log: silentLog,
+    load: async () => next(),
+    apply: (config) => applied.push(config),
+  });
+  expect(await reload()).toEqual({ kind: 'applied', applied: ['owners'], needsRestart: [] });
+  expect(await reload()).toEqual({ kind: 'applied', applied: [], needsRestart: [] });
+  next = () => {
+    throw new ParleyError('config_invalid', 'port: 70000 is too large');
+  };
+  expect(await reload()).toEqual({ kind: 'refused', problem: 'port: 70000 is too large' });
+  expect(applied).toHaveLength(2);
+});
+
+it('puts the new rules in force for those who hold the old policy', () => {
+  const notices = noticesFor('en');
+  const gate = createInboundPolicy(base, notices);
+  const { rateLimit } = gate;
+  const front = { owners: ['net:0'], allowedHosts: [] as string[] };
+  // The applier touches these lists alone.
+  const apply = settingsApplier({ config: base, notices }, { gate, front: front as never });
+  apply({ ...withOwner('net:1'), allowedHosts: ['parley.home'], dmScope: 'main' });
+  expect(gate.access.owners.has('net:1')).toBe(true);
+  expect(front).toEqual({ owners: ['web:owner', 'terminal:owner', 'net:1'], allowedHosts: ['parley.home'] });
+  expect(gate.rateLimit).toBe(rateLimit);
+  expect(gate.dmScope).toBe(base.dmScope);
+  apply({ ...base, rateLimit: { perSenderPerMinute: 3 } });
+  expect(gate.rateLimit).not.toBe(rateLimit);
+});
