@@ -85,6 +85,10 @@ function runFacts(run: RunFacts): readonly Fact[] {
     },
     ...run.modelCalls.map(modelCallFact),
     ...run.toolCalls.map((call) => toolCallFact(call, run)),
+    ...run.summaries.map((summary) => ({
+      at: summary.at,
+      text: `the history was summarised as ${summary.id}`,
+    })),
   ];
   if (parkedAt !== undefined)
     facts.push({ at: parkedAt, text: `run ${id} is parked (${run.parkReason ?? 'unknown reason'})` });
@@ -121,7 +125,8 @@ const toldWords: Readonly<Record<string, string>> = {
 };
 
 function modelCallFact(call: ModelCallFacts): Fact {
-  return { at: call.at, text: `model ${call.model}: ${modelCallText(call)}` };
+  const purpose = call.purpose === 'turn' ? '' : ` (${call.purpose})`;
+  return { at: call.at, text: `model ${call.model}${purpose}: ${modelCallText(call)}` };
 }
 
 function modelCallText({ state, cost, latencyMs, ...tokens }: ModelCallFacts): string {

@@ -16,11 +16,15 @@ export type AgentStreamEvent =
       readonly phase: 'start' | 'end' | 'parked';
       readonly isError: boolean;
     }
+  /** Sizes in tokens. A summary that somebody asked for is made whatever the threshold. */
   | {
       readonly stream: 'compaction';
       readonly runId: string;
-      readonly phase: 'start' | 'done' | 'failed';
+      readonly phase: 'start';
+      readonly oldTokens: number;
+      readonly threshold: number;
     }
+  | { readonly stream: 'compaction'; readonly runId: string; readonly phase: 'done' | 'failed' }
   | {
       readonly stream: 'chat';
       readonly runId: string;

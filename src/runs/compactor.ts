@@ -8,13 +8,14 @@ import type { Probe } from '#contracts/probe.ts';
 import { cleanText, isBlank } from '../agent/clean-text.ts';
 import { type ContextLimits, planCompaction } from '../agent/compaction-cut.ts';
 import {
+  readSummary,
   slicesOf,
-  summaryPart,
+  summaryParts,
   summaryPrompt,
   summaryRequest,
-  summaryTextOf,
 } from '../agent/compaction-text.ts';
 import { estimateTokens, messageTokens, unitsPerToken } from '../agent/context-size.ts';
+import { changeFacts, parseSummary } from '../agent/durable-facts.ts';
 import { lostIdentifiers } from '../agent/identifiers.ts';
 import type { Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/row-id.ts';
@@ -39,6 +40,8 @@ export type CompactionOrder = {
   readonly child: ChildRun | undefined;
   /** A person's wish for the summary. */
   readonly hint?: string | undefined;
+  /** Called before a model is asked, with the size of the context. */
+  begin?(oldTokens: number): void;
   /** End of a run that does nothing else, with the sizes to name. */
   end?(sizes: Sizes): SummaryInput['end'];
 };
@@ -64,6 +67,7 @@ export async function compactSession(
   const context = await readRunContext(store, order.run, order.child);
   const plan = planCompaction(context.messages, context.summary, deps.limits);
   if (plan === undefined) return { kind: 'too-short' };
+  order.begin?.(plan.oldTokens);
   // Places of what it was forked from are those of another session: that is summarised as a whole.
   const index = Math.max(plan.index, context.forked);
   const kept = context.messages.slice(index);
@@ -96,28 +100,46 @@ type Written = {
   readonly calls: readonly ModelCall[];
 };
 
-/** Two thirds of the room are the model's; the rest is for the identifiers that it has left out. */
+/** The words around a summary, its facts and its identifiers, UTF-16 units. */
+const frameUnits = 200;
+
+/** Half of the room is for the text, a sixth for the facts, a third for identifiers that both have left out. */
 async function writeSummary(
   deps: CompactorDeps,
   { index, summaryTokens, context, hint }: Writing,
   signal: AbortSignal,
 ): Promise<Written> {
-  const units = summaryTokens * unitsPerToken;
+  const units = summaryTokens * unitsPerToken - frameUnits;
   const old = context.messages.slice(0, index);
-  const earlier = context.summary && summaryTextOf(context.summary);
-  const fold = { messages: old, earlier, hint, units: Math.floor((units * 2) / 3) };
-  const { text, model, calls } = await foldSlices(deps, fold, signal);
-  const lost = lostIdentifiers(old, { earlier: earlier ?? '', summary: text, units: Math.floor(units / 4) });
-  const parts = [summaryPart(text, lost)];
+  const known = context.summary && readSummary(context.summary);
+  const fold = {
+    messages: old,
+    earlier: known?.text,
+    known: known?.facts ?? [],
+    hint,
+    units: Math.floor(units / 2),
+    factUnits: Math.floor(units / 6),
+  };
+  const { text, facts, model, calls } = await foldSlices(deps, fold, signal);
+  const lost = lostIdentifiers(old, {
+    earlier: [known?.text ?? '', ...(known?.facts ?? [])].join('\n'),
+    summary: [text, ...facts].join('\n'),
+    units: Math.floor(units / 3),
+  });
+  const parts = summaryParts({ text, lost, facts });
   return { parts, tokens: messageTokens({ parts }), model, calls };
 }
 
 type Fold = {
   readonly messages: readonly AgentMessage[];
   readonly earlier: string | undefined;
+  /** Facts that are remembered so far. */
+  readonly known: readonly string[];
   readonly hint: string | undefined;
   /** Longest text of the summary, UTF-16 units. */
   readonly units: number;
+  /** Longest list of facts, UTF-16 units. */
+  readonly factUnits: number;
 };
 
 /** For the instructions around a slice, tokens. */
@@ -128,7 +150,7 @@ const shortestSlice = 2_000;
 /** Slices the model can read at once; shorter ones when it counts more tokens than we do. */
 async function foldSlices(deps: CompactorDeps, fold: Fold, signal: AbortSignal): Promise<Folded> {
   const { contextWindow } = deps.model.model();
-  const answerTokens = Math.ceil(fold.units / unitsPerToken);
+  const answerTokens = Math.ceil((fold.units + fold.factUnits) / unitsPerToken);
   const calls: ModelCall[] = [];
   for (let room = contextWindow - promptRoom - 2 * answerTokens; ; room = Math.floor(room / 2)) {
     try {
@@ -139,35 +161,44 @@ async function foldSlices(deps: CompactorDeps, fold: Fold, signal: AbortSignal):
   }
 }
 
-type Folded = { readonly text: string; readonly model: string; readonly calls: readonly ModelCall[] };
+type Folded = {
+  readonly text: string;
+  readonly facts: readonly string[];
+  readonly model: string;
+  readonly calls: readonly ModelCall[];
+};
 
 async function foldOnce(
   { model, clock }: CompactorDeps,
-  { slices, earlier, hint, units, calls }: Fold & { readonly slices: readonly string[]; calls: ModelCall[] },
+  fold: Fold & { readonly slices: readonly string[]; calls: ModelCall[] },
   signal: AbortSignal,
 ): Promise<Folded> {
-  let text = earlier;
+  const { slices, earlier, known, hint, units, factUnits, calls } = fold;
+  let [text, facts] = [earlier, known];
   let answeredBy = '';
   for (const slice of slices) {
     const startedAt = clock.now();
-    const content = summaryRequest({ earlier: text, slice, hint, longestWords: Math.ceil(units / 8) });
+    const longestWords = Math.ceil(units / 8);
+    const content = summaryRequest({ earlier: text, facts, factUnits, slice, hint, longestWords });
     const request = {
       system: [{ text: summaryPrompt, isStable: true }],
       messages: [{ role: 'user' as const, content: [{ type: 'text' as const, text: cleanText(content) }] }],
       tools: [],
-      maxTokens: Math.max(leastAnswer, Math.ceil(units / unitsPerToken)),
+      maxTokens: Math.max(leastAnswer, Math.ceil((units + factUnits) / unitsPerToken)),
       reasoning: 'off' as const,
     };
     const answer = await model.send(request, signal);
     signal.throwIfAborted();
     const { usage, cost } = answer;
     calls.push({ id: newRowId(), model: answer.model, usage, cost, latencyMs: clock.now() - startedAt });
-    if (isBlank(answer.text)) throw new ParleyError('model_failed', 'the summary was empty');
-    text = cleanText(answer.text.trim().slice(0, units));
+    const { summary, changes } = parseSummary(answer.text);
+    if (isBlank(summary)) throw new ParleyError('model_failed', 'the summary was empty');
+    text = cleanText(summary.slice(0, units));
+    facts = changeFacts(facts, changes, factUnits);
     answeredBy = answer.model;
   }
   if (text === undefined) throw new ParleyError('internal', 'there was nothing to summarise');
-  return { text, model: answeredBy, calls };
+  return { text, facts, model: answeredBy, calls };
 }
 
 /** Some models think first, and the limit counts that too, tokens. */

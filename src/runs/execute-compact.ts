@@ -1,8 +1,10 @@
 /** A run that only summarises its session: `/compact`, or a caller's `summarize`. */
+import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { routeOf } from '#contracts/route.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
+import { faultText } from '../agent/fault-text.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { LaneExit } from '../store/lanes/close-run.ts';
@@ -23,6 +25,7 @@ export type CompactDeps = CompactorDeps & {
   readonly settings: { readonly handOverMs: number };
   start(effects: Effects): void;
   publish(laneKey: string, event: TimelineEvent): void;
+  stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
 };
 
 type End = NonNullable<SummaryInput['end']>;
@@ -61,6 +64,10 @@ export async function executeCompact(
   }
 }
 
+type Compaction =
+  | { readonly phase: 'start'; readonly oldTokens: number; readonly threshold: number }
+  | { readonly phase: 'done' | 'failed' };
+
 type Ended = Extract<SummaryStored, { readonly kind: 'ended' }>;
 
 async function summarise(
@@ -68,11 +75,12 @@ async function summarise(
   run: ClaimedRun,
   { stopping, mayKeepLane }: { readonly stopping: StopController; mayKeepLane(): boolean },
 ): Promise<'handover' | 'lost' | Ended | End> {
-  const { store, notices, log } = deps;
+  const { store, notices, log, limits } = deps;
   const { runId, laneKey } = run;
-  const endOf = (outcome: Outcome, reason: string, text?: string): End => ({
+  const tell = (event: Compaction) => deps.stream(laneKey, () => [{ stream: 'compaction', runId, ...event }]);
+  const endOf = (outcome: Outcome, reason: string, text?: string, detail?: string): End => ({
     endReason: outcome === 'answered' ? 'natural' : reason,
-    ...{ detail: undefined, outcome, outcomeReason: reason, preview: undefined },
+    ...{ detail, outcome, outcomeReason: reason, preview: undefined },
     parts: noticeParts(run, text),
     mayKeepLane: mayKeepLane(),
   });
@@ -80,20 +88,23 @@ async function summarise(
     run,
     child: await childRunOf(store, run),
     hint: await store.read(readCompactHint, { runId }),
+    begin: (oldTokens) => tell({ phase: 'start', oldTokens, threshold: limits.threshold }),
     end: (sizes) => endOf('answered', 'command', fillNotice(notices.compacted, rounded(sizes))),
   };
   try {
     const done = await compactSession(deps, order, stopping.signal);
     if (done.kind === 'too-short') return endOf('answered', 'command', notices.compactTooShort);
+    tell({ phase: done.stored.kind === 'ended' ? 'done' : 'failed' });
     if (done.stored.kind === 'ended') return done.stored;
     return endOf('cancelled', done.stored.kind === 'stopped' ? done.stored.reason : 'stop');
   } catch (error) {
     const reason = stopping.reason();
+    tell({ phase: 'failed' });
     if (reason === 'handover' || reason === 'lost') return reason;
     if (reason !== undefined) return endOf('cancelled', reason);
     if (!isModelFault(error)) throw error;
     log.warn({ runId, laneKey, error }, 'compaction.failed');
-    return endOf('failed', 'compaction_failed', notices.compactionFailed);
+    return endOf('failed', 'compaction_failed', notices.compactionFailed, faultText(error));
   }
 }
 

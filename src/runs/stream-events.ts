@@ -44,8 +44,10 @@ export function streamEvents(
       const { callId, name } = event;
       return [{ stream: 'tool', runId, callId, name, phase: 'parked', isError: false }];
     }
-    case 'compaction_start':
-      return [{ stream: 'compaction', runId, phase: 'start' }];
+    case 'compaction_start': {
+      const { oldTokens, threshold } = event;
+      return [{ stream: 'compaction', runId, phase: 'start', oldTokens, threshold }];
+    }
     case 'compaction_end':
       return [{ stream: 'compaction', runId, phase: event.isDone ? 'done' : 'failed' }];
     default:

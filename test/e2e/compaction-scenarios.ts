@@ -1,5 +1,5 @@
 /** The kill points of a summary that a person asks for: before it is made, and once it is stored. */
-import { summaryPart } from '../../src/agent/compaction-text.ts';
+import { summaryParts } from '../../src/agent/compaction-text.ts';
 import { messageTokens } from '../../src/agent/context-size.ts';
 import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
@@ -24,7 +24,9 @@ const compacts: Play = {
   }),
 };
 
-const after = messageTokens({ parts: [summaryPart(summary, [...questions].reverse())] });
+const after = messageTokens({
+  parts: summaryParts({ text: summary, lost: [...questions].reverse(), facts: [] }),
+});
 
 export const compactionScenarios: readonly Scenario[] = (['claimed:3', 'summary-committed:1'] as const).map(
   (kill): Scenario => ({

@@ -1,9 +1,12 @@
 /** Conversations that grow too long, on the real loop, store and strict model server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { renderTrace } from '../../src/cli/render-trace.ts';
+import type { AgentStreamEvent } from '../../src/contracts/agent-stream.ts';
 import { textOf } from '../../src/contracts/message.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
 import { executeRun, type RunOptions } from '../../src/runs/execute-run.ts';
 import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
+import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { onlyModel } from '../models/only-model.ts';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import { type AnthropicServer, startAnthropicServer } from '../platforms/anthropic/server.ts';
@@ -23,6 +26,7 @@ describe('a conversation that grows too long', () => {
   afterAll(() => model.close());
 
   /** A worker whose model has a window of so many tokens: of 8,000, 6,000 are the threshold and 1,800 the tail. */
+  const told: AgentStreamEvent[] = [];
   const aProcess = (window: number) => {
     const boot = unique('boot');
     const worker = aWorker(store(), boot);
@@ -34,7 +38,11 @@ describe('a conversation that grows too long', () => {
     const provider = { ...claude, model: () => ({ ...claude.model(), contextWindow: window }) };
     const active = someActiveRuns(store(), boot);
     const scripted = { requests: [], stream: provider.stream };
-    const deps = { ...runDeps(store(), { active, model: scripted, tools: [] }), models: onlyModel(provider) };
+    const deps = {
+      ...runDeps(store(), { active, model: scripted, tools: [] }),
+      models: onlyModel(provider),
+      stream: (_laneKey: string, make: () => readonly AgentStreamEvent[]) => void told.push(...make()),
+    };
     const work = async (conversation: string, signal: AbortSignal = new AbortController().signal) => {
       const run = await worker.claimRun(aLane(conversation).key);
       const options: RunOptions = { signal, mayKeepLane: () => false, claims: () => undefined };
@@ -43,11 +51,13 @@ describe('a conversation that grows too long', () => {
     };
     return { active, work, close: () => active.close() };
   };
+  let lastRun = '';
   const say = async (conversation: string, text: string, window = 8_000) => {
     await aWorker(store()).accept(aMessage({ conversation, text }));
     const { work, close } = aProcess(window);
     const { run } = await work(conversation);
     await close();
+    lastRun = run.runId;
     return run.sessionId;
   };
   const askToCompact = (conversation: string, hint: string) =>
@@ -62,27 +72,42 @@ describe('a conversation that grows too long', () => {
   const outcomes = async (conversation: string) =>
     (await readLane(store(), aLane(conversation).key)).inbox.map(({ outcome }) => outcome);
   const summariesFrom = (start: number) => model.requests.slice(start).filter(({ body }) => isSummary(body));
+  const compactionsOf = (id: string) =>
+    told.filter((event) => event.stream === 'compaction' && event.runId === id);
+  const storyOf = async (id: string) => {
+    const found = await store().read(readWhy, { id, withExcerpts: false });
+    return found.kind === 'account' ? renderTrace(found.account) : found.kind;
+  };
   const sizes = { long: 'word '.repeat(600), summary: 'Anna wants a boat.' };
   const plain = (body: WireBody) => ({ text: isSummary(body) ? sizes.summary : sizes.long });
 
   it('is summarised once for each crossing, and still knows what was said first', async () => {
-    model.script(plain);
+    const fact = 'Anna’s boat is green.';
+    let summaries = 0;
+    model.script((body) => {
+      if (!isSummary(body)) return plain(body);
+      summaries += 1;
+      // Named once, and kept by every later summary.
+      return { text: summaries === 1 ? `${sizes.summary}\n<facts>\n+ ${fact}\n</facts>` : sizes.summary };
+    });
     const conversation = unique('c');
     const start = model.requests.length;
     let sessionId = await say(conversation, 'My boat is green, its number is BOAT-7731.');
-    for (let turn = 0; turn < 14; turn += 1) sessionId = await say(conversation, `Question ${turn}?`);
+    for (let turn = 0; turn < 14 || summaries < 2; turn += 1)
+      sessionId = await say(conversation, `Question ${turn}?`);
     expect(model.requests.slice(start).filter(({ refusal }) => refusal !== undefined)).toEqual([]);
     expect(new Set(await outcomes(conversation))).toEqual(new Set(['answered']));
     const { summary, messages } = await contextOf(sessionId);
     expect(textOf(summary?.parts ?? [])).toContain('BOAT-7731');
-    expect(lastPrompt(model)).toContain(sizes.summary);
+    for (const kept of [sizes.summary, fact]) expect(lastPrompt(model)).toContain(kept);
     // The 15 answers are some 11,000 tokens, and each time some 4,000 of them go.
-    expect(summariesFrom(start).length).toBeGreaterThanOrEqual(1);
+    expect(summariesFrom(start).length).toBeGreaterThanOrEqual(2);
     expect(summariesFrom(start).length).toBeLessThanOrEqual(3);
     expect(messages.length).toBeLessThan(20);
     const all = await store().read(readTranscriptPage, { sessionId, limit: 100 });
     expect(all.map(({ position }) => position)).toEqual(all.map((_, index) => index + 1));
-    expect(all.filter(({ isSummary: is }) => !is)).toHaveLength(30);
+    const questions = (await outcomes(conversation)).length;
+    expect(all.filter(({ isSummary: is }) => !is)).toHaveLength(2 * questions);
   });
 
   it('that the provider refuses as too long is compacted, and the same turn is asked once more', async () => {
@@ -106,6 +131,11 @@ describe('a conversation that grows too long', () => {
       context = await said(turn);
     expect((await outcomes(conversation)).at(-1)).toBe('failed');
     expect([context.summary, context.messages.at(-1)?.role]).toEqual([undefined, 'user']);
+    expect(compactionsOf(lastRun)).toMatchObject([
+      { phase: 'start', oldTokens: expect.any(Number), threshold: 6_000 },
+      { phase: 'failed' },
+    ]);
+    expect(await storyOf(lastRun)).toMatch(/ended \(compaction_failed\): model_failed: .*not today/);
     isDown = false;
     context = await said(turn);
     expect(context.summary).toBeDefined();
@@ -143,9 +173,14 @@ describe('a conversation that grows too long', () => {
     shutdown.abort();
     expect((await left).left).toBeUndefined();
     gate = undefined;
-    await aProcess(8_000).work(conversation);
+    const made = (await aProcess(8_000).work(conversation)).run.runId;
     expect(lastPrompt(model)).toContain('Keep the plan.');
     expect((await outcomes(conversation)).slice(-2)).toEqual(['cancelled', 'answered']);
+    const phases = compactionsOf(made).map((event) => 'phase' in event && event.phase);
+    expect(phases).toEqual(['start', 'failed', 'start', 'done']);
+    const story = await storyOf(made);
+    expect(story).toMatch(/model claude-opus-4-6 \(summary\): \d+ tokens in, \d+ out.*, \$0\.\d+/);
+    expect(story).toContain('the history was summarised as');
     expect(textOf((await contextOf(sessionId)).summary?.parts ?? [])).toContain(sizes.summary);
     for (const each of [stopped, leaving]) await each.close();
   });

@@ -31,6 +31,7 @@ async function factsOf(tx: Tx, row: Selectable<RunsTable>): Promise<RunFacts> {
     endedAt: row.endedAt ?? undefined,
     toolCalls: await readToolCalls(tx, id),
     modelCalls: await readModelCalls(tx, id),
+    summaries: await readSummaries(tx, row),
     transcript: await readMessages(tx, row),
   };
 }
@@ -56,6 +57,7 @@ async function readModelCalls(tx: Tx, runId: string): Promise<readonly ModelCall
     .selectFrom('modelCalls')
     .select([
       'model',
+      'purpose',
       'state',
       'inputTokens',
       'outputTokens',
@@ -67,6 +69,20 @@ async function readModelCalls(tx: Tx, runId: string): Promise<readonly ModelCall
     ])
     .where('runId', '=', runId)
     .orderBy('at')
+    .execute();
+}
+
+async function readSummaries(
+  tx: Tx,
+  { id, sessionId }: Pick<Selectable<RunsTable>, 'id' | 'sessionId'>,
+): Promise<RunFacts['summaries']> {
+  return tx.db
+    .selectFrom('transcript')
+    .select(['id', 'createdAt as at'])
+    .where('sessionId', '=', sessionId)
+    .where('isSummary', '=', 1)
+    .where('runId', '=', id)
+    .orderBy('position')
     .execute();
 }
 

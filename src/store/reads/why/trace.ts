@@ -91,6 +91,8 @@ export type RunFacts = {
   readonly endedAt: number | undefined;
   readonly toolCalls: readonly ToolCallFacts[];
   readonly modelCalls: readonly ModelCallFacts[];
+  /** Summaries by which it has replaced the older part of its session's history. */
+  readonly summaries: readonly { readonly id: string; readonly at: number }[];
   /** Its messages in the transcript, in their order. */
   readonly transcript: readonly { readonly id: string; readonly role: string; readonly at: number }[];
 };
@@ -131,6 +133,8 @@ export type ToolCallFacts = {
 /** A model call, as `why` shows it. */
 export type ModelCallFacts = {
   readonly model: string;
+  /** `turn`, `title` or `summary`. */
+  readonly purpose: string;
   readonly state: 'open' | 'settled' | 'unknown' | 'void';
   readonly inputTokens: number;
   readonly outputTokens: number;

@@ -1,0 +1,73 @@
+/**
+ * The memory of a conversation: facts that the summarising model names beside its summary. They stay, word for word, in
+ * every later summary of the session, and nowhere else. One leaves only when that model names its number.
+ */
+import { cleanText } from './clean-text.ts';
+
+/** Longest fact, UTF-16 units. */
+const longestFact = 300;
+/** Characters of the list around a fact. */
+const lineUnits = 3;
+
+/** Changes of the list; facts are numbered from 1. */
+export type FactChanges = { readonly added: readonly string[]; readonly dropped: ReadonlySet<number> };
+
+const [begin, end] = ['<facts>', '</facts>'] as const;
+
+/** Splits an answer of the summarising model. Without a list of changes there are none; a line that was cut off is none. */
+export function parseSummary(answer: string): { readonly summary: string; readonly changes: FactChanges } {
+  const from = answer.lastIndexOf(begin);
+  if (from === -1) return { summary: answer.trim(), changes: { added: [], dropped: new Set() } };
+  const to = answer.indexOf(end, from);
+  const lines = answer.slice(from + begin.length, to === -1 ? undefined : to).split('\n');
+  const rest = to === -1 ? '' : answer.slice(to + end.length);
+  if (to === -1) lines.pop();
+  const added = lines.flatMap((line) => /^\s*\+(.+)$/.exec(line)?.[1] ?? []).map(factOf);
+  const dropped = lines.flatMap((line) => /^\s*-\s*(\d{1,4})\b/.exec(line)?.[1] ?? []);
+  return {
+    summary: `${answer.slice(0, from)}${rest}`.trim(),
+    changes: { added: added.filter((fact) => fact !== ''), dropped: new Set(dropped.map(Number)) },
+  };
+}
+
+/** On one line, without what would end it. */
+function factOf(text: string): string {
+  return cleanText(text.replaceAll(/\s+/g, ' ').trim().slice(0, longestFact).toWellFormed());
+}
+
+/** The list after the changes, at most `units` UTF-16 units of it. What is known goes before what is new. */
+export function changeFacts(
+  facts: readonly string[],
+  { added, dropped }: FactChanges,
+  units: number,
+): readonly string[] {
+  const kept = facts.filter((_, index) => !dropped.has(index + 1));
+  const known = new Set(kept.map((fact) => fact.toLowerCase()));
+  const fresh = added.filter((fact) => !known.has(fact.toLowerCase()) && known.add(fact.toLowerCase()));
+  let room = units;
+  return [...kept, ...fresh].filter((fact) => {
+    const size = fact.length + lineUnits;
+    if (size > room) return false;
+    room -= size;
+    return true;
+  });
+}
+
+/** Words that still fit into the list, about. */
+export function wordsLeft(facts: readonly string[], units: number): number {
+  const used = facts.reduce((sum, fact) => sum + fact.length + lineUnits, 0);
+  return Math.max(0, Math.floor((units - used) / 8));
+}
+
+const heading = 'Remembered from this conversation:';
+
+/** The list as the model of the conversation reads it. */
+export function factsText(facts: readonly string[]): string {
+  return [heading, ...facts.map((fact) => `- ${fact}`)].join('\n');
+}
+
+/** The list that such a text holds; nothing of any other text. */
+export function readFacts(text: string): readonly string[] {
+  const [first, ...lines] = text.split('\n');
+  return first === heading ? lines.map((line) => line.slice(2)) : [];
+}
