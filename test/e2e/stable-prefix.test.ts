@@ -33,8 +33,10 @@ describe('the prefix of a request', () => {
       expect(body.messages.at(-1)?.role).toBe('user');
       const count = model.requests.length;
       if (count % turns === 0) return { text: `Done ${count}.` };
-      // Another one each time: the loop guard ends a run that repeats itself.
-      return { text: 'I look.', toolCalls: [{ name: 'sessions_list', input: { limit: (count % 50) + 1 } }] };
+      // Others each time: the loop guard ends a run that repeats itself. Now and then more than a provider looks back.
+      const limits = Array.from({ length: count % turns === 1 ? 25 : 1 }, (_, index) => (count + index) % 50);
+      const toolCalls = limits.map((limit) => ({ name: 'sessions_list', input: { limit: limit + 1 } }));
+      return { text: 'I look.', toolCalls };
     });
     const ask = async (text: string) => {
       const calls = (Math.floor(model.requests.length / turns) + 1) * turns;

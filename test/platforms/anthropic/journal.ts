@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Probes } from '../shared/probes.ts';
+import type { PromptUsage } from './prompt-cache.ts';
 import type { WireBody } from './wire.ts';
 
 export type JournalEntry = {
@@ -15,6 +16,8 @@ export type JournalEntry = {
   status: number;
   /** Why the request was refused. */
   refusal?: string;
+  /** Tokens of its prompt, once it was accepted. */
+  prompt?: PromptUsage;
 };
 
 export type Journal = {
@@ -26,7 +29,8 @@ export type Journal = {
   ): Promise<JournalEntry>;
 };
 
-export function createJournal(): Journal {
+/** `limit`: so many of the latest entries are kept. */
+export function createJournal(limit = Number.POSITIVE_INFINITY): Journal {
   const entries: JournalEntry[] = [];
   const probes = new Probes(() => `${entries.length} requests came`);
   return {
@@ -42,6 +46,7 @@ export function createJournal(): Journal {
         status: 0,
       };
       entries.push(entry);
+      if (entries.length > limit) entries.shift();
       probes.changed();
       return entry;
     },

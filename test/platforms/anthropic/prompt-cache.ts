@@ -6,9 +6,13 @@ const MIN_CACHED_TOKENS = 512;
 
 export type PromptUsage = Omit<WireUsage, 'output_tokens'>;
 
+/** How far before each of its marks a request finds what an earlier one has written, in blocks. */
+const lookback = 20;
+
 /**
- * Plausible prompt usage: a prefix that ended at a cache mark of an earlier request is read, what lies
- * between it and this request's last mark is written, the rest is plain input. Tokens are characters / 4.
+ * Plausible prompt usage: a prefix that ended at a cache mark of an earlier request is read if it ends shortly before a
+ * mark of this one, what lies between it and this request's last mark is written, the rest is plain input. Tokens are
+ * characters / 4.
  */
 export function createPromptCache(): { count(body: WireBody): PromptUsage } {
   const written = new Set<string>();
@@ -17,19 +21,23 @@ export function createPromptCache(): { count(body: WireBody): PromptUsage } {
       const segments = segmentsOf(body);
       const isMarked = segments.some((segment) => segment.isMarked);
       const hash = createHash('sha256').update(body.model);
-      let total = 0;
-      let read = 0;
-      let marked = 0;
-      for (const segment of segments) {
+      const fresh: string[] = [];
+      let [total, read, marked] = [0, 0, 0];
+      /** The last prefix that was written, and how many blocks ago it ended. */
+      let known: { readonly tokens: number; readonly ended: number } | undefined;
+      for (const [index, segment] of segments.entries()) {
         total += Math.ceil(segment.text.length / 4);
         if (!isMarked) continue;
         hash.update(segment.text);
         const prefix = hash.copy().digest('base64url');
-        if (written.has(prefix)) read = total;
-        if (!segment.isMarked || total < MIN_CACHED_TOKENS) continue;
-        written.add(prefix);
+        if (written.has(prefix)) known = { tokens: total, ended: index };
+        if (!segment.isMarked) continue;
+        if (known !== undefined && index - known.ended < lookback) read = known.tokens;
+        if (total < MIN_CACHED_TOKENS) continue;
+        fresh.push(prefix);
         marked = total;
       }
+      for (const prefix of fresh) written.add(prefix);
       const cached = Math.max(read, marked);
       return {
         input_tokens: total - cached,

@@ -6,7 +6,7 @@ import { type AnthropicServer, startAnthropicServer } from './server.ts';
 
 let server: AnthropicServer;
 beforeAll(async () => {
-  server = await startAnthropicServer();
+  server = await startAnthropicServer({ mayRefuse: 'its refusals are what is tested' });
 });
 afterAll(() => server.close());
 beforeEach(() => server.script(() => ({ text: 'ok' })));
@@ -338,4 +338,34 @@ describe('prompt caching', () => {
     const changed = [{ type: 'text', text: `!${big}`, cache_control: { type: 'ephemeral' } }];
     expect((await usageOf({ system: changed })).cache_read_input_tokens).toBe(0);
   });
+
+  it('reads what ended shortly before a mark, and nothing from further back', async () => {
+    const text = (said: string) => ({ type: 'text', text: said });
+    const marked = { ...text(big), cache_control: { type: 'ephemeral' } };
+    const asked = (blocks: number) => ({
+      messages: [
+        user([
+          text('first'),
+          { ...marked, cache_control: undefined },
+          ...Array(blocks).fill(text('more')),
+          marked,
+        ]),
+      ],
+    });
+    const written = await usageOf({ messages: [user([text('first'), marked])] });
+    expect((await usageOf(asked(17))).cache_read_input_tokens).toBe(written.cache_creation_input_tokens);
+    expect((await usageOf(asked(25))).cache_read_input_tokens).toBe(0);
+  });
+});
+
+it('does not close in silence when it was sent what nobody expected it to refuse', async () => {
+  const strict = await startAnthropicServer();
+  const headers = {
+    'content-type': 'application/json',
+    'anthropic-version': '2026-10-21',
+    'x-api-key': 'test-key',
+  };
+  const body = JSON.stringify({ model: 'claude-sonnet-5-5', max_tokens: 100, messages: [] });
+  await fetch(`${strict.url}/v1/messages`, { method: 'POST', headers, body });
+  await expect(strict.close()).rejects.toThrow('at least one message');
 });

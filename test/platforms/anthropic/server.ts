@@ -34,16 +34,21 @@ export type AnthropicServerOptions = {
   readonly keys?: readonly string[];
   /** Smaller than the model's own window, to provoke "prompt is too long". */
   readonly contextTokens?: number;
+  /** How many of the latest requests are kept; absent: all. */
+  readonly journalLimit?: number;
+  /** Why requests may break its rules here. Absent: `close` rejects when one did. */
+  readonly mayRefuse?: string;
 };
 
 const VERSIONS = ['2023-06-01', '2026-10-21'];
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 export async function startAnthropicServer(options: AnthropicServerOptions = {}): Promise<AnthropicServer> {
-  const journal = createJournal();
+  const journal = createJournal(options.journalLimit);
   const cache = createPromptCache();
   const keys = options.keys ?? ['test-key'];
   const newId = createIds();
+  const broken: string[] = [];
   let nextReply = replier(repeatAfterMe);
   let connections = 0;
 
@@ -54,8 +59,9 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
     const stage = { response, requestId, isStreaming: false, answer: noAnswer };
     try {
       checkHead(request, entry);
-      const body = checkRequest(entry.body, String(request.headers['anthropic-beta'] ?? ''));
+      const body = strictly(() => checkRequest(entry.body, String(request.headers['anthropic-beta'] ?? '')));
       const prompt = countPrompt(body);
+      entry.prompt = prompt;
       const reply = await nextReply(body);
       entry.status = 'status' in reply ? reply.status : 200;
       const turns: Stage['answer'] = (turn) => answerOf(turn, { body, prompt, newId });
@@ -65,6 +71,16 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
       entry.status = error.status;
       entry.refusal = error.message;
       sendError({ status: error.status, errorType: error.type, message: error.message }, stage);
+    }
+  }
+
+  /** What nobody has asked it to refuse is Parley's mistake. */
+  function strictly<T>(check: () => T): T {
+    try {
+      return check();
+    } catch (error) {
+      if (error instanceof Refusal) broken.push(error.message);
+      throw error;
     }
   }
 
@@ -97,11 +113,14 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
       nextReply = replier(script);
     },
     waitForRequest: journal.waitForRequest,
-    close: () =>
-      new Promise((resolve) => {
+    close: async () => {
+      await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
-      }),
+      });
+      if (broken.length > 0 && options.mayRefuse === undefined)
+        throw new Error(`the model server refused ${broken.length} requests, the first: ${broken[0]}`);
+    },
   };
 }
 

@@ -36,10 +36,13 @@ export type OpenAiServerOptions = {
   readonly keys?: readonly string[];
   /** Parameters that it refuses to know. */
   readonly refusedParams?: readonly string[];
+  /** Why requests may break its rules here. Absent: `close` rejects when one did. */
+  readonly mayRefuse?: string;
 };
 
 export async function startOpenAiServer(options: OpenAiServerOptions = {}): Promise<OpenAiServer> {
-  const { flavour = 'openai', keys = ['test-key'], refusedParams = [] } = options;
+  const { flavour = 'openai', keys = ['test-key'], refusedParams = [], mayRefuse } = options;
+  const broken: string[] = [];
   const requests: OpenAiRequestEntry[] = [];
   let count = 0;
   let script: OpenAiScript = repeatAfterMe;
@@ -59,7 +62,7 @@ export async function startOpenAiServer(options: OpenAiServerOptions = {}): Prom
     try {
       if (keys.length > 0 && entry.keyIndex === -1)
         throw new BadRequest(`Incorrect API key provided: ${key}`, { status: 401, code: 'invalid_api_key' });
-      const body = checkRequest(raw, refusedParams);
+      const body = strictly(() => checkRequest(raw, refusedParams));
       replies += 1;
       const reply = typeof script === 'function' ? await script(body, replies) : script[replies - 1];
       if (!reply) throw new BadRequest(`the script has no reply ${replies}`);
@@ -71,6 +74,17 @@ export async function startOpenAiServer(options: OpenAiServerOptions = {}): Prom
       entry.status = bad.status;
       entry.refusal = bad.message;
       sendError(response, flavour, bad);
+    }
+  }
+
+  /** A parameter that it was told to refuse is no mistake; all else is Parley's. */
+  function strictly<T>(check: () => T): T {
+    try {
+      return check();
+    } catch (error) {
+      const isToldTo = error instanceof BadRequest && refusedParams.includes(error.param ?? '');
+      if (error instanceof Error && !isToldTo) broken.push(error.message);
+      throw error;
     }
   }
 
@@ -88,11 +102,14 @@ export async function startOpenAiServer(options: OpenAiServerOptions = {}): Prom
       script = next;
       replies = 0;
     },
-    close: () =>
-      new Promise((resolve) => {
+    close: async () => {
+      await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
-      }),
+      });
+      if (broken.length > 0 && mayRefuse === undefined)
+        throw new Error(`the model server refused ${broken.length} requests, the first: ${broken[0]}`);
+    },
   };
 }
 
