@@ -33,4 +33,37 @@ export const contextMutants: readonly Mutant[] = [
       name: 'of a holder that has lost the lane changes nothing',
     },
   },
+  {
+    name: 'facts forgotten at the next summary',
+    invariant: 'a remembered fact stays until the summarising model drops it',
+    edits: [{ in: 'writeSummary', find: 'known: known?.facts ?? []', replace: 'known: []' }],
+    test: {
+      file: 'test/runs/compaction.test.ts',
+      name: 'is summarised once for each crossing, and still knows what was said first',
+    },
+  },
+  {
+    name: 'cut one message late',
+    invariant: 'a message is in the summary or shown as it was written',
+    edits: [
+      {
+        in: 'compactSession',
+        find: 'keptFrom: kept[0]?.position ??',
+        replace: 'keptFrom: kept[1]?.position ??',
+      },
+    ],
+    test: {
+      file: 'test/runs/compaction-property.test.ts',
+      name: 'loses nothing that it must keep, and nothing at all when the summary does not come about',
+    },
+  },
+  {
+    name: 'secrets in the payload log',
+    invariant: 'no secret that Parley knows is written down',
+    edits: [{ in: 'shown', find: 'redactCodes(redact(part))', replace: 'redactCodes(part)' }],
+    test: {
+      file: 'test/models/observers.test.ts',
+      name: 'writes requests and answers to a file of its owner, without keys, tokens and codes',
+    },
+  },
 ];

@@ -1,0 +1,227 @@
+/** Random histories that are compacted again and again, by holders that fail, are killed, or have lost their lane. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { pairCalls } from '../../src/agent/call-pairs.ts';
+import { contextLimits, planCompaction } from '../../src/agent/compaction-cut.ts';
+import { estimateTokens } from '../../src/agent/context-size.ts';
+import { requestOf } from '../../src/agent/convert.ts';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import { hasCode } from '../../src/contracts/errors.ts';
+import type { AgentMessage, MessagePart, TranscriptMessage } from '../../src/contracts/message.ts';
+import type { LlmProvider } from '../../src/contracts/model.ts';
+import { noProbe } from '../../src/contracts/probe.ts';
+import { createDemoProvider } from '../../src/models/demo.ts';
+import { failureError } from '../../src/models/model-failure.ts';
+import { compactSession } from '../../src/runs/compactor.ts';
+import type { Store } from '../../src/store/base/command.ts';
+import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
+import { commitToolTurn, storeToolResults } from '../../src/store/lanes/commit-turn.ts';
+import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
+import { llmErrors } from '../agent/support/llm-grammar.ts';
+import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { holds } from '../support/holds.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+/** What becomes of a summary: it is stored, fails, or its holder dies before or after its commit, or lives on too long. */
+const fates = ['stored', 'stored', 'refused', 'empty', 'killed before', 'killed after', 'stale'] as const;
+
+type Step = {
+  readonly words: number;
+  /** Words of each result of the calls made before the answer. */
+  readonly results: readonly number[];
+  readonly answerWords: number;
+  /** What it is compacted with, before the model answers. */
+  readonly fate: (typeof fates)[number] | undefined;
+  readonly summaryWords: number;
+};
+
+const words = fc.integer({ min: 1, max: 120 });
+const step: fc.Arbitrary<Step> = fc
+  .record({
+    words,
+    results: fc.array(words, { maxLength: 3 }),
+    answerWords: words,
+    fate: fc.option(fc.constantFrom(...fates)),
+    summaryWords: fc.integer({ min: 1, max: 2_000 }),
+  })
+  .map((made) => ({ ...made, fate: made.fate ?? undefined }));
+
+const isLong = process.env.PARLEY_LONG === '1';
+const budget = isLong
+  ? { numRuns: 1_000, interruptAfterTimeLimit: 240_000 }
+  : { numRuns: 20, interruptAfterTimeLimit: 4_000 };
+
+/** 1,500 tokens are its threshold. */
+const limits = contextLimits(2_000);
+/** Few enough that the room of the shortest summary holds them. */
+const names = ['KEY-1a', 'KEY-2b', 'KEY-3c'] as const;
+const fact = 'Ann has a green boat.';
+
+class Killed extends Error {}
+
+describeEachDatabase('a history that is compacted at random', (open) => {
+  it('loses nothing that it must keep, and nothing at all when the summary does not come about', async () => {
+    let stored = 0;
+    await holds(
+      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async (steps) => {
+        const play = new Play(open());
+        for (const [index, each] of steps.entries()) await play.step(each, names[index]);
+        stored += play.stored;
+      }),
+      budget,
+    );
+    expect(stored).toBeGreaterThan(0);
+  });
+});
+
+class Play {
+  stored = 0;
+  readonly #store: Store;
+  readonly #conversation = unique('c');
+  #rows: readonly TranscriptMessage[] = [];
+  #knowsFact = false;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async step(given: Step, name: string | undefined): Promise<void> {
+    const text = `${'word '.repeat(given.words)}${name ?? ''}`;
+    await aWorker(this.#store).accept(aMessage({ conversation: this.#conversation, text }));
+    let run = await this.#claim();
+    if (given.results.length > 0) await this.#toolTurn(run, given.results);
+    if (given.fate !== undefined) run = await this.#compact(run, given, given.fate);
+    await aWorker(this.#store).answer(run, 'word '.repeat(given.answerWords));
+    await this.#judge(run.sessionId);
+  }
+
+  /** Another process each time; its lease is over at once, so that the next one needn't wait for its end. */
+  async #claim(): Promise<ClaimedRun> {
+    for (;;) {
+      const claimed = await aWorker(this.#store, unique('worker')).claim(aLane(this.#conversation).key, 1);
+      if (claimed.kind === 'run') return claimed.run;
+    }
+  }
+
+  async #toolTurn(
+    { laneKey, epoch, runId, sessionId }: ClaimedRun,
+    results: readonly number[],
+  ): Promise<void> {
+    const fence = { laneKey, epoch, runId };
+    const id = crypto.randomUUID();
+    const calls = results.map((_, index) => ({ callId: `call_${index}`, name: 'look', input: '{}' }));
+    const parts: MessagePart[] = [
+      ...calls.map(({ callId }): MessagePart => {
+        return { type: 'tool_call', data: { id: callId, name: 'look', input: '{}', finished: true } };
+      }),
+      { type: 'finish', data: { reason: 'tool_use', time: 1 } },
+    ];
+    await this.#store.write(commitToolTurn, {
+      ...fence,
+      message: { id, sessionId, parts, model: 'test' },
+      calls,
+    });
+    const found = calls.map(({ callId }, index) => ({
+      callId,
+      isError: false,
+      parts: [
+        {
+          type: 'tool_result' as const,
+          data: {
+            tool_call_id: callId,
+            name: 'look',
+            content: 'found '.repeat(results[index] ?? 1),
+            is_error: false,
+          },
+        },
+      ],
+    }));
+    await this.#store.write(storeToolResults, { ...fence, messageId: id, results: found });
+  }
+
+  async #compact(run: ClaimedRun, given: Step, fate: Step['fate'] & string): Promise<ClaimedRun> {
+    const before = await this.#context(run.sessionId);
+    const isPlanned = planCompaction(before.messages, before.summary, limits) !== undefined;
+    const kill = () => {
+      throw new Killed();
+    };
+    let successor: ClaimedRun | undefined;
+    const model = summariser(async () => {
+      if (fate === 'killed before') kill();
+      if (fate === 'refused') throw failureError({ kind: 'failed', detail: 'not today' });
+      if (fate === 'stale') successor = await this.#claim();
+      const said = fate === 'empty' ? ' ' : 'so '.repeat(given.summaryWords);
+      return this.#knowsFact ? said : `${said}\n<facts>\n+ ${fact}\n</facts>`;
+    });
+    const deps = { clock: systemClock, log: silentLog, store: this.#store, model, limits };
+    const probe = fate === 'killed after' ? { reach: kill } : noProbe;
+    const ended = await compactSession(
+      { ...deps, probe },
+      { run, child: undefined },
+      new AbortController().signal,
+    ).then(
+      ({ kind }) => kind,
+      (error: unknown) => error,
+    );
+    const after = await this.#context(run.sessionId);
+    const isStored = isPlanned && (fate === 'stored' || fate === 'killed after');
+    if (isStored) this.#judgeSummary(before, after);
+    else expect(after).toEqual(before);
+    if (!isPlanned) expect(ended).toBe('too-short');
+    else if (fate === 'stored') expect(ended).toBe('compacted');
+    else if (fate.startsWith('killed')) expect(ended).toBeInstanceOf(Killed);
+    else expect(hasCode(ended, fate === 'stale' ? 'stale_epoch' : 'model_failed')).toBe(true);
+    return successor ?? (ended instanceof Killed ? this.#claim() : run);
+  }
+
+  #judgeSummary(before: Context, after: Context): void {
+    this.stored += 1;
+    this.#knowsFact = true;
+    const [old, left] = [shown(before), shown(after)].map(estimateTokens);
+    expect(left).toBeLessThanOrEqual(Math.min(0.7 * (old ?? 0), limits.threshold));
+    expect(before.messages.slice(before.messages.length - after.messages.length)).toEqual(after.messages);
+    const replaced = before.messages.slice(0, before.messages.length - after.messages.length);
+    const paired = (messages: readonly AgentMessage[]) =>
+      pairCalls(messages).flatMap((calls) => calls?.map(({ call, content }) => [call, content]) ?? []);
+    expect([...paired(replaced), ...paired(after.messages)]).toEqual(paired(before.messages));
+    // Nothing that the model has not answered is summarised.
+    const answered = before.messages.findLastIndex(({ role }) => role === 'assistant');
+    expect(replaced.length).toBeLessThanOrEqual(answered + 1);
+  }
+
+  /** Of each step: the transcript has only grown, and the model is shown a history with all that must be in it. */
+  async #judge(sessionId: string): Promise<void> {
+    const rows = await this.#store.read(readTranscriptPage, { sessionId, limit: 1_000 });
+    expect(rows.slice(0, this.#rows.length)).toEqual(this.#rows);
+    expect(rows.map(({ position }) => position)).toEqual(rows.map((_, index) => index + 1));
+    this.#rows = rows;
+    const context = await this.#context(sessionId);
+    const written = rows.filter(({ isSummary }) => !isSummary);
+    expect(context.messages).toEqual(written.slice(written.length - context.messages.length));
+    expect(llmErrors(requestOf(shown(context)))).toEqual([]);
+    const text = JSON.stringify(shown(context));
+    for (const name of names)
+      expect([name, text.includes(name)]).toEqual([name, JSON.stringify(written).includes(name)]);
+    if (this.#knowsFact) expect(text).toContain(fact);
+  }
+
+  #context(sessionId: string): Promise<Context> {
+    return this.#store.read(readContext, { sessionId });
+  }
+}
+
+type Context = {
+  readonly summary: TranscriptMessage | undefined;
+  readonly messages: readonly TranscriptMessage[];
+};
+
+function shown({ summary, messages }: Context): readonly TranscriptMessage[] {
+  return summary === undefined ? messages : [summary, ...messages];
+}
+
+function summariser(say: () => Promise<string>): LlmProvider {
+  const demo = createDemoProvider({ clock: systemClock });
+  const usage = { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  return { ...demo, send: async () => ({ text: await say(), usage, cost: 7, model: 'test' }) };
+}
