@@ -19,7 +19,7 @@ import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-polic
 import { createIntake } from './inbound/intake.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
 import { ratesOf } from './models/call-bound.ts';
-import { type ConfiguredModel, configuredModel } from './models/configured-model.ts';
+import type { ConfiguredModel } from './models/configured-model.ts';
 import { claimModels } from './models/models.ts';
 import { createDeliverer, type Deliverer } from './outbox/deliverer.ts';
 import { createToolSender, type ToolSender } from './outbox/tool-sender.ts';
@@ -41,6 +41,7 @@ import {
   wireWaitingNotices,
 } from './roles/gateway-role.ts';
 import { type Infrastructure, openInfrastructure } from './roles/infrastructure.ts';
+import { openModel } from './roles/open-model.ts';
 import type { GatewayOptions, StageDeps } from './roles/stage-deps.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
 import { createAgents } from './runs/agents.ts';
@@ -93,7 +94,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     closers.add('markdown desk', desk.close);
     const live = openLiveEvents(config, { ...infrastructure, log });
     closers.add('live events', live.close);
-    const model = options.model ?? configuredModel(config, { clock, log });
+    const model = await openModel({ ...options, clock, closers });
     const probe = options.probe ?? noProbe;
     const stage: StageDeps = {
       ...options,
@@ -343,16 +344,14 @@ async function wireRuns(
   const reports = await plugins.load([core, subagents, ...stage.plugins]);
 
   const agents = createAgents(config);
-  const { models } = stage.model;
+  const { models, tracer } = stage.model;
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
   const budgets = createRunBudgets({ ...stage, limits: config.budgets, timeZone });
   const rates = budgets.apply ? undefined : ratesOf(models);
   const runDeps: RunDeps = {
     ...stage,
-    models,
-    budgets,
-    rates,
+    ...{ models, tracer, budgets, rates },
     active,
     outbox,
     settings: runSettingsFrom(config),

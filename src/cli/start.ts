@@ -29,6 +29,7 @@ export type StartDeps = {
     readonly channels: readonly ChannelEntry[];
     readonly plugins: readonly { readonly definition: PluginDefinition; readonly config: unknown }[];
     onSecret(value: string): void;
+    redact(text: string): string;
     onSections(sections: Sections): void;
     reload(): Promise<ReloadResult>;
   }): Promise<RunningGateway>;
@@ -75,6 +76,7 @@ export async function runStart({ channels, plugins, role, startGateway }: StartD
       channels,
       plugins: await loadPlugins(plugins, config),
       onSecret: (value) => logger.redactor.add(value),
+      redact: (text) => logger.redactor.redact(text),
       onSections: (given) => {
         sections = given;
         logger.time(given);

@@ -15,6 +15,7 @@ export type Config = DeepReadonly<
     | 'providers'
     | 'models'
     | 'model'
+    | 'tracing'
     | 'agents'
     | 'defaultAgent'
     | 'bindings'
@@ -42,6 +43,8 @@ export type Config = DeepReadonly<
   readonly models: Readonly<Record<string, ModelSettings>>;
   /** Name of the model that answers by default: an alias, or `provider/id`. */
   readonly model: string;
+  /** Where spans go. Without an endpoint none are made. */
+  readonly tracing: { readonly endpoint?: string; readonly headers: Readonly<Record<string, Secret>> };
   /** Micro-dollars. */
   readonly budgets: Readonly<Partial<Record<BudgetScope, number>>>;
   /** At least one. */

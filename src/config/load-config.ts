@@ -154,7 +154,7 @@ function findUnknownVariables(environment: Environment): readonly Problem[] {
 type BuildInput = {
   readonly credentials: Credentials;
   readonly accounts: ChannelAccounts['accounts'];
-  readonly modelConfig: ModelConfig;
+  readonly modelConfig: ModelConfig & Pick<Config, 'tracing'>;
   readonly file: ConfigFile;
   readonly home: string;
   readonly hidden: Config['hiddenSettings'];

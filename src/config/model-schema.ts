@@ -9,6 +9,10 @@ const dollarsPerMillion = z.number().min(0).max(10_000);
 /** Name of a model: an alias, or `provider/id`. */
 export const modelName = z.string().min(1).max(200);
 
+const variableName = z
+  .string()
+  .regex(/^[A-Z][A-Z0-9_]*$/, "isn't the name of a variable, for example WORK_API_KEY");
+
 export const providers = z
   .record(
     identifier,
@@ -18,15 +22,45 @@ export const providers = z
         .exactOptional()
         .describe('API that it speaks. Default: its name if that is one, else openai.'),
       baseUrl: httpUrl.exactOptional().describe('Address of its API, for example http://127.0.0.1:11434/v1.'),
-      keysEnv: z
-        .string()
-        .regex(/^[A-Z][A-Z0-9_]*$/, "isn't the name of a variable, for example WORK_API_KEY")
+      keysEnv: variableName
         .exactOptional()
         .describe('Variable of its API keys, separated by commas. Default: <NAME>_API_KEY.'),
     }),
   )
   .default({})
   .describe('Servers of models. Built in: anthropic, openai, openrouter, ollama, demo.');
+
+/** Where spans of runs, model calls and tool calls go. */
+export const tracing = z
+  .strictObject({
+    endpoint: httpUrl
+      .exactOptional()
+      .describe(
+        'An OpenTelemetry collector (OTLP over HTTP), for example http://127.0.0.1:4318. Absent = no traces.',
+      ),
+    headersEnv: variableName
+      .default('OTEL_EXPORTER_OTLP_HEADERS')
+      .describe('Variable of the headers it wants: name=value, separated by commas.'),
+  })
+  .prefault({});
+
+/** Whether model calls are written down as they were. */
+export const payloadLog = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Write each model request and answer to payloads.jsonl in the data folder, without secrets. It holds what people wrote.',
+      ),
+    maxMb: z
+      .number()
+      .min(1)
+      .max(100_000)
+      .default(64)
+      .describe('Largest size, that of the earlier file included.'),
+  })
+  .prefault({});
 
 export const models = z
   .record(

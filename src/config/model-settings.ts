@@ -27,7 +27,7 @@ export type ModelConfig = Pick<Config, 'providers' | 'models' | 'model'>;
 export function readModelSettings(
   settings: FileSettings,
   environment: Environment,
-): ModelConfig & { readonly problems: readonly Problem[] } {
+): ModelConfig & Pick<Config, 'tracing'> & { readonly problems: readonly Problem[] } {
   const problems: Problem[] = [];
   const names = new Set([...Object.keys(presets), ...Object.keys(settings.providers)]);
   const providers: Record<string, ProviderSettings> = {};
@@ -47,7 +47,19 @@ export function readModelSettings(
   const model = settings.model ?? defaultModel(providers);
   const config = { providers, models, model };
   problems.push(...findNameProblems(settings, config));
-  return { ...config, problems };
+  return { ...config, tracing: tracingOf(settings, environment), problems };
+}
+
+/** The variable's headers, as other programs that send to a collector read them. */
+function tracingOf({ tracing }: FileSettings, { others }: Environment): Config['tracing'] {
+  const { endpoint, headersEnv } = tracing;
+  const pairs = (others?.[headersEnv] ?? '').split(',').flatMap((pair) => {
+    const [, name, value] = /^\s*([\w-]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];
+    return name === undefined || value === undefined
+      ? []
+      : [[name.toLowerCase(), new Secret(value)] as const];
+  });
+  return { ...(endpoint !== undefined && { endpoint }), headers: Object.fromEntries(pairs) };
 }
 
 /** The variable of a provider's keys that names no other. */

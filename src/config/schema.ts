@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { isAddressRange } from './address-range.ts';
 import { agent, count, identifier, subagents } from './agent-schema.ts';
-import { httpUrl, modelName, models, providers } from './model-schema.ts';
+import { httpUrl, modelName, models, payloadLog, providers, tracing } from './model-schema.ts';
 import { peer } from './peer.ts';
 import { queue } from './queue-schema.ts';
 import { compilePattern } from './text-pattern.ts';
@@ -291,6 +291,8 @@ export const fileSchema = z.strictObject({
     .prefault({}),
   providers,
   models,
+  tracing,
+  payloadLog,
   model: modelName
     .exactOptional()
     .describe(

@@ -1,13 +1,25 @@
 import { ParleyError } from './errors.ts';
-import type { BudgetScope, ModelInfo, ModelRequest, Usage } from './model.ts';
+import type { BudgetScope, ModelInfo, ModelPurpose, ModelRequest, Usage } from './model.ts';
 
 /** Where every try of a model call has its own row, opened before it leaves and closed once. */
 export interface CallLedger {
+  /** Whose calls they are, for those who watch them. */
+  readonly subject?: CallSubject;
   /** Opens the row before a try leaves. Rejects with `BudgetSpentError`, or with what the store throws. */
   open(call: CallOpening): Promise<CallTicket>;
   /** Closes the row; a second end of the same ticket changes nothing. */
   close(ticket: CallTicket, end: CallEnd): Promise<void>;
 }
+
+/** The run that calls are made for, and what for. */
+export type CallSubject = {
+  readonly runId: string;
+  /** The attempt at the run. */
+  readonly epoch: number;
+  readonly sessionId: string;
+  readonly agentId: string;
+  readonly purpose: ModelPurpose;
+};
 
 /** A try that is about to leave. */
 export type CallOpening = {

@@ -2,6 +2,8 @@ import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
 import type { Config } from '../config/config.ts';
 import { createModels, type Models } from './models.ts';
+import type { CallObserver } from './observers/call-observer.ts';
+import type { Tracer } from './observers/spans.ts';
 import { createProviderWaits, type ProviderWaits, type WaitingCalls } from './provider-waits.ts';
 
 /** Every model that answers here, with retries and their waiting calls. */
@@ -10,14 +12,18 @@ export type ConfiguredModel = {
   /** The default one, as people should see it. */
   readonly name: string;
   readonly isDemo: boolean;
+  /** Takes spans; absent unless tracing is on. */
+  readonly tracer?: Tracer;
   /** The calls that wait to be tried again; absent where none ever does. */
   waiting?(): WaitingCalls;
 };
 
+type ModelDeps = { readonly clock: Clock; readonly log: Log; readonly observers?: readonly CallObserver[] };
+
 /** The models of the configuration; without a key the labelled demo. */
 export function configuredModel(
   config: Pick<Config, 'providers' | 'models' | 'model' | 'agents'>,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { clock, log, observers = [] }: ModelDeps,
 ): ConfiguredModel {
   const waits = new Map<string, ProviderWaits>();
   const waitsOf = (provider: string): ProviderWaits => {
@@ -25,7 +31,7 @@ export function configuredModel(
     waits.set(provider, known);
     return known;
   };
-  const models = createModels(config, { clock, log, waitsOf });
+  const models = createModels(config, { clock, log, waitsOf, observers });
   const isDemo = models.stackFor(config.model).id === 'demo';
   return {
     models,

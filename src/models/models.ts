@@ -6,6 +6,7 @@ import type { Config } from '../config/config.ts';
 import { findModel } from '../config/model-settings.ts';
 import { createProvider } from './create-provider.ts';
 import { metered } from './metering.ts';
+import { type CallObserver, observed } from './observers/call-observer.ts';
 import type { ProviderWaits } from './provider-waits.ts';
 import { withRetry } from './retry.ts';
 
@@ -29,13 +30,15 @@ export type ModelsDeps = {
   readonly random?: () => number;
   /** Shared by all calls to a provider, by its name. */
   readonly waitsOf?: (provider: string) => ProviderWaits;
+  /** See every try. */
+  readonly observers?: readonly CallObserver[];
 };
 
 type ModelsConfig = Pick<Config, 'providers' | 'models' | 'model' | 'agents'>;
 
 /** The models of the configuration, which has been checked: each name in it means a model. */
 export function createModels(config: ModelsConfig, deps: ModelsDeps): Models {
-  const { clock, log, random = Math.random, waitsOf } = deps;
+  const { clock, log, random = Math.random, waitsOf, observers = [] } = deps;
   /** One for each model, however many names and stacks lead to it: its keys are tried once for all. */
   const providers = new Map<string, LlmProvider>();
   const stacks = new Map<string, LlmProvider>();
@@ -58,9 +61,11 @@ export function createModels(config: ModelsConfig, deps: ModelsDeps): Models {
     return made;
   };
   const stackOf = (name: string, ledger?: CallLedger): LlmProvider => {
-    const [first, ...fallbacks] = [name, ...(usableModel(name, config)?.model.fallbacks ?? [])].map((each) =>
-      ledger ? metered(providerOf(each), ledger) : providerOf(each),
-    );
+    const names = [name, ...(usableModel(name, config)?.model.fallbacks ?? [])];
+    const [first, ...fallbacks] = names.map((each) => {
+      const provider = observed(providerOf(each), observers, ledger?.subject);
+      return ledger ? metered(provider, ledger) : provider;
+    });
     if (first === undefined || first.id === 'demo') return first ?? providerOf('demo');
     const waits = waitsOf && { waitsOf: (provider: LlmProvider) => waitsOf(provider.id) };
     return withRetry(first, { clock, random, fallbacks, ...waits });

@@ -35,6 +35,8 @@ export type GatewayOptions = {
   beforeListen?(): Promise<void>;
   /** Called with each secret made at run time, so that it never reaches a log. */
   onSecret?(value: string): void;
+  /** Removes every secret known so far from a text; absent: those of the configuration. */
+  redact?(text: string): string;
   /** Called with what times the work on the event loop, for what was made before it. */
   onSections?(sections: Sections): void;
 };

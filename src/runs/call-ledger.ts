@@ -10,6 +10,7 @@ import {
   type CallLedger,
   type CallOpening,
   type CallRate,
+  type CallSubject,
   type CallTicket,
 } from '#contracts/call-ledger.ts';
 import type { Clock } from '#contracts/clock.ts';
@@ -68,6 +69,7 @@ export function createRunCalls(deps: RunCallsDeps, run: ClaimedRun): RunCalls {
 }
 
 class CallBook implements RunCalls {
+  readonly subject: CallSubject;
   readonly #deps: RunCallsDeps;
   readonly #run: ClaimedRun;
   readonly #tries = new Map<string, Try>();
@@ -79,6 +81,8 @@ class CallBook implements RunCalls {
   constructor(deps: RunCallsDeps, run: ClaimedRun) {
     this.#deps = deps;
     this.#run = run;
+    const { runId, epoch, sessionId, agentId } = run;
+    this.subject = { runId, epoch, sessionId, agentId, purpose: deps.purpose };
     this.#ready = run.openCall;
     this.#count = run.openCall === undefined ? 0 : 1;
   }

@@ -19,11 +19,12 @@ import { contextLimits } from '../agent/compaction-cut.ts';
 import { createConverter } from '../agent/convert.ts';
 import { fitContext } from '../agent/fit-context.ts';
 import { fitImageBytes } from '../agent/fit-image.ts';
-import { agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
+import { type AgentEvents, agentLoopContinue, agentLoopResume } from '../agent/loop.ts';
 import type { AgentLoopConfig } from '../agent/loop-config.ts';
 import { pruneResults } from '../agent/prune-results.ts';
 import type { CallEntry } from '../agent/resumption.ts';
 import type { Models } from '../models/models.ts';
+import type { Tracer } from '../models/observers/spans.ts';
 import { isEmptyAnswer } from '../replies/reply-pipeline.ts';
 import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Store } from '../store/base/command.ts';
@@ -51,6 +52,7 @@ import { createStop, type StopController } from './stop-controller.ts';
 import { streamEvents } from './stream-events.ts';
 import { tellTitle, titleSettings, titleSystem } from './title-run.ts';
 import { storedReceiptOf } from './tool-send.ts';
+import { traceRun } from './trace-run.ts';
 
 /** The parts that executing a run needs. */
 export type RunDeps = {
@@ -60,6 +62,8 @@ export type RunDeps = {
   readonly probe: Probe;
   readonly notices: Notices;
   readonly models: Models;
+  /** Takes spans of runs and tool calls; absent unless tracing is on. */
+  readonly tracer?: Tracer | undefined;
   /** Bounds calls of every model, by name, so that rows are opened ahead; absent under budgets. */
   readonly rates?: Readonly<Record<string, CallRate>> | undefined;
   readonly budgets?: RunBudgets;
@@ -278,9 +282,22 @@ async function runLoop(
     entries === undefined
       ? agentLoopContinue(context, config, signal)
       : agentLoopResume(context, entries, config, signal);
+  return follow(deps, run, { events, recorder });
+}
+
+type Followed = { readonly events: AgentEvents; readonly recorder: RunRecorder };
+
+/** Records each event before the loop goes on. Returns the calls that wait for something outside. */
+async function follow(
+  deps: RunDeps,
+  run: ClaimedRun,
+  { events, recorder }: Followed,
+): Promise<readonly WaitingCall[]> {
+  const trace = traceRun(deps.tracer, run, deps.clock);
   const waitsFor: WaitingCall[] = [];
   for await (const event of events) {
     await recorder.handle(event);
+    trace(event);
     deps.stream(run.laneKey, () => streamEvents(event, run, recorder.left !== undefined));
     if (event.type === 'tool_execution_parked') waitsFor.push(event);
   }
@@ -344,12 +361,14 @@ function compaction(
     middleware: [autoCompact({ limits }, (tokens) => log.warn({ runId, laneKey, tokens }, 'context.stuck'))],
     compact: async (reason, signal) => {
       const tail = reason === 'overflow' ? Math.floor(limits.tail / 2) : limits.tail;
-      const done = await compactSession(
-        { ...compactor, limits: { ...limits, tail } },
-        { run, child },
-        signal,
-      );
-      return done.kind === 'compacted' ? 'compacted' : 'failed';
+      const deeper = { ...compactor, limits: { ...limits, tail } };
+      try {
+        const done = await compactSession(deeper, { run, child }, signal);
+        return done.kind === 'compacted' ? 'compacted' : 'failed';
+      } catch (error) {
+        if (!signal.aborted) log.warn({ runId, laneKey, reason, error }, 'compaction.failed');
+        throw error;
+      }
     },
     reloadMessages: async () => shownMessages(await readRunContext(store, run, child)),
   };

@@ -61,7 +61,12 @@ describe('an export', () => {
 
 describe('a setting', () => {
   /** Read by the part of Parley that reads and checks settings itself, or by editors. */
-  const readByConfig = new Set(['$schema', 'allowInsecureRedis', 'providers.*.keysEnv']);
+  const readByConfig = new Set([
+    '$schema',
+    'allowInsecureRedis',
+    'providers.*.keysEnv',
+    'tracing.headersEnv',
+  ]);
 
   type Schema = {
     readonly properties?: Readonly<Record<string, Schema>>;

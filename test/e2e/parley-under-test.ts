@@ -74,6 +74,7 @@ const gateway = await startWithRetry({
   ],
   plugins: [files, ...extra].map((definition) => ({ definition, config: {} })),
   onSecret: (value) => logger.redactor.add(value),
+  redact: (text) => logger.redactor.redact(text),
 });
 await gateway.settled;
 process.send?.({ kind: 'ready', url: gateway.url ?? '', link: gateway.signInLink?.() ?? '' });

@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import type { Config } from '../../config/config.ts';
+import { leanFetch } from '../../http/lean-fetch.ts';
+import type { CallObserver } from './call-observer.ts';
+import type { Tracer } from './spans.ts';
+
+export type ObserversDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly version: string;
+  /** Removes secrets from a text. */
+  redact(text: string): string;
+};
+
+/** Observers of this process's model calls. */
+export type Observers = {
+  readonly observers: readonly CallObserver[];
+  readonly tracer: Tracer | undefined;
+  /** Writes and sends what is waiting. */
+  close(): Promise<void>;
+};
+
+/** Opens what the configuration turns on; for all that is off nothing is loaded. */
+export async function openObservers(
+  config: Pick<Config, 'tracing' | 'payloadLog' | 'dataDir'>,
+  deps: ObserversDeps,
+): Promise<Observers> {
+  const traced = await openTracing(config, deps);
+  const logged = await openPayloadLog(config, deps);
+  return {
+    observers: [...(traced ? [traced.calls] : []), ...(logged ? [logged] : [])],
+    tracer: traced?.tracer,
+    close: async () => {
+      await Promise.all([traced?.tracer.close(), logged?.close()]);
+    },
+  };
+}
+
+async function openTracing({ tracing }: Pick<Config, 'tracing'>, deps: ObserversDeps) {
+  const { endpoint } = tracing;
+  if (endpoint === undefined) return undefined;
+  const [{ createOtlpTracer }, { tracedCalls }] = await Promise.all([
+    import('./otlp-tracer.ts'),
+    import('./traced-calls.ts'),
+  ]);
+  const headers = Object.fromEntries(
+    Object.entries(tracing.headers).map(([name, value]) => [name, value.reveal()]),
+  );
+  const tracer = createOtlpTracer({ ...deps, endpoint, headers, fetch: leanFetch });
+  return { tracer, calls: tracedCalls(tracer, deps.clock) };
+}
+
+async function openPayloadLog(
+  { payloadLog, dataDir }: Pick<Config, 'payloadLog' | 'dataDir'>,
+  deps: ObserversDeps,
+) {
+  if (!payloadLog.enabled) return undefined;
+  const [{ createPayloadLog }, { createRotatingFile }] = await Promise.all([
+    import('./payload-log.ts'),
+    import('./rotating-file.ts'),
+  ]);
+  const path = join(dataDir, 'payloads.jsonl');
+  deps.log.warn({ path }, 'payload-log.opened');
+  return createPayloadLog({ ...deps, file: createRotatingFile(path, payloadLog.maxMb * 1e6) });
+}
