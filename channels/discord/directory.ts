@@ -3,7 +3,7 @@
  * administers a guild and what the bot may read there. It holds no messages and no members.
  */
 import { ChannelType, PermissionFlagsBits } from 'discord.js';
-import { cleanText } from '#channel-kit/event-mapping.ts';
+import { cleanText } from '#channel-kit/clean-text.ts';
 import type { Chat } from '#contracts/envelope.ts';
 import { conversationId, threadId } from '#contracts/ids.ts';
 import type { ReplyRoute } from '#contracts/route.ts';

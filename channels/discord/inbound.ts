@@ -3,8 +3,8 @@
  * bad event never holds up the others; what only echoes the bot's own calls becomes nothing.
  */
 import { InteractionType, PermissionsBitField } from 'discord.js';
+import { cleanText } from '#channel-kit/clean-text.ts';
 import {
-  cleanText,
   keyOf,
   nobody,
   type UnreadableEvent,

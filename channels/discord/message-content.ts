@@ -1,5 +1,6 @@
 import { MessageFlags, MessageType } from 'discord.js';
-import { cleanText, fileKind } from '#channel-kit/event-mapping.ts';
+import { cleanText } from '#channel-kit/clean-text.ts';
+import { fileKind } from '#channel-kit/event-mapping.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundMessage } from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';

@@ -3,13 +3,8 @@
  * raw row, so that one bad message never holds up the others. What is no person's doing (receipts, typing,
  * timers, other devices' bookkeeping) becomes nothing at all: there is far more of it than of messages.
  */
-import {
-  cleanText,
-  keyOf,
-  type UnreadableEvent,
-  unreadableEvent,
-  unsupported,
-} from '#channel-kit/event-mapping.ts';
+import { cleanText } from '#channel-kit/clean-text.ts';
+import { keyOf, type UnreadableEvent, unreadableEvent, unsupported } from '#channel-kit/event-mapping.ts';
 import { assertSafeJson } from '#channel-kit/json-guard.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEnvelope, InboundEvent, Sender } from '#contracts/envelope.ts';

@@ -1,4 +1,5 @@
-import { cleanText, fileKind } from '#channel-kit/event-mapping.ts';
+import { cleanText } from '#channel-kit/clean-text.ts';
+import { fileKind } from '#channel-kit/event-mapping.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundMessage } from '#contracts/envelope.ts';
 import type { Provenance } from '#contracts/provenance.ts';

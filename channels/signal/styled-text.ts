@@ -5,7 +5,7 @@
  * marker may follow a backslash, a star or a bar: `\***x**` would be read as a literal `**` and a star. Bold
  * and italic never meet, because `***` is read in two ways (0.100 and later).
  */
-import { cleanText } from '#channel-kit/event-mapping.ts';
+import { cleanText } from '#channel-kit/clean-text.ts';
 import type { FormattedText, Span } from '#contracts/formatted-text.ts';
 
 export type StyledText = { readonly message: string; readonly textMode: 'normal' | 'styled' };

@@ -1,4 +1,4 @@
-import { cleanText } from '#channel-kit/event-mapping.ts';
+import { cleanText } from '#channel-kit/clean-text.ts';
 import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundMessage } from '#contracts/envelope.ts';
 import { messageId } from '#contracts/ids.ts';

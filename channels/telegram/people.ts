@@ -1,4 +1,4 @@
-import { cleanText } from '#channel-kit/event-mapping.ts';
+import { cleanText } from '#channel-kit/clean-text.ts';
 import type { Chat, Sender } from '#contracts/envelope.ts';
 import { peerId } from '#contracts/ids.ts';
 import type { Bot } from './ids.ts';

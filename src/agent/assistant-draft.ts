@@ -1,8 +1,8 @@
+import { cleanText } from '#channel-kit/clean-text.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, FinishReason, MessagePart, ToolCallData } from '#contracts/message.ts';
 import type { ModelEvent } from '#contracts/model.ts';
 import { boundCall, maxInputLength, refused } from './call-input.ts';
-import { cleanText } from './clean-text.ts';
 import { UnusedIds } from './unused-id.ts';
 
 /** When the message ended, ms since the epoch, and the model that wrote it. */

@@ -1,7 +1,7 @@
 import { constants, lstatSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fitChars } from './clean-text.ts';
+import { fitChars } from '#channel-kit/clean-text.ts';
 
 /** The files of a workspace that speak to the agent, in the order of the prompt. */
 const bootstrapNames = ['AGENTS.md', 'SOUL.md', 'TOOLS.md', 'IDENTITY.md', 'USER.md', 'MEMORY.md'] as const;

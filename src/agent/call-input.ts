@@ -2,9 +2,10 @@
  * The arguments of a tool call, made fit to be stored and sent again. Whatever a model writes there goes into
  * every later request of the conversation: what no request could hold is not kept, and the model is told why.
  */
+
+import { cleanText } from '#channel-kit/clean-text.ts';
 import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { ToolCallData } from '#contracts/message.ts';
-import { cleanText } from './clean-text.ts';
 
 /** Longest arguments, in UTF-16 units of their JSON: more than any model writes in one answer. */
 export const maxInputLength = 1024 * 1024;

@@ -2,13 +2,13 @@
 // provider accepts: roles alternate, a person speaks first, each call is answered once, right after it.
 
 import { basename } from 'node:path';
+import { cleanText, isBlank } from '#channel-kit/clean-text.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { AssistantBlock, LlmMessage, UserBlock } from '#contracts/model.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import { readInput } from './call-input.ts';
 import { isCounted, type PairedCall, pairCalls } from './call-pairs.ts';
-import { cleanText, isBlank } from './clean-text.ts';
 import { fitImage } from './fit-image.ts';
 import { withStandIns } from './stand-in.ts';
 

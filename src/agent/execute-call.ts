@@ -1,6 +1,6 @@
+import { cleanText, fitBytes } from '#channel-kit/clean-text.ts';
 import { noSections } from '#contracts/section.ts';
 import type { Parked, Tool, ToolOutput } from '#contracts/tool.ts';
-import { cleanText, fitBytes } from './clean-text.ts';
 import { faultText } from './fault-text.ts';
 import type { AgentLoopConfig, ToolResult } from './loop-config.ts';
 import type { Prepared } from './prepare-call.ts';

@@ -1,5 +1,5 @@
+import { fitChars } from '#channel-kit/clean-text.ts';
 import { ParleyError } from '#contracts/errors.ts';
-import { fitChars } from './clean-text.ts';
 
 /** One line about a fault, for the log. */
 export function faultText(error: unknown): string {

@@ -1,12 +1,12 @@
 // One answer of the model: message_start, an update per stream event, message_end. It always ends with a
 // message that has its finish part, also when the stream breaks off or the run is cut short.
 
+import { isBlank } from '#channel-kit/clean-text.ts';
 import type { AgentEvent, EndReason, Spending } from '#contracts/agent-event.ts';
 import { type AgentMessage, type FinishReason, textOf, toolCallsOf } from '#contracts/message.ts';
 import type { ModelEvent, ModelFailure, ModelRequest, Usage } from '#contracts/model.ts';
 import { noSections } from '#contracts/section.ts';
 import { AssistantDraft } from './assistant-draft.ts';
-import { isBlank } from './clean-text.ts';
 import type { AgentLoopConfig } from './loop-config.ts';
 import { openModelStream } from './model-stream.ts';
 import type { AbortReason, RunScope } from './run-scope.ts';

@@ -1,11 +1,11 @@
 // Fits a tool's result to the transcript: bounded, clean, and always there.
 
+import { fitBytes } from '#channel-kit/clean-text.ts';
 import { jsonProblem, type ShapeLimits } from '#channel-kit/json-guard.ts';
 import type { AgentEvent } from '#contracts/agent-event.ts';
 import type { TranscriptId } from '#contracts/ids.ts';
 import type { AgentMessage, MessagePart, ToolCallData } from '#contracts/message.ts';
 import type { ToolState } from '#contracts/timeline.ts';
-import { fitBytes } from './clean-text.ts';
 import { type FitImage, fitImage } from './fit-image.ts';
 import type { ToolResult } from './loop-config.ts';
 import { resultText } from './result-text.ts';

@@ -5,6 +5,7 @@ import type { AttachmentRef } from '#contracts/attachment.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { InboundEvent, Sender } from '#contracts/envelope.ts';
 import { type EventKey, eventKey, peerId } from '#contracts/ids.ts';
+import { cleanText } from './clean-text.ts';
 
 /** The sender of an event that names none. No allow-list can hold it. */
 export const nobody: Sender = { id: peerId('nobody'), name: '', isBot: false, isSelf: false };
@@ -12,11 +13,6 @@ export const nobody: Sender = { id: peerId('nobody'), name: '', isBot: false, is
 /** Names an event for ever, by its kind and by what it is about. */
 export function keyOf(kind: string, ...parts: readonly (string | number)[]): EventKey {
   return eventKey([kind, ...parts].join(':'));
-}
-
-/** Text that a database and a model can hold: no NUL, no half of a surrogate pair. Keeps the length. */
-export function cleanText(text: string): string {
-  return text.toWellFormed().replaceAll('\u0000', '\ufffd');
 }
 
 /** An event that Parley knows of and does nothing with. */

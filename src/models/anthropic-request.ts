@@ -11,8 +11,8 @@ import type {
   Tool,
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages/messages';
+import { isBlank } from '#channel-kit/clean-text.ts';
 import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
-import { isBlank } from '../agent/clean-text.ts';
 import type { ClaudeModel } from './claude-models.ts';
 import { undated } from './prices.ts';
 

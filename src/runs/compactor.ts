@@ -1,11 +1,12 @@
 /** Replaces the older part of a session's history by a summary that a model writes. */
+
+import { cleanText, isBlank } from '#channel-kit/clean-text.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
 import type { LlmProvider } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
-import { cleanText, isBlank } from '../agent/clean-text.ts';
 import { type ContextLimits, planCompaction } from '../agent/compaction-cut.ts';
 import {
   readSummary,

@@ -5,7 +5,7 @@ import { entitiesOf } from '../../channels/telegram/entities.ts';
 import { compileGlob, compileSearch } from '../../plugins/files/search-pattern.ts';
 import { onOneLine } from '../../plugins/files/text-content.ts';
 import { AssistantDraft } from '../../src/agent/assistant-draft.ts';
-import { cleanText, fitBytes, fitChars } from '../../src/agent/clean-text.ts';
+import { cleanText, fitBytes, fitChars } from '../../src/channel-kit/clean-text.ts';
 import { printable, rowsOf } from '../../src/cli/printable.ts';
 import { parseCommand } from '../../src/commands/list.ts';
 import { type FormattedText, plainText, type Span } from '../../src/contracts/formatted-text.ts';

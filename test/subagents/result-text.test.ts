@@ -13,10 +13,10 @@ const called = (id: string) => ({
     { type: 'tool_call', data: { id, name: 'read', input: '{}', finished: true } },
   ] satisfies readonly MessagePart[],
 });
-const returned = (content: string) => ({
+const returned = (content: string, name = 'read') => ({
   role: 'tool',
   parts: [
-    { type: 'tool_result', data: { tool_call_id: '1', name: 'read', content, is_error: false } },
+    { type: 'tool_result', data: { tool_call_id: '1', name, content, is_error: false } },
   ] satisfies readonly MessagePart[],
 });
 const task = { role: 'user', parts: said('Count to three.').parts };
@@ -28,6 +28,16 @@ describe("a sub-agent's result", () => {
     ['a text over a chosen silence', [task, said('one'), said('*NO_REPLY*')], 'one'],
     ['a text over a later tool result', [task, said('one'), called('1'), returned('file')], 'one'],
     ['its last tool result when it wrote nothing', [task, called('1'), returned('a'), returned('b')], 'b'],
+    [
+      'never the note that it has started or listed sub-agents',
+      [task, returned('a'), returned('{"status":"accepted"}', 'sessions_spawn'), returned('[]', 'subagents')],
+      'a',
+    ],
+    [
+      'what its own sub-agent found, when it waited for that',
+      [task, returned('[Sub-agent one: completed]', 'sessions_spawn')],
+      '[Sub-agent one: completed]',
+    ],
     ['nothing when there is neither; the task is not its result', [task], ''],
   ])('is %s', (_, messages, result) => {
     expect(resultTextOf(messages)).toBe(result);
@@ -43,7 +53,7 @@ describe("a sub-agent's result", () => {
         expect(result.isWellFormed()).toBe(true);
         expect(result).not.toContain('\u0000');
         const isCut = Buffer.byteLength(text.toWellFormed().replaceAll('\u0000', '\ufffd')) > maxResultBytes;
-        expect(/\[cut here: the whole result has \d+ bytes\]$/.test(result)).toBe(isCut);
+        expect(/\[cut here: the whole text has \d+ bytes, the limit is \d+\]$/.test(result)).toBe(isCut);
       }),
       { numRuns: 100 },
     );

@@ -8,8 +8,8 @@ import type {
   ChatCompletionMessageParam,
   ChatCompletionTool,
 } from 'openai/resources/chat/completions';
+import { isBlank } from '#channel-kit/clean-text.ts';
 import type { AssistantBlock, LlmMessage, ModelRequest, UserBlock } from '#contracts/model.ts';
-import { isBlank } from '../../agent/clean-text.ts';
 import { isSameModel, type OpenAiModel } from './openai-models.ts';
 
 export type OpenAiRequest = {

@@ -1,4 +1,4 @@
-/** U+0000 and lone surrogates break databases and JSON readers; both become U+FFFD. */
+/** U+0000 and lone surrogates break databases and JSON readers; both become U+FFFD. Keeps the length. */
 export function cleanText(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\ufffd');
 }
