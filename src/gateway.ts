@@ -340,11 +340,11 @@ async function wireRuns(
   const capabilitiesFor = ({ route }: { readonly route?: ReplyRoute }) =>
     route && host.find(route)?.definition.capabilities;
   const core = { definition: corePlugin({ ...stage, post, capabilitiesFor }), config: {} };
-  const subagents = { definition: subagentsPlugin({ ...stage, start: motion.dispatch }), config: {} };
+  const { models, tracer } = stage.model;
+  const subagents = { definition: subagentsPlugin({ ...stage, models, start: motion.dispatch }), config: {} };
   const reports = await plugins.load([core, subagents, ...stage.plugins]);
 
   const agents = createAgents(config);
-  const { models, tracer } = stage.model;
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
   const budgets = createRunBudgets({ ...stage, limits: config.budgets, timeZone });

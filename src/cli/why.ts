@@ -26,7 +26,7 @@ export async function runWhy({ id, asJson, withText }: WhyOptions): Promise<Exit
       const lines = why.candidates.map(({ name, what, at }) => `  ${name}  ${what} ${timeText(at)}`);
       throw new ParleyError(
         'invalid_input',
-        `${id} matches several messages. Give one of these ids:\n${stripText(lines.join('\n'))}`,
+        `${id} has several meanings. Give one of these ids:\n${stripText(lines.join('\n'))}`,
       );
     }
     case 'unknown':

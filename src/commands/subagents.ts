@@ -69,13 +69,18 @@ async function load(
   request: SubagentsRequest,
 ): Promise<SubagentsInput> {
   const { now, lane, authority } = call;
-  const children = await deps.store.read(readConversationChildren, { laneKey: lane.key, limit: shown });
+  const linked = linkedAccounts(deps.policy, call);
+  // What they began before the link goes on in the lane of that time.
+  const laneKeys = [lane.key, ...(linked ? [linked.formerLane] : [])];
+  const children = await deps.store.read(readConversationChildren, { laneKeys, limit: shown });
   if (request.kind === 'list')
     return { kind: 'list', children: children.filter(({ isArchived }) => !isArchived), now };
   const [child, ...others] = children.filter(({ id }) => id.startsWith(request.which));
   if (!child) return { kind: 'unknown', which: request.which };
   if (others.length > 0) return { kind: 'several', which: request.which };
-  if (call.right === 'own' && !(await hasStarted(deps, call, child))) return { kind: 'not-permitted' };
+  const people = linked?.people ?? [];
+  if (call.right === 'own' && !(await hasStarted(deps, call, { child, people })))
+    return { kind: 'not-permitted' };
   const by = platformRef(call.envelope.route.channel, call.envelope.sender.id);
   switch (request.kind) {
     case 'info':
@@ -93,12 +98,11 @@ async function load(
 
 /** Whether the run at the top of its tree answers a message of the sender. */
 async function hasStarted(
-  { store, policy }: CommandDeps,
-  call: CommandCall,
-  child: ChildView,
+  { store }: CommandDeps,
+  { envelope }: CommandCall,
+  { child, people }: { readonly child: ChildView; readonly people: readonly string[] },
 ): Promise<boolean> {
-  const { route, sender } = call.envelope;
-  const people = linkedAccounts(policy, call)?.people ?? [];
+  const { route, sender } = envelope;
   const own = new Set([platformRef(route.channel, sender.id), ...people]);
   return (await store.read(readRunSenders, { childId: child.id })).some((ref) => own.has(ref));
 }

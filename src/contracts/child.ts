@@ -10,8 +10,6 @@ export type ChildRole = {
   readonly profile: string;
   /** Tools that it never gets, whatever its agent or profile allows. */
   readonly deniedTools: readonly string[];
-  /** Alias of the model that it was spawned with; absent: its agent's own. */
-  readonly model?: string;
 };
 
 /** Where a forked child's history begins: its parent's transcript before `position`. Nothing is copied. */
@@ -63,6 +61,7 @@ export type SpawnLimits = {
 export type SpawnRefusal =
   | 'too_deep'
   | 'agent_not_allowed'
+  | 'model_not_known'
   | 'too_many_children'
   | 'tree_full'
   | 'tree_exhausted'

@@ -6,7 +6,12 @@ import type { LlmMessage, ModelRequest, ToolSpec, UserBlock } from '#contracts/m
 import { titlePrompt } from '../agent/title-prompt.ts';
 
 export type DemoCall = { readonly name: string; readonly input: Record<string, unknown> };
-export type DemoTurn = { readonly text: string; readonly calls?: readonly DemoCall[] };
+export type DemoTurn = {
+  readonly text: string;
+  readonly calls?: readonly DemoCall[];
+  /** Between two words, ms; absent: as fast as always. */
+  readonly wordMs?: number;
+};
 
 const LABEL = '[demo model]';
 /** Harmless tools that answer quickly, in order of liking. */
@@ -34,7 +39,7 @@ function answer(said: string, tools: readonly ToolSpec[]): DemoTurn {
     case 'spawn':
       return spawnTwo(tools);
     case 'part':
-      return { text: `${LABEL} Part ${/\d/.exec(said)?.[0] ?? '?'} is done.` };
+      return partStep(said, 1, tools);
     case 'none':
       return {
         text: `${LABEL} I'm a script, not a real model. You said: “${said}”. Write “help” to see what I can show.`,
@@ -82,10 +87,22 @@ function spawnTwo(tools: readonly ToolSpec[]): DemoTurn {
   return { text: `${LABEL} I'm starting two sub-agents and waiting for both.`, calls };
 }
 
-/** One answer out of all results, each without the lines around it. */
+const partSteps = 3;
+
+/** What a sub-agent does: about five seconds, so that a person can look at it, steer it and stop it. */
+function partStep(task: string, step: number, tools: readonly ToolSpec[]): DemoTurn {
+  const part = /\d/.exec(task)?.[0] ?? '?';
+  const [tool] = shownTools(tools);
+  if (step > partSteps || tool === undefined) return { text: `${LABEL} Part ${part} is done.` };
+  const text = `${LABEL} Part ${part}, step ${step} of ${partSteps}: I take my time, so that you can steer or stop me with /subagents.`;
+  return { text, calls: [callOf(tool)], wordMs: 80 };
+}
+
+/** One answer out of all results, each without the lines around it; of what didn't complete, how it ended. */
 function afterChildren(results: readonly ToolResult[]): DemoTurn {
-  const lines = results.map(({ content }) => {
-    const said = content.split('\n').find((line) => line.startsWith(LABEL)) ?? content.split('\n')[0] ?? '';
+  const lines = results.map(({ content, isError }) => {
+    const all = content.split('\n');
+    const said = (isError ? undefined : all.find((line) => line.startsWith(LABEL))) ?? all[0] ?? '';
     return `- ${said.replace(LABEL, '').trim().slice(0, 300)}`;
   });
   return { text: [`${LABEL} Both sub-agents have ended:`, ...lines].join('\n') };
@@ -105,8 +122,10 @@ function workStep(step: number, tools: readonly ToolSpec[]): DemoTurn {
 }
 
 function afterTool(request: ModelRequest, results: readonly ToolResult[]): DemoTurn {
-  const { command, steps } = taskOf(request.messages);
+  const { said, steps } = taskOf(request.messages);
+  const command = commandIn(said);
   if (command === 'work') return workStep(steps + 1, request.tools);
+  if (command === 'part') return partStep(said, steps + 1, request.tools);
   if (command === 'spawn') return afterChildren(results);
   const [result] = results;
   const verb = result?.isError === true ? 'failed and said' : 'answered';
@@ -119,15 +138,15 @@ function steered(said: string): DemoTurn {
   };
 }
 
-/** The command of the task in hand, and how many of its tool calls were answered. */
-function taskOf(messages: readonly LlmMessage[]): { readonly command: Command; readonly steps: number } {
+/** The task in hand, and how many of its tool calls were answered. */
+function taskOf(messages: readonly LlmMessage[]): { readonly said: string; readonly steps: number } {
   let steps = 0;
   for (const message of messages.toReversed()) {
     if (message.role === 'assistant') continue;
-    if (!message.content.some(isResult)) return { command: commandIn(textOf(message.content)), steps };
+    if (!message.content.some(isResult)) return { said: textOf(message.content), steps };
     steps += 1;
   }
-  return { command: 'none', steps };
+  return { said: '', steps };
 }
 
 function shownTools(tools: readonly ToolSpec[]): readonly ToolSpec[] {

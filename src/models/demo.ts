@@ -37,7 +37,7 @@ export function createDemoProvider({ clock, chunkMs = 30, newId = randomUUID }: 
     const aborted: ModelEvent = { type: 'error', failure: { kind: 'aborted', detail: 'aborted' } };
     yield { type: 'content_start' };
     for (const text of wordsOf(turn.text)) {
-      await clock.wait(chunkMs, signal);
+      await clock.wait(turn.wordMs ?? chunkMs, signal);
       if (signal.aborted) return yield aborted;
       yield { type: 'content_delta', text };
     }

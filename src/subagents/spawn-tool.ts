@@ -7,6 +7,7 @@ import type { Authority } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { defineTool, type Parked, type Tool, type ToolOutput, type ToolRun } from '#contracts/tool.ts';
 import type { AgentSettings } from '../config/config.ts';
+import type { Models } from '../models/models.ts';
 import { formatSessionKey } from '../sessions/session-key.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
@@ -21,6 +22,7 @@ export type SpawnToolDeps = {
   /** Least trusted authority whose runs may start sub-agents. */
   readonly authority: Authority;
   readonly agents: readonly AgentSettings[];
+  readonly models: Pick<Models, 'names'>;
   readonly probe: Probe;
   start(effects: Effects): void;
 };
@@ -34,6 +36,7 @@ const inputSchema = z.object({
     .describe('The whole task with everything needed for it: unless forked, it sees nothing else.'),
   label: z.string().trim().min(1).max(80).optional().describe('A short name for the person to read.'),
   agentId: z.string().optional().describe('Absent: you yourself.'),
+  model: z.string().max(200).optional().describe("Its model. Absent: its agent's own."),
   profile: z
     .enum(spawnableTypes)
     .default('main')
@@ -60,20 +63,23 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
   const { agents, limits } = deps;
   const own = agents.find(({ id }) => id === run.agentId);
   const allowed = own ? spawnableAgents(own, agents) : [];
+  const names = deps.models.names();
   return defineTool<z.infer<typeof inputSchema>>({
     name: 'sessions_spawn',
     description:
       'Start a sub-agent with a task of its own. It works beside you and its result comes back to you, not to the person. ' +
-      `Never poll for it or wait in a loop. Agents you may start: ${allowed.join(', ') || 'none'}.`,
+      `Never poll for it or wait in a loop. Agents you may start: ${allowed.join(', ') || 'none'}. Models: ${names.join(', ')}.`,
     inputSchema,
     parallelSafe: true,
     replay: 'durable',
     authority: deps.authority,
     execute: async (
-      { wait, agentId: agent = run.agentId, profile, timeoutSeconds, label, ...rest },
+      { wait, agentId: agent = run.agentId, profile, timeoutSeconds, label, model, ...rest },
       { callId },
     ) => {
       if (!allowed.includes(agent)) return refusal('agent_not_allowed', allowed.length, allowed);
+      if (model !== undefined && !names.includes(model))
+        return refusal('model_not_known', names.length, names);
       const role = childRole({ parent: run.role, profile, maxSpawnDepth: limits.depth });
       const { sessionKey: parent, sessionId, epoch, runId } = run;
       const id = childIdOf({ sessionId, runId, callId });
@@ -86,9 +92,10 @@ export function createSpawnTool(deps: SpawnToolDeps, run: ToolRun): Tool {
         limits,
         lane: childLane({ id, agentId: agent, depth: role.depth, parent }),
         ...(label !== undefined && { label }),
+        ...(model !== undefined && { model }),
         ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
       });
-      if (spawned.kind === 'refused') return refusal(spawned.reason, spawned.limit, allowed);
+      if (spawned.kind === 'refused') return refusal(spawned.reason, spawned.limit);
       if (spawned.kind === 'spawned') deps.probe.reach('child-reserved');
       deps.start(spawned.effects);
       const { child, runId: childRunId } = spawned;
@@ -128,17 +135,20 @@ function answer(value: Record<string, unknown>): ToolOutput {
   return { text: JSON.stringify(value) };
 }
 
-function refusal(reason: SpawnRefusal, limit: number, allowed: readonly string[]): ToolOutput {
-  return answer({ status: 'refused', reason, limit, note: adviceFor(reason, limit, allowed) });
+/** `names`: those that may be given in place of the refused one. */
+function refusal(reason: SpawnRefusal, limit: number, names: readonly string[] = []): ToolOutput {
+  return answer({ status: 'refused', reason, limit, note: adviceFor(reason, limit, names.join(', ')) });
 }
 
 /** Names the limit and a way on that does not lead into it again. */
-function adviceFor(reason: SpawnRefusal, limit: number, allowed: readonly string[]): string {
+function adviceFor(reason: SpawnRefusal, limit: number, names: string): string {
   switch (reason) {
     case 'too_deep':
       return `Sub-agents may be ${limit} deep and you are at the deepest level. Do this task yourself.`;
     case 'agent_not_allowed':
-      return `You may start only these agents: ${allowed.join(', ') || 'none'}.`;
+      return `You may start only these agents: ${names || 'none'}.`;
+    case 'model_not_known':
+      return `There are only these models: ${names}. Leave it out for the agent's own.`;
     case 'too_many_children':
       return `You have ${limit} sub-agents at work, the most you may have. Wait until one has ended, or do the task yourself.`;
     case 'tree_full':

@@ -3,10 +3,11 @@ import { describe, test } from 'vitest';
 import { runParley } from '../cli/run-parley.ts';
 import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import type { Turn } from '../platforms/anthropic/turn.ts';
-import { blocksOf, type WireBlock, type WireBody } from '../platforms/anthropic/wire.ts';
+import { blocksOf, type WireBody } from '../platforms/anthropic/wire.ts';
 import { findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { aDataFolder, startParley } from './parley-process.ts';
 import { openStage, type Stage } from './stage.ts';
+import { hasResults, isSubagent, shows, spawns } from './subagent-play.ts';
 import { until } from './until.ts';
 
 type OnFinished = (end: () => Promise<void>) => void;
@@ -23,15 +24,12 @@ async function aStage(
 /** Answers a child's task by naming it, and everything else by `parent`. */
 function playing(parent: (body: WireBody) => Turn, gate?: Gate): (body: WireBody) => Turn {
   return (body) => {
-    if (!isChild(body)) return parent(body);
+    if (!isSubagent(body)) return parent(body);
     const text = `Result of ${wordsOf(body).at(-1)}, ${shows(body, 'blue horse') ? 'forked' : 'isolated'}.`;
     return gate ? { text, hold: { gate } } : { text };
   };
 }
 
-const spawns = (...inputs: readonly Record<string, unknown>[]): Turn => ({
-  toolCalls: inputs.map((input) => ({ name: 'sessions_spawn', input })),
-});
 const both = (body: WireBody) => shows(body, 'Result of part-1') && shows(body, 'Result of part-2');
 const children = (stage: Stage) =>
   readStore(stage.dataDir, 'select label, state, status, told, depth from children order by label');
@@ -64,18 +62,24 @@ describe.concurrent('a message whose run starts sub-agents', () => {
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test('waits for both in one run; each sees what it was given, with the tools of a sub-agent', async ({
+  test('waits for both in one run; each sees what it was given, with the tools of a sub-agent and its own model', async ({
     expect,
     onTestFinished,
   }) => {
-    const stage = await aStage(onTestFinished);
+    const stage = await aStage(onTestFinished, {
+      agents: [
+        { id: 'main', subagents: { allowAgents: ['*'] } },
+        { id: 'clerk', model: 'claude-haiku-5-5' },
+      ],
+      models: { careful: { provider: 'anthropic', id: 'claude-opus-5' } },
+    });
     stage.model.script(
       playing((body) =>
         hasResults(body)
           ? { text: both(body) ? 'Here are both parts.' : 'Something is missing.' }
           : spawns(
-              { task: 'part-1', label: 'one', wait: true },
-              { task: 'part-2', label: 'two', wait: true, context: 'fork' },
+              { task: 'part-1', label: 'one', wait: true, agentId: 'clerk' },
+              { task: 'part-2', label: 'two', wait: true, context: 'fork', model: 'careful' },
             ),
       ),
     );
@@ -91,7 +95,15 @@ describe.concurrent('a message whose run starts sub-agents', () => {
       { result: 'Result of part-2, forked.' },
     ]);
     expect(readStore(stage.dataDir, `select id from runs where laneKey not like 'agent:%'`)).toHaveLength(1);
-    const offered = stage.model.requests.flatMap(({ body }) => (isChild(body) ? [toolsOf(body)] : []));
+    const bodies = stage.model.requests.map(({ body }) => body);
+    expect(bodies.map((body) => [isSubagent(body) ? wordsOf(body).at(-1) : 'main', body.model])).toEqual(
+      expect.arrayContaining([
+        ['main', 'claude-sonnet-5-5'],
+        ['part-1', 'claude-haiku-5-5'],
+        ['part-2', 'claude-opus-5'],
+      ]),
+    );
+    const offered = bodies.flatMap((body) => (isSubagent(body) ? [toolsOf(body)] : []));
     expect(offered).toHaveLength(2);
     for (const names of offered) {
       expect(names).toContain('once');
@@ -109,14 +121,18 @@ describe.concurrent('a message whose run starts sub-agents', () => {
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
 
-  test('reads a refusal with its limit, and goes on without the sub-agent', async ({
+  test('reads a refusal with its limit, and goes on without the sub-agent; a guest gets none if only members do', async ({
     expect,
     onTestFinished,
   }) => {
-    const stage = await aStage(onTestFinished, { subagents: { maxChildrenPerAgent: 1 } });
+    const stage = await aStage(onTestFinished, {
+      subagents: { maxChildrenPerAgent: 1, authority: 'member' },
+      access: { allowFrom: ['telegram:501'] },
+    });
     const gate = createGate();
     stage.model.script(
       playing((body) => {
+        if (!toolsOf(body).includes('sessions_spawn')) return { text: 'I do it alone.' };
         if (!hasResults(body))
           return spawns({ task: 'part-1', label: 'one' }, { task: 'part-2', label: 'two' });
         if (shows(body, 'Result of')) return { text: 'ANNOUNCE_SKIP' };
@@ -132,8 +148,12 @@ describe.concurrent('a message whose run starts sub-agents', () => {
     await until(() => children(stage).every(({ state }) => state === 'done'), {
       what: 'the end of the child',
     });
-    await untilAtRest(stage.dataDir, 1);
+    const guest = stage.person('telegram', 502);
+    guest.says('Please do both parts');
+    await until(() => guest.standing().length > 0, { what: 'the answer to the guest' });
+    await untilAtRest(stage.dataDir, 2);
     expect(person.standing()).toEqual(['One part only.']);
+    expect(guest.standing()).toEqual(['I do it alone.']);
     expect(children(stage)).toHaveLength(1);
     expect(findBreaches(stage.dataDir)).toEqual([]);
   });
@@ -167,7 +187,7 @@ describe.concurrent('a message whose run starts sub-agents', () => {
   );
 });
 
-test('the demo model shows two sub-agents and one answer, without a key', async ({
+test.concurrent('the demo model shows two sub-agents and one answer, without a key', async ({
   expect,
   onTestFinished,
 }) => {
@@ -186,24 +206,6 @@ test('the demo model shows two sub-agents and one answer, without a key', async 
     { status: 'completed', told: 'tool' },
   ]);
 });
-
-function isChild({ system }: WireBody): boolean {
-  return JSON.stringify(system ?? '').includes('You are a sub-agent');
-}
-
-function hasResults(body: WireBody): boolean {
-  return body.messages.flatMap(blocksOf).some(({ type }) => type === 'tool_result');
-}
-
-function shows(body: WireBody, text: string): boolean {
-  return body.messages
-    .flatMap(blocksOf)
-    .some((block) => [block.text, resultOf(block)].some((shown) => shown?.includes(text)));
-}
-
-function resultOf({ content }: WireBlock): string | undefined {
-  return typeof content === 'string' ? content : content?.map(({ text }) => text ?? '').join('');
-}
 
 /** What was said to the model, oldest first. */
 function wordsOf(body: WireBody): readonly string[] {

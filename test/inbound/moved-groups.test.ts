@@ -7,6 +7,7 @@ import { claimDelivery, recordDelivery } from '../../src/store/delivery/claim-de
 import { readLaneStatus } from '../../src/store/reads/read-sessions.ts';
 import { holder, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
+import { aFamilyWorker } from '../store/family.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { anAccount, createIntakeFixture, type IntakeFixture } from './support/intake-fixture.ts';
 
@@ -76,6 +77,30 @@ describeEachDatabase('a group with a new id', (open) => {
     expect(texts).toEqual(['one', 'two', 'three']);
     expect(await outcomes(open(), laneKey)).toEqual(['answered null']);
   });
+
+  it.each(['announce', 'wait'] as const)(
+    'hears there what its sub-agents found, in mode %s',
+    async (mode) => {
+      const [old, grown] = [aGroup(), aGroup()];
+      const ann = anAccount('alpha');
+      const town = createIntakeFixture(open());
+      const family = aFamilyWorker(open());
+      const laneKey = town.laneOf(await town.send(ann, 'hello', { group: old, mentionsBot: true }));
+      const run = await family.claimRun(laneKey);
+      const child = await family.spawnOne(run, { mode });
+      if (mode === 'wait') await family.park(run);
+      else await family.answer(run, 'I have asked somebody.');
+      const childRun = await family.claimRun(child.laneKey);
+      await town.send(ann, movedTo(grown), { group: old });
+      await family.answer(childRun, 'found');
+      await town.worker.answer(await family.claimRun(laneKey), 'This was found.');
+      const { part } = await claimHead(open(), `alpha/bot/${grown}`);
+      expect(part).toMatchObject({
+        route: { conversation: grown },
+        content: { text: { text: 'This was found.' } },
+      });
+    },
+  );
 
   it('leads in no circle, whatever a network claims', async () => {
     const [one, two, three] = [aGroup(), aGroup(), aGroup()];

@@ -7,6 +7,7 @@ import { readConversationChildren } from '../../src/store/reads/read-conversatio
 import { readWaitingItems } from '../../src/store/reads/read-waiting-items.ts';
 import { aLane, unique } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
+import { aFamilyWorker } from '../store/family.ts';
 import { type Account, anAccount, createIntakeFixture, refOf, type Scene } from './support/intake-fixture.ts';
 
 describeEachDatabase('/subagents', (open) => {
@@ -33,8 +34,11 @@ describeEachDatabase('/subagents', (open) => {
       return (await town.said(to)).at(-1);
     };
     const child = async () =>
-      (await open().read(readConversationChildren, { laneKey, limit: 5 })).find((one) => one.id === id);
-    return { ann, bob, boss, id, ask, child, childLane: spawned.child.laneKey };
+      (await open().read(readConversationChildren, { laneKeys: [laneKey], limit: 5 })).find(
+        (one) => one.id === id,
+      );
+    const childLane = spawned.child.laneKey;
+    return { ...{ town, laneKey, run, childLane }, ann, bob, boss, id, ask, child };
   };
 
   it('lists the sub-agents of the conversation with their state, and shows one', async () => {
@@ -82,6 +86,23 @@ describeEachDatabase('/subagents', (open) => {
     expect(await child()).toMatchObject({ state: 'queued' });
     expect(await ask(bob, `/subagents info ${short}`, true)).toContain('Agent main');
     expect(await ask(ann, `/subagents stop ${short}`)).toContain('I’m stopping');
+  });
+
+  it('shows a person with linked accounts those of the lane before the link, whose ends are told there', async () => {
+    const { town, ann, id, ask, laneKey, run, childLane } = await aScene();
+    const short = id.slice(0, 5);
+    const other = anAccount('beta');
+    await town.link(other, ann);
+    expect(town.laneOf(await town.send(ann, 'hello'))).not.toBe(laneKey);
+    expect(await ask(ann, '/subagents')).toContain(`${short} “research”: queued`);
+    expect(await ask(ann, `/subagents info ${short}`)).toContain('Agent main, depth 1');
+    const family = aFamilyWorker(open());
+    await family.answer(run, 'I have asked somebody.');
+    await family.answer(await family.claimRun(childLane), 'found');
+    await town.worker.answer(await town.worker.claimRun(laneKey), 'This was found.');
+    expect((await town.said(ann)).at(-1)).toBe('This was found.');
+    await town.send(other, '/subagents');
+    expect((await town.said(other)).at(-1)).not.toContain('research');
   });
 
   it('refuses a message whose sender has lesser rights than the sub-agent, and lends none', async () => {

@@ -73,7 +73,7 @@ describe('the demo model', () => {
     const calls = events.flatMap((event) => (event.type === 'tool_use_start' ? [event] : []));
     expect(calls.map(({ name }) => name)).toEqual(['sessions_spawn', 'sessions_spawn']);
     const [one = '', two = ''] = await Promise.all(
-      [1, 2].map(async (part) => textIn(await say(`Demo part ${part} of 2.`))),
+      [1, 2].map(async (part) => textIn(await say(`Demo part ${part} of 2.`, []))),
     );
     const results = [one, two].map((content, index) => ({
       ...{ type: 'tool_result' as const, toolCallId: calls[index]?.id ?? '', isError: false },
@@ -86,7 +86,28 @@ describe('the demo model', () => {
     const after = [...messages, asked, { role: 'user' as const, content: results }];
     const answer = await eventsOf(aDemo().demo, aRequest({ messages: after, tools: [spawnTool] }));
     expect(textIn(answer)).toMatch(/Both sub-agents have ended:\n- Part 1 is done\.\n- Part 2 is done\.$/);
+    const stopped = results.map((result, at) => ({
+      ...result,
+      ...(at === 0 && { isError: true, content: '[Sub-agent "part 1": stopped.]\n[demo model] so far' }),
+    }));
+    const rest = [...messages, asked, { role: 'user' as const, content: stopped }];
+    expect(textIn(await eventsOf(aDemo().demo, aRequest({ messages: rest, tools: [spawnTool] })))).toMatch(
+      /- \[Sub-agent "part 1": stopped\.\]\n- Part 2 is done\.$/,
+    );
     expect(callIn(await say('spawn two'))).toBeUndefined();
+  });
+
+  it('does a part in three slow steps, so that there is time to steer or stop it', async () => {
+    const { demo, clock } = aDemo();
+    let messages: LlmMessage[] = [aUserMessage('Demo part 2 of 2.')];
+    const said: string[] = [];
+    for (let step = 1; step <= 4; step += 1) {
+      const events = await eventsOf(demo, aRequest({ messages, tools: [listTool] }));
+      said.push(/step \d of \d|Part 2 is done/.exec(textIn(events))?.[0] ?? '');
+      if (callIn(events)) messages = goOn(messages, events);
+    }
+    expect(said).toEqual(['step 1 of 3', 'step 2 of 3', 'step 3 of 3', 'Part 2 is done']);
+    expect(clock.waits.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(3000);
   });
 
   it('says so when no tool is offered', async () => {

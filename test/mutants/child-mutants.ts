@@ -78,6 +78,12 @@ export const childMutants: readonly Mutant[] = [
     test: { file: children, name: 'is spawned by no run that was asked to stop' },
   },
   {
+    name: 'sub-agent on the model of its agent, whatever was asked for',
+    invariant: 'a sub-agent answers with the model that it was spawned with',
+    edits: [{ in: 'openSession', find: 'model: input.model ?? null,', replace: 'model: null,' }],
+    test: { file: 'test/subagents/sub-agent-tools.test.ts', name: 'give the sub-agent the model' },
+  },
+  {
     name: 'woken while its class is full',
     invariant: 'the sweep wakes no lane that could not be claimed',
     edits: [{ in: 'readFullClasses', find: 'if (running >= cap)', replace: 'if (running > cap)' }],

@@ -42,6 +42,7 @@ describe('the tools for sub-agents', () => {
       store: store(),
       agents,
       authority: 'guest' as const,
+      models: { names: () => ['demo', 'careful'] },
       limits: { ...limits, ...over },
       start: () => undefined,
       probe: noProbe,
@@ -91,15 +92,25 @@ describe('the tools for sub-agents', () => {
     ['tree_out_of_time', { treeMs: 0 }, {}],
     ['too_deep', { depth: 0 }, {}],
     ['agent_not_allowed', {}, { agentId: 'clerk' }],
+    ['model_not_known', {}, { model: 'constructor' }],
   ])('refuse with %s as a result that names the limit and a way on', async (reason, over, input) => {
     const { spawn } = await open(over);
     const refused = JSON.parse(textOf(await spawn(input)));
     expect(refused).toMatchObject({
       status: 'refused',
       reason,
-      limit: reason === 'agent_not_allowed' ? 1 : 0,
+      limit: { agent_not_allowed: 1, model_not_known: 2 }[reason] ?? 0,
       note: expect.stringMatching(/\w{3}.*\.$/),
     });
+  });
+
+  it('give the sub-agent the model that was asked for, from its first run on', async () => {
+    const { worker, spawn } = await open();
+    const modelOf = async (input: Record<string, unknown>) => {
+      const child = await store().read(findChild, { childId: idOf(await spawn(input)) });
+      return (await worker.claimRun(child?.laneKey ?? '')).model;
+    };
+    expect([await modelOf({ model: 'careful' }), await modelOf({})]).toEqual(['careful', 'demo']);
   });
 
   it('list, steer, show and stop the own sub-agents, and no others', async () => {

@@ -28,6 +28,8 @@ export type SpawnInput = RunFence & {
   readonly task: string;
   readonly agentId: string;
   readonly label?: string;
+  /** Name of the model that its session chooses; absent: as its agent has it. */
+  readonly model?: string;
   readonly mode: ChildMode;
   readonly context: 'isolated' | 'fork';
   /** How long it may take from its first claim on, ms; absent: as long as its tree. */
@@ -172,6 +174,7 @@ async function openSession(tx: Tx, { child, input }: Opening, effects: Effects):
     .set({
       parentSessionId,
       role: JSON.stringify(input.role),
+      model: input.model ?? null,
       ancestors: JSON.stringify([...json.strings(parent.ancestors), parentSessionId]),
       forkedFrom: forked ? JSON.stringify(forked) : null,
     })

@@ -3,25 +3,22 @@ import type { StoreQuery, Tx } from '../base/command.ts';
 import { readChildUsage } from '../children/child-usage.ts';
 import { excerptOf } from './why/excerpt.ts';
 
-/** So many sessions of a conversation are looked at: `/new` makes another one. */
+/** So many sessions of a lane are looked at: `/new` makes another one. */
 const newestSessions = 3;
 
-/** Sub-agents of a conversation at every depth, oldest first: the newest `limit` it spawned, and all below those. */
+/**
+ * Sub-agents of a conversation at every depth, oldest first: the newest `limit` it spawned, and all below those.
+ * `laneKeys`: its lane, and for a person with linked accounts the lane they wrote in before.
+ */
 export const readConversationChildren: StoreQuery<
-  { readonly laneKey: string; readonly limit: number },
+  { readonly laneKeys: readonly string[]; readonly limit: number },
   readonly ChildView[]
 > = {
   query: 'readConversationChildren',
-  run: async (tx, { laneKey, limit }) => {
-    const sessions = await tx.db
-      .selectFrom('sessions')
-      .select('id')
-      .where('key', '=', laneKey)
-      .orderBy('createdAt', 'desc')
-      .limit(newestSessions)
-      .execute();
+  run: async (tx, { laneKeys, limit }) => {
     const found: Row[] = [];
-    let above = sessions.map(({ id }) => id);
+    let above: readonly string[] = [];
+    for (const laneKey of new Set(laneKeys)) above = [...above, ...(await readSessions(tx, laneKey))];
     for (let isFirst = true; above.length > 0; isFirst = false) {
       const rows = await readBelow(tx, above, isFirst ? limit : mostBelow);
       found.push(...rows);
@@ -38,6 +35,17 @@ export const readConversationChildren: StoreQuery<
     return views.sort((a, b) => a.createdAt - b.createdAt || byName(a.name, b.name) || byName(a.id, b.id));
   },
 };
+
+async function readSessions(tx: Tx, laneKey: string): Promise<readonly string[]> {
+  const sessions = await tx.db
+    .selectFrom('sessions')
+    .select('id')
+    .where('key', '=', laneKey)
+    .orderBy('createdAt', 'desc')
+    .limit(newestSessions)
+    .execute();
+  return sessions.map(({ id }) => id);
+}
 
 function byName(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;

@@ -11,7 +11,7 @@ const mostChildren = 50;
 export const readStanding: StoreQuery<{ readonly laneKey: string }, TimelineStanding> = {
   query: 'readStanding',
   run: async (tx, { laneKey }) => {
-    const children = await readConversationChildren.run(tx, { laneKey, limit: mostChildren });
+    const children = await readConversationChildren.run(tx, { laneKeys: [laneKey], limit: mostChildren });
     return { ...(await readRun(tx, laneKey)), ...(children.length > 0 && { children }) };
   },
 };

@@ -445,6 +445,13 @@ describeEachDatabase('a child', (open, beside) => {
       await expect.poll(() => fails(`${lock} nowait`)).toBe(true);
       const renewal = { holder, leaseMs: 600_000, runs: [fenceOf(childRun)] };
       const renewing = open().write(renewLeases, renewal);
+      const renewed = renewing.then(() => true);
+      const count = `select pid from pg_stat_activity where query like '%/* ${mark} */' and pid <> pg_backend_pid()`;
+      const waits = `select 1 / count(*) from pg_stat_activity where (${count}) = any(pg_blocking_pids(pid))`;
+      // It waits for the count, or else it has ended without.
+      const isDecided = async () => !(await fails(waits)) || Promise.race([renewed, false]);
+      await expect.poll(isDecided).toBe(true);
+      expect(await Promise.race([renewed, false])).toBe(false);
       const isOver = `"leaseUntil" <= extract(epoch from clock_timestamp()) * 1000`;
       const over = `select 1 / count(*) from lanes where key = '${child.laneKey}' and not ${isOver}`;
       await expect.poll(() => fails(over)).toBe(true);

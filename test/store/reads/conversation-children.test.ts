@@ -55,7 +55,7 @@ describeEachDatabase('the sub-agents of a conversation', (open, { sql }) => {
     const [parent, other] = [await aParent(), await aParent()];
     const children = [1000, 2000, 3000].map((createdAt) => aChildRow(parent, { createdAt }));
     for (const { insert } of [...children, aChildRow(other)]) await sql(insert);
-    const newest = await open().read(readConversationChildren, { laneKey: parent.laneKey, limit: 2 });
+    const newest = await open().read(readConversationChildren, { laneKeys: [parent.laneKey], limit: 2 });
     expect(newest.map(({ id }) => id)).toEqual(children.slice(1).map(({ id }) => id));
   });
 });

@@ -10,7 +10,7 @@ import type { MessageTrace, TraceSubject } from './trace.ts';
 export type WhyRequest = {
   /**
    * A platform message (`45`, `<channel>:<conversation>/45`, `<channel>/<account>/<conversation>/45`), an
-   * event key, or the id of an inbox row, run, outbox part or row of the transcript.
+   * event key, or the id of an inbox row, run, outbox part, row of the transcript or sub-agent (its first 5 letters do).
    */
   readonly id: string;
   /** Show the beginning of what was written. */
@@ -19,7 +19,7 @@ export type WhyRequest = {
 
 export type Why =
   | { readonly kind: 'account'; readonly account: MessageTrace }
-  /** The id stands for several messages: each is given with the name it can be asked for by. */
+  /** The id stands for several messages or sub-agents: each is given with the name it can be asked for by. */
   | { readonly kind: 'several'; readonly candidates: readonly Candidate[] }
   | { readonly kind: 'unknown' };
 

@@ -1,8 +1,12 @@
 import type { Tx } from '../../base/command.ts';
 import type { TraceSubject } from './trace.ts';
 
-/** A message that an id may mean, named so that it can be asked for again. */
-export type Candidate = { readonly name: string; readonly what: 'arrived' | 'sent'; readonly at: number };
+/** A message or sub-agent that an id may mean, named so that it can be asked for again. */
+export type Candidate = {
+  readonly name: string;
+  readonly what: 'arrived' | 'sent' | 'spawned';
+  readonly at: number;
+};
 
 export type Found =
   | { readonly kind: 'one'; readonly asked: TraceSubject }
@@ -19,7 +23,7 @@ export async function resolveSubject(tx: Tx, id: string): Promise<Found> {
   const accounts = (await tx.db.selectFrom('accounts').select('key').execute()).map(({ key }) => key);
   const events = await findEvents(tx, accounts, id);
   const messages = events.length > 0 ? [] : await findMessages(tx, accounts, id);
-  const found = [...events, ...messages];
+  const found = [...events, ...messages, ...(await findChildren(tx, id))];
   const [first] = found;
   if (!first) return { kind: 'none' };
   if (found.length === 1) return { kind: 'one', asked: first.asked };
@@ -41,6 +45,27 @@ async function findOwn(tx: Tx, id: string): Promise<TraceSubject | undefined> {
   // Reserved, and the item has not begun that run, or never will: it was merged into another one.
   const item = await db.selectFrom('inbox').select('id').where('reservedRunId', '=', id).executeTakeFirst();
   return item && { kind: 'item', id: item.id };
+}
+
+/** More sub-agents than anybody wants to choose from. */
+const mostChildren = 20;
+
+/** Sub-agents whose ids begin so, as people see them in lists. */
+async function findChildren(tx: Tx, id: string): Promise<readonly Named[]> {
+  const beginning = id.toLowerCase();
+  if (!/^[a-z2-7]{5,15}$/.test(beginning)) return [];
+  const rows = await tx.db
+    .selectFrom('children')
+    .select(['id', 'createdAt'])
+    // A range, since every index finds it: ids have 16 letters and digits, and digits come first.
+    .where('id', '>=', beginning.padEnd(16, '2'))
+    .where('id', '<=', beginning.padEnd(16, 'z'))
+    .limit(mostChildren)
+    .execute();
+  return rows.map((row) => ({
+    asked: { kind: 'child', id: row.id },
+    candidate: { name: row.id, what: 'spawned', at: row.createdAt },
+  }));
 }
 
 type Named = { readonly asked: TraceSubject; readonly candidate: Candidate };

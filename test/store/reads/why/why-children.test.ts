@@ -46,10 +46,13 @@ describeEachDatabase('the account of a message with sub-agents', (open) => {
     expect(renderTrace(await traceOf(child.id, true))).toContain('“secret plans”');
   });
 
-  it('names a sub-agent that is still at work', async () => {
+  it('names a sub-agent that is still at work, also by the letters of its id that lists show', async () => {
     const worker = aFamilyWorker(open());
     const { run } = await worker.begin();
     const child = await worker.spawnOne(run);
-    expect(renderTrace(await traceOf(child.id))).toContain(`sub-agent ${child.id} is queued`);
+    for (const id of [child.id, child.id.slice(0, 5), child.id.slice(0, 9).toUpperCase()])
+      expect(renderTrace(await traceOf(id))).toContain(`sub-agent ${child.id} is queued`);
+    const unlike = child.id.slice(0, 5).split('').reverse().join('').padEnd(15, 'q');
+    expect(await open().read(readWhy, { id: unlike, withExcerpts: false })).toEqual({ kind: 'unknown' });
   });
 });
