@@ -5,7 +5,7 @@
  */
 import { backoffMs } from '#channel-kit/backoff.ts';
 import { retryAfterMs } from '#channel-kit/remote-number.ts';
-import type { ChannelGap } from '#contracts/channel.ts';
+import type { ChannelGap, GapCode } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { type ConversationId, conversationId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
@@ -165,7 +165,7 @@ export class History {
   /** Until it was read, or until Discord says that it cannot be. */
   async #readPatiently(channelId: string): Promise<void> {
     const { clock, log } = this.#deps;
-    for (let tries = 1; !this.#stopped.signal.aborted; tries += 1) {
+    for (let attempts = 1; !this.#stopped.signal.aborted; attempts += 1) {
       try {
         await this.#read(channelId);
         return;
@@ -177,8 +177,8 @@ export class History {
           return;
         }
         const reason = reasonOf(error);
-        log.info({ channelId, tries, reason }, 'discord.history-delayed');
-        const fallbackMs = backoffMs(tries, pauses);
+        log.info({ channelId, attempts, reason }, 'discord.history-delayed');
+        const fallbackMs = backoffMs(attempts, pauses);
         const waitMs = retryAfterMs(refusal?.retryAfterMs, { fallbackMs });
         await clock.wait(waitMs, this.#stopped.signal);
       }
@@ -201,7 +201,7 @@ export class History {
       const recent = sorted.filter((message) => isLater(snowflakeOf(message), oldest));
       if (recent.length < sorted.length && !isClipped) {
         isClipped = true;
-        this.#gap(place, { after, reason: 'it is too long ago to be fetched' });
+        this.#gap(place, { after, code: 'too-old', reason: 'it is too long ago to be fetched' });
         await store([{ events: [], anchor: { conversation: anchorOf(place), messageId: oldest } }]);
       }
       await store(recent.flatMap((message) => entriesOf(message, place)));
@@ -209,7 +209,11 @@ export class History {
       const next = laterOf(snowflakeOf(sorted.at(-1)), recent.length === 0 && isMore ? oldest : after);
       if (isMore && !isLater(next, after)) {
         // The same page would come for ever, and hold up what is new.
-        this.#gap(place, { after, reason: 'Discord gives the same part of it again and again' });
+        this.#gap(place, {
+          after,
+          code: 'history-refused',
+          reason: 'Discord gives the same part of it again and again',
+        });
         return;
       }
       after = next;
@@ -247,7 +251,11 @@ export class History {
   #maybeClosed(place: ChannelLocation, after: string): void {
     const { canReadHistory } = this.#deps.directory.access(place.id);
     if (!canReadHistory)
-      this.#gap(place, { after, reason: 'the bot may not read the message history there' });
+      this.#gap(place, {
+        after,
+        code: 'no-history',
+        reason: 'the bot may not read the message history there',
+      });
   }
 
   /** A channel that is gone, or out of the bot's sight, has no gap: nobody could have called it there. */
@@ -256,13 +264,15 @@ export class History {
     log.info({ channelId, reason }, 'discord.history-refused');
     const place = directory.placeOf(channelId);
     if (status === 404 || place === undefined || !directory.access(channelId).canView) return;
-    this.#gap(place, { after: this.#startOf(place), reason });
+    this.#gap(place, { after: this.#startOf(place), code: 'history-refused', reason });
   }
 
-  #gap(place: ChannelLocation, { after, reason }: { readonly after: string; readonly reason: string }): void {
-    this.#deps.gap({ conversation: place.route.conversation, since: timeOf(after), reason });
+  #gap(place: ChannelLocation, { after, ...why }: Missed): void {
+    this.#deps.gap({ conversation: place.route.conversation, since: timeOf(after), ...why });
   }
 }
+
+type Missed = { readonly after: string; readonly code: GapCode; readonly reason: string };
 
 /** Where the anchor of a place is kept: a thread's behind its channel's. */
 export function anchorOf({

@@ -197,8 +197,8 @@ export class Receiver {
   async #askForGuilds(signal: AbortSignal): Promise<void> {
     const { api, bot, clock, log, config } = this.#deps;
     const isUnread = (guildId: string) => this.#awaitedGuilds.has(guildId) && !this.#readGuilds.has(guildId);
-    for (let tries = 0; [...this.#awaitedGuilds].some(isUnread); tries += 1) {
-      await clock.wait(tries === 0 ? guildAskMs : slowRetryMs(tries), signal);
+    for (let attempts = 0; [...this.#awaitedGuilds].some(isUnread); attempts += 1) {
+      await clock.wait(attempts === 0 ? guildAskMs : slowRetryMs(attempts), signal);
       for (const id of [...this.#awaitedGuilds].filter(isUnread)) {
         if (signal.aborted) return;
         try {

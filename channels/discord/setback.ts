@@ -19,7 +19,7 @@ export type Setback = {
 const tokenRefused =
   'Discord refused the bot token; reset it on the Bot page of the developer portal and set DISCORD_BOT_TOKEN';
 
-/** Discord wants no further try with the same settings after these. */
+/** Discord wants no further attempt with the same settings after these. */
 const refusedCodes = new Set<number>([
   GatewayCloseCodes.InvalidShard,
   GatewayCloseCodes.ShardingRequired,
@@ -58,12 +58,13 @@ export function allSpent(resetAfter: unknown): Setback {
   };
 }
 
-/** How long to wait before the next try, ms. `failures`: how many in a row, from 1. */
+/** How long to wait before the next attempt, ms. `failures`: how many in a row, from 1. */
 export function pauseAfter({ kind, afterMs = 0 }: Setback, failures: number): number {
   if (kind === 'refused' || kind === 'unauthorised') return slowRetryMs(failures);
   return Math.max(afterMs, backoffMs(failures, pauses));
 }
 
 export function troubleOf({ kind, detail }: Setback): ChannelTrouble {
-  return { kind: kind === 'unauthorised' ? 'unauthorised' : 'unreachable', detail };
+  if (kind === 'unauthorised') return { kind, code: 'bad-credentials', detail };
+  return { kind: 'unreachable', code: kind === 'unreachable' ? 'no-answer' : 'refused', detail };
 }

@@ -150,7 +150,7 @@ export class SignalAdapter implements ChannelAdapter {
       if (aci === undefined) continue;
       if (aci === used) return this.#health.set('identity', undefined);
       const detail = `Signal knows ${number} under another identity now`;
-      return intake.trouble({ kind: 'unreachable', detail, isOver: true });
+      return intake.trouble({ kind: 'unreachable', code: 'server-changed', detail, isOver: true });
     }
   }
 

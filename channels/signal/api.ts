@@ -57,7 +57,7 @@ export type ListedPerson = z.output<typeof personSchema>;
 export type ListedContact = z.output<typeof contactSchema>;
 
 /** How often a question that changes nothing is asked: an answer that comes too fast is dropped by the server. */
-const tries = 3;
+const maxAttempts = 3;
 /** Long enough for signal-cli to start, where each question starts one. */
 const askTimeoutMs = 15_000;
 const connectTimeoutMs = 10_000;
@@ -163,7 +163,7 @@ export class SignalApi {
         throw unavailable(path, 'what answers there is not signal-cli-rest-api');
       } catch (error) {
         if (error instanceof ParleyError) throw error;
-        const isOver = attempt >= tries || signal.aborted || !isTimeout(error);
+        const isOver = attempt >= maxAttempts || signal.aborted || !isTimeout(error);
         if (isOver) throw unavailable(path, networkReason(error), error);
       }
     }

@@ -1,8 +1,15 @@
-import type { ChannelTrouble } from '#contracts/channel.ts';
+import type { ChannelTrouble, TroubleCode } from '#contracts/channel.ts';
 
 /** Problems that can coexist; the first in this order is reported. With `identity` alone the channel still works. */
 const sources = ['captcha', 'connection', 'store', 'identity'] as const;
 type Source = (typeof sources)[number];
+
+const codes: Readonly<Record<Source, TroubleCode>> = {
+  captcha: 'captcha',
+  connection: 'no-answer',
+  store: 'not-stored',
+  identity: 'no-answer',
+};
 
 /** Several things may be wrong; the channel is well again when none is. */
 export class ChannelHealth {
@@ -32,7 +39,11 @@ export class ChannelHealth {
     const detail = source && this.#problems.get(source);
     if (detail === this.#told) return;
     this.#told = detail;
-    if (detail === undefined) this.#tell?.(undefined);
-    else this.#tell?.({ kind: 'unreachable', detail, ...(source === 'identity' && { isDegraded: true }) });
+    if (source === undefined || detail === undefined) {
+      this.#tell?.(undefined);
+      return;
+    }
+    const kind = source === 'captcha' ? 'challenge' : 'unreachable';
+    this.#tell?.({ kind, code: codes[source], detail, ...(source === 'identity' && { isDegraded: true }) });
   }
 }

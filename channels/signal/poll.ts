@@ -98,12 +98,17 @@ class PollLoop {
       });
       if (answer.status === 200 && Array.isArray(answer.body)) return await this.#handOver(answer.body);
       // A refusal in the server's own words took nothing; any other answer may stand for one that did.
-      if (readError(answer) === undefined) onGap({ since, reason: 'an answer to a poll could not be read' });
+      if (readError(answer) === undefined)
+        onGap({ since, code: 'lost', reason: 'an answer to a poll could not be read' });
       await this.#failed(refusalReason(answer), longestBackoffMs);
     } catch (error) {
       const isAbsent = neverLeft(error);
       if (!isAbsent)
-        onGap({ since, reason: 'a poll was cut off, and messages that it had fetched would be lost' });
+        onGap({
+          since,
+          code: 'cut-off',
+          reason: 'a poll was cut off, and messages that it had fetched would be lost',
+        });
       await this.#failed(networkReason(error), isAbsent ? longestAbsenceMs : longestBackoffMs);
     }
     return 0;

@@ -136,7 +136,7 @@ export class Receiver {
       log,
       onCalled: () => this.lastSeen.note('webhookAt'),
       take: (raw) => this.#durable.take({ at: clock.now(), raw }),
-      onLost: (reason) => this.#intake?.gap({ since: clock.now(), reason }),
+      onLost: (reason) => this.#intake?.gap({ since: clock.now(), code: 'lost', reason }),
     });
     return true;
   }
@@ -149,7 +149,7 @@ export class Receiver {
     this.#isFirstStart = false;
     if (mode === 'polling' || isCovered || aliveAt === undefined) return;
     const reason = 'signal-cli-rest-api keeps nothing in json-rpc mode, and Parley was away';
-    this.#intake?.gap({ since: aliveAt, reason });
+    this.#intake?.gap({ since: aliveAt, code: 'not-kept', reason });
   }
 
   #poll(bot: Bot) {
@@ -184,7 +184,8 @@ export class Receiver {
         health.set('connection', undefined);
         // With the webhook the socket is only a supplement.
         const reason = 'the WebSocket was down, and there is no webhook';
-        if (downSince !== undefined && !this.#hasWebhook) this.#intake?.gap({ since: downSince, reason });
+        if (downSince !== undefined && !this.#hasWebhook)
+          this.#intake?.gap({ since: downSince, code: 'cut-off', reason });
         downSince = undefined;
         first.resolve();
       },
@@ -213,7 +214,7 @@ export class Receiver {
       if (mode === used || signal.aborted) return;
       onMode(mode);
       const detail = `signal-cli-rest-api was started again in ${mode} mode`;
-      this.#intake?.trouble({ kind: 'unreachable', detail, isOver: true });
+      this.#intake?.trouble({ kind: 'unreachable', code: 'server-changed', detail, isOver: true });
     });
   }
 
@@ -222,7 +223,7 @@ export class Receiver {
     const taking = this.#takeFrame(entry).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
       this.#deps.log.error({ reason }, 'signal.message-lost');
-      this.#intake?.gap({ since: entry.at, reason });
+      this.#intake?.gap({ since: entry.at, code: 'lost', reason });
     });
     this.#inGrace.add(taking);
     void taking.finally(() => this.#inGrace.delete(taking));

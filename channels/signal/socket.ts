@@ -30,9 +30,9 @@ export type ReceiveSocket = {
 };
 
 const pauses = { firstMs: 500, longestMs: 5000 };
-/** A connection that stood for less counts as a failed try: else one that is closed at once is opened at once. */
+/** A connection that stood for less counts as a failed attempt: else one that is closed at once is opened at once. */
 const steadyMs = 10_000;
-/** After as many failed tries one that opens is believed at its first sign of life, not before. */
+/** After as many failed attempts one that opens is believed at its first sign of life, not before. */
 const doubtedAfter = 3;
 /** How long the server may take to open the connection, once it has taken the call. */
 const usualOpenLimitMs = 30_000;
@@ -69,7 +69,7 @@ type SocketEvent = { readonly websocket?: unknown };
 
 const signsOfLife = ['undici:websocket:pong', 'undici:websocket:ping'];
 
-/** One connection, from its first try to its end. */
+/** One connection, from its first attempt to its end. */
 class Connection {
   readonly ended: Promise<Ended>;
   readonly #deps: SocketDeps;

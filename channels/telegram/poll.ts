@@ -43,13 +43,13 @@ export type Poll = { stop(): Promise<void> };
 
 const firstBackoffMs = shortestGapMs;
 const longestBackoffMs = 30_000;
-/** Where the other side is not there at all a try costs nothing, and people wait for its return. */
+/** Where the other side is not there at all an attempt costs nothing, and people wait for its return. */
 const longestAbsenceMs = 5_000;
 const usualSilenceMs = 15_000;
 /** The size of one poll; further updates come with the next one. */
 const mostUpdates = 100;
-/** A webhook that was set, or a poller that ends, is over after these tries; anything else is tried slowly. */
-const quickTries = 3;
+/** A webhook that was set, or a poller that ends, is over after these attempts; anything else is tried slowly. */
+const quickAttempts = 3;
 
 /** Starts receiving in the background. `stop` aborts the poll in flight, which confirms nothing. */
 export function startPoll(deps: PollDeps, intake: Intake): Poll {
@@ -60,6 +60,7 @@ export function startPoll(deps: PollDeps, intake: Intake): Poll {
     deps.log.error({ error: String(error) }, 'telegram.poll-crashed');
     intake.trouble({
       kind: 'unreachable',
+      code: 'internal',
       detail: 'receiving stopped after an internal fault',
       isOver: true,
     });
@@ -207,12 +208,15 @@ class PollLoop {
    * itself.
    */
   #troubleOf(error: unknown, refusal: ApiRefusal | undefined): ChannelTrouble {
-    if (refusal === undefined) return { kind: 'unreachable', detail: networkReason(error) };
+    if (refusal === undefined)
+      return { kind: 'unreachable', code: 'no-answer', detail: networkReason(error) };
     const { code, description: detail } = refusal;
-    if (code === 401 || code === 404) return { kind: 'unauthorised', detail, isOver: true };
+    if (code === 401 || code === 404)
+      return { kind: 'unauthorised', code: 'bad-credentials', detail, isOver: true };
     const isPassing = code === 429 || code >= 500;
     if (!isPassing) this.#refusals += 1;
-    const isOver = this.#refusals > quickTries;
-    return { kind: code === 409 ? 'conflict' : 'unreachable', detail, isOver };
+    const isOver = this.#refusals > quickAttempts;
+    if (code === 409) return { kind: 'conflict', code: 'conflict', detail, isOver };
+    return { kind: 'unreachable', code: isPassing ? 'no-answer' : 'refused', detail, isOver };
   }
 }

@@ -53,11 +53,11 @@ export function createAlertReporter(deps: AlertReporterDeps): AlertReporter {
       else usable.delete(line);
       channels.onState(line, state);
     },
-    onGap: ({ definition, account }, { conversation, reason }) => {
+    onGap: ({ definition, account }, { conversation, reason, code }) => {
       const place = { channel: definition.id, account: account.id };
       const subject =
         conversation === undefined ? accountKeyOf(place) : conversationKeyOf({ ...place, conversation });
-      desk.raise({ kind: 'events-missed', subject, values: { reason } });
+      desk.raise({ kind: 'events-missed', subject, values: { reason, ...(code && { code }) } });
     },
     onAlarm: (laneKey, waitedMs) => {
       const seconds = String(Math.round(waitedMs / 1000));

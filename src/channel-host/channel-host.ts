@@ -9,6 +9,7 @@ import type {
   ChannelTrouble,
   HostedChannel,
   Intake,
+  TroubleCode,
 } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { connectionName } from '#contracts/connection-name.ts';
@@ -39,6 +40,7 @@ export type TroubledState = {
   readonly kind: 'trouble';
   readonly problem: ChannelTrouble['kind'];
   readonly reason: string;
+  readonly code?: TroubleCode | undefined;
   /** Since when the channel has been down without a break, ms since the epoch. */
   readonly since: number;
   /** When it is tried again, ms since the epoch; absent while the adapter itself keeps trying, every few seconds. */
@@ -194,6 +196,7 @@ async function supervise(supervised: Supervised): Promise<void> {
         kind: 'trouble',
         problem: problem.kind,
         reason: problem.detail,
+        code: problem.code,
         nextTryAt: deps.clock.now() + waitMs,
       });
       await deps.clock.wait(waitMs, signal);
@@ -299,7 +302,7 @@ async function intakeOf(supervised: Supervised, hosted: HostedChannel, tenure: T
   const show = () => {
     const { name } = hosted.account;
     if (latest && !latest.isDegraded)
-      setState({ kind: 'trouble', problem: latest.kind, reason: latest.detail });
+      setState({ kind: 'trouble', problem: latest.kind, reason: latest.detail, code: latest.code });
     else setState({ kind: 'on', account: name, ...(latest && { reason: latest.detail }) });
   };
   const trouble = (problem: ChannelTrouble | undefined) => {

@@ -21,6 +21,8 @@ export interface ChannelWatch {
 /** A channel that is away for a moment is nobody's business. */
 const patienceMs = 60_000;
 
+type Values = { readonly reason: string; readonly code?: string };
+
 const kinds = ['channel-down', 'channel-unauthorised', 'channel-challenge'] as const;
 
 /**
@@ -29,31 +31,32 @@ const kinds = ['channel-down', 'channel-unauthorised', 'channel-challenge'] as c
  */
 export function createChannelWatch({ clock, raise, end }: ChannelWatchDeps): ChannelWatch {
   const stopping = new AbortController();
-  const down = new Map<string, { reason: string; readonly over: AbortController }>();
+  const down = new Map<string, { values: Values; readonly over: AbortController }>();
 
   const isUp = (line: string) => {
     down.get(line)?.over.abort();
     down.delete(line);
   };
-  const isDown = (line: string, reason: string) => {
+  const isDown = (line: string, values: Values) => {
     const known = down.get(line);
     if (known) {
-      known.reason = reason;
+      known.values = values;
       return;
     }
-    const entry = { reason, over: new AbortController() };
+    const entry = { values, over: new AbortController() };
     down.set(line, entry);
     const until = AbortSignal.any([stopping.signal, entry.over.signal]);
     void clock.wait(patienceMs, until).then(() => {
-      if (!until.aborted) raise({ kind: 'channel-down', subject: line, values: { reason: entry.reason } });
+      if (!until.aborted) raise({ kind: 'channel-down', subject: line, values: entry.values });
     });
   };
 
-  const onTrouble = (line: string, { problem, reason }: Extract<ChannelState, { kind: 'trouble' }>) => {
-    const trouble = { subject: line, values: { reason } };
+  const onTrouble = (line: string, { problem, reason, code }: Extract<ChannelState, { kind: 'trouble' }>) => {
+    const values = { reason, ...(code && { code }) };
+    const trouble = { subject: line, values };
     if (problem === 'unauthorised') raise({ ...trouble, kind: 'channel-unauthorised' });
     else if (problem === 'challenge') raise({ ...trouble, kind: 'channel-challenge' });
-    else isDown(line, reason);
+    else isDown(line, values);
   };
 
   return {

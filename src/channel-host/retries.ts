@@ -16,7 +16,7 @@ export class RefusedByNetwork extends Error {
 
 /** When one connection is tried again: soon after an outage, slowly after a refusal, always at some time. */
 export interface Retries {
-  /** Counts a failed try. `waitMs`: until the next one. */
+  /** Counts a failed attempt. `waitMs`: until the next one. */
   after(error: unknown): { readonly problem: ChannelTrouble; readonly waitMs: number };
   /** The wait in ms after a connection that ended in order. */
   afterRest(): number;
@@ -44,7 +44,10 @@ export function createRetries({ random }: { readonly random?: () => number }): R
       failures += 1;
       const ownMs = backoffMs(failures + 1, { firstMs: firstRetryMs, longestMs: longestRetryMs });
       const detail = error instanceof Error ? error.message : String(error);
-      return { problem: { kind: 'unreachable', detail }, waitMs: Math.max(ownMs, askedMs(error)) };
+      return {
+        problem: { kind: 'unreachable', code: 'no-answer', detail },
+        waitMs: Math.max(ownMs, askedMs(error)),
+      };
     },
     afterRest: () => {
       failures = 0;
@@ -63,8 +66,9 @@ export function createRetries({ random }: { readonly random?: () => number }): R
 function refusalIn(error: unknown): ChannelTrouble | undefined {
   if (error instanceof RefusedByNetwork) return error.problem;
   const detail = error instanceof Error ? error.message : '';
-  if (hasCode(error, 'channel_unauthorised')) return { kind: 'unauthorised', detail };
-  return hasCode(error, 'config_invalid') ? { kind: 'unreachable', detail } : undefined;
+  if (hasCode(error, 'channel_unauthorised'))
+    return { kind: 'unauthorised', code: 'bad-credentials', detail };
+  return hasCode(error, 'config_invalid') ? { kind: 'unreachable', code: 'settings', detail } : undefined;
 }
 
 /** The wait that the network asked for, as long as it is bearable. */

@@ -128,8 +128,13 @@ export type ChannelGap = {
   readonly conversation?: ConversationId;
   /** When the gap began, ms since the epoch, as far as it is known. */
   readonly since?: number;
+  /** In English, for the log. */
   readonly reason: string;
+  readonly code?: GapCode;
 };
+
+/** Why messages can't be fetched, for texts in the owner's language; absent: the reason as it is. */
+export type GapCode = 'too-old' | 'no-history' | 'history-refused' | 'not-kept' | 'cut-off' | 'lost';
 
 /** Events that are accepted together with the cursor after them. */
 export type InboundBatch = {
@@ -146,6 +151,18 @@ export type InboundBatch = {
   readonly anchors?: ReadonlyMap<ConversationId, string>;
 };
 
+/** What keeps a channel from receiving, for texts in the owner's language; absent: the detail as it is. */
+export type TroubleCode =
+  | 'no-answer'
+  | 'refused'
+  | 'bad-credentials'
+  | 'conflict'
+  | 'captcha'
+  | 'settings'
+  | 'server-changed'
+  | 'not-stored'
+  | 'internal';
+
 /** A problem with receiving, as an adapter reports it. */
 export type ChannelTrouble = {
   readonly kind:
@@ -154,7 +171,9 @@ export type ChannelTrouble = {
     | 'conflict'
     /** The network wants a person to prove that they are one (a captcha). The detail says what to do. */
     | 'challenge';
+  /** In English, for the log, the page and the command line. */
   readonly detail: string;
+  readonly code?: TroubleCode;
   /** The channel works with something missing: it stays on, and the detail is shown beside it. */
   readonly isDegraded?: true;
   /** The adapter has given up: it wants to be started again, slowly. `unauthorised` always does. */

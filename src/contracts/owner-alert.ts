@@ -48,7 +48,7 @@ export function isLasting(kind: AlertKind): boolean {
 export type Alert = {
   readonly kind: AlertKind;
   readonly subject: string;
-  /** Values for the notice's text, for example `reason`. Holds no secret. */
+  /** Values for the notice's text, for example `reason`, with its `code` where it has one. Holds no secret. */
   readonly values?: Readonly<Record<string, string>>;
 };
 

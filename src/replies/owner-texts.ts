@@ -1,3 +1,4 @@
+import type { GapCode, TroubleCode } from '#contracts/channel.ts';
 import type { AlertKind } from '#contracts/owner-alert.ts';
 import { stripControls } from '../texts/control-characters.ts';
 import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
@@ -12,7 +13,10 @@ export type TroubleTold = {
 /** The owner's text for an alert. Reasons come from networks, so they are cleaned and kept short. */
 export function troubleText(notices: Notices, trouble: TroubleTold): string {
   const { kind, count } = trouble;
-  const text = fillNotice(notices[keyOf(trouble)], wordsOf(trouble));
+  const words = wordsOf(trouble);
+  const code = reasonKeys.get(trouble.values.code ?? '');
+  const reason = code === undefined ? words.reason : fillNotice(notices[code], { detail: words.reason });
+  const text = fillNotice(notices[keyOf(trouble)], { ...words, ...(reason !== undefined && { reason }) });
   const saysCount = kind === 'delivery-unknown';
   return count === 1 || saysCount ? text : fillNotice(notices.ownerRepeated, { text, count });
 }
@@ -65,6 +69,26 @@ function keyOf({ kind, count }: TroubleTold): NoticeKey {
       return kind satisfies never;
   }
 }
+
+const codes = {
+  'no-answer': 'reasonNoAnswer',
+  refused: 'reasonRefused',
+  'bad-credentials': 'reasonBadCredentials',
+  conflict: 'reasonConflict',
+  captcha: 'reasonCaptcha',
+  settings: 'reasonSettings',
+  'server-changed': 'reasonServerChanged',
+  'not-stored': 'reasonNotStored',
+  internal: 'reasonInternal',
+  'too-old': 'reasonTooOld',
+  'no-history': 'reasonNoHistory',
+  'history-refused': 'reasonHistoryRefused',
+  'not-kept': 'reasonNotKept',
+  'cut-off': 'reasonCutOff',
+  lost: 'reasonLost',
+} as const satisfies Readonly<Record<TroubleCode | GapCode, NoticeKey>>;
+/** A stored alert may have a code of another version. */
+const reasonKeys = new Map<string, NoticeKey>(Object.entries(codes));
 
 const longestWords = 300;
 

@@ -250,4 +250,20 @@ export const english = {
   ownerConversationUnreachable:
     'I can’t write in {subject} any more: I was blocked or removed. Messages waiting for it were dropped.',
   ownerRepeated: '{text} ({count} times)',
+
+  reasonNoAnswer: 'it doesn’t answer ({detail})',
+  reasonRefused: 'it refuses the connection ({detail})',
+  reasonBadCredentials: '{detail}',
+  reasonConflict: 'another program receives for this account',
+  reasonCaptcha: '{detail}',
+  reasonSettings: 'its settings aren’t valid ({detail})',
+  reasonServerChanged: 'its server has changed, and I’m connecting again',
+  reasonNotStored: 'messages wait in a file until the database takes them',
+  reasonInternal: 'an internal fault has stopped it; check the log',
+  reasonTooOld: 'they’re too old',
+  reasonNoHistory: 'I may not read the history there',
+  reasonHistoryRefused: 'the network doesn’t give them out ({detail})',
+  reasonNotKept: 'the server kept nothing while I was away',
+  reasonCutOff: 'a connection broke off',
+  reasonLost: 'they couldn’t be read or stored ({detail})',
 } as const;

@@ -262,4 +262,20 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   ownerConversationUnreachable:
     'In {subject} kann ich nicht mehr schreiben: Ich wurde gesperrt oder entfernt. Wartende Nachrichten dorthin sind verworfen.',
   ownerRepeated: '{text} ({count} Mal)',
+
+  reasonNoAnswer: 'keine Antwort ({detail})',
+  reasonRefused: 'die Verbindung wird abgelehnt ({detail})',
+  reasonBadCredentials: 'sie gelten nicht ({detail})',
+  reasonConflict: 'ein anderes Programm empfängt für dieses Konto',
+  reasonCaptcha: 'löse es und gib die Antwort an signal-cli-rest-api. {detail}',
+  reasonSettings: 'die Einstellungen stimmen nicht ({detail})',
+  reasonServerChanged: 'der Server hat sich geändert, und ich verbinde mich neu',
+  reasonNotStored: 'Nachrichten warten in einer Datei, bis die Datenbank sie annimmt',
+  reasonInternal: 'ein interner Fehler hat den Kanal angehalten; schau ins Protokoll',
+  reasonTooOld: 'sie sind zu alt',
+  reasonNoHistory: 'ich darf den Verlauf dort nicht lesen',
+  reasonHistoryRefused: 'das Netz gibt sie nicht heraus ({detail})',
+  reasonNotKept: 'der Server hat in meiner Abwesenheit nichts aufgehoben',
+  reasonCutOff: 'eine Verbindung ist abgebrochen',
+  reasonLost: 'sie ließen sich nicht lesen oder speichern ({detail})',
 };

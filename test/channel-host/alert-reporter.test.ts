@@ -103,10 +103,10 @@ describe('a channel that is down', () => {
     watch.onState(broken, isAway);
     await pass(59_000);
     expect(await watch.shown()).toEqual([]);
-    watch.onState(broken, { ...isAway, reason: 'still no answer' });
+    watch.onState(broken, { ...isAway, reason: 'still no answer', code: 'no-answer' });
     await pass(1_000);
-    await untilShown(/carrier is down: still no answer/);
-    await untilTold(/^test\/bot\/home: carrier is down: still no answer/);
+    await untilShown(/carrier is down: it doesn’t answer \(still no answer\)/);
+    await untilTold(/^test\/bot\/home: carrier is down: it doesn’t answer \(still no answer\)/);
     await vi.waitFor(() => expect(delivered).toEqual(['test/bot/home']), patient);
     watch.onState(broken, isAway);
     await pass(120_000);

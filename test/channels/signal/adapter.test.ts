@@ -121,7 +121,7 @@ describe('a send that goes wrong', () => {
     expect(await send(text('x'))).toMatchObject({ kind: 'retry', afterMs: expect.any(Number) });
     const problem = intake.troubles.at(-1);
     expect(problem?.detail).toContain(`/v1/accounts/${server.number}/rate-limit-challenge`);
-    expect(problem?.detail).toContain('token-1');
+    expect(problem).toMatchObject({ kind: 'challenge', detail: expect.stringContaining('token-1') });
     await receiptOf(text('x'));
     expect(intake.troubles.at(-1)).toBeUndefined();
   });

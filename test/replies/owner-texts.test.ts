@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { troubleText } from '../../src/replies/owner-texts.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
+
+const german = noticesFor('de');
+const told = { kind: 'channel-down', subject: 'telegram', count: 1 } as const;
+
+it('tells the owner in their own language why a channel is down, with what the network said', () => {
+  const values = { code: 'no-answer', reason: 'ECONNREFUSED' };
+  expect(troubleText(german, { ...told, values })).toMatch(
+    /^telegram ist nicht erreichbar: keine Antwort \(ECONNREFUSED\)\. /,
+  );
+  expect(troubleText(noticesFor('en'), { ...told, values })).toContain('it doesn’t answer (ECONNREFUSED).');
+});
+
+it('shows a reason without a code, or with an unknown one, as it is', () => {
+  for (const code of [{}, { code: 'constructor' }])
+    expect(troubleText(german, { ...told, values: { ...code, reason: 'asleep' } })).toContain(': asleep.');
+});
+
+it('lets no network write more than a short line into a text', () => {
+  const values = { code: 'no-answer', reason: `a\n\u202eb${'x'.repeat(1000)}` };
+  const text = troubleText(german, { ...told, values });
+  expect(text).not.toMatch(/[\n\u202e]/);
+  expect(text.length).toBeLessThan(500);
+});
