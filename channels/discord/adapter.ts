@@ -25,7 +25,7 @@ import { fetchMedia } from './media.ts';
 import { targetOf } from './outbound.ts';
 import { Receiver } from './receiver.ts';
 import { Sender } from './sender.ts';
-import { passOver, synchronise, toApplicationCommands } from './slash-commands.ts';
+import { passOver, toApplicationCommands } from './slash-commands.ts';
 
 /** The typing sign lasts 10 s. */
 const typingRefreshMs = 8000;
@@ -119,7 +119,7 @@ export class DiscordAdapter implements ChannelAdapter {
       // A bot's application has the id of the bot, unless it is older than 2016; Discord knows, if it says.
       const { bot } = this.#connected();
       const application = (await this.#api.application(signal).catch(passOver))?.id ?? bot.id;
-      await synchronise(this.#api, { application, wanted }, signal);
+      await this.#api.setCommands(application, wanted, signal);
     } catch (error) {
       throw callFault(error, 'the slash commands could not be set');
     }

@@ -98,7 +98,7 @@ export class DiscordApi {
     );
   }
 
-  /** Resolves with the id of the message shown there: a new one, or the one of an earlier try. */
+  /** Resolves with the id of the message shown there: a new one, or the one of an earlier attempt. */
   async send(
     channel: string,
     { body, file }: { readonly body: SendBody; readonly file?: OutgoingFile | undefined },
@@ -148,12 +148,6 @@ export class DiscordApi {
 
   async removeOriginal(application: string, token: string): Promise<void> {
     await this.#call(RequestMethod.Delete, Routes.webhookMessage(application, token), { auth: false });
-  }
-
-  async commands(application: string, signal: AbortSignal): Promise<readonly unknown[]> {
-    return listSchema.parse(
-      await this.#call(RequestMethod.Get, Routes.applicationCommands(application), { signal }),
-    );
   }
 
   async setCommands(application: string, body: readonly ApplicationCommand[], signal: AbortSignal) {

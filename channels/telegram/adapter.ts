@@ -157,7 +157,7 @@ export class TelegramAdapter implements ChannelAdapter {
     return fetchMedia({ apiRoot, token, getFile }, { ref, maxBytes, signal });
   }
 
-  /** Writes the list only when it differs: setting it at every start earned others a ban of minutes. */
+  /** The host calls it only for a list that has changed: setting it at every start earned others a ban of minutes. */
   async #register(commands: readonly NativeCommand[], signal: AbortSignal): Promise<void> {
     const { api } = this.#connected();
     const wanted = commands
@@ -165,10 +165,7 @@ export class TelegramAdapter implements ChannelAdapter {
       .slice(0, 100)
       .map(({ name, description }) => ({ command: name, description: description.slice(0, 256) || name }));
     try {
-      const listOf = (list: typeof wanted) =>
-        JSON.stringify(list.map((one) => [one.command, one.description]));
-      const known = await api.getMyCommands({}, signal).then(listOf, passOver);
-      if (known !== listOf(wanted)) await api.setMyCommands({ commands: wanted }, signal);
+      await api.setMyCommands({ commands: wanted }, signal);
     } catch (error) {
       throw callFault(error, 'the list of commands could not be set');
     }
@@ -195,11 +192,6 @@ function identityFault(error: unknown): ParleyError {
     'channel_unauthorised',
     'Telegram refused the bot token; ask @BotFather for a new one and set TELEGRAM_BOT_TOKEN',
   );
-}
-
-/** An unreadable list is still written, unless Telegram asks for a wait. */
-function passOver(error: unknown): undefined {
-  if (readRefusal(error)?.code === 429) throw error;
 }
 
 function callFault(error: unknown, what: string): ParleyError {

@@ -16,7 +16,6 @@ type Used =
   | 'sendChatAction'
   | 'sendMessageDraft'
   | 'getFile'
-  | 'getMyCommands'
   | 'setMyCommands';
 
 /** The Bot API methods this channel calls. Each call ends with its signal; what Telegram took stays. */

@@ -134,23 +134,10 @@ describe('a button', () => {
 });
 
 describe('the list of commands', () => {
-  it('is written only when it differs', async () => {
-    const { server, adapter } = await aCommandedStage();
-    const writes = () => server.calls.filter(({ method }) => method === 'PUT').length;
-    expect(writes()).toBe(1);
-    await adapter.commands.register([...commands].reverse(), forever);
-    expect(writes()).toBe(1);
-    await adapter.commands.register([{ name: 'stop', description: 'Ends it' }], forever);
-    expect(writes()).toBe(2);
-    expect(server.platform.commands.get('global')?.map(({ name }) => name)).toEqual(['stop']);
-    expect(server.refusals).toEqual([]);
-  });
-
-  it('is written when neither it nor the application can be read', async () => {
+  it('is written as it was given, also when the application cannot be read', async () => {
     const { server, adapter } = await aCommandedStage();
     const refused = { kind: 'refuse', status: 404, code: 0, message: '404: Not Found' } as const;
-    for (const route of ['GET /applications/@me', 'GET /applications/:application/commands'])
-      server.fault(refused, { route });
+    server.fault(refused, { route: 'GET /applications/@me' });
     await adapter.commands.register([{ name: 'stop', description: 'Ends it' }], forever);
     expect(server.platform.commands.get('global')?.map(({ name }) => name)).toEqual(['stop']);
   });

@@ -31,7 +31,6 @@ export type Platform = {
   readonly visibleDrafts: Map<number, Draft>;
   readonly answeredCallbacks: string[];
   commands: readonly { readonly command: string; readonly description: string }[];
-  commandWrites: number;
   webhookUrl: string;
   /** Sends and edits a minute in one group before 429; undefined: no limit. */
   readonly groupRatePerMinute: number | undefined;
@@ -272,7 +271,6 @@ function setMyCommands(platform: Platform, params: Params): Outcome {
       throw badRequest('BOT_COMMAND_DESCRIPTION_INVALID');
   }
   platform.commands = commands;
-  platform.commandWrites += 1;
   return { result: true };
 }
 

@@ -89,7 +89,6 @@ export class TelegramServer {
       visibleDrafts,
       answeredCallbacks: [],
       commands: [],
-      commandWrites: 0,
       webhookUrl: '',
       groupRatePerMinute: options.groupRatePerMinute,
       canReadAllGroupMessages: !isPrivate,
