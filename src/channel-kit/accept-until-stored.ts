@@ -11,7 +11,7 @@ export type Accepting = {
   readonly log: Log;
   /** For the log. */
   readonly channel: string;
-  /** Ends the tries. */
+  /** Ends the attempts. */
   readonly signal: AbortSignal;
   /** Another process receives for the account now. */
   onTakenOver(): void;

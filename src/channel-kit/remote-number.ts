@@ -59,7 +59,7 @@ export type RetryWait = {
   readonly fallbackMs?: number;
 };
 
-/** How long to wait before the next try, in ms: within [shortestGapMs, longestWaitMs], whatever was asked. */
+/** How long to wait before the next attempt, in ms: within [shortestGapMs, longestWaitMs], whatever was asked. */
 export function retryAfterMs(
   value: unknown,
   { unitMs = 1, fallbackMs = shortestGapMs }: RetryWait = {},

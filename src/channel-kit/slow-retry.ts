@@ -8,7 +8,7 @@ const stepsMs = [60_000, 300_000, 900_000] as const;
 const jitterShare = 0.1;
 
 /**
- * The wait in ms before the next try. `refusals`: how many in a row, from 1. `random`: in [0, 1); up to a
+ * The wait in ms before the next attempt. `refusals`: how many in a row, from 1. `random`: in [0, 1); up to a
  * tenth of the step is added for it.
  */
 export function slowRetryMs(refusals: number, random: () => number = Math.random): number {

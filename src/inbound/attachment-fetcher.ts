@@ -36,7 +36,7 @@ export interface Fetcher {
   stop(): Promise<void>;
 }
 
-const tries = 3;
+const maxAttempts = 3;
 
 /** Step 2: the files of a message, durable and retried. A message waits for them 20 s, then goes on without. */
 export function createFetcher(deps: FetcherDeps): Fetcher {
@@ -93,7 +93,7 @@ async function fetchWithRetry(deps: FetcherDeps, fetching: Fetching): Promise<St
         const reason = fillNotice(deps.texts.fileTooLarge, { size: deps.maxBytes / 1e6 });
         return { kind: 'missing', name, reason };
       }
-      if (attempt >= tries || signal.aborted)
+      if (attempt >= maxAttempts || signal.aborted)
         return { kind: 'missing', name, reason: deps.texts.fileNotFetched };
       deps.log.warn({ attempt, error }, 'media.retried');
       await deps.clock.wait(500 * 4 ** (attempt - 1), signal);

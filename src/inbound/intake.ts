@@ -125,13 +125,13 @@ async function acceptSlice(deps: InboundDeps, slice: Slice): Promise<readonly Ac
 
 /** A person may be approved, revoked or linked after intake has read: then it decides again. */
 async function decideAndStore(deps: InboundDeps, slice: Slice): Promise<readonly Acceptance[]> {
-  for (let tries = 1; ; tries++) {
+  for (let attempts = 1; ; attempts++) {
     try {
       const { proposals, links } = await proposeAll(deps, slice);
       return await store(deps, slice, { proposals: [...proposals, ...slice.unreadable], links });
     } catch (error) {
       if (!hasCode(error, 'access_changed')) throw error;
-      if (tries < maxDecisions) continue;
+      if (attempts < maxDecisions) continue;
       const message = `Access to ${slice.receiving.account} changes faster than it can be decided about.`;
       throw new ParleyError('store_unavailable', message, { cause: error, retry: { kind: 'later' } });
     }
@@ -225,12 +225,12 @@ async function acceptWithRetry(
   one: Slice,
   envelope: InboundEnvelope,
 ): Promise<readonly Acceptance[]> {
-  for (let tries = 1; tries <= 3; tries++) {
+  for (let attempts = 1; attempts <= 3; attempts++) {
     try {
       return await decideAndStore(deps, one);
     } catch (error) {
       if (!hasCode(error, 'internal') && error instanceof ParleyError) throw error;
-      deps.log.error({ error, eventKey: envelope.eventKey, tries }, 'intake.event-failed');
+      deps.log.error({ error, eventKey: envelope.eventKey, attempts }, 'intake.event-failed');
     }
   }
   const raw = JSON.stringify(envelope);

@@ -39,7 +39,7 @@ export function* chunksOf(formatted: FormattedText, limits: Capabilities['text']
 /** Room for one character of two units; less cannot be asked for. */
 const leastLength = 2;
 /** So many shorter pieces are tried by their share before the length is halved. */
-const sharedTries = 4;
+const sharedAttempts = 4;
 
 /** Where the native form is longer than the text, a shorter piece is tried until it fits. */
 function findFitting(from: SpanCursor, start: number, limits: Capabilities['text']): Cut {
@@ -52,7 +52,7 @@ function findFitting(from: SpanCursor, start: number, limits: Capabilities['text
     const taken = nativeLength(from.sliceTo(cut.end), limits);
     if (taken <= maxLength || length <= leastLength) return cut;
     const share = Math.floor(((cut.end - start) * maxLength) / taken);
-    const next = tried < sharedTries ? share : Math.min(share, Math.floor(length / 2));
+    const next = tried < sharedAttempts ? share : Math.min(share, Math.floor(length / 2));
     length = Math.max(leastLength, Math.min(length - 1, next));
   }
 }

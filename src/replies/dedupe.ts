@@ -6,7 +6,7 @@
 import { isSameRoute, type ReplyRoute } from '#contracts/route.ts';
 import { contains } from './containment.ts';
 
-/** Result of one call of a sending tool. Receipts are reset after each answer. */
+/** Message that a tool sent. They are reset after each answer. */
 export type ToolSend = {
   /** The tool that sent; only `message` speaks to people. */
   readonly tool: string;
@@ -72,12 +72,12 @@ const SHORTEST_CONTAINED = 10;
 
 export function judgeRepeat(
   finalText: string,
-  receipts: readonly ToolSend[],
+  toolSends: readonly ToolSend[],
   options: { readonly route: ReplyRoute | undefined; readonly acknowledgements?: readonly string[] },
 ): RepeatVerdict {
-  const sent = confirmedSends(receipts, options.route);
+  const sent = confirmedSends(toolSends, options.route);
   if (sent.length === 0 || finalText.trim() === '') return { kind: 'new' };
-  const texts = sent.map((receipt) => receipt.text);
+  const texts = sent.map((send) => send.text);
   const said = normalise(finalText);
   if ([...texts, texts.join('\n')].some((text) => isRepeat(finalText, said, text)))
     return { kind: 'repeats' };
@@ -87,22 +87,22 @@ export function judgeRepeat(
 
 /** The sends that a person certainly got in this very conversation. */
 export function confirmedSends(
-  receipts: readonly ToolSend[],
+  toolSends: readonly ToolSend[],
   route: ReplyRoute | undefined,
 ): readonly ToolSend[] {
   if (route === undefined) return [];
-  return receipts.filter(
-    (receipt) => receipt.tool === 'message' && receipt.state === 'sent' && isSameRoute(receipt.route, route),
+  return toolSends.filter(
+    (send) => send.tool === 'message' && send.state === 'sent' && isSameRoute(send.route, route),
   );
 }
 
 /** Leaves out the files that the `message` tool already sent to this route. */
 export function withoutSentMedia<Media extends { readonly path: string }>(
   media: readonly Media[],
-  receipts: readonly ToolSend[],
+  toolSends: readonly ToolSend[],
   route: ReplyRoute | undefined,
 ): readonly Media[] {
-  const sent = new Set(confirmedSends(receipts, route).flatMap((receipt) => receipt.media));
+  const sent = new Set(confirmedSends(toolSends, route).flatMap((send) => send.media));
   return media.filter((file) => !sent.has(file.path));
 }
 

@@ -1,6 +1,6 @@
 /**
  * From the final text of an answer to what is sent, in the order of spec 9: sanitise, silence, dedupe,
- * fallback, shape, threading. Pure. Judged per answer: receipts start anew after each.
+ * fallback, shape, threading. Pure. Judged per answer: tool sends start anew after each.
  */
 import type { Capabilities } from '#contracts/capabilities.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
@@ -26,7 +26,7 @@ export type ReplyInput = {
   readonly media?: readonly ReplyMedia[];
   /** The last tool of the run that failed, if one did. */
   readonly toolFailure?: { readonly tool: string };
-  readonly receipts: readonly ToolSend[];
+  readonly toolSends: readonly ToolSend[];
   /** Undefined when the answer is only on record. */
   readonly route: ReplyRoute | undefined;
   readonly chatKind: 'dm' | 'group';
@@ -84,7 +84,7 @@ export function planReply(
   { decided, replyTag }: DecidedReply,
   texts: readonly FormattedText[],
 ): ReplyPlan {
-  const media = withoutSentMedia(input.media ?? [], input.receipts, input.route);
+  const media = withoutSentMedia(input.media ?? [], input.toolSends, input.route);
   const contents = [
     ...texts.map((text): OutboundContent => ({ kind: 'text', text })).filter(isVisible),
     ...media.map((file): OutboundContent => ({ kind: 'media', ...file })),
@@ -120,13 +120,13 @@ export function isEmptyAnswer(text: string, context: SilenceContext): boolean {
 function decideText(text: string, input: ReplyInput): Decided {
   const silence = judgeSilence(text, input.silenceContext);
   if (silence.kind === 'silent') return silence;
-  const repeat = judgeRepeat(silence.text, input.receipts, input);
+  const repeat = judgeRepeat(silence.text, input.toolSends, input);
   if (repeat.kind !== 'new') return { kind: 'suppressed', reason: repeat.kind };
   return { kind: 'text', text: silence.text };
 }
 
 function planNothingLeft(input: ReplyInput): ReplyPlan {
-  const wasSent = confirmedSends(input.receipts, input.route).length > 0;
+  const wasSent = confirmedSends(input.toolSends, input.route).length > 0;
   if (input.toolFailure && !wasSent) {
     const content = shapeFallback({ kind: 'tool', tool: input.toolFailure.tool }, input);
     return { kind: 'fallback', why: 'tool failed', parts: threadParts([content], input) };

@@ -117,7 +117,7 @@ async function work(
   await store.write(releaseLane, { laneKey, holder });
 }
 
-/** A run that throws is left as it stands: its next holder resumes it, and that is a try. */
+/** A run that throws is left as it stands: its next holder resumes it, and that is an attempt. */
 async function execute(
   deps: DriveLaneDeps,
   claimed: ClaimedRun,

@@ -51,7 +51,7 @@ import type { RunSettings } from './run-settings.ts';
 import { createStop, type StopController } from './stop-controller.ts';
 import { streamEvents } from './stream-events.ts';
 import { tellTitle, titleSettings, titleSystem } from './title-run.ts';
-import { storedReceiptOf } from './tool-send.ts';
+import { storedToolSend } from './tool-send.ts';
 import { traceRun } from './trace-run.ts';
 
 /** The parts that executing a run needs. */
@@ -244,7 +244,7 @@ async function runLoop(
   if (run.isResumed) {
     entries = (await store.write(recoverRun, run)).map(entryOf);
     const results = await store.read(readToolResults, { runId: run.runId });
-    recorder.recall(results.map(storedReceiptOf).filter((receipt) => receipt !== undefined));
+    recorder.recall(results.map(storedToolSend).filter((send) => send !== undefined));
   }
   if (isHandingOver()) return [];
   const [system, stored] = await Promise.all([

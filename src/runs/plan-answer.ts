@@ -33,7 +33,7 @@ export type AnswerScene = {
 
 /** The run's actions since its last answer. */
 export type Deeds = {
-  readonly receipts: readonly ToolSend[];
+  readonly toolSends: readonly ToolSend[];
   readonly toolFailure: { readonly tool: string } | undefined;
   /** Whether an answer that only acknowledges what a tool has sent is dropped. */
   readonly suppressAcknowledgements: boolean;
@@ -59,7 +59,7 @@ export async function planAnswer(
     ...rest,
     text: textOf(message.parts),
     isCut: finishReasonOf(message.parts) === 'max_tokens',
-    receipts: deeds.receipts,
+    toolSends: deeds.toolSends,
     route: routeOf(run.target),
     chatKind: run.chatKind,
     silenceContext: silence,

@@ -100,8 +100,8 @@ export class RunRecorder {
   }
 
   /** Messages sent by an earlier holder of this run, which the next answer need not repeat. */
-  recall(receipts: readonly ToolSend[]): void {
-    this.#tools.recall(receipts);
+  recall(toolSends: readonly ToolSend[]): void {
+    this.#tools.recall(toolSends);
   }
 
   /** Messages sent meanwhile: already in the transcript when returned. */
@@ -261,7 +261,7 @@ export class RunRecorder {
 
   /** Nobody waits for words any more: a tool has said them. */
   get hasSpoken(): boolean {
-    return confirmedSends(this.#tools.deeds.receipts, this.#route).length > 0;
+    return confirmedSends(this.#tools.deeds.toolSends, this.#route).length > 0;
   }
 
   /** A request was refused for these messages: no later one, of any run, holds them again. */

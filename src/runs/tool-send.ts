@@ -17,7 +17,7 @@ const sentSchema = z.object({
   media: z.array(z.string()),
 });
 
-/** The receipt of a sending tool's result; undefined for every other tool. */
+/** What a sending tool's result says that it sent; undefined for every other tool. */
 export function parseToolSend(
   tool: string,
   metadata: Record<string, unknown> | undefined,
@@ -30,8 +30,8 @@ export function parseToolSend(
   return { tool, ...rest, route: route as unknown as ReplyRoute };
 }
 
-/** The receipt of a send that an earlier holder of the run made, out of its stored result. */
-export function storedReceiptOf({ tool, parts }: PriorToolResult): ToolSend | undefined {
+/** A tool send that an earlier holder of the run made, out of its stored result. */
+export function storedToolSend({ tool, parts }: PriorToolResult): ToolSend | undefined {
   const metadata = parts.find((part) => part.type === 'tool_result')?.data.metadata;
   if (metadata === undefined) return undefined;
   // The result was written by us: its metadata is the JSON of an object.

@@ -33,7 +33,7 @@ export class ToolTurns {
   readonly #held: RunFence;
   readonly #deps: ToolTurnsDeps;
   #turn: { readonly messageId: string; readonly calls: ReadonlyMap<string, ToolCallData> } | undefined;
-  #receipts: readonly ToolSend[] = [];
+  #toolSends: readonly ToolSend[] = [];
   #toolFailure: { readonly tool: string } | undefined;
 
   constructor(held: RunFence, deps: ToolTurnsDeps) {
@@ -42,19 +42,19 @@ export class ToolTurns {
   }
 
   /** Messages sent by an earlier holder of this run, which the next answer need not repeat. */
-  recall(receipts: readonly ToolSend[]): void {
-    this.#receipts = [...receipts, ...this.#receipts];
+  recall(toolSends: readonly ToolSend[]): void {
+    this.#toolSends = [...toolSends, ...this.#toolSends];
   }
 
   /** The tools' deeds since the last answer. */
   get deeds(): Deeds {
     const { suppressAcknowledgements } = this.#deps;
-    return { receipts: this.#receipts, toolFailure: this.#toolFailure, suppressAcknowledgements };
+    return { toolSends: this.#toolSends, toolFailure: this.#toolFailure, suppressAcknowledgements };
   }
 
   /** Call it once an answer is on record. */
   forgetDeeds(): void {
-    this.#receipts = [];
+    this.#toolSends = [];
     this.#toolFailure = undefined;
   }
 
@@ -88,8 +88,8 @@ export class ToolTurns {
     if (!turn || !call) return;
     // Left open, the process that resumes the run settles it, knowing whether it had started.
     if (isError && isLeaving()) return onTool(call, 'failed');
-    const receipt = isError ? undefined : parseToolSend(name, result.metadata);
-    if (receipt) this.#receipts = [...this.#receipts, receipt];
+    const send = isError ? undefined : parseToolSend(name, result.metadata);
+    if (send) this.#toolSends = [...this.#toolSends, send];
     const state = endStateOf(event);
     if (state === 'failed') this.#toolFailure = { tool: name };
     const stamp = { id: transcriptId(''), time: clock.now() };

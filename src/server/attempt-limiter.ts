@@ -1,6 +1,6 @@
 /**
  * Answers wrong secrets more and more shortly. A secret is judged first, so that the right one passes at
- * once, from a locked address too: it is too long to be guessed, however many tries there are. What the
+ * once, from a locked address too: it is too long to be guessed, however many attempts there are. What the
  * lock takes from a guesser is the answer, and from everybody else nothing.
  */
 import type { Clock } from '#contracts/clock.ts';
@@ -16,7 +16,7 @@ export type Attempt =
   | { readonly kind: 'limited'; readonly retryAfterMs: number };
 
 export type AttemptLimits = {
-  /** Wrong tries from one source within a window. */
+  /** Wrong attempts from one source within a window. */
   readonly perSource: number;
   /** Length of the window and of the lock that follows, ms. */
   readonly windowMs: number;
@@ -34,19 +34,19 @@ export interface Lockouts {
   record(source: string, until: number): Promise<void>;
 }
 
-type Tries = { wrong: number; since: number; lockedUntil: number };
+type Attempts = { wrong: number; since: number; lockedUntil: number };
 
 export function createAttemptLimiter(
   { clock, lockouts }: { readonly clock: Clock; readonly lockouts: Lockouts },
   limits = defaultAttemptLimits,
 ): AttemptLimiter {
-  const sources = new Map<string, Promise<Tries>>();
-  const begin = async (source: string): Promise<Tries> => ({
+  const sources = new Map<string, Promise<Attempts>>();
+  const begin = async (source: string): Promise<Attempts> => ({
     wrong: 0,
     since: clock.now(),
     lockedUntil: (await lockouts.find(source)) ?? 0,
   });
-  const triesOf = (source: string): Promise<Tries> => {
+  const attemptsOf = (source: string): Promise<Attempts> => {
     const known = sources.get(source);
     if (known !== undefined) return known;
     const oldest = sources.keys().next();
@@ -58,15 +58,15 @@ export function createAttemptLimiter(
   return {
     attempt: async (source, isRight) => {
       if (isRight()) return { kind: 'right' };
-      const tries = await triesOf(source);
-      // From here on in one step: tries that come at once are counted one after the other.
+      const attempts = await attemptsOf(source);
+      // From here on in one step: attempts that come at once are counted one after the other.
       const now = clock.now();
-      if (tries.lockedUntil > now) return { kind: 'limited', retryAfterMs: tries.lockedUntil - now };
-      if (now - tries.since >= limits.windowMs) Object.assign(tries, { wrong: 0, since: now });
-      tries.wrong += 1;
-      if (tries.wrong >= limits.perSource) {
-        Object.assign(tries, { wrong: 0, since: now, lockedUntil: now + limits.windowMs });
-        await lockouts.record(source, tries.lockedUntil);
+      if (attempts.lockedUntil > now) return { kind: 'limited', retryAfterMs: attempts.lockedUntil - now };
+      if (now - attempts.since >= limits.windowMs) Object.assign(attempts, { wrong: 0, since: now });
+      attempts.wrong += 1;
+      if (attempts.wrong >= limits.perSource) {
+        Object.assign(attempts, { wrong: 0, since: now, lockedUntil: now + limits.windowMs });
+        await lockouts.record(source, attempts.lockedUntil);
       }
       return { kind: 'wrong' };
     },

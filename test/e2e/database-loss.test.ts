@@ -91,7 +91,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
       expect(await figure(url, `parley_messages_unaccounted{state="${state}"}`)).toBe(0);
     expect(telegram.calls.filter(({ method }) => method === 'sendMessage')).toHaveLength(2 * people);
     // Asked for the first time while the database was away: what was delivered since is counted.
-    const sent = 'parley_delivery_tries_total{channel="telegram",result="sent"}';
+    const sent = 'parley_delivery_attempts_total{channel="telegram",result="sent"}';
     expect(await figure(url, sent)).toBe(2 * people);
     if (process.env.PARLEY_LONG)
       console.info(`first answer ${Math.round(firstAnswerMs)} ms after PostgreSQL was back`);

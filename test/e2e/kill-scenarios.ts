@@ -304,7 +304,7 @@ export const scenarios: readonly Scenario[] = [
     prepare: () => paced,
   },
   {
-    title: 'killed in every try',
+    title: 'killed in every attempt',
     kills: ['model-called:1', 'model-called:1', 'model-called:1'],
     ...inLongRuns,
     questions: [question],
@@ -312,7 +312,7 @@ export const scenarios: readonly Scenario[] = [
     prepare: () => asks,
   },
   {
-    title: 'killed in every try, at last with an open call',
+    title: 'killed in every attempt, at last with an open call',
     kills: ['model-called:1', 'model-called:1', 'tool-started:1'],
     ...telegram,
     questions: [question],
@@ -321,7 +321,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     // The preview in the first life: a run that is resumed before its channel is back shows none.
-    title: 'killed in every try, at last in the middle of an answer',
+    title: 'killed in every attempt, at last in the middle of an answer',
     kills: ['preview-sent:1', 'model-called:1', 'streaming:8'],
     ...inLongRuns,
     questions: [question],

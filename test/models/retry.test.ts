@@ -78,7 +78,7 @@ describe('a call that fails before its first token', () => {
     ]);
   });
 
-  it('never repeats the person’s message: every try sends the very same request (pitfall 15)', async () => {
+  it('never repeats the person’s message: every attempt sends the very same request (pitfall 15)', async () => {
     const { requests } = await run([{ status: 429 }, { disconnect: true }, { status: 500 }, { text: 'ok' }]);
     const bodies = requests.map((entry) => JSON.stringify(entry.body));
     expect(new Set(bodies).size).toBe(1);

@@ -47,11 +47,11 @@ export const accessMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'takeAttempt',
-        find: `if (recent.length >= triesPerMinute) return 'limited';`,
+        find: `if (recent.length >= attemptsPerMinute) return 'limited';`,
         replace: '',
       },
     ],
-    test: { file: store, name: 'is found by no more than ten tries a minute' },
+    test: { file: store, name: 'is found by no more than ten attempts a minute' },
   },
   {
     name: 'access decided before the transaction only',
@@ -173,8 +173,8 @@ export const accessMutants: readonly Mutant[] = [
       },
       {
         in: 'createAttemptLimiter',
-        find: 'if (now - tries.since >= limits.windowMs)',
-        replace: `if (isRight()) return { kind: 'right' }; if (now - tries.since >= limits.windowMs)`,
+        find: 'if (now - attempts.since >= limits.windowMs)',
+        replace: `if (isRight()) return { kind: 'right' }; if (now - attempts.since >= limits.windowMs)`,
       },
     ],
     test: {

@@ -1,26 +1,26 @@
 import { describe, expect, it } from 'vitest';
 import { judgeRepeat, withoutSentMedia } from '../../src/replies/dedupe.ts';
-import { aReceipt, aRoute } from './reply-builders.ts';
+import { aRoute, aToolSend } from './reply-builders.ts';
 
 const route = aRoute();
-const judge = (finalText: string, ...receipts: readonly ReturnType<typeof aReceipt>[]) =>
-  judgeRepeat(finalText, receipts, { route }).kind;
+const judge = (finalText: string, ...toolSends: readonly ReturnType<typeof aToolSend>[]) =>
+  judgeRepeat(finalText, toolSends, { route }).kind;
 
 describe('judgeRepeat', () => {
   it('pitfall 20: suppresses a final text that repeats what the message tool sent', () => {
-    const sent = aReceipt({ text: 'The train leaves at 9:40 from platform 3.' });
+    const sent = aToolSend({ text: 'The train leaves at 9:40 from platform 3.' });
     expect(judge('The train leaves at 9:40 from platform 3.', sent)).toBe('repeats');
     expect(judge('  the TRAIN leaves at 9:40\nfrom platform 3. 🚆', sent)).toBe('repeats');
-    expect(judge('Hi', aReceipt({ text: 'hi' }))).toBe('repeats');
-    expect(judge('👍', aReceipt({ text: '👍' }))).toBe('repeats');
+    expect(judge('Hi', aToolSend({ text: 'hi' }))).toBe('repeats');
+    expect(judge('👍', aToolSend({ text: '👍' }))).toBe('repeats');
   });
 
   it('pitfall 20: suppresses a final text that joins two sends', () => {
     expect(
       judge(
         'First part. Second part.',
-        aReceipt({ text: 'First part.' }),
-        aReceipt({ text: 'Second part.' }),
+        aToolSend({ text: 'First part.' }),
+        aToolSend({ text: 'Second part.' }),
       ),
     ).toBe('repeats');
   });
@@ -35,7 +35,7 @@ describe('judgeRepeat', () => {
     'Gesendet.',
     'Enviado',
   ])('pitfall 20: suppresses the mere acknowledgement %j', (text) => {
-    expect(judge(text, aReceipt({ text: 'The train leaves at 9:40.' }))).toBe('acknowledges');
+    expect(judge(text, aToolSend({ text: 'The train leaves at 9:40.' }))).toBe('acknowledges');
   });
 
   it.each(['Sent!', 'Done.'])('delivers %j when nothing was sent', (text) => {
@@ -44,52 +44,52 @@ describe('judgeRepeat', () => {
 
   it('takes acknowledgements from the configuration', () => {
     const options = { route, acknowledgements: ['Verstuurd'] };
-    expect(judgeRepeat('Verstuurd!', [aReceipt({ text: 'x' })], options).kind).toBe('acknowledges');
-    expect(judgeRepeat('Sent!', [aReceipt({ text: 'x' })], options).kind).toBe('new');
+    expect(judgeRepeat('Verstuurd!', [aToolSend({ text: 'x' })], options).kind).toBe('acknowledges');
+    expect(judgeRepeat('Sent!', [aToolSend({ text: 'x' })], options).kind).toBe('new');
   });
 
   it('pitfall 21: delivers a long answer that quotes a short line that was sent', () => {
-    const sent = aReceipt({ text: 'Looking into it' });
+    const sent = aToolSend({ text: 'Looking into it' });
     expect(judge(`I was looking into it, and found three reasons: ${'because '.repeat(20)}`, sent)).toBe(
       'new',
     );
   });
 
   it('counts containment from ten characters and half of the longer on', () => {
-    expect(judge('abcdefghij 123456789', aReceipt({ text: 'abcdefghij' }))).toBe('repeats');
-    expect(judge('abcdefghij 1234567890', aReceipt({ text: 'abcdefghij' }))).toBe('new');
-    expect(judge('abcdefghi 1', aReceipt({ text: 'abcdefghi' }))).toBe('new');
+    expect(judge('abcdefghij 123456789', aToolSend({ text: 'abcdefghij' }))).toBe('repeats');
+    expect(judge('abcdefghij 1234567890', aToolSend({ text: 'abcdefghij' }))).toBe('new');
+    expect(judge('abcdefghi 1', aToolSend({ text: 'abcdefghi' }))).toBe('new');
   });
 
   it('pitfall 22: delivers the answer after a send to another conversation or thread', () => {
-    const elsewhere = aReceipt({ text: 'Hello there, Bob', route: aRoute({ conversation: 'other' }) });
+    const elsewhere = aToolSend({ text: 'Hello there, Bob', route: aRoute({ conversation: 'other' }) });
     expect(judge('Hello there, Bob', elsewhere)).toBe('new');
     expect(judge('Sent!', elsewhere)).toBe('new');
     expect(
-      judge('Hello there, Bob', aReceipt({ text: 'Hello there, Bob', route: aRoute({ thread: '7' }) })),
+      judge('Hello there, Bob', aToolSend({ text: 'Hello there, Bob', route: aRoute({ thread: '7' }) })),
     ).toBe('new');
   });
 
   it.each(['failed', 'unknown'] as const)(
     'pitfall 23: delivers the answer after a send that is %s',
     (state) => {
-      expect(judge('Hello there, Bob', aReceipt({ text: 'Hello there, Bob', state }))).toBe('new');
-      expect(judge('Sent!', aReceipt({ text: 'x', state }))).toBe('new');
+      expect(judge('Hello there, Bob', aToolSend({ text: 'Hello there, Bob', state }))).toBe('new');
+      expect(judge('Sent!', aToolSend({ text: 'x', state }))).toBe('new');
     },
   );
 
   it('pitfall 24: delivers the answer after a send to another session', () => {
-    expect(judge('Hello there, Bob', aReceipt({ text: 'Hello there, Bob', tool: 'sessions_send' }))).toBe(
+    expect(judge('Hello there, Bob', aToolSend({ text: 'Hello there, Bob', tool: 'sessions_send' }))).toBe(
       'new',
     );
   });
 
   it('strips media that were already sent here, and no others', () => {
     const media = [{ path: '/w/a.png' }, { path: '/w/b.png' }];
-    expect(withoutSentMedia(media, [aReceipt({ media: ['/w/a.png'] })], route)).toEqual([
+    expect(withoutSentMedia(media, [aToolSend({ media: ['/w/a.png'] })], route)).toEqual([
       { path: '/w/b.png' },
     ]);
-    expect(withoutSentMedia(media, [aReceipt({ media: ['/w/a.png'], state: 'failed' })], route)).toEqual(
+    expect(withoutSentMedia(media, [aToolSend({ media: ['/w/a.png'], state: 'failed' })], route)).toEqual(
       media,
     );
   });

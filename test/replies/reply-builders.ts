@@ -16,14 +16,14 @@ export function aRoute(over: { conversation?: string; thread?: string; replyTo?:
   };
 }
 
-export function aReceipt(over: Partial<ToolSend> = {}): ToolSend {
+export function aToolSend(over: Partial<ToolSend> = {}): ToolSend {
   return { tool: 'message', state: 'sent', route: aRoute(), text: '', media: [], ...over };
 }
 
 export function aReply(over: Partial<ReplyInput> = {}): ReplyInput {
   return {
     text: 'Hello',
-    receipts: [],
+    toolSends: [],
     route: aRoute({ replyTo: '41' }),
     chatKind: 'dm',
     capabilities: { text: { maxLength: 4096 }, canReact: true },

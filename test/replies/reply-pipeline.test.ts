@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ReplyPlan, shapeInternalFailure } from '../../src/replies/reply-pipeline.ts';
 import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
-import { aReceipt, aReply, aRoute, shapeReply } from './reply-builders.ts';
+import { aReply, aRoute, aToolSend, shapeReply } from './reply-builders.ts';
 
 const file = { path: '/w/a.png', mimeType: 'image/png', name: 'a.png' };
 
@@ -40,22 +40,22 @@ describe('a reply', () => {
   it('sends media although the text is silent or repeats what was sent', () => {
     const plan = { kind: 'send', parts: [{ content: { kind: 'media', ...file } }] };
     expect(shapeReply(aReply({ text: 'NO_REPLY', media: [file] }))).toEqual(plan);
-    expect(shapeReply(aReply({ text: 'Done.', media: [file], receipts: [aReceipt({ text: 'x' })] }))).toEqual(
-      plan,
-    );
+    expect(
+      shapeReply(aReply({ text: 'Done.', media: [file], toolSends: [aToolSend({ text: 'x' })] })),
+    ).toEqual(plan);
   });
 
   it('does not send media again that the message tool sent', () => {
-    const receipts = [aReceipt({ media: [file.path] })];
-    expect(shapeReply(aReply({ text: '', media: [file], receipts }))).toEqual({
+    const toolSends = [aToolSend({ media: [file.path] })];
+    expect(shapeReply(aReply({ text: '', media: [file], toolSends }))).toEqual({
       kind: 'suppressed',
       reason: 'media-sent',
     });
   });
 
   it('pitfall 20: suppresses an answer that the message tool gave already', () => {
-    const receipts = [aReceipt({ text: 'It is ten o’clock now' })];
-    expect(shapeReply(aReply({ text: 'It is ten o’clock now', receipts }))).toEqual({
+    const toolSends = [aToolSend({ text: 'It is ten o’clock now' })];
+    expect(shapeReply(aReply({ text: 'It is ten o’clock now', toolSends }))).toEqual({
       kind: 'suppressed',
       reason: 'repeats',
     });
@@ -87,10 +87,10 @@ describe('a reply', () => {
   });
 
   it('says nothing about a failed tool when a person already got something', () => {
-    const input = aReply({ text: '', toolFailure: { tool: 'shell' }, receipts: [aReceipt({ text: 'x' })] });
+    const input = aReply({ text: '', toolFailure: { tool: 'shell' }, toolSends: [aToolSend({ text: 'x' })] });
     expect(shapeReply(input)).toEqual({ kind: 'suppressed', reason: 'already-sent' });
-    const elsewhere = [aReceipt({ text: 'x', route: aRoute({ conversation: 'other' }) })];
-    expect(shapeReply({ ...input, receipts: elsewhere }).kind).toBe('fallback');
+    const elsewhere = [aToolSend({ text: 'x', route: aRoute({ conversation: 'other' }) })];
+    expect(shapeReply({ ...input, toolSends: elsewhere }).kind).toBe('fallback');
   });
 
   it('cuts a long answer to what the network takes', () => {

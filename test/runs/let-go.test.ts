@@ -90,7 +90,7 @@ it('goes on with a run that a fault broke off as soon as the store answers, and 
   expect(refusals).toBeLessThan(0);
 });
 
-it('gives up after three tries, not for ever', async () => {
+it('gives up after three attempts, not for ever', async () => {
   const store = await aStore();
   const conversation = unique('c');
   await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));

@@ -9,7 +9,7 @@ import { aRoute } from '../store/builders.ts';
 import { shaping } from '../support/free-loop.ts';
 
 const route = aRoute('here', { replyTo: messageId('41') });
-const nothingDone = { receipts: [], toolFailure: undefined, suppressAcknowledgements: true };
+const nothingDone = { toolSends: [], toolFailure: undefined, suppressAcknowledgements: true };
 
 const plan = (text: string, deeds: Deeds, over: { readonly replyToMode?: ReplyToMode } = {}) =>
   planAnswer(
@@ -31,14 +31,14 @@ it.each([
   [true, 'suppressed'],
   [false, 'send'],
 ])('drops a mere acknowledgement of what a tool has sent, if it is to: %s', async (isOn, kind) => {
-  const receipt = {
+  const toolSend = {
     tool: 'message',
     state: 'sent',
     route,
     text: 'The train leaves at 9:40.',
     media: [],
   } as const;
-  const deeds = { receipts: [receipt], toolFailure: undefined, suppressAcknowledgements: isOn };
+  const deeds = { toolSends: [toolSend], toolFailure: undefined, suppressAcknowledgements: isOn };
   expect((await plan('Done!', deeds)).kind).toBe(kind);
 });
 

@@ -238,8 +238,8 @@ it('count deliveries and their latency from the first request on', async () => {
   metrics.delivered({ channel: 'test', result: 'sent', ageMs: 70 });
   metrics.delivered({ channel: 'test', result: 'retry', ageMs: 900 });
   const figures = await read(metrics);
-  expect(figures.get('parley_delivery_tries_total{channel="test",result="sent"}')).toBe(1);
-  expect(figures.get('parley_delivery_tries_total{channel="test",result="retry"}')).toBe(1);
+  expect(figures.get('parley_delivery_attempts_total{channel="test",result="sent"}')).toBe(1);
+  expect(figures.get('parley_delivery_attempts_total{channel="test",result="retry"}')).toBe(1);
   expect(figures.get('parley_delivery_seconds_bucket{le="0.05",channel="test"}')).toBe(0);
   expect(figures.get('parley_delivery_seconds_bucket{le="0.1",channel="test"}')).toBe(1);
   expect(figures.get('parley_delivery_seconds_count{channel="test"}')).toBe(1);

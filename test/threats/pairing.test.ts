@@ -10,7 +10,7 @@ import { Kysely, SqliteDialect } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newOneTimeCode } from '../../src/commands/one-time-code.ts';
 import type { Approved } from '../../src/store/access/approve-pairing.ts';
-import { triesPerMinute } from '../../src/store/access/pairing-attempts.ts';
+import { attemptsPerMinute } from '../../src/store/access/pairing-attempts.ts';
 import { revokeAccess } from '../../src/store/access/revoke-access.ts';
 import type { StepTx } from '../../src/store/base/command.ts';
 import type { Tables } from '../../src/store/base/tables.ts';
@@ -57,7 +57,7 @@ describe('a pairing code', () => {
     }
     expect(evaluated.length).toBeGreaterThan(guesses / 500);
     for (const [n, at] of evaluated.entries()) {
-      const tenth = evaluated[n - triesPerMinute];
+      const tenth = evaluated[n - attemptsPerMinute];
       if (tenth !== undefined) expect(at - tenth).toBeGreaterThanOrEqual(minute);
     }
     // The code was there to be found: its owner may still use it.
@@ -79,7 +79,7 @@ describe('a pairing code', () => {
     for (let n = 0; n < replays; n++) {
       if (n === replays / 2) clock = await clock.restart();
       // Slowly enough that each of them is looked at.
-      clock.turn(minute / triesPerMinute + 1);
+      clock.turn(minute / attemptsPerMinute + 1);
       kinds.add((await approveIn(clock.tx(), [used, expired, withdrawn][n % 3] ?? '')).kind);
     }
     expect([...kinds]).toEqual(['unknown']);

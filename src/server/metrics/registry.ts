@@ -24,7 +24,7 @@ export type MetricsDeps = {
 /** A part whose call to the platform has ended. Times in ms. */
 export type DeliveredPart = {
   readonly channel: string;
-  /** `sent`, `unknown`, `failed` or another end of the try. */
+  /** `sent`, `unknown`, `failed` or another end of the attempt. */
   readonly result: string;
   /** From the commit that stored it to the platform's answer. */
   readonly ageMs: number;
@@ -52,8 +52,8 @@ export function createRegistry(deps: MetricsDeps): Registry {
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
     registers: [registry],
   });
-  const tries = new Counter({
-    name: 'parley_delivery_tries_total',
+  const attempts = new Counter({
+    name: 'parley_delivery_attempts_total',
     help: 'Calls that deliver a part, by how they ended.',
     labelNames: ['channel', 'result'],
     registers: [registry],
@@ -85,7 +85,7 @@ export function createRegistry(deps: MetricsDeps): Registry {
       return registry.metrics();
     },
     delivered: ({ channel, result, ageMs }) => {
-      tries.inc({ channel, result });
+      attempts.inc({ channel, result });
       if (result === 'sent') deliveries.observe({ channel }, ageMs / 1000);
     },
     overflowed: (drop) => overflows.inc({ drop }),
@@ -196,7 +196,7 @@ function queueGauges(registry: PromRegistry) {
     }),
     modelWaited: new Gauge({
       name: 'parley_model_waiting_seconds',
-      help: 'How long the one that waits longest has waited for its next try; 0 when none does.',
+      help: 'How long the one that waits longest has waited for its next attempt; 0 when none does.',
       registers,
     }),
     lanes: new Gauge({

@@ -37,7 +37,7 @@ type Unapproved =
 
 /**
  * A code lets in the very person who was shown it, on the account that showed it, once: the row that
- * holds it is deleted with the approval. Repeating it is a try with an unknown code.
+ * holds it is deleted with the approval. Repeating it is an attempt with an unknown code.
  */
 export async function approvePairing(tx: StepTx, approval: Approval): Promise<Approved> {
   if ((await takeAttempt(tx)) === 'limited') return { kind: 'limited' };
@@ -72,7 +72,7 @@ export type Showing = {
   readonly offer?: { readonly to: string; readonly in: string };
 };
 
-/** Who asks with this code; counts as a try like an approval. Lets nobody in. */
+/** Who asks with this code; counts as an attempt like an approval. Lets nobody in. */
 export async function showRequest(
   tx: Tx,
   { codeHash, offer }: Showing,

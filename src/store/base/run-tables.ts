@@ -62,7 +62,7 @@ export type RunsTable = {
   state: 'active' | 'parked' | 'finished';
   epoch: number;
   attempts: number;
-  /** 1 when the last holder handed it over on purpose: that is no failed try. */
+  /** 1 when the last holder handed it over on purpose: that is no failed attempt. */
   isHandedOver: number;
   route: string | null;
   authority: string;

@@ -1,6 +1,6 @@
 /**
  * A platform that asks to wait before a part is sent is asked again after five minutes at the latest, whatever
- * it named, and that does not count as a try. Since when it asks and until when is kept with the part. A wait
+ * it named, and that does not count as an attempt. Since when it asks and until when is kept with the part. A wait
  * that is longer than those five minutes, as named or as it has turned out, raises an alert until the part has
  * ended.
  */

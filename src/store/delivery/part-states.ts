@@ -11,7 +11,7 @@ type NewRow = Omit<
   'state' | 'problem' | 'attempts' | 'dueAt' | 'sendingAt' | 'endedAt'
 >;
 
-/** `failed`: the conversation is unreachable; `sending`: claimed for its first try as it is stored. */
+/** `failed`: the conversation is unreachable; `sending`: claimed for its first attempt as it is stored. */
 export type FirstPartState = 'pending' | 'sending' | 'failed';
 
 /** Stores a part; throws when its key is taken. */

@@ -43,7 +43,7 @@ export const renewLeases: StoreCommand<Renewal, Renewed> = {
   },
 };
 
-/** Hands an unfinished run over on purpose: the next claim resumes it, and that is no failed try. */
+/** Hands an unfinished run over on purpose: the next claim resumes it, and that is no failed attempt. */
 export const handOver: StoreCommand<RunFence & { readonly modelCalls?: readonly ModelCallEnd[] }, void> = {
   name: 'handOver',
   run: async (tx, input) => {
@@ -56,7 +56,7 @@ export const handOver: StoreCommand<RunFence & { readonly modelCalls?: readonly 
 
 /**
  * Gives up the lease of a run that its holder has failed in and works on no more: after `pauseMs` the next
- * claim resumes it, which counts as a try. Repeating it lengthens the pause.
+ * claim resumes it, which counts as an attempt. Repeating it lengthens the pause.
  */
 export const releaseFailedRun: StoreCommand<RunFence & { readonly pauseMs: number }, void> = {
   name: 'releaseFailedRun',

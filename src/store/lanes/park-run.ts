@@ -33,7 +33,7 @@ export type ParkResult = ParkOutcome & { readonly effects: Effects };
 
 /**
  * Step 8: the run waits for its started calls, without holder, until `waitMs` are over, and its clock
- * stops. Its next claim is no failed try. A settlement is in front of this step and found here, or behind
+ * stops. Its next claim is no failed attempt. A settlement is in front of this step and found here, or behind
  * it and wakes the lane. A repeat is refused as stale: who has parked a run has no right to it any more.
  */
 export const parkRun: StoreCommand<Parking, ParkResult> = {

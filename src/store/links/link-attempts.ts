@@ -3,8 +3,8 @@ import type { QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 
 /*
- * A counter starts anew after its window has passed without a try, so that no window of that length,
- * wherever it begins, holds more tries than this.
+ * A counter starts anew after its window has passed without an attempt, so that no window of that length,
+ * wherever it begins, holds more attempts than this.
  */
 
 /** Wrong codes of one account; the window is the life of a code. */

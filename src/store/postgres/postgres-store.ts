@@ -98,11 +98,11 @@ class PostgresTx implements StepTx {
 }
 
 async function repeatOnConflict<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
+  for (let attempts = 1; ; attempts++) {
     try {
       return await attempt();
     } catch (error) {
-      if (tries < maxRepeats && repeatable.has(codeOf(error))) continue;
+      if (attempts < maxRepeats && repeatable.has(codeOf(error))) continue;
       throw faultOf(error);
     }
   }

@@ -66,7 +66,7 @@ export async function resumeRun(
     .execute();
 }
 
-/** Marks the unfinished run as handed over on purpose: its next attempt is no failed try. */
+/** Marks the unfinished run as handed over on purpose: its next attempt is not one that failed. */
 export async function handOverRun(tx: Tx, id: string): Promise<void> {
   await tx.db
     .updateTable('runs')

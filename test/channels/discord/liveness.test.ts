@@ -119,7 +119,7 @@ describe('a gateway that leaves out', () => {
 });
 
 describe('a session', () => {
-  it('whose address is gone is given up after three tries', async () => {
+  it('whose address is gone is given up after three attempts', async () => {
     const bot = await aBot();
     const { server, intake } = bot;
     server.resumeUrl = 'ws://127.0.0.1:1/gone';

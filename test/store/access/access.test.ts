@@ -88,7 +88,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     expect(await approve(open(), 'AAAA6666')).toMatchObject({ kind: 'approved', ref: 'test:ann' });
   });
 
-  it('is found by no more than ten tries a minute, in whatever process, and the right code is not even looked at', async () => {
+  it('is found by no more than ten attempts a minute, in whatever process, and the right code is not even looked at', async () => {
     const bot = await aBot(open());
     await bot.asks('eve', 'AAAA7777');
     const tries = [];

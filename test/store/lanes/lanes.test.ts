@@ -143,7 +143,7 @@ describeEachDatabase('the lane protocol', (open) => {
     expect(await texts(run.sessionId)).toEqual(['user: hi', 'assistant: right']);
   });
 
-  it('gives up a run after three tries with a notice, and the lane goes on', async () => {
+  it('gives up a run after three attempts with a notice, and the lane goes on', async () => {
     const worker = aWorker(open());
     const conversation = unique('c');
     const key = aLane(conversation).key;

@@ -207,7 +207,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     const left = await store.write(recoverRun, held(resumed));
     expect(left.map(({ state }) => state)).toEqual(['done', 'done', 'pending']);
     expect(await resultsIn(store, run)).toEqual([waitExpired, waitExpired]);
-    expect(await triesOf(store, run.runId)).toBe(1);
+    expect(await attemptsOf(store, run.runId)).toBe(1);
     expect((await settle(store, run.runId)).settlement).toBe('settled-before');
   });
 
@@ -242,7 +242,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(resumed.epoch).toBeGreaterThan(run.epoch + 1);
     expect(await store.write(recoverRun, held(resumed))).toEqual([{ callId: '1', state: 'done' }]);
     expect(await resultsIn(store, run)).toEqual(['approved']);
-    expect(await triesOf(store, run.runId)).toBe(1);
+    expect(await attemptsOf(store, run.runId)).toBe(1);
   });
 
   it('parks and goes on as often as it likes, and is not given up', async () => {
@@ -259,7 +259,7 @@ describeEachDatabase('a parked run', (open, beside) => {
       expect((await settle(store, run.runId, callId)).settlement).toBe('settled');
       current = await worker.claimRun(lane.key);
     }
-    expect(await triesOf(store, run.runId)).toBe(1);
+    expect(await attemptsOf(store, run.runId)).toBe(1);
   });
 
   it('does not park when its call was settled before', async () => {
@@ -269,7 +269,7 @@ describeEachDatabase('a parked run', (open, beside) => {
     expect(await park(store, run)).toMatchObject({ kind: 'given-back' });
     const resumed = await worker.claimRun(lane.key);
     expect(resumed).toMatchObject({ runId: run.runId, isResumed: true });
-    expect(await triesOf(store, run.runId)).toBe(1);
+    expect(await attemptsOf(store, run.runId)).toBe(1);
   });
 
   it('waits for the last of its calls, and starts none of those behind', async () => {
@@ -443,12 +443,12 @@ function end(store: Store, run: ClaimedRun, reason: string) {
   });
 }
 
-function triesOf(store: Store, runId: string): Promise<number> {
+function attemptsOf(store: Store, runId: string): Promise<number> {
   return store.read(attempts, runId);
 }
 
 const attempts: StoreQuery<string, number> = {
-  query: 'triesOf',
+  query: 'attemptsOf',
   run: async (tx, id) =>
     (await tx.db.selectFrom('runs').select('attempts').where('id', '=', id).executeTakeFirstOrThrow())
       .attempts,
