@@ -84,14 +84,8 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
   test('is gone when Parley is told to stop: it stops, and goes on where it was', {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
-    const redis = await startOwnRedis(onTestFinished);
-    const settings = { config: forCrowd, env: { REDIS_URL: redis.socketPath } };
-    const { telegram, model, dataDir, parley, start } = await startTelegramGateway(settings, onTestFinished);
-    const crowd = gatherCrowd(telegram, 3);
-    const gate = createGate();
-    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-    crowd.speaks();
-    await model.waitForRequest(3);
+    const { redis, gateway, crowd, gate } = await aCrowdAtWork(onTestFinished);
+    const { dataDir, parley, start } = gateway;
     await redis.kill();
     await parley().stop();
     await redis.start();
@@ -105,14 +99,8 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
   test('outlives a Parley that was killed: the next one goes on within seconds', {
     timeout: 300_000,
   }, async ({ expect, onTestFinished }) => {
-    const redis = await startOwnRedis(onTestFinished);
-    const settings = { config: forCrowd, env: { REDIS_URL: redis.socketPath } };
-    const { telegram, model, dataDir, parley, start } = await startTelegramGateway(settings, onTestFinished);
-    const crowd = gatherCrowd(telegram, 3);
-    const gate = createGate();
-    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-    crowd.speaks();
-    await model.waitForRequest(3);
+    const { gateway, crowd, gate } = await aCrowdAtWork(onTestFinished);
+    const { telegram, dataDir, parley, start } = gateway;
     await parley().kill();
     gate.open();
     await start();
@@ -122,3 +110,17 @@ describe.concurrent('Parley loses nothing and doubles nothing when its Redis', (
     expect(crowd.breaches(dataDir)).toEqual([]);
   });
 });
+
+/** A gateway on a Redis of its owner, which outlives it, with three answers that wait for the gate. */
+async function aCrowdAtWork(atEnd: Parameters<typeof startTelegramGateway>[1]) {
+  const redis = await startOwnRedis(atEnd);
+  const settings = { config: forCrowd, env: { REDIS_URL: redis.socketPath } };
+  const gateway = await startTelegramGateway(settings, atEnd);
+  const { telegram, model } = gateway;
+  const crowd = gatherCrowd(telegram, 3);
+  const gate = createGate();
+  model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+  crowd.speaks();
+  await model.waitForRequest(3);
+  return { redis, gateway, crowd, gate };
+}

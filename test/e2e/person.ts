@@ -1,10 +1,8 @@
 /** Someone who writes to Parley from one channel, and what that person sees of its answers. */
 import { existsSync, readFileSync } from 'node:fs';
-import { createConnection } from 'node:net';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { WebSocket } from 'ws';
-import { FrameClient, type FrameTransport } from '../channels/frame-client.ts';
+import { FrameClient } from '../channels/frame-client.ts';
+import { openLineSocket, openWebSocket } from '../channels/frame-transports.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
 import type { ParleyProcess } from './parley-process.ts';
 
@@ -43,14 +41,17 @@ export function webClient(running: () => ParleyProcess | undefined): FrameClient
     const { url, signInLink } = present(running());
     const cookie = cookies.get(url) ?? signIn(signInLink);
     cookies.set(url, cookie);
-    return webSocket(url, await cookie);
+    return openWebSocket(url, await cookie);
   });
 }
 
 /** The shell: `parley chat` over the socket in the data folder. */
 export function terminalPerson(dataDir: string): Person {
   const path = join(dataDir, 'channels', 'terminal', 'terminal.sock');
-  return personAt(new FrameClient(() => lineSocket(path)));
+  // Where the path is too long for a socket, a file beside it names another one.
+  const pointer = `${path}.path`;
+  const socketPath = () => (existsSync(pointer) ? readFileSync(pointer, 'utf8') : path);
+  return personAt(new FrameClient(() => openLineSocket(socketPath())));
 }
 
 function personAt(client: FrameClient): Person {
@@ -73,40 +74,4 @@ async function signIn(link: string): Promise<string> {
   const cookie = answer.headers.getSetCookie()[0]?.split(';')[0];
   if (cookie === undefined) throw new Error(`no cookie was set by the sign-in link (${answer.status})`);
   return cookie;
-}
-
-function webSocket(url: string, cookie: string): Promise<FrameTransport> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/channels/web/chat`, {
-    headers: { cookie, origin: url },
-  });
-  return new Promise((resolve, reject) => {
-    socket.on('error', reject);
-    socket.once('open', () =>
-      resolve({
-        send: (text) => socket.send(text),
-        close: () => socket.terminate(),
-        onFrame: (listener) => void socket.on('message', (data) => listener(data.toString())),
-        onClose: (listener) => void socket.once('close', listener),
-      }),
-    );
-  });
-}
-
-function lineSocket(wanted: string): Promise<FrameTransport> {
-  const pointer = `${wanted}.path`;
-  const socket = createConnection(existsSync(pointer) ? readFileSync(pointer, 'utf8') : wanted);
-  const lines = createInterface({ input: socket });
-  // readline passes the stream's errors on; the stream's own listener below reports them.
-  lines.on('error', () => undefined);
-  return new Promise((resolve, reject) => {
-    socket.on('error', reject);
-    socket.once('connect', () =>
-      resolve({
-        send: (text) => void socket.write(`${text}\n`),
-        close: () => void socket.destroy(),
-        onFrame: (listener) => void lines.on('line', listener),
-        onClose: (listener) => void socket.once('close', listener),
-      }),
-    );
-  });
 }

@@ -7,27 +7,34 @@ import type { JournalEntry } from '../platforms/anthropic/journal.ts';
 import type { Reply } from '../platforms/anthropic/turn.ts';
 import type { WireBody } from '../platforms/anthropic/wire.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
-import type { StandingMessage } from '../platforms/telegram/types.ts';
+import type { StandingMessage, TgUser } from '../platforms/telegram/types.ts';
 import { countTold, findBreaches, readStore, untilAtRest } from './conservation.ts';
 import { type GatewaySettings, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
+
+/** Tables that tell what became of a conversation, each with the column of its order. */
+const orders = { inbox: 'seq', outbox: 'seq', runs: 'startedAt' } as const;
 
 export type Talk = {
   readonly telegram: TelegramServer;
   readonly dataDir: string;
   readonly chat: number;
+  /** Who says what `says` says. */
+  readonly from: TgUser;
   /** Has to stand in what is said first: the model's requests are told apart by it. */
   readonly mark: string;
   /** `count`: of the requests of this conversation, from 1. */
   script(reply: (body: WireBody, count: number) => Reply): void;
   says(text: string): StandingMessage;
+  /** Waits until everything that was sent to the bot has been taken in. */
+  untilHeard(): Promise<unknown>;
   said(): readonly string[];
   untilSaid(text: string | RegExp): Promise<StandingMessage>;
   requests(): readonly JournalEntry[];
   /** How often the text stands in a transcript as something a person said. */
   told(text: string): number;
   /** The rows of the table that belong to this conversation, oldest first. */
-  rows(table: 'inbox' | 'outbox', columns: string): readonly Readonly<Record<string, unknown>>[];
+  rows(table: keyof typeof orders, columns: string): readonly Readonly<Record<string, unknown>>[];
   /** Waits until so many messages have ended and nothing of theirs is to be sent. */
   untilAtRest(messages: number): Promise<void>;
 };
@@ -64,23 +71,30 @@ export function shareGateway({ config = {}, env = {} }: Pick<GatewaySettings, 'c
     }
   });
 
-  return (where: 'direct' | 'group' = 'direct'): Talk => {
+  /** `as`: the number of a person whom the configuration names. */
+  return (where: 'direct' | 'group' = 'direct', as?: number): Talk => {
     const { telegram, model, dataDir } = running();
-    const id = firstId + talks.length;
+    const id = as ?? firstId + talks.length;
     const from = { id, is_bot: false, first_name: `Person ${id}` };
     const chat = where === 'direct' ? id : telegram.world.addSupergroup(`team ${id}`).chat.id;
     const rows: Talk['rows'] = (table, columns) =>
-      readStore(dataDir, `select ${columns} from ${table} where laneKey like ? order by seq`, `%${chat}`);
+      readStore(
+        dataDir,
+        `select ${columns} from ${table} where laneKey like ? order by ${orders[table]}`,
+        `%:${chat}`,
+      );
     const talk: Talk = {
       telegram,
       dataDir,
       chat,
+      from,
       mark: `no${id}`,
       rows,
       script: (reply) => {
         let count = 0;
         mine.reply = (body) => reply(body, ++count);
       },
+      untilHeard: () => telegram.waitFor(() => telegram.updates.pending.length === 0),
       says: (text) => telegram.userSends({ ...(where === 'group' && { chat }), from, text }),
       said: () => said(telegram, chat),
       untilSaid: (text) => untilSaid(telegram, { chat, text }),

@@ -1,8 +1,11 @@
 import { describe, test } from 'vitest';
-import { createGate } from '../platforms/anthropic/gate.ts';
+import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
 import { blocksOf, isTimeNote, type WireBody, withoutNotes } from '../platforms/anthropic/wire.ts';
-import { countTold, findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
+import type { TgUser } from '../platforms/telegram/types.ts';
+import { findBreaches, readStore, untilAtRest, untilLedger } from './conservation.ts';
+import { shareGateway } from './shared-gateway.ts';
 import { ada, bob, eve, said, startTelegramGateway, untilSaid } from './telegram-gateway.ts';
+import { until } from './until.ts';
 
 /** Everything the model was shown in one request but the time, as one text. */
 function shown(body: WireBody): string {
@@ -20,24 +23,39 @@ function timesIn(text: string, part: string): number {
   return text.split(part).length - 1;
 }
 
-describe.concurrent('a direct message on Telegram', () => {
-  test('is answered once, with typing shown and the answer streaming in as drafts', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
-    const gate = createGate();
-    model.script([{ chunks: ['The sky ', 'is blue ', 'today.'], hold: { gate, afterChunks: 2 } }]);
-    telegram.userSends({ from: ada, text: 'What colour is the sky?' });
-    await telegram.waitFor(() => telegram.drafts.some((draft) => draft.text === 'The sky is blue'));
-    gate.open();
-    await untilSaid(telegram, { chat: ada.id, text: 'The sky is blue today.' });
-    await untilAtRest(dataDir, 1);
+// Some of them want every message to have its own run.
+const [editor, stopper] = [590, 591];
+const followup = { mode: 'followup' };
+const aTalk = shareGateway({
+  config: {
+    queue: { conversations: { [`telegram:${editor}`]: followup, [`telegram:${stopper}`]: followup } },
+  },
+});
 
-    expect(telegram.typing.filter((typing) => typing.chatId === ada.id).length).toBeGreaterThan(0);
-    expect(said(telegram, ada.id)).toEqual(['The sky is blue today.']);
-    expect(countTold(dataDir, ['What colour is the sky?'])).toEqual([1]);
-    expect(findBreaches(dataDir)).toEqual([]);
+/** Answers with its number; the first answer waits for the gate, if there is one. */
+const counting = (gate?: Gate) => (_body: WireBody, count: number) => ({
+  text: `Answer ${count}.`,
+  ...(count === 1 && gate && { hold: { gate } }),
+});
+
+describe.concurrent('a direct message on Telegram', () => {
+  test('is answered once, with typing shown and the answer streaming in as drafts', async ({ expect }) => {
+    const talk = aTalk();
+    const { telegram, chat } = talk;
+    const gate = createGate();
+    talk.script(() => ({ chunks: ['The sky ', 'is blue ', 'today.'], hold: { gate, afterChunks: 2 } }));
+    const asked = `What colour is the sky, ${talk.mark}?`;
+    talk.says(asked);
+    await telegram.waitFor(() =>
+      telegram.drafts.some((draft) => draft.chatId === chat && draft.text === 'The sky is blue'),
+    );
+    gate.open();
+    await talk.untilSaid('The sky is blue today.');
+    await talk.untilAtRest(1);
+
+    expect(telegram.typing.filter(({ chatId }) => chatId === chat).length).toBeGreaterThan(0);
+    expect(talk.said()).toEqual(['The sky is blue today.']);
+    expect(talk.told(asked)).toBe(1);
   });
 
   test('continues its conversation after a restart, also when it was sent while Parley was away', async ({
@@ -90,35 +108,37 @@ describe.concurrent('a direct message on Telegram', () => {
 });
 
 describe.concurrent('a group on Telegram', () => {
+  const roger: TgUser = { id: 701, is_bot: false, first_name: 'Roger' };
+  const una: TgUser = { id: 702, is_bot: false, first_name: 'Una' };
+
   test('is answered in its topic when Parley is mentioned or replied to, with what was said before', async ({
     expect,
-    onTestFinished,
   }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
+    const talk = aTalk();
+    const { telegram, mark } = talk;
     const chat = telegram.world.addSupergroup('team', { isForum: true }).chat.id;
-    const garden = telegram.world.addTopic(chat, 'garden', bob);
-    const kitchen = telegram.world.addTopic(chat, 'kitchen', bob);
-    model.script((_body, count) => ({ text: `Answer ${count}.` }));
-    telegram.userSends({ chat, from: bob, threadId: garden, text: 'The roses want water.' });
-    telegram.userSends({ chat, from: bob, threadId: kitchen, text: 'The oven is broken.' });
-    telegram.userSends({ chat, from: ada, threadId: garden, text: '@ParleyTestBot what did Bob say?' });
+    const garden = telegram.world.addTopic(chat, 'garden', roger);
+    const kitchen = telegram.world.addTopic(chat, 'kitchen', roger);
+    const inGarden = { chat, threadId: garden };
+    talk.script(counting());
+    telegram.userSends({ ...inGarden, from: roger, text: 'The roses want water.' });
+    telegram.userSends({ chat, from: roger, threadId: kitchen, text: 'The oven is broken.' });
+    telegram.userSends({ ...inGarden, from: una, text: `@ParleyTestBot what did Roger say, ${mark}?` });
     const first = await untilSaid(telegram, { chat, text: 'Answer 1.' });
-    telegram.userSends({ chat, from: bob, threadId: garden, text: 'And the lawn.' });
-    telegram.userSends({ chat, from: bob, threadId: garden, replyTo: first.messageId, text: 'Is that all?' });
+    telegram.userSends({ ...inGarden, from: roger, text: 'And the lawn.' });
+    telegram.userSends({ ...inGarden, from: roger, replyTo: first.messageId, text: 'Is that all?' });
     const second = await untilSaid(telegram, { chat, text: 'Answer 2.' });
-    telegram.userSends({ chat, from: ada, text: '@ParleyTestBot and here, in General?' });
+    telegram.userSends({ chat, from: una, text: `@ParleyTestBot and here, in General, ${mark}?` });
     const third = await untilSaid(telegram, { chat, text: 'Answer 3.' });
-    await untilAtRest(dataDir, 6);
 
     expect([first, second, third].map(({ threadId }) => threadId)).toEqual([garden, garden, undefined]);
-    const [one = '', two = '', general = ''] = model.requests.map(({ body }) => shown(body));
-    expect(one).toMatch(/<<<untrusted [^>]*>>>\n\[Bob[^\n]*\] The roses want water\.\n<<<end untrusted/);
+    const [one = '', two = '', general = ''] = talk.requests().map(({ body }) => shown(body));
+    expect(one).toMatch(/<<<untrusted [^>]*>>>\n\[Roger[^\n]*\] The roses want water\.\n<<<end untrusted/);
     expect(one).not.toContain('oven');
-    expect(one).toMatch(/\[Ada[^\n]*\] @ParleyTestBot what did Bob say\?/);
+    expect(one).toMatch(/\[Una[^\n]*\] @ParleyTestBot what did Roger say/);
     expect([timesIn(two, 'The roses want water.'), timesIn(two, 'And the lawn.')]).toEqual([1, 1]);
     expect(general).not.toContain('roses');
     expect(said(telegram, chat)).toEqual(['Answer 1.', 'Answer 2.', 'Answer 3.']);
-    expect(findBreaches(dataDir)).toEqual([]);
   });
 
   test('keeps its session when it becomes a supergroup', async ({ expect, onTestFinished }) => {
@@ -145,84 +165,70 @@ describe.concurrent('a group on Telegram', () => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('is followed to its new id when only the refusal of a send tells of it', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
+  test('is followed to its new id when only the refusal of a send tells of it', async ({ expect }) => {
+    const talk = aTalk();
+    const { telegram, mark, from, dataDir } = talk;
     const old = telegram.world.addGroup('family');
     const grown = telegram.world.addSupergroup('family');
-    model.script((_body, count) => ({ text: `Answer ${count}.` }));
-    telegram.userSends({ chat: old.chat.id, from: ada, text: '@ParleyTestBot hello' });
+    talk.script(counting());
+    telegram.userSends({ chat: old.chat.id, from, text: `@ParleyTestBot hello, ${mark}` });
     old.migratedTo = grown.chat.id;
     await untilSaid(telegram, { chat: grown.chat.id, text: 'Answer 1.' });
-    telegram.userSends({ chat: grown.chat.id, from: ada, text: '@ParleyTestBot and now?' });
+    telegram.userSends({ chat: grown.chat.id, from, text: '@ParleyTestBot and now?' });
     await untilSaid(telegram, { chat: grown.chat.id, text: 'Answer 2.' });
-    await untilAtRest(dataDir, 2);
     expect(said(telegram, grown.chat.id)).toEqual(['Answer 1.', 'Answer 2.']);
-    expect(readStore(dataDir, 'select key from lanes')).toHaveLength(1);
-    expect(findBreaches(dataDir)).toEqual([]);
+    const lanesOf = (chat: number) =>
+      readStore(dataDir, 'select key from lanes where key like ?', `%:${chat}`);
+    expect([lanesOf(old.chat.id).length, lanesOf(grown.chat.id).length]).toEqual([1, 0]);
   });
 
   test('answers several mentions that came while Parley worked together, each counted once', async ({
     expect,
-    onTestFinished,
   }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
-    const chat = telegram.world.addSupergroup('team').chat.id;
+    const talk = aTalk('group');
+    const { telegram, chat, mark } = talk;
     const gate = createGate();
-    model.script((_body, count) => ({ text: `Answer ${count}.`, ...(count === 1 && { hold: { gate } }) }));
-    telegram.userSends({ chat, from: ada, text: '@ParleyTestBot one' });
+    talk.script(counting(gate));
+    talk.says(`@ParleyTestBot one ${mark}`);
     await gate.reached;
-    for (const text of ['two', 'three', 'four'])
-      telegram.userSends({ chat, from: bob, text: `@ParleyTestBot ${text}` });
-    await untilLedger(dataDir, 4);
+    const later = ['two', 'three', 'four'];
+    for (const text of later) telegram.userSends({ chat, from: roger, text: `@ParleyTestBot ${text}` });
+    await until(() => talk.rows('inbox', 'id').length === 4, { what: 'all four messages' });
     gate.open();
-    await untilSaid(telegram, { chat, text: 'Answer 2.' });
-    await untilAtRest(dataDir, 4);
-    expect(said(telegram, chat)).toEqual(['Answer 1.', 'Answer 2.']);
-    expect(
-      readStore(dataDir, 'select outcome from inbox order by seq').map(({ outcome }) => outcome),
-    ).toEqual(['answered', 'merged', 'merged', 'answered']);
-    const second = shown(model.requests[1]?.body ?? noBody);
-    expect(['two', 'three', 'four'].map((text) => timesIn(second, `@ParleyTestBot ${text}`))).toEqual([
-      1, 1, 1,
+    await talk.untilSaid('Answer 2.');
+    await talk.untilAtRest(4);
+    expect(talk.said()).toEqual(['Answer 1.', 'Answer 2.']);
+    expect(talk.rows('inbox', 'outcome').map(({ outcome }) => outcome)).toEqual([
+      'answered',
+      'merged',
+      'merged',
+      'answered',
     ]);
-    expect(findBreaches(dataDir)).toEqual([]);
+    const second = shown(talk.requests()[1]?.body ?? noBody);
+    expect(later.map((text) => timesIn(second, `@ParleyTestBot ${text}`))).toEqual([1, 1, 1]);
   });
 
   test('joins an album and a split text under the one mention that stands in their first part', async ({
     expect,
-    onTestFinished,
   }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
-    const chat = telegram.world.addSupergroup('team').chat.id;
-    model.script((_body, count) => ({ text: `Answer ${count}.` }));
+    const talk = aTalk('group');
+    const { telegram, chat, from, mark } = talk;
+    talk.script(counting());
     const photo = () => telegram.world.addFile({ name: 'p.png', mimeType: 'image/png', bytes: onePixel });
-    telegram.people.sendsAlbum({ chat, from: ada, text: '@ParleyTestBot compare these' }, [
-      photo(),
-      photo(),
-      photo(),
-    ]);
-    await untilSaid(telegram, { chat, text: 'Answer 1.' });
-    const long = `@ParleyTestBot ${'word '.repeat(1500)}END`;
-    telegram.people.sendsLong({ chat, from: ada, text: long });
-    await untilSaid(telegram, { chat, text: 'Answer 2.' });
-    await untilAtRest(dataDir, 5);
+    const album = { chat, from, text: `@ParleyTestBot compare these, ${mark}` };
+    telegram.people.sendsAlbum(album, [photo(), photo(), photo()]);
+    await talk.untilSaid('Answer 1.');
+    telegram.people.sendsLong({ chat, from, text: `@ParleyTestBot ${'word '.repeat(1500)}END` });
+    await talk.untilSaid('Answer 2.');
+    await talk.untilAtRest(5);
 
-    expect(model.requests).toHaveLength(2);
-    const images = model.requests[0]?.body.messages.flatMap(blocksOf).filter(({ type }) => type === 'image');
+    const [first, second] = talk.requests();
+    expect(talk.requests()).toHaveLength(2);
+    const images = first?.body.messages.flatMap(blocksOf).filter(({ type }) => type === 'image');
     expect(images).toHaveLength(3);
-    expect(timesIn(shown(model.requests[1]?.body ?? noBody), 'END')).toBe(1);
-    const outcomes = readStore(
-      dataDir,
-      'select outcome, count(*) as times from inbox group by outcome order by 1',
-    );
-    expect(outcomes).toEqual([
-      { outcome: 'answered', times: 2 },
-      { outcome: 'merged', times: 3 },
-    ]);
-    expect(findBreaches(dataDir)).toEqual([]);
+    expect(timesIn(shown(second?.body ?? noBody), 'END')).toBe(1);
+    const outcomes = talk.rows('inbox', 'outcome').map(({ outcome }) => outcome);
+    expect([...outcomes].sort()).toEqual(['answered', 'answered', 'merged', 'merged', 'merged']);
   });
 });
 
@@ -260,161 +266,156 @@ describe.concurrent('a message that comes while Parley works', () => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('does not hold back an answer that was finished', async ({ expect, onTestFinished }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
+  test('does not hold back an answer that was finished', async ({ expect }) => {
+    const talk = aTalk();
     const [writing, extending] = [createGate(), createGate()];
-    model.script([
-      { chunks: ['First ', 'answer.'], hold: { gate: writing, afterChunks: 1 } },
-      { text: 'Second answer.', hold: { gate: extending } },
-    ]);
-    telegram.userSends({ from: ada, text: 'One.' });
+    talk.script((_body, count) =>
+      count === 1
+        ? { chunks: ['First ', 'answer.'], hold: { gate: writing, afterChunks: 1 } }
+        : { text: 'Second answer.', hold: { gate: extending } },
+    );
+    const [one, two] = [`One, ${talk.mark}.`, `Two, ${talk.mark}.`];
+    talk.says(one);
     await writing.reached;
-    telegram.userSends({ from: ada, text: 'Two.' });
-    await telegram.waitFor(() => telegram.updates.pending.length === 0);
+    talk.says(two);
+    await talk.untilHeard();
     writing.open();
     await extending.reached;
-    await untilSaid(telegram, { chat: ada.id, text: 'First answer.' });
-    expect(said(telegram, ada.id)).toEqual(['First answer.']);
+    await talk.untilSaid('First answer.');
+    expect(talk.said()).toEqual(['First answer.']);
     extending.open();
-    await untilSaid(telegram, { chat: ada.id, text: 'Second answer.' });
-    await untilAtRest(dataDir, 2);
+    await talk.untilSaid('Second answer.');
+    await talk.untilAtRest(2);
 
-    expect(said(telegram, ada.id)).toEqual(['First answer.', 'Second answer.']);
-    expect(readStore(dataDir, 'select id from runs')).toHaveLength(1);
-    expect(countTold(dataDir, ['One.', 'Two.'])).toEqual([1, 1]);
-    expect(findBreaches(dataDir)).toEqual([]);
+    expect(talk.said()).toEqual(['First answer.', 'Second answer.']);
+    expect(talk.rows('runs', 'id')).toHaveLength(1);
+    expect([talk.told(one), talk.told(two)]).toEqual([1, 1]);
   });
 
-  test('is read as it was edited, and a reaction is shown at the next turn', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const config = { queue: { dm: { mode: 'followup' } } };
-    const { telegram, model, dataDir } = await startTelegramGateway({ config }, onTestFinished);
+  test('is read as it was edited, and a reaction is shown at the next turn', async ({ expect }) => {
+    const talk = aTalk('direct', editor);
+    const { telegram, chat, from, mark } = talk;
+    const edits = (messageId: number, text: string) => telegram.people.edits({ chat, messageId, text });
     const gate = createGate();
-    model.script((_body, count) => ({ text: `Answer ${count}.`, ...(count === 1 && { hold: { gate } }) }));
-    const running = telegram.userSends({ from: ada, text: 'Count to tree.' });
+    talk.script(counting(gate));
+    const running = talk.says(`Count to tree, ${mark}.`);
     await gate.reached;
-    const waiting = telegram.userSends({ from: ada, text: 'Then to for.' });
-    await telegram.waitFor(() => telegram.updates.pending.length === 0);
-    telegram.people.edits({ chat: ada.id, messageId: waiting.messageId, text: 'Then to four.' });
-    telegram.people.edits({ chat: ada.id, messageId: running.messageId, text: 'Count to three.' });
-    await untilLedger(dataDir, 4);
+    const waiting = talk.says('Then to for.');
+    await talk.untilHeard();
+    edits(waiting.messageId, 'Then to four.');
+    edits(running.messageId, 'Count to three.');
+    await until(() => talk.rows('inbox', 'id').length === 3, { what: 'the correction' });
+    await talk.untilHeard();
     gate.open();
-    await untilSaid(telegram, { chat: ada.id, text: 'Answer 3.' });
-    const [first] = telegram.botMessages(ada.id);
-    telegram.people.reacts({ chat: ada.id, from: ada, messageId: first?.messageId ?? 0, emoji: '👍' });
-    telegram.people.edits({ chat: ada.id, messageId: running.messageId, text: 'Count to five.' });
-    await untilLedger(dataDir, 6);
-    telegram.userSends({ from: ada, text: 'Thanks.' });
-    await untilSaid(telegram, { chat: ada.id, text: 'Answer 4.' });
-    await untilAtRest(dataDir, 7);
+    await talk.untilSaid('Answer 3.');
+    const [first] = telegram.botMessages(chat);
+    telegram.people.reacts({ chat, from, messageId: first?.messageId ?? 0, emoji: '👍' });
+    edits(running.messageId, 'Count to five.');
+    await talk.untilHeard();
+    talk.says('Thanks.');
+    await talk.untilSaid('Answer 4.');
+    await talk.untilAtRest(4);
 
-    const [, corrected = '', followed = '', last = ''] = model.requests.map(({ body }) => shown(body));
+    const [, corrected = '', followed = '', last = ''] = talk.requests().map(({ body }) => shown(body));
     expect(corrected).toContain('(Correction of an earlier message.) Count to three.');
     expect(corrected).not.toContain('Then to');
     expect(followed).toContain('Then to four.');
     expect(last).not.toContain('Then to for.');
-    expect(timesIn(last, 'Ada reacted with 👍')).toBe(1);
+    expect(timesIn(last, 'reacted with 👍')).toBe(1);
     expect(timesIn(last, 'It now reads:')).toBe(1);
     expect(timesIn(last, 'Count to five.')).toBe(1);
-    expect(said(telegram, ada.id)).toEqual(['Answer 1.', 'Answer 2.', 'Answer 3.', 'Answer 4.']);
-    expect(findBreaches(dataDir)).toEqual([]);
+    expect(talk.said()).toEqual(['Answer 1.', 'Answer 2.', 'Answer 3.', 'Answer 4.']);
   });
 });
 
 describe.concurrent('a command on Telegram', () => {
-  test('stops the answer in progress and what its sender sent after it', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const config = { queue: { dm: { mode: 'followup' } } };
-    const { telegram, model, dataDir } = await startTelegramGateway({ config }, onTestFinished);
+  test('stops the answer in progress and what its sender sent after it', async ({ expect }) => {
+    const talk = aTalk('direct', stopper);
     const gate = createGate();
-    model.script((_body, count) =>
+    talk.script((_body, count) =>
       count === 1 ? { text: 'Never said.', hold: { gate } } : { text: 'Here.' },
     );
-    telegram.userSends({ from: ada, text: 'Write a novel.' });
+    talk.says(`Write a novel, ${talk.mark}.`);
     await gate.reached;
-    telegram.userSends({ from: ada, text: 'And another.' });
-    telegram.userSends({ from: ada, text: '/stop' });
-    await untilSaid(telegram, { chat: ada.id, text: 'Stopped.' });
-    await untilAtRest(dataDir, 3);
+    talk.says('And another.');
+    talk.says('/stop');
+    await talk.untilSaid('Stopped.');
+    await talk.untilAtRest(2);
     gate.open();
-    telegram.userSends({ from: ada, text: '/stop' });
-    await untilSaid(telegram, { chat: ada.id, text: 'Nothing is running.' });
-    telegram.userSends({ from: ada, text: 'Are you there?' });
-    await untilSaid(telegram, { chat: ada.id, text: 'Here.' });
-    await untilAtRest(dataDir, 5);
+    talk.says('/stop');
+    await talk.untilSaid('Nothing is running.');
+    talk.says('Are you there?');
+    await talk.untilSaid('Here.');
+    await talk.untilAtRest(3);
 
-    expect(said(telegram, ada.id)).toEqual(['Stopped.', 'Nothing is running.', 'Here.']);
-    const outcomes = readStore(dataDir, 'select outcome, outcomeReason from inbox order by seq');
-    expect(outcomes).toEqual([
+    expect(talk.said()).toEqual(['Stopped.', 'Nothing is running.', 'Here.']);
+    expect(talk.rows('inbox', 'outcome, outcomeReason')).toEqual([
       { outcome: 'cancelled', outcomeReason: 'stop' },
       { outcome: 'cancelled', outcomeReason: 'stop' },
       { outcome: 'answered', outcomeReason: null },
     ]);
-    expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('is the Stop button of a draft as well', async ({ expect, onTestFinished }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
+  test('is the Stop button of a draft as well', async ({ expect }) => {
+    const talk = aTalk();
+    const { telegram, chat } = talk;
     const gate = createGate();
-    model.script([{ chunks: ['A long ', 'story'], hold: { gate, afterChunks: 1 } }, { text: 'Here.' }]);
-    telegram.userSends({ from: ada, text: 'Tell me.' });
-    await telegram.waitFor(() => telegram.drafts.length > 0);
-    telegram.people.stopsDraft(ada.id);
-    await untilSaid(telegram, { chat: ada.id, text: 'Stopped.' });
-    await untilAtRest(dataDir, 2);
+    talk.script((_body, count) =>
+      count === 1 ? { chunks: ['A long ', 'story'], hold: { gate, afterChunks: 1 } } : { text: 'Here.' },
+    );
+    talk.says(`Tell me, ${talk.mark}.`);
+    await telegram.waitFor(() => telegram.drafts.some(({ chatId }) => chatId === chat));
+    telegram.people.stopsDraft(chat);
+    await talk.untilSaid('Stopped.');
+    await talk.untilAtRest(1);
     gate.open();
-    telegram.userSends({ from: ada, text: 'Are you there?' });
-    await untilSaid(telegram, { chat: ada.id, text: 'Here.' });
-    await untilAtRest(dataDir, 3);
-    expect(said(telegram, ada.id)).toEqual(['Stopped.', 'Here.']);
-    expect(findBreaches(dataDir)).toEqual([]);
+    talk.says('Are you there?');
+    await talk.untilSaid('Here.');
+    await talk.untilAtRest(2);
+    expect(talk.said()).toEqual(['Stopped.', 'Here.']);
   });
 
-  test('puts the conversation aside at once, aborting the answer in progress', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
+  test('puts the conversation aside at once, aborting the answer in progress', async ({ expect }) => {
+    const talk = aTalk();
     const gate = createGate();
-    model.script((_body, count) =>
+    talk.script((_body, count) =>
       count === 1 ? { text: 'Never said.', hold: { gate } } : { text: 'Fresh.' },
     );
-    telegram.userSends({ from: ada, text: 'Write a novel.' });
+    talk.says(`Write a novel, ${talk.mark}.`);
     await gate.reached;
-    telegram.userSends({ from: ada, text: '/new' });
-    telegram.userSends({ from: ada, text: 'Hello.' });
-    await untilSaid(telegram, { chat: ada.id, text: 'Fresh.' });
-    await untilAtRest(dataDir, 3);
+    talk.says('/new');
+    talk.says(`Hello, ${talk.mark}.`);
+    await talk.untilSaid('Fresh.');
+    await talk.untilAtRest(3);
     gate.open();
-    expect(said(telegram, ada.id)).toEqual([expect.stringMatching(/^Started a new conversation/), 'Fresh.']);
-    expect(shown(model.requests[1]?.body ?? noBody)).toBe('Hello.');
-    expect(readStore(dataDir, 'select outcome, outcomeReason as reason from inbox order by seq')).toEqual([
+    expect(talk.said()).toEqual([expect.stringMatching(/^Started a new conversation/), 'Fresh.']);
+    expect(shown(talk.requests()[1]?.body ?? noBody)).toBe(`Hello, ${talk.mark}.`);
+    expect(talk.rows('inbox', 'outcome, outcomeReason as reason')).toEqual([
       { outcome: 'cancelled', reason: 'reset' },
       { outcome: 'answered', reason: 'command' },
       { outcome: 'answered', reason: null },
     ]);
-    expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('greets, helps, tells the status and the queue, and begins a new conversation', async ({
-    expect,
-    onTestFinished,
-  }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
+  test('greets, helps, tells the status and the queue, and begins a new conversation', async ({ expect }) => {
+    const talk = aTalk();
+    const { telegram, mark } = talk;
+    talk.script(counting());
     for (const text of ['/start', '/help', '/status', '/queue', '/queue followup', '/queue reset'])
-      telegram.userSends({ from: ada, text });
-    await telegram.waitFor(() => said(telegram, ada.id).length === 6);
-    telegram.userSends({ from: ada, text: 'Remember the milk.' });
-    telegram.userSends({ from: ada, text: '/new' });
-    telegram.userSends({ from: ada, text: 'What should I remember?' });
-    await untilSaid(telegram, { chat: ada.id, text: 'You said: What should I remember?' });
-    await untilAtRest(dataDir, 9);
+      talk.says(text);
+    await telegram.waitFor(() => talk.said().length === 6);
+    talk.says(`Remember the milk, ${mark}.`);
+    talk.says('/new');
+    talk.says(`What should I remember, ${mark}?`);
+    await until(
+      () => talk.requests().some(({ body }) => shown(body) === `What should I remember, ${mark}?`),
+      {
+        what: 'a conversation without the milk',
+      },
+    );
+    await talk.untilAtRest(3);
 
-    const [start, help, status, queue, followup, reset] = said(telegram, ada.id);
+    const [start, help, status, queue, followup, reset] = talk.said();
     expect(start).toMatch(/^Hello!/);
     expect(help).toMatch(/\/stop .*\n[\s\S]*\/queue /);
     expect(status).toMatch(/model anthropic\/claude/);
@@ -424,11 +425,7 @@ describe.concurrent('a command on Telegram', () => {
       expect.stringMatching(/steer /),
     ]);
     expect(telegram.platform.commands.map(({ command }) => command)).toContain('stop');
-    expect(
-      said(telegram, ada.id).filter((text) => text.startsWith('Started a new conversation')),
-    ).toHaveLength(1);
-    expect(shown(model.requests.at(-1)?.body ?? noBody)).not.toContain('milk');
-    expect(findBreaches(dataDir)).toEqual([]);
+    expect(talk.said().filter((text) => text.startsWith('Started a new conversation'))).toHaveLength(1);
   });
 });
 
@@ -522,42 +519,44 @@ describe.concurrent('who may do what in a group', () => {
 describe.concurrent('a person who blocks the bot', () => {
   test('while an answer is due makes the conversation unreachable until they come back', async ({
     expect,
-    onTestFinished,
   }) => {
-    const { telegram, model, dataDir } = await startTelegramGateway({}, onTestFinished);
+    const talk = aTalk();
+    const { telegram, from, mark } = talk;
     const gate = createGate();
-    model.script((_body, count) => ({ text: `Answer ${count}.`, ...(count === 1 && { hold: { gate } }) }));
-    telegram.userSends({ from: ada, text: 'One.' });
+    talk.script(counting(gate));
+    talk.says(`One, ${mark}.`);
     await gate.reached;
-    telegram.people.blocks(ada);
-    await untilLedger(dataDir, 2);
+    telegram.people.blocks(from);
+    await talk.untilHeard();
     gate.open();
-    await untilAtRest(dataDir, 2);
-    expect(said(telegram, ada.id)).toEqual([]);
-    expect(readStore(dataDir, 'select outcome from inbox')).toEqual([{ outcome: 'failed' }]);
-    expect(findBreaches(dataDir)).toEqual([]);
+    await talk.untilAtRest(1);
+    expect(talk.said()).toEqual([]);
+    expect(talk.rows('inbox', 'outcome')).toEqual([{ outcome: 'failed' }]);
 
-    telegram.people.unblocks(ada);
-    telegram.userSends({ from: ada, text: 'Two.' });
-    await untilSaid(telegram, { chat: ada.id, text: 'Answer 2.' });
-    await untilAtRest(dataDir, 4);
-    expect(said(telegram, ada.id)).toEqual(['Answer 2.']);
-    expect(findBreaches(dataDir)).toEqual([]);
+    telegram.people.unblocks(from);
+    talk.says('Two.');
+    await talk.untilSaid('Answer 2.');
+    await talk.untilAtRest(2);
+    expect(talk.said()).toEqual(['Answer 2.']);
   });
 
-  test('is noticed at the send when the platform told nothing before', async ({ expect, onTestFinished }) => {
-    const { telegram, dataDir } = await startTelegramGateway({}, onTestFinished);
-    telegram.world.addPrivateChat(ada);
-    telegram.userSends({ from: ada, text: 'One.' });
-    telegram.world.addPrivateChat(ada).isBlocked = true;
-    await untilAtRest(dataDir, 1);
+  test('is noticed at the send when the platform told nothing before', async ({ expect }) => {
+    const talk = aTalk();
+    const { telegram, chat, from, dataDir } = talk;
+    telegram.world.addPrivateChat(from);
+    talk.says(`One, ${talk.mark}.`);
+    telegram.world.addPrivateChat(from).isBlocked = true;
+    await talk.untilAtRest(1);
 
-    expect(said(telegram, ada.id)).toEqual([]);
-    expect(readStore(dataDir, 'select outcome, outcomeReason from inbox')).toEqual([
+    expect(talk.said()).toEqual([]);
+    expect(talk.rows('inbox', 'outcome, outcomeReason')).toEqual([
       { outcome: 'failed', outcomeReason: 'delivery failed' },
     ]);
-    const [conversation] = readStore(dataDir, 'select unreachableAt from conversations');
+    const [conversation] = readStore(
+      dataDir,
+      'select unreachableAt from conversations where key like ?',
+      `%/${chat}`,
+    );
     expect(conversation?.unreachableAt).not.toBeNull();
-    expect(findBreaches(dataDir)).toEqual([]);
   });
 });

@@ -1,25 +1,20 @@
-import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { textOf } from '../../src/contracts/message.ts';
-import { noProbe } from '../../src/contracts/probe.ts';
 import { defineTool, type Tool } from '../../src/contracts/tool.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
-import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
 import { addProcess } from '../../src/store/processes/process-records.ts';
 import { readHistory } from '../../src/store/reads/read-transcript.ts';
-import { noticesFor } from '../../src/texts/notices.ts';
 import { callsTools, says, scriptedModel } from '../agent/support/scripted-model.ts';
 import { onlyModel } from '../models/only-model.ts';
-import { aLane, aMessage, aWorker, framing, unique } from '../store/builders.ts';
-import { shaping } from '../support/free-loop.ts';
+import { aLane, aMessage, aWorker, unique } from '../store/builders.ts';
 import { type CutStore, cutPower, everyCut } from '../support/power-cut.ts';
-import { silentLog } from '../support/silent-log.ts';
 import { openOwnStore } from './own-store.ts';
+import { runDeps, someActiveRuns } from './run-builders.ts';
 
 describe('a power cut while a run works', () => {
   const open = openOwnStore();
@@ -68,14 +63,7 @@ type Work = {
 /** A process that starts, works the lane until it rests, and may die on the way. */
 async function workUntilEnd(store: Store | CutStore, { conversation, effects, boot }: Work): Promise<void> {
   await store.write(addProcess, boot);
-  const active = createActiveRuns({
-    store,
-    holder: boot.id,
-    clock: systemClock,
-    log: silentLog,
-    leaseMs: 10_000,
-    renewMs: 5_000,
-  });
+  const active = someActiveRuns(store, boot.id);
   try {
     for (;;) {
       const claim = await aWorker(store, boot.id).claim(aLane(conversation).key);
@@ -97,44 +85,19 @@ function depsOf(
   store: Store,
   { active, effects }: { active: RunDeps['active']; effects: string[] },
 ): RunDeps {
-  const notices = noticesFor('en');
   const calls = callsTools({ id: 'call-1', name: 'act' });
-  const model = createDemoProvider({ clock: systemClock });
+  const deps = runDeps(store, { active, model: scriptedModel(calls), tools: [anEffect(effects)] });
   return {
-    store,
-    clock: systemClock,
-    log: silentLog,
-    probe: noProbe,
-    notices,
+    ...deps,
+    settings: { ...deps.settings, handOverMs: 0 },
     // The model goes by what it reads: once it has a result, it is done.
     models: onlyModel({
-      ...model,
+      ...createDemoProvider({ clock: systemClock }),
       stream: (request, signal) => {
         const hasResult = JSON.stringify(request.messages).includes('tool_result');
         return scriptedModel(hasResult ? says('done') : calls).stream(request, signal);
       },
     }),
-    active,
-    ...shaping,
-    outbox: { policyFor: () => undefined, continueFrom: async () => undefined },
-    settings: {
-      limits: { runTimeoutMs: 10_000, modelIdleMs: 10_000, turns: 10, repeatedCalls: 3 },
-      toolExecution: 'auto',
-      steerTail: 'skip',
-      steerDelivery: 'one-at-a-time',
-      replyToMode: 'off',
-      suppressAcknowledgements: true,
-      isPreviewOn: false,
-      handOverMs: 0,
-    },
-    agent: () => ({ workspace: tmpdir(), reasoning: 'off' }),
-    framing: () => framing,
-    systemFor: async () => [],
-    toolsFor: () => [anEffect(effects)],
-    channelFor: () => undefined,
-    start: () => undefined,
-    publish: () => undefined,
-    stream: () => undefined,
   };
 }
 

@@ -8,13 +8,13 @@ import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
 import { childIdOf } from '../../src/store/children/child-rows.ts';
 import { type SpawnInput, type SpawnResult, spawnChild } from '../../src/store/children/spawn-child.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { type Answered, commitAnswer, endRun } from '../../src/store/lanes/commit-answer.ts';
+import { type Answered, endRun } from '../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn, markToolStarted } from '../../src/store/lanes/commit-turn.ts';
 import { parkRun } from '../../src/store/lanes/park-run.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { tendChild } from '../../src/store/lanes/tend-child.ts';
 import { callIdOf } from '../../src/store/money/model-calls.ts';
-import { aLane, aMessage, aWorker, defaults, framing, holder, unique } from './builders.ts';
+import { aLane, aMessage, aWorker, defaults, holder, unique } from './builders.ts';
 import { counted } from './call-builders.ts';
 
 export const limits: SpawnLimits = { depth: 5, children: 5, nodes: 20, lifetime: 200, treeMs: 3_600_000 };
@@ -91,24 +91,8 @@ export function aFamilyWorker(
     text = 'done',
     over: { readonly mayKeepLane?: boolean } = {},
   ): Promise<Answered> =>
-    store.write(commitAnswer, {
-      ...fenceOf(run),
-      framing,
-      delivery: 'one-at-a-time',
-      message: {
-        id: crypto.randomUUID(),
-        sessionId: run.sessionId,
-        model: 'test',
-        parts: [
-          { type: 'text', data: { text } },
-          { type: 'finish', data: { reason: 'end_turn', time: 1 } },
-        ],
-      },
-      modelCalls: [counted(run, { cost })],
-      parts: [],
-      preview: undefined,
-      outcome: 'answered',
-      mayKeepLane: false,
+    people.answer(run, text, {
+      ...{ parts: [], modelCalls: [counted(run, { cost })], mayKeepLane: false },
       ...over,
     });
 

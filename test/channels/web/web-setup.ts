@@ -1,4 +1,3 @@
-import { WebSocket } from 'ws';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { ChannelAdapter } from '#contracts/channel.ts';
 import type { TimelineReader } from '#contracts/timeline.ts';
@@ -6,7 +5,8 @@ import { webChannel } from '../../../channels/web/ids.ts';
 import { channel } from '../../../channels/web/index.ts';
 import { aServer } from '../../server/a-server.ts';
 import { quietLog } from '../../support/session-double.ts';
-import { FrameClient, type FrameTransport } from '../frame-client.ts';
+import { FrameClient } from '../frame-client.ts';
+import { openWebSocket } from '../frame-transports.ts';
 
 /** The real server with the channel's routes, and a signed-in page. */
 export async function aWebHost(timeline: TimelineReader) {
@@ -21,7 +21,7 @@ export async function aWebHost(timeline: TimelineReader) {
         { log: quietLog, clock: systemClock, fetch, dataDir: '/nonexistent', routes, timeline },
       ),
     newClient: () => {
-      const client = new FrameClient(() => connect(running.url, cookie));
+      const client = new FrameClient(() => openWebSocket(running.url, cookie));
       clients.push(client);
       return client;
     },
@@ -30,21 +30,4 @@ export async function aWebHost(timeline: TimelineReader) {
       await running.server.close();
     },
   };
-}
-
-function connect(url: string, cookie: string): Promise<FrameTransport> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/channels/web/chat`, {
-    headers: { cookie, origin: url },
-  });
-  return new Promise((resolve, reject) => {
-    socket.on('error', reject);
-    socket.once('open', () =>
-      resolve({
-        send: (text) => socket.send(text),
-        close: () => socket.close(),
-        onFrame: (listener) => void socket.on('message', (data) => listener(data.toString())),
-        onClose: (listener) => void socket.once('close', listener),
-      }),
-    );
-  });
 }

@@ -1,0 +1,31 @@
+import type { ReplyRoute } from '#contracts/route.ts';
+import type { TimelineReader } from '#contracts/timeline.ts';
+import { createSessionDouble } from '../support/session-double.ts';
+import { channelContract } from './channel-contract.ts';
+import type { ChannelHarness } from './contract/harness.ts';
+import type { FrameClient } from './frame-client.ts';
+
+type ClientHost = Pick<ChannelHarness, 'newAdapter' | 'close'> & { newClient(): FrameClient };
+
+type ClientChannel = Pick<ChannelHarness, 'capabilities'> & {
+  readonly route: ReplyRoute;
+  host(timeline: TimelineReader): Promise<ClientHost>;
+};
+
+/** The contract of a channel whose clients are Parley's own: what a client sends is kept until it is acknowledged. */
+export function clientContract(name: string, { capabilities, route, host: open }: ClientChannel): void {
+  channelContract(name, async () => {
+    const host = await open(createSessionDouble().timeline);
+    const client = host.newClient();
+    return {
+      ...{ capabilities, account: name, route, newAdapter: host.newAdapter, close: host.close },
+      personSays: async (text) => void client.say(text),
+      redeliver: async () => client.repeatLast(),
+      unacknowledged: () => client.unacknowledged.length,
+      standing: async () => {
+        await client.synced();
+        return client.standing;
+      },
+    };
+  });
+}

@@ -1,0 +1,41 @@
+/** Ways of a client to a session-bound channel: the page's WebSocket, and the terminal's socket of lines. */
+import { createConnection } from 'node:net';
+import { createInterface } from 'node:readline';
+import { WebSocket } from 'ws';
+import type { FrameTransport } from './frame-client.ts';
+
+/** `cookie`: of a signed-in browser. */
+export function openWebSocket(url: string, cookie: string): Promise<FrameTransport> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/channels/web/chat`, {
+    headers: { cookie, origin: url },
+  });
+  return new Promise((resolve, reject) => {
+    socket.on('error', reject);
+    socket.once('open', () =>
+      resolve({
+        send: (text) => socket.send(text),
+        close: () => socket.close(),
+        onFrame: (listener) => void socket.on('message', (data) => listener(data.toString())),
+        onClose: (listener) => void socket.once('close', listener),
+      }),
+    );
+  });
+}
+
+export function openLineSocket(path: string): Promise<FrameTransport> {
+  const socket = createConnection(path);
+  const lines = createInterface({ input: socket });
+  // readline passes the stream's errors on; the stream's own listener below reports them.
+  lines.on('error', () => undefined);
+  return new Promise((resolve, reject) => {
+    socket.on('error', reject);
+    socket.once('connect', () =>
+      resolve({
+        send: (text) => void socket.write(`${text}\n`),
+        close: () => void socket.destroy(),
+        onFrame: (listener) => void lines.on('line', listener),
+        onClose: (listener) => void socket.once('close', listener),
+      }),
+    );
+  });
+}
