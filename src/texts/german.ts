@@ -29,7 +29,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   answerEmpty: 'Das Modell hat zweimal leer geantwortet. Bitte frag noch einmal.',
   answerCut: 'Meine Antwort wurde an der Höchstlänge abgeschnitten. Sag mir, dass ich fortfahren soll.',
   answerCutEmpty: 'Ich habe die Höchstlänge vor der Antwort erreicht. Bitte frag nach weniger auf einmal.',
-  loopGuard: 'Ich habe denselben Schritt immer wieder wiederholt und deshalb aufgehört.',
+  loopGuard: 'Ich habe denselben Schritt immer wieder gemacht und deshalb aufgehört.',
   budgetSpent:
     'Das Budget {which} ist aufgebraucht; ich habe aufgehört. Mein Besitzer kann es erhöhen: budgets.{scope} in parley.config.json',
   budgetRun: 'für eine Anfrage',
@@ -98,7 +98,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   queueBadTime: '{name} braucht eine Zeit wie 500ms, 2s oder 1m, nicht „{value}“.',
   queueLongTime: '{name} darf höchstens 10m sein.',
   queueBadCap: 'cap braucht eine ganze Zahl von 1 bis {max}, nicht „{value}“.',
-  queueBadDrop: 'drop braucht eines von {policies}, nicht „{value}“.',
+  queueBadDrop: 'drop muss eines von {policies} sein, nicht „{value}“.',
   queueCancelUsage: 'Sende /queue cancel und eine Nummer aus /queue list, oder /queue cancel all.',
   queuePromoteUsage: 'Sende /queue promote und eine Nummer aus /queue list.',
   queueEditUsage: 'Sende /queue edit, eine Nummer aus /queue list und den neuen Text.',
@@ -252,7 +252,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
     '{count} Nachrichten an {subject} sind vielleicht nicht angekommen. Starte: parley outbox list',
   ownerDeliveryWaits:
     'Das Netz hält Nachrichten an {subject} seit {since} zurück, jetzt bis {until}. Ich versuche es alle fünf Minuten.',
-  ownerDeliveryGoesOn: 'Nachrichten an {subject} gehen wieder hinaus.',
+  ownerDeliveryGoesOn: 'Nachrichten an {subject} gehen wieder raus.',
   ownerEventsMissed:
     'In {subject} sind mir vielleicht Nachrichten entgangen, die ich nicht nachholen kann: {reason}.',
   ownerBudgetSpent:

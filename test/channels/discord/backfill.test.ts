@@ -73,7 +73,7 @@ describe('what was said while Parley was down', () => {
     await intake.waitFor(() => intake.texts.length === 2);
     expect(intake.texts).toEqual(['one', 'two']);
     expect(intake.gaps).toEqual([
-      { conversation: dm.id, since, reason: expect.stringContaining('too long') },
+      { conversation: dm.id, since, code: 'too-old', reason: expect.stringContaining('too long') },
     ]);
   });
 
