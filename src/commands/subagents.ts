@@ -70,7 +70,7 @@ async function load(
 ): Promise<SubagentsInput> {
   const { now, lane, authority } = call;
   const linked = linkedAccounts(deps.policy, call);
-  // What they began before the link goes on in the lane of that time.
+  // Runs from before the link go on in the lane of that time.
   const laneKeys = [lane.key, ...(linked ? [linked.formerLane] : [])];
   const children = await deps.store.read(readConversationChildren, { laneKeys, limit: shown });
   if (request.kind === 'list')

@@ -133,7 +133,7 @@ export type ChannelGap = {
   readonly code?: GapCode;
 };
 
-/** Why messages can't be fetched, for texts in the owner's language; absent: the reason as it is. */
+/** Reasons why messages can't be fetched, for texts in the owner's language; absent: the reason as it is. */
 export type GapCode = 'too-old' | 'no-history' | 'history-refused' | 'not-kept' | 'cut-off' | 'lost';
 
 /** Events that are accepted together with the cursor after them. */
@@ -151,7 +151,7 @@ export type InboundBatch = {
   readonly anchors?: ReadonlyMap<ConversationId, string>;
 };
 
-/** What keeps a channel from receiving, for texts in the owner's language; absent: the detail as it is. */
+/** Reasons why a channel doesn't receive, for texts in the owner's language; absent: the detail as it is. */
 export type TroubleCode =
   | 'no-answer'
   | 'refused'

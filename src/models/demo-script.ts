@@ -89,12 +89,12 @@ function spawnTwo(tools: readonly ToolSpec[]): DemoTurn {
 
 const partSteps = 3;
 
-/** What a sub-agent does: about five seconds, so that a person can look at it, steer it and stop it. */
+/** One step of a sub-agent, which works for about five seconds, so that a person can look at it, steer it and stop it. */
 function partStep(task: string, step: number, tools: readonly ToolSpec[]): DemoTurn {
   const part = /\d/.exec(task)?.[0] ?? '?';
   const [tool] = shownTools(tools);
   if (step > partSteps || tool === undefined) return { text: `${LABEL} Part ${part} is done.` };
-  const text = `${LABEL} Part ${part}, step ${step} of ${partSteps}: I take my time, so that you can steer or stop me with /subagents.`;
+  const text = `${LABEL} Part ${part}, step ${step} of ${partSteps}: I take my time, so that you can look at me, steer me or stop me.`;
   return { text, calls: [callOf(tool)], wordMs: 80 };
 }
 

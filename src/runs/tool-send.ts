@@ -17,7 +17,7 @@ const sentSchema = z.object({
   media: z.array(z.string()),
 });
 
-/** What a sending tool's result says that it sent; undefined for every other tool. */
+/** Parses what a tool says that it sent; undefined for every other tool. */
 export function parseToolSend(
   tool: string,
   metadata: Record<string, unknown> | undefined,

@@ -24,7 +24,7 @@ export function resultTextOf(messages: readonly Said[]): string {
   );
 }
 
-/** What the tools for sub-agents say of those below says nothing of the task, but what one of them found does. */
+/** Results of the tools for sub-agents say nothing of the task, unless one has found something. */
 function isBookkeeping({ name, content }: { readonly name: string; readonly content: string }): boolean {
   return name === 'subagents' || (name === 'sessions_spawn' && content.trimStart().startsWith('{'));
 }
