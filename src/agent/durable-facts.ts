@@ -2,7 +2,7 @@
  * The memory of a conversation: facts that the summarising model names beside its summary. They stay, word for word, in
  * every later summary of the session, and nowhere else. One leaves only when that model names its number.
  */
-import { cleanText } from './clean-text.ts';
+import { cleanText } from '#channel-kit/clean-text.ts';
 
 /** Longest fact, UTF-16 units. */
 const longestFact = 300;
