@@ -36,8 +36,8 @@ export type CallTicket = { readonly id: string };
 export type CallEnd =
   /** The provider counted it; `cost` in micro-dollars, by the prices of `model`, which answered. */
   | { readonly state: 'settled'; readonly usage: Usage; readonly cost: number; readonly model: string }
-  /** Nobody knows what was counted: it costs its bound. */
-  | { readonly state: 'unknown' }
+  /** Nobody knows what was counted: it costs its bound. `usage`: an estimate of a whole answer's, by `model`. */
+  | { readonly state: 'unknown'; readonly usage?: Usage; readonly model?: string }
   /** It never left, or the provider turned it away: it costs nothing. */
   | { readonly state: 'void' };
 

@@ -114,7 +114,7 @@ export type ModelEvent =
       /** Micro-dollars, by the prices of the model that answered. */
       readonly cost: number;
       readonly model: string;
-      /** The answer is whole but its stream broke off before the tokens were counted. */
+      /** The answer is whole, but the provider didn't count all of its tokens: `usage` and `cost` are estimates. */
       readonly isUncounted?: true;
     }
   /**
@@ -180,6 +180,8 @@ export type ModelAnswer = {
   /** Micro-dollars, by the prices of the model that answered. */
   readonly cost: number;
   readonly model: string;
+  /** The provider didn't count the tokens: `usage` and `cost` are estimates. */
+  readonly isUncounted?: true;
 };
 
 /** The names that a claim chooses from: what an agent's turns are answered by, unless its session says otherwise. */

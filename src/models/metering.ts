@@ -38,7 +38,7 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
     let end: CallEnd = { state: signal.aborted ? 'void' : 'unknown' };
     try {
       const answer = await provider.send(request, signal);
-      end = { state: 'settled', ...answer };
+      end = endOfAnswer(answer);
       return answer;
     } catch (error) {
       if (error instanceof ParleyError && failureOfError(error).isFree) end = { state: 'void' };
@@ -53,9 +53,17 @@ export function metered(provider: LlmProvider, ledger: CallLedger): LlmProvider 
 
 function endOf(event: Extract<ModelEvent, { type: 'complete' | 'error' }>): CallEnd {
   if (event.type === 'error') return { state: event.failure.isFree ? 'void' : 'unknown' };
-  if (event.isUncounted) return { state: 'unknown' };
-  const { usage, cost, model } = event;
-  return { state: 'settled', usage, cost, model };
+  return endOfAnswer(event);
+}
+
+/** An answer whose tokens were not counted costs its bound; the estimate of them still sizes the context. */
+function endOfAnswer({
+  usage,
+  cost,
+  model,
+  isUncounted,
+}: Pick<ModelAnswer, 'usage' | 'cost' | 'model' | 'isUncounted'>): CallEnd {
+  return isUncounted ? { state: 'unknown', usage, model } : { state: 'settled', usage, cost, model };
 }
 
 /** The call has not left. A store that is away is asked again, as a provider would be. */

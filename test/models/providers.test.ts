@@ -90,6 +90,13 @@ describe('an OpenAI-compatible server', () => {
     expect(server.requests.at(-1)?.body).toMatchObject({ max_tokens: 16_000 });
   });
 
+  it('that counts no tokens leaves an estimate, which is marked as such', async () => {
+    const { provider } = await open({ refusedParams: ['stream_options'] }, 'gpt-5');
+    const end = (await eventsOf(provider)).at(-1);
+    expect(end).toMatchObject({ type: 'complete', isUncounted: true });
+    expect(end?.type === 'complete' && end.usage.inputTokens).toBeGreaterThan(0);
+  });
+
   it('needs no key of its own', async () => {
     const { provider } = await open({ flavour: 'ollama', keys: [] }, 'qwen3');
     expect(textIn(await eventsOf(provider))).toBe('You said: hello');

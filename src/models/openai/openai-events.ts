@@ -7,7 +7,7 @@ import type { FinishReason } from '#contracts/message.ts';
 import type { ModelEvent, ModelPrices, Usage } from '#contracts/model.ts';
 import { REASONING_CONTENT, REASONING_DETAILS } from './openai-request.ts';
 import { ToolCallReader } from './openai-tool-calls.ts';
-import { chargeOf, usageOf, usageOfTimings, type WireTimings, type WireUsage } from './openai-usage.ts';
+import { chargeOf, countedUsage, type WireTimings, type WireUsage } from './openai-usage.ts';
 
 /** A chunk with what other servers add to it. Everything may be missing. */
 type Chunk = Partial<Omit<ChatCompletionChunk, 'usage' | 'choices'>> & {
@@ -73,10 +73,12 @@ export class ChunkReader {
     if (finish === 'content_filter' || (this.#refusal !== '' && this.#length === 0)) {
       return [...closing, { type: 'error', failure: { kind: 'refused', detail: `refused: ${finish}` } }];
     }
-    const usage = this.#usageOfCall();
+    const counted = countedUsage(this.#usage, this.#timings);
+    const usage = counted ?? this.#terms.estimate(this.#length);
     const model = this.#model || this.#terms.model;
     const cost = chargeOf(usage, this.#usage, this.#terms.pricesOf(model));
-    return [...closing, { type: 'complete', finish: this.#finishOf(finish), usage, cost, model }];
+    const complete = { type: 'complete', finish: this.#finishOf(finish), usage, cost, model } as const;
+    return [...closing, counted === undefined ? { ...complete, isUncounted: true } : complete];
   }
 
   #readDelta(delta: Delta): readonly ModelEvent[] {
@@ -128,11 +130,6 @@ export class ChunkReader {
           : undefined;
     this.#isGivenBack = false;
     return signature === undefined ? [] : [{ type: 'thinking_delta', thinking: '', signature }];
-  }
-
-  #usageOfCall(): Usage {
-    if (this.#usage !== undefined) return usageOf(this.#usage);
-    return this.#timings ? usageOfTimings(this.#timings) : this.#terms.estimate(this.#length);
   }
 
   /** Some servers say `stop` beside calls. */

@@ -23,8 +23,19 @@ export type WireTimings = {
   readonly predicted_n?: unknown;
 };
 
+/** Tokens as the server counted them; undefined when it did not count both the prompt and the answer. */
+export function countedUsage(
+  usage: WireUsage | undefined,
+  timings?: WireTimings | undefined,
+): Usage | undefined {
+  if (usage && isCount(usage.prompt_tokens) && isCount(usage.completion_tokens)) return usageOf(usage);
+  return timings && isCount(timings.prompt_n) && isCount(timings.predicted_n)
+    ? usageOfTimings(timings)
+    : undefined;
+}
+
 /** The prompt's count includes what came from the cache, or went to it. */
-export function usageOf(wire: WireUsage): Usage {
+function usageOf(wire: WireUsage): Usage {
   const details = wire.prompt_tokens_details;
   const prompt = countIn(wire.prompt_tokens);
   const cacheReadTokens = Math.min(
@@ -40,7 +51,7 @@ export function usageOf(wire: WireUsage): Usage {
   };
 }
 
-export function usageOfTimings({ prompt_n, cache_n, predicted_n }: WireTimings): Usage {
+function usageOfTimings({ prompt_n, cache_n, predicted_n }: WireTimings): Usage {
   return {
     inputTokens: countIn(prompt_n),
     outputTokens: countIn(predicted_n),
@@ -58,5 +69,9 @@ export function chargeOf(usage: Usage, wire: WireUsage | undefined, prices: Mode
 }
 
 function countIn(value: unknown): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+  return isCount(value) ? value : 0;
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }

@@ -15,7 +15,7 @@ import { OpenAiAsker } from './openai-asker.ts';
 import type { OpenAiAccess } from './openai-clients.ts';
 import { ChunkReader, type ReaderTerms } from './openai-events.ts';
 import { isSameModel, openAiModel } from './openai-models.ts';
-import { chargeOf, usageOf, type WireUsage } from './openai-usage.ts';
+import { chargeOf, countedUsage, type WireTimings, type WireUsage } from './openai-usage.ts';
 
 export type OpenAiOptions = OpenAiAccess & {
   /** The provider's name in the configuration, for people and the ledger. */
@@ -97,8 +97,12 @@ function answerIn(answer: ChatCompletion, termsOf: (text: string) => AnswerTerms
   if (choice === undefined) throw failureError({ kind: 'failed', detail: 'the answer holds no choice' });
   const { model, usage: guessed, pricesOf } = termsOf(text);
   const wire: WireUsage | undefined = answer.usage;
-  const usage = wire ? usageOf(wire) : guessed;
-  return { text, usage, cost: chargeOf(usage, wire, pricesOf(model)), model };
+  // Typed by OpenAI's own word; llama.cpp counts in its own way.
+  const { timings } = answer as { readonly timings?: WireTimings };
+  const counted = countedUsage(wire, timings);
+  const usage = counted ?? guessed;
+  const cost = chargeOf(usage, wire, pricesOf(model));
+  return { text, usage, cost, model, ...(counted === undefined && { isUncounted: true }) };
 }
 
 /** Hands on the last event as soon as it is there: the stream's own end may be a while behind it. */

@@ -61,24 +61,23 @@ export function callIdOf(epoch: number, n: number): string {
 /** How a call ended, for its row. */
 export type ModelCallEnd = { readonly id: string; readonly latencyMs: number; readonly end: CallEnd };
 
-/** Cost of the calls that were closed, micro-dollars, and the usage of the last one that was counted. */
+/** Cost of the calls that were closed, micro-dollars, and the usage of the last one that was counted or estimated. */
 export type Spent = { readonly cost: number; readonly usage: Usage | undefined };
 
 /** Closes the calls that are still open, and what their budgets held. The caller charges the session. */
 export async function closeModelCalls(tx: Tx, runId: string, ends: readonly ModelCallEnd[]): Promise<Spent> {
+  const bounds = await readBounds(tx, runId, ends);
   let [cost, usage]: [number, Usage | undefined] = [0, undefined];
   for (const { id, latencyMs, end } of ends) {
-    const known = end.state === 'settled' ? end : undefined;
-    const bound = end.state === 'unknown' ? await readBound(tx, runId, id) : 0;
-    const price = known?.cost ?? bound;
-    const model = known?.model ?? null;
-    const counted = known?.usage ?? noTokens;
+    const price = end.state === 'settled' ? end.cost : (bounds.get(id) ?? 0);
+    const said = end.state === 'void' ? undefined : end;
+    const [model, counted] = [said?.model ?? null, said?.usage ?? noTokens];
     const values = { id, runId, state: end.state, model, cost: price, latencyMs, now: tx.now, ...counted };
     const row = await closeRow.first(tx, values);
     if (row === undefined) continue;
     if (row.budgetKeys !== null) await settleRow(tx, row.budgetKeys, { reserved: row.reserved, cost: price });
     cost += price;
-    usage = known?.usage ?? usage;
+    usage = said?.usage ?? usage;
   }
   return { cost, usage };
 }
@@ -130,9 +129,13 @@ export async function closeLostCalls(tx: Tx, runId: string): Promise<void> {
     .where('runId', '=', runId)
     .where('state', '=', 'open')
     .execute();
-  for (const { id, sessionId, openedAt } of open) {
-    const lost: ModelCallEnd = { id, latencyMs: Math.max(0, tx.now - openedAt), end: { state: 'unknown' } };
-    await chargeCost(tx, sessionId, await closeModelCalls(tx, runId, [lost]));
+  for (const sessionId of new Set(open.map((call) => call.sessionId))) {
+    const lost = open
+      .filter((call) => call.sessionId === sessionId)
+      .map(({ id, openedAt }): ModelCallEnd => {
+        return { id, latencyMs: Math.max(0, tx.now - openedAt), end: { state: 'unknown' } };
+      });
+    await chargeCost(tx, sessionId, await closeModelCalls(tx, runId, lost));
   }
 }
 
@@ -151,21 +154,37 @@ const addCost = prepared((db, of: QueryParams<{ sessionId: string; cost: number 
 /** System prompt and tools of a call, which are in no row, tokens. */
 const promptOverhead = 30_000;
 
-async function readBound(tx: Tx, runId: string, id: string): Promise<number> {
-  const row = await tx.db
+/** Bounds of the calls whose cost nobody knows, by id, in one read. */
+async function readBounds(
+  tx: Tx,
+  runId: string,
+  ends: readonly ModelCallEnd[],
+): Promise<ReadonlyMap<string, number>> {
+  const ids = ends.flatMap(({ id, end }) => (end.state === 'unknown' ? [id] : []));
+  if (ids.length === 0) return new Map();
+  const rows = await tx.db
     .selectFrom('modelCalls')
-    .select(['reserved', 'rate', 'sessionId'])
+    .select(['id', 'reserved', 'rate'])
+    .select((eb) => {
+      const said = eb
+        .selectFrom('transcript')
+        .select(sql<number>`cast(coalesce(sum(octet_length(parts)), 0) as bigint)`.as('bytes'))
+        .whereRef('transcript.sessionId', '=', 'modelCalls.sessionId');
+      // Only a call without a reservation is bound by what its session has said.
+      return eb.case().when('rate', 'is', null).then(0).else(said).end().as('bytes');
+    })
     .where('runId', '=', runId)
-    .where('id', '=', id)
-    .executeTakeFirst();
-  if (row === undefined || row.rate === null) return row?.reserved ?? 0;
+    .where('id', 'in', ids)
+    .execute();
+  return new Map(rows.map(({ id, ...row }) => [id, boundOfRow(row)]));
+}
+
+type BoundRow = { readonly reserved: number; readonly rate: string | null; readonly bytes: number | null };
+
+function boundOfRow({ reserved, rate, bytes }: BoundRow): number {
+  if (rate === null) return reserved;
   // Written by `openModelCall`.
-  const rate = JSON.parse(row.rate) as CallRate;
-  const said = await tx.db
-    .selectFrom('transcript')
-    .select(sql<number>`cast(coalesce(sum(octet_length(parts)), 0) as bigint)`.as('bytes'))
-    .where('sessionId', '=', row.sessionId)
-    .executeTakeFirst();
-  const prompt = Math.min(rate.promptTokens, (said?.bytes ?? 0) + promptOverhead);
-  return boundOf(rate, { prompt, answer: rate.answerTokens });
+  const terms = JSON.parse(rate) as CallRate;
+  const prompt = Math.min(terms.promptTokens, Number(bytes) + promptOverhead);
+  return boundOf(terms, { prompt, answer: terms.answerTokens });
 }

@@ -5,7 +5,13 @@ export type Flavour = 'openai' | 'ollama' | 'llamacpp' | 'openrouter';
 
 export type Counted = { readonly prompt: number; readonly completion: number; readonly cached: number };
 
-export type AnswerFacts = { readonly model: string; readonly newId: () => string; readonly counted: Counted };
+export type AnswerFacts = {
+  readonly model: string;
+  readonly newId: () => string;
+  readonly counted: Counted;
+  /** The request asked for usage in the stream. */
+  readonly isUsageAsked: boolean;
+};
 
 /** `isChunk`: a piece of the answer itself, which faults count. */
 export type Step = { readonly text: string; readonly isChunk: boolean };
@@ -34,7 +40,7 @@ export function stepsOf(turn: Turn, flavour: Flavour, facts: AnswerFacts): reado
       );
     }),
     { text: line({ delta: {}, finish_reason: finish }, inLast), isChunk: false },
-    ...(flavour === 'openai' || flavour === 'ollama'
+    ...((flavour === 'openai' || flavour === 'ollama') && facts.isUsageAsked
       ? [{ text: line(undefined, { usage }), isChunk: false }]
       : []),
     { text: 'data: [DONE]\n\n', isChunk: false },

@@ -5,7 +5,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Json } from '../anthropic/refusal.ts';
+import { asObject, type Json } from '../anthropic/refusal.ts';
 import type { Reply, Turn } from '../anthropic/turn.ts';
 import { BadRequest, checkRequest } from './check-request.ts';
 import { type AnswerFacts, type Flavour, type Step, stepsOf, wholeOf } from './chunks.ts';
@@ -134,7 +134,8 @@ async function play(reply: Reply, { body, response, flavour, newId }: Stage): Pr
     return void response.end(reply.garbage);
   }
   if (reply.hold !== undefined && reply.hold.afterChunks === undefined) await standAt(reply.hold.gate);
-  const facts = { model: String(body.model), newId, counted: countedOf(reply, body) };
+  const isUsageAsked = asObject(body.stream_options ?? {}, 'stream_options').include_usage === true;
+  const facts = { model: String(body.model), newId, counted: countedOf(reply, body), isUsageAsked };
   if (body.stream !== true) {
     response.writeHead(200, { 'content-type': 'application/json' });
     return void response.end(JSON.stringify(wholeOf(reply, flavour, facts)));
