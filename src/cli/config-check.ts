@@ -6,8 +6,10 @@ import type { ChannelSettings, Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { configError, describeIssue, describeUnknownKey, namesAt, type Problem } from '../config/problem.ts';
 import { revealSettings } from '../config/secret.ts';
+import { findUnpriced } from '../models/unpriced.ts';
 import { noticesFor } from '../texts/notices.ts';
 import type { ExitCode } from './exit-code.ts';
+import { priceHint, unpricedText } from './price-warning.ts';
 import { settingsSources } from './settings-sources.ts';
 
 /** A part with its own settings, which only its own schema checks. */
@@ -20,6 +22,8 @@ export async function runConfigCheck(parts: ConfiguredParts): Promise<ExitCode> 
   const config = loadConfig();
   await checkConfig(config, parts);
   process.stdout.write(`The configuration is valid (${settingsSources(config)}).\n`);
+  const unpriced = findUnpriced(config);
+  if (unpriced.length > 0) process.stdout.write(`Warning: ${unpricedText(unpriced)}; ${priceHint}.\n`);
   return 0;
 }
 

@@ -6,7 +6,7 @@ import { findDisagreements } from './agree-with-processes.ts';
 import { type ConfiguredParts, checkConfig } from './config-check.ts';
 import { checkChannels } from './doctor/channel-checks.ts';
 import { type DoctorCheck, failed, ok, renderChecks } from './doctor/check.ts';
-import { checkModel, checkRedis, checkStore } from './doctor/engine-checks.ts';
+import { checkModel, checkPrices, checkRedis, checkStore } from './doctor/engine-checks.ts';
 import { askAboutParts, checkEnvironment } from './doctor/environment-checks.ts';
 import { checkFolder, checkNode, checkPort } from './doctor/host-checks.ts';
 import { checkProcesses } from './doctor/process-checks.ts';
@@ -55,6 +55,7 @@ async function examine(parts: ConfiguredParts, fixes: boolean): Promise<Examined
     checkFolder(config, { fixes }),
     checkPort(config),
     checkProcesses(config),
+    checkPrices(config),
     ...(isOtherwise
       ? [askAboutParts(config)]
       : [checkRedis(config), checkStore(config), checkModel(config), checkChannels(config, parts.channels)]),

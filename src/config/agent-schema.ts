@@ -13,6 +13,21 @@ export const identifier = z
 
 const toolName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "isn't a tool's name, for example web_fetch");
 
+const dollars = z.number().min(0).max(1_000_000).exactOptional();
+
+const agentBudgets = {
+  run: dollars.describe('For answering one message.'),
+  session: dollars.describe('For one conversation, until /new.'),
+  tree: dollars.describe('For one message with everything its sub-agents do.'),
+  person: dollars.describe('Per person and day.'),
+};
+
+/** Budgets at the top level, in dollars. */
+export const budgetLimits = {
+  ...agentBudgets,
+  gateway: dollars.describe('For everybody together per day.'),
+};
+
 /** One agent, as written. */
 export const agent = z.strictObject({
   id: identifier,
@@ -31,6 +46,10 @@ export const agent = z.strictObject({
     .enum(reasoningLevels)
     .default('off')
     .describe('How long its model thinks before it answers; /think changes it for a conversation.'),
+  budgets: z
+    .strictObject(agentBudgets)
+    .exactOptional()
+    .describe('Its own limits, in place of those of budgets at the top level.'),
   tools: z
     .strictObject({
       allow: z.array(toolName).exactOptional().describe('Only these tools; absent = all.'),

@@ -105,6 +105,8 @@ export type AgentSettings = {
   readonly titleModel?: string;
   readonly summaryModel?: string;
   readonly reasoning: ReasoningLevel;
+  /** Micro-dollars, in place of `Config.budgets`. */
+  readonly budgets?: Readonly<Partial<Record<Exclude<BudgetScope, 'gateway'>, number>>>;
   readonly tools: {
     /** Only these; absent: all. */
     readonly allow?: readonly string[];

@@ -181,9 +181,7 @@ function buildConfig(settings: FileSettings, input: BuildInput): Config {
     ...(redisUrl && { redisUrl }),
     ...(databaseUrl && { databaseUrl }),
     ...input.modelConfig,
-    budgets: Object.fromEntries(
-      Object.entries(settings.budgets).map(([scope, dollars]) => [scope, microDollars(dollars)]),
-    ),
+    budgets: limitsOf(settings.budgets),
     agents,
     defaultAgent: agentId(defaultAgent ?? settings.agents[0]?.id ?? 'main'),
     bindings: settings.bindings.map((binding) => ({ ...binding, agent: agentId(binding.agent) })),
@@ -247,13 +245,20 @@ function locateDataDir(settings: FileSettings, input: BuildInput): string {
 }
 
 function buildAgents(settings: FileSettings, dataDir: string): readonly AgentSettings[] {
-  return settings.agents.map((agent, index) => ({
+  return settings.agents.map(({ budgets, ...agent }, index) => ({
     ...agent,
+    ...(budgets && { budgets: limitsOf(budgets) }),
     id: agentId(agent.id),
     name: agent.name ?? 'Parley',
     // Agents beyond the first keep apart unless told otherwise: a workspace is what its tools can reach.
     workspace: resolve(dataDir, agent.workspace ?? (index === 0 ? 'workspace' : `workspace-${agent.id}`)),
   }));
+}
+
+function limitsOf(budgets: FileSettings['budgets']): Config['budgets'] {
+  return Object.fromEntries(
+    Object.entries(budgets).map(([scope, dollars]) => [scope, microDollars(dollars)]),
+  );
 }
 
 /** Freezes plain objects and lists all the way down; secrets and compiled patterns guard themselves. */

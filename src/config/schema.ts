@@ -2,7 +2,7 @@
 // is laid over it by load-config.ts. Secrets are not in it: they come from the environment only.
 import { z } from 'zod';
 import { isAddressRange } from './address-range.ts';
-import { agent, count, identifier, subagents } from './agent-schema.ts';
+import { agent, budgetLimits, count, identifier, subagents } from './agent-schema.ts';
 import { httpUrl, modelName, models, payloadLog, providers, tracing } from './model-schema.ts';
 import { peer } from './peer.ts';
 import { queue } from './queue-schema.ts';
@@ -10,16 +10,8 @@ import { compilePattern } from './text-pattern.ts';
 
 const milliseconds = (byDefault: number) => z.int().min(0).max(86_400_000).default(byDefault);
 
-const dollars = z.number().min(0).max(1_000_000).exactOptional();
-
 const budgets = z
-  .strictObject({
-    run: dollars.describe('For answering one message.'),
-    session: dollars.describe('For one conversation, until /new.'),
-    tree: dollars.describe('For one message with everything its sub-agents do.'),
-    person: dollars.describe('Per person and day.'),
-    gateway: dollars.describe('For everybody together per day.'),
-  })
+  .strictObject(budgetLimits)
   .prefault({})
   .describe(
     'Most dollars that models may cost. Absent = no limit. Each call is held to it before it is made.',

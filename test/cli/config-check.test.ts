@@ -34,6 +34,16 @@ it('finds nothing wrong with what is right', () => {
   expect(result).toEqual({ status: 0, stdout: `The configuration is valid (${path}).\n`, stderr: '' });
 });
 
+it('warns that no budget holds a model without prices', () => {
+  const models = { own: { provider: 'ollama', id: 'qwen3' }, free: { provider: 'ollama', id: 'a', prices } };
+  const { status, stdout } = check({ budgets: { gateway: 5 }, models });
+  expect(status).toBe(0);
+  expect(stdout).toContain('Parley knows no prices for own, so calls to it aren');
+  expect(check({ models }).stdout).not.toContain('Warning');
+});
+
+const prices = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
 it('names what is wrong in the settings of a channel and of a plugin', () => {
   const { status, stderr } = check({
     channels: { telegram: { pollSeconds: 'often' } },

@@ -1,8 +1,10 @@
 import type { Config } from '../../config/config.ts';
 import { findModel } from '../../config/model-settings.ts';
+import { findUnpriced } from '../../models/unpriced.ts';
 import { findRedisServer, inspectRedis } from '../../redis/inspect-redis.ts';
 import { installCommand, isRecentEnough } from '../../redis/server-process.ts';
 import { inspectStore } from '../../store/inspect-store.ts';
+import { priceHint, unpricedText } from '../price-warning.ts';
 import { type DoctorCheck, failed, ok, warning } from './check.ts';
 
 /** The Redis of the configuration, or the program that Parley would start. */
@@ -78,6 +80,12 @@ export async function checkStore({ databaseUrl, dataDir }: Config): Promise<Doct
     default:
       return report satisfies never;
   }
+}
+
+/** Budgets can't hold a model whose prices nobody knows. Absent without budgets. */
+export function checkPrices(config: Config): readonly DoctorCheck[] {
+  const unpriced = findUnpriced(config);
+  return unpriced.length === 0 ? [] : [warning('budgets', unpricedText(unpriced), priceHint)];
 }
 
 /** A placeholder for a key is refused with the configuration; none at all is a choice. */

@@ -1,0 +1,84 @@
+/**
+ * Which budgets a call counts against, and their configured limits. An agent's own limits stand in place of those at
+ * the top level: that of a run is its own agent's, those of a conversation, a tree and a person are the agent's whom
+ * the person talks to, since sub-agents spend their money.
+ */
+import type { BudgetScope } from '#contracts/model.ts';
+import type { Config } from '../config/config.ts';
+import type { BudgetLimit } from '../store/money/budgets.ts';
+
+/** Limits in micro-dollars. */
+export type ScopeLimits = Readonly<Partial<Record<BudgetScope, number>>>;
+
+/** Whom and what a call is charged to; absent ids have no budget. */
+export type BudgetSubject = {
+  readonly runId?: string | undefined;
+  /** Agent that makes the call. */
+  readonly agentId: string;
+  /** Agent of the session at the top. */
+  readonly topAgentId: string;
+  /** The session at the top. */
+  readonly sessionId?: string | undefined;
+  readonly treeId?: string | undefined;
+  /** The identity, or the account without one, `<channel>:<peer>`. */
+  readonly person?: string | undefined;
+  /** When the call is made, ms since the epoch. */
+  readonly at: number;
+};
+
+/** The configured budgets. */
+export interface BudgetRules {
+  /** Whether any is configured. */
+  readonly apply: boolean;
+  /** Gives the budgets of a subject on the day of its call. */
+  limitsOf(subject: BudgetSubject): readonly BudgetLimit[];
+}
+
+export type BudgetSettings = Pick<Config, 'defaultAgent'> & {
+  readonly budgets: ScopeLimits;
+  readonly agents: readonly { readonly id: string; readonly budgets?: ScopeLimits | undefined }[];
+  /** Days begin and end here; default: this machine's. */
+  readonly timeZone?: string | undefined;
+};
+
+/** Creates the budgets of the configuration. Throws for a time zone that doesn't exist. */
+export function createBudgetRules({ budgets, agents, defaultAgent, timeZone }: BudgetSettings): BudgetRules {
+  const dayOf = dayIn(timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
+  // An agent that left the configuration is played by the default one.
+  const ofAgent = (id: string) =>
+    (agents.find((agent) => agent.id === id) ?? agents.find((agent) => agent.id === defaultAgent))?.budgets;
+  return {
+    apply: [budgets, ...agents.map((agent) => agent.budgets ?? {})].some((limits) =>
+      Object.values(limits).some((limit) => limit !== undefined),
+    ),
+    limitsOf: ({ runId, agentId, topAgentId, sessionId, treeId, person, at }) => {
+      const [own, top] = [ofAgent(agentId), ofAgent(topAgentId)];
+      const day = dayOf(at);
+      const all = [
+        { scope: 'run', limit: own?.run ?? budgets.run, id: runId },
+        { scope: 'session', limit: top?.session ?? budgets.session, id: sessionId },
+        { scope: 'tree', limit: top?.tree ?? budgets.tree, id: treeId },
+        {
+          scope: 'person',
+          limit: top?.person ?? budgets.person,
+          id: person === undefined ? undefined : `${person}:${day}`,
+        },
+        { scope: 'gateway', limit: budgets.gateway, id: day },
+      ] as const;
+      return all.flatMap(({ scope, limit, id }) =>
+        limit === undefined || id === undefined ? [] : [{ scope, limit, key: `${scope}:${id}` }],
+      );
+    },
+  };
+}
+
+/** Gives the date of a time, ms since the epoch, as `2026-11-22`. */
+function dayIn(timeZone: string): (at: number) => string {
+  const format = new Intl.DateTimeFormat('en-CA', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  });
+  return (at) => format.format(at);
+}

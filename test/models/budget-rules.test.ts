@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import type { AgentId } from '../../src/contracts/ids.ts';
+import { type BudgetSettings, createBudgetRules } from '../../src/models/budget-rules.ts';
+
+describe('the budgets of a call', () => {
+  const defaultAgent = 'main' as AgentId;
+  const limitsIn = (settings: Partial<BudgetSettings>, subject: object = {}) => {
+    const rules = createBudgetRules({ budgets: {}, agents: [], defaultAgent, timeZone: 'UTC', ...settings });
+    const call = {
+      agentId: 'main',
+      topAgentId: 'main',
+      runId: 'r',
+      sessionId: 's',
+      treeId: 't',
+      person: 'p',
+    };
+    const at = Date.UTC(2026, 10, 22, 23, 30);
+    const found = rules.limitsOf({ ...call, at, ...subject });
+    return { apply: rules.apply, limits: Object.fromEntries(found.map(({ key, limit }) => [key, limit])) };
+  };
+
+  it('are none without limits, and those that have one', () => {
+    expect(limitsIn({})).toEqual({ apply: false, limits: {} });
+    const budgets = { run: 1, session: 2, tree: 3, person: 4, gateway: 5 };
+    expect(limitsIn({ budgets })).toEqual({
+      apply: true,
+      limits: { 'run:r': 1, 'session:s': 2, 'tree:t': 3, 'person:p:2026-11-22': 4, 'gateway:2026-11-22': 5 },
+    });
+  });
+
+  it('leave out what a call has not: a person, a run', () => {
+    const budgets = { run: 1, person: 4 };
+    expect(limitsIn({ budgets }, { person: undefined, runId: undefined }).limits).toEqual({});
+  });
+
+  it('begin anew with the day of the time zone', () => {
+    const budgets = { gateway: 5 };
+    expect(limitsIn({ budgets, timeZone: 'Europe/Berlin' }).limits).toEqual({ 'gateway:2026-11-23': 5 });
+  });
+
+  it('are an agent’s own in place of the common ones; a sub-agent spends those of the agent above it', () => {
+    const agents = [
+      { id: 'main', budgets: { run: 10, tree: 30 } },
+      { id: 'scout', budgets: { run: 1, tree: 3, person: 4 } },
+    ];
+    const budgets = { run: 5, session: 6, person: 7, gateway: 8 };
+    expect(limitsIn({ budgets, agents }, { agentId: 'scout' }).limits).toEqual({
+      ...{ 'run:r': 1, 'session:s': 6, 'tree:t': 30 },
+      ...{ 'person:p:2026-11-22': 7, 'gateway:2026-11-22': 8 },
+    });
+    expect(limitsIn({ agents }).apply).toBe(true);
+  });
+
+  it('are the default agent’s for one that left the configuration', () => {
+    const agents = [{ id: 'main', budgets: { run: 10 } }];
+    expect(limitsIn({ agents }, { agentId: 'gone', topAgentId: 'gone' }).limits).toEqual({ 'run:r': 10 });
+  });
+});
