@@ -18,6 +18,7 @@ import type { FreeSpace } from './inbound/free-space.ts';
 import { createInboundPolicy, type InboundPolicy } from './inbound/inbound-policy.ts';
 import { createIntake } from './inbound/intake.ts';
 import { createLoopWatch } from './logging/loop-watch.ts';
+import { createBudgetRules } from './models/budget-rules.ts';
 import { ratesOf } from './models/call-bound.ts';
 import type { ConfiguredModel } from './models/configured-model.ts';
 import { claimModels } from './models/models.ts';
@@ -275,7 +276,8 @@ function wireIntake(stage: StageDeps, { gate, space, owner }: IntakeParts): Chan
   const agentReasoning = (id: string) =>
     stage.config.agents.find((agent) => agent.id === id)?.reasoning ?? 'off';
   const { models } = model;
-  const commands = { models, agentReasoning, agentName, contextWindow };
+  const budgets = createBudgetRules(stage.config);
+  const commands = { models, budgets, agentReasoning, agentName, contextWindow };
   const deps = {
     ...stage,
     gate,
@@ -347,7 +349,7 @@ async function wireRuns(
   const agents = createAgents(config);
   const timeZone = config.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   const framing = createFraming({ clock, timeZone });
-  const budgets = createRunBudgets({ ...stage, limits: config.budgets, timeZone });
+  const budgets = createRunBudgets({ ...stage, rules: createBudgetRules(config) });
   const rates = budgets.apply ? undefined : ratesOf(models);
   const runDeps: RunDeps = {
     ...stage,

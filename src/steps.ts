@@ -32,17 +32,20 @@ import {
 } from './store/lanes/commit-turn.ts';
 import { handOver, releaseFailedRun, releaseLane, renewLeases } from './store/lanes/leases.ts';
 import { markUnsendable } from './store/lanes/mark-unsendable.ts';
+import { parkForBudget } from './store/lanes/park-for-budget.ts';
 import { parkRun, settleParkedCall } from './store/lanes/park-run.ts';
 import { savePromptSizes } from './store/lanes/prompt-sizes.ts';
 import { recoverRun } from './store/lanes/recover-run.ts';
 import { takeSteers } from './store/lanes/steer.ts';
 import { closeBundles } from './store/lanes/sweep.ts';
 import { tendChild } from './store/lanes/tend-child.ts';
+import { deleteOldBudgets } from './store/money/budgets.ts';
 import { reserveCall } from './store/money/reserve-call.ts';
 import { claimAccount, releaseAccount, rememberCommands } from './store/processes/accounts.ts';
 import { addProcess, voidProcesses } from './store/processes/process-records.ts';
 import { lockOut } from './store/sign-ins/lockouts.ts';
 import { endSignIns, openSignIn, touchSignIn } from './store/sign-ins/sign-ins.ts';
+import { resumeWithRoom } from './store/waits/budget-waits.ts';
 import type { Notices } from './texts/notices.ts';
 
 // `never` as input: the list forgets what each takes; Store.write knows it.
@@ -61,6 +64,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   commitAnswer,
   commitSummary,
   commitToolTurn,
+  deleteOldBudgets,
   dismissNotice,
   doubtParts,
   dropPart,
@@ -68,6 +72,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   voidProcesses,
   resolveAlert,
   reserveCall,
+  resumeWithRoom,
   endRun,
   endSignIns,
   endToolTurn,
@@ -77,6 +82,7 @@ const steps: readonly StoreCommand<never, unknown>[] = [
   markToolStarted,
   markUnsendable,
   openSignIn,
+  parkForBudget,
   parkRun,
   storeToolParts,
   promoteItem,

@@ -3,6 +3,7 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { ReasoningLevel } from '#contracts/model.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
+import type { BudgetRules } from '../models/budget-rules.ts';
 import type { Models } from '../models/models.ts';
 import type { Identities } from '../sessions/identities.ts';
 import type { IdentityLinks } from '../sessions/identity-links.ts';
@@ -71,6 +72,8 @@ export type CommandDeps = {
   /** Tokens that the model of that name can read at once. */
   contextWindow(model: string): number;
   readonly models: Pick<Models, 'nameFor' | 'isKnown' | 'names'>;
+  /** The configured budgets. */
+  readonly budgets: Pick<BudgetRules, 'limitsOf'>;
   /** How long an agent's model thinks where nobody has chosen. */
   agentReasoning(agentId: string): ReasoningLevel;
   /** Gives the name that an agent calls itself. */

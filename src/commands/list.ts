@@ -2,6 +2,7 @@
 import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { Notices } from '../texts/notices.ts';
 import { activation } from './activation.ts';
+import { budget } from './budget.ts';
 import type { ChatCommand, Order } from './chat-command.ts';
 import { compact } from './compact.ts';
 import { context } from './context.ts';
@@ -17,6 +18,7 @@ import { status } from './status.ts';
 import { stop } from './stop.ts';
 import { subagents } from './subagents.ts';
 import { think } from './think.ts';
+import { usage } from './usage.ts';
 import { whoami } from './whoami.ts';
 
 const others: readonly ChatCommand[] = [
@@ -28,6 +30,8 @@ const others: readonly ChatCommand[] = [
   context,
   model,
   think,
+  usage,
+  budget,
   queue,
   subagents,
   activation,

@@ -1,5 +1,6 @@
 import { connectionName } from '#contracts/connection-name.ts';
 import { readLaneStatus, readSessions } from '../store/reads/read-sessions.ts';
+import { dollarText } from '../texts/money.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { anyone, chatCommand, noWords } from './chat-command.ts';
 import { queueLine } from './queue.ts';
@@ -23,7 +24,7 @@ export const status = chatCommand({
       session: session && {
         messages: session.messageCount,
         tokens: session.promptTokens + session.completionTokens,
-        cost: `$${(session.cost / 1e6).toFixed(4)}`,
+        cost: dollarText(session.cost),
       },
       settings: { ...lane.settings, ...work?.overrides },
     };

@@ -12,6 +12,7 @@ import { readRunSenders } from '../store/reads/read-run-senders.ts';
 import { readTranscriptPage } from '../store/reads/read-transcript.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { stripControls } from '../texts/control-characters.ts';
+import { dollarText } from '../texts/money.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 import { adminsInGroups, type CommandCall, type CommandDeps, chatCommand } from './chat-command.ts';
 import { linkedAccounts } from './linked-accounts.ts';
@@ -147,7 +148,7 @@ function say(facts: Facts, texts: Notices): string {
       return fillNotice(texts.notPermitted, { who: texts.whoStops });
     case 'info': {
       const { child, now } = facts;
-      const cost = `$${(child.cost / 1e6).toFixed(4)}`;
+      const cost = dollarText(child.cost);
       const { agentId: agent, depth, tokens } = child;
       return `${lineOf(child, { now, texts })}\n${fillNotice(texts.childInfo, { agent, depth, tokens, cost })}`;
     }

@@ -6,6 +6,8 @@ import { isClassBusy } from '../store/children/class-room.ts';
 import { readHeadDue } from '../store/items/waiting-rows.ts';
 import { closeBundles, readSweep, type Sweep, type SweepPlace } from '../store/lanes/sweep.ts';
 import { tendChild } from '../store/lanes/tend-child.ts';
+import { resumeWithRoom } from '../store/waits/budget-waits.ts';
+import { createUpkeep } from './upkeep.ts';
 import type { Wakes } from './wakes.ts';
 
 export type SweeperDeps = {
@@ -53,6 +55,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
   const { clock, log } = deps;
   const stopping = new AbortController();
   const watch: Watch = { seen: new Map(), found: new Set(), alarmed: new Set() };
+  const upkeep = createUpkeep(deps);
   let after: SweepPlace | undefined;
   let asked = new AbortController();
   let failures = 0;
@@ -67,6 +70,7 @@ export function startSweeper(deps: SweeperDeps): Sweeper {
         after = sweep.next;
         // Items that waited while no process ran are about to be taken.
         if (sweeps > 0) await deps.tellWaiting?.();
+        await upkeep();
         sweeps += 1;
         if (failures > 0) log.info({ failures }, 'sweep.recovered');
         failures = 0;
@@ -117,6 +121,11 @@ function dispatchDue(deps: SweeperDeps, sweep: Sweep): void {
       .write(tendChild, { childId })
       .then(deps.start)
       .catch((error: unknown) => log.warn({ childId, error }, 'sweep.child-failed'));
+  for (const run of sweep.withRoom)
+    store
+      .write(resumeWithRoom, run)
+      .then(deps.start)
+      .catch((error: unknown) => log.warn({ ...run, error }, 'sweep.run-not-resumed'));
   if (sweep.expiredBundles.length > 0) {
     store
       .write(closeBundles, { laneKeys: sweep.expiredBundles, limit: contextLimit })

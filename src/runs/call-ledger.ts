@@ -26,7 +26,7 @@ import {
 } from '../models/call-bound.ts';
 import type { Store } from '../store/base/command.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import type { BudgetLimit } from '../store/money/budgets.ts';
+import type { BudgetLimit, BudgetRefusal } from '../store/money/budgets.ts';
 import { callIdOf, type ModelCallEnd, type NewModelCall } from '../store/money/model-calls.ts';
 import { reserveCall } from '../store/money/reserve-call.ts';
 
@@ -54,6 +54,8 @@ export type RunCalls = CallLedger & {
   next(): NewModelCall | undefined;
   /** That row is committed. */
   opened(call: NewModelCall | undefined): void;
+  /** The budget without room for the last try; undefined when that try left. */
+  refused(): BudgetRefusal | undefined;
 };
 
 type Try = {
@@ -77,6 +79,7 @@ class CallBook implements RunCalls {
   /** The row that was opened for the next try. */
   #ready: string | undefined;
   #known: KnownPrompt | undefined;
+  #refused: BudgetRefusal | undefined;
 
   constructor(deps: RunCallsDeps, run: ClaimedRun) {
     this.#deps = deps;
@@ -120,10 +123,15 @@ class CallBook implements RunCalls {
     this.#tries.set(id, { ...opened, end: { id, latencyMs: 0, end: { state: 'void' } } });
     const reserved = await store.write(reserveCall, { laneKey, epoch, runId, call, limits, ends });
     this.stored(ends);
+    this.#refused = reserved.kind === 'spent' ? reserved.refusal : undefined;
     if (reserved.kind === 'open') this.#tries.set(id, opened);
     else this.#tries.delete(id);
-    if (reserved.kind === 'spent') throw new BudgetSpentError(reserved.scope);
+    if (reserved.kind === 'spent') throw new BudgetSpentError(reserved.refusal.scope);
     return id;
+  }
+
+  refused(): BudgetRefusal | undefined {
+    return this.#refused;
   }
 
   async close({ id }: CallTicket, end: CallEnd): Promise<void> {

@@ -1,6 +1,7 @@
 import type { EndReason } from '#contracts/agent-event.ts';
 import type { BudgetScope, ModelFailure } from '#contracts/model.ts';
-import { fillNotice, type NoticeKey, type Notices } from '../texts/notices.ts';
+import { budgetNames } from '../texts/money.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
 
 /** Notice for a run that didn't end by itself; undefined for the general one. */
 export function endNotice(
@@ -57,14 +58,6 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
       return kind satisfies never;
   }
 }
-
-const budgetNames: Readonly<Record<BudgetScope, NoticeKey>> = {
-  run: 'budgetRun',
-  session: 'budgetSession',
-  tree: 'budgetTree',
-  person: 'budgetPerson',
-  gateway: 'budgetGateway',
-};
 
 function budgetNotice(scope: BudgetScope, notices: Notices): string {
   return fillNotice(notices.budgetSpent, { which: notices[budgetNames[scope]], scope });

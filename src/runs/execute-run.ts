@@ -42,7 +42,7 @@ import { createRunCalls, type RunCalls } from './call-ledger.ts';
 import { type CompactorDeps, compactSession } from './compactor.ts';
 import { executeCompact } from './execute-compact.ts';
 import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
-import { park, type WaitingCall } from './park.ts';
+import { mayWaitForRoom, park, type WaitingCall, waitForRoom } from './park.ts';
 import { recordSizes } from './prompt-sizes.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import type { RunBudgets } from './run-budgets.ts';
@@ -132,8 +132,7 @@ export async function executeRun(
     const calls = callsOf(deps, run);
     const recorder = createRecorder(deps, run, { options, stopping, calls, live, channel });
     const waitsFor = await runLoop(deps, run, { recorder, stopping, calls });
-    if (waitsFor.length > 0) left = await park(deps, run, { calls: waitsFor, startedAt, live });
-    else left = recorder.left;
+    left = await leaveRun(deps, run, { recorder, waitsFor, calls, startedAt, live });
     if ((stopping.reason() === 'handover' || recorder.hasUnread) && left === undefined) {
       await store.write(handOver, { ...held, modelCalls: calls.endAll() });
       deps.probe.reach('handing-over');
@@ -188,6 +187,7 @@ function createRecorder(
     mayKeepLane: options.mayKeepLane,
     claims: options.claims,
     stopReason: stopping.reason,
+    mayWait: (refusal) => mayWaitForRoom(run, refusal, deps.budgets),
     isLeaving: stopping.isHandingOver,
     onCancel: (reason) => active.cancel(runId, reason),
     onTool: ({ id, name }, state) => {
@@ -198,8 +198,28 @@ function createRecorder(
   });
 }
 
+type Leaving = {
+  readonly recorder: RunRecorder;
+  readonly waitsFor: readonly WaitingCall[];
+  readonly calls: RunCalls;
+  readonly startedAt: number;
+  readonly live: LiveView;
+};
+
+/** Parks a run that waits for something. Of any other the recorder knows how it was left. */
+async function leaveRun(
+  deps: RunDeps,
+  run: ClaimedRun,
+  { recorder, waitsFor, calls, startedAt, live }: Leaving,
+): Promise<RunExit | undefined> {
+  const refusal = recorder.outOfBudget;
+  if (waitsFor.length > 0) return park(deps, run, { calls: waitsFor, startedAt, live });
+  if (refusal) return waitForRoom(deps, run, { refusal, calls, startedAt, live });
+  return recorder.left;
+}
+
 function callsOf({ rates, budgets, ...deps }: RunDeps, run: ClaimedRun): RunCalls {
-  const limits = budgets?.limitsFor(run.runId) ?? (async () => []);
+  const limits = budgets?.limitsFor(run) ?? (async () => []);
   const purpose = run.kind === 'title' ? 'title' : 'turn';
   return createRunCalls({ ...deps, purpose, rate: rates?.[run.model], limits }, run);
 }

@@ -1,12 +1,20 @@
 import type { Clock } from '#contracts/clock.ts';
 import type { Log } from '#contracts/log.ts';
+import type { BudgetScope } from '#contracts/model.ts';
 import type { Probe } from '#contracts/probe.ts';
+import { routeOf } from '#contracts/route.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
-import { type ParkOutcome, parkRun } from '../store/lanes/park-run.ts';
+import { parkForBudget } from '../store/lanes/park-for-budget.ts';
+import { type Parking, type ParkOutcome, type ParkResult, parkRun } from '../store/lanes/park-run.ts';
+import type { BudgetRefusal } from '../store/money/budgets.ts';
+import { budgetNames } from '../texts/money.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
+import type { RunCalls } from './call-ledger.ts';
 import type { LiveView } from './live-view.ts';
+import type { RunBudgets } from './run-budgets.ts';
 
 export type ParkDeps = {
   readonly store: Store;
@@ -32,23 +40,72 @@ export type Waiting = {
 const usualWaitMs = 7 * 86_400_000;
 
 /** Lets go of a run whose calls wait for something outside: slot, lease, typing and clock end here. */
-export async function park(
-  { store, clock, log, probe, publish, start }: ParkDeps,
+export async function park(deps: ParkDeps, run: ClaimedRun, waiting: Waiting): Promise<ParkOutcome> {
+  const { calls } = waiting;
+  const reason = [...new Set(calls.map((call) => call.reason))].join(', ');
+  // The claim that ends one wait ends them all.
+  const waitMs = Math.min(...calls.map((call) => call.waitMs ?? usualWaitMs));
+  return letGo(deps, run, { ...waiting, reason, waitMs }, (parking) => deps.store.write(parkRun, parking));
+}
+
+type Pause = Pick<Waiting, 'startedAt' | 'live'> & Pick<Parking, 'reason' | 'waitMs'>;
+
+async function letGo(
+  { clock, log, probe, publish, start }: ParkDeps,
   run: ClaimedRun,
-  { calls, startedAt, live }: Waiting,
+  { startedAt, live, reason, waitMs }: Pause,
+  write: (parking: Parking) => Promise<ParkResult>,
 ): Promise<ParkOutcome> {
   const { runId, laneKey, epoch } = run;
   // The shown message is recorded before another process continues with it.
   await live.finishPreview();
-  const reason = [...new Set(calls.map((call) => call.reason))].join(', ');
-  // The claim that ends one wait ends them all.
-  const waitMs = Math.min(...calls.map((call) => call.waitMs ?? usualWaitMs));
   const workedMs = run.workedMs + Math.max(0, clock.now() - startedAt);
-  const parking = { runId, laneKey, epoch, reason, workedMs, waitMs };
-  const { kind, effects } = await store.write(parkRun, parking);
+  const { kind, effects } = await write({ runId, laneKey, epoch, reason, workedMs, waitMs });
   start(effects);
   log.info({ runId, laneKey, reason, workedMs, outcome: kind }, 'run.parked');
   if (kind === 'parked') publish(laneKey, { kind: 'parked', runId, reason });
   probe.reach('parked');
   return { kind };
+}
+
+/** A day, so that a budget of a day is looked at again on the next. */
+const roomWaitMs = 86_400_000;
+
+/**
+ * Whether a run waits for room in a budget: what others hold comes back by itself; a budget that is spent has to be
+ * raised, by an owner, for somebody who reads that the run waits. No run waits in vain twice, and none for a title.
+ */
+export async function mayWaitForRoom(
+  { kind, target, authority, hasWaited }: ClaimedRun,
+  { isHeld }: BudgetRefusal,
+  budgets: Pick<RunBudgets, 'hasOwner'> | undefined,
+): Promise<boolean> {
+  if (hasWaited || kind !== 'turn') return false;
+  if (isHeld) return true;
+  if (routeOf(target) === undefined) return false;
+  return authority === 'owner' || ((await budgets?.hasOwner()) ?? false);
+}
+
+/** Lets go of a run until its budget has room, and tells its person how to come by that. */
+export async function waitForRoom(
+  deps: ParkDeps & { readonly notices: Notices },
+  run: ClaimedRun,
+  waiting: Pick<Waiting, 'startedAt' | 'live'> & {
+    readonly refusal: BudgetRefusal;
+    readonly calls: RunCalls;
+  },
+): Promise<ParkOutcome> {
+  const { refusal, calls } = waiting;
+  const { scope, isHeld } = refusal;
+  const route = isHeld ? undefined : routeOf(run.target);
+  const notice = route && { route, text: pauseNotice(run, scope, deps.notices) };
+  const pause = { ...waiting, reason: `room in the ${scope} budget`, waitMs: roomWaitMs };
+  return letGo(deps, run, pause, (parking) =>
+    deps.store.write(parkForBudget, { ...parking, refusal, modelCalls: calls.endAll(), notice }),
+  );
+}
+
+function pauseNotice({ authority }: ClaimedRun, scope: BudgetScope, notices: Notices): string {
+  const text = authority === 'owner' ? notices.budgetPausedOwner : notices.budgetPaused;
+  return fillNotice(text, { which: notices[budgetNames[scope]], scope });
 }

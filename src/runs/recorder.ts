@@ -25,6 +25,7 @@ import { commitToolTurn, endToolTurn, saveImage, storeNotice } from '../store/la
 import { markUnsendable } from '../store/lanes/mark-unsendable.ts';
 import { type Boundary, needsBoundary, type Steering, takeSteers } from '../store/lanes/steer.ts';
 import type { Framing } from '../store/lanes/take-rows.ts';
+import type { BudgetRefusal } from '../store/money/budgets.ts';
 import { readIsSeen } from '../store/reads/read-is-seen.ts';
 import type { RunFence } from '../store/rows/run-fence.ts';
 import type { Notices } from '../texts/notices.ts';
@@ -54,6 +55,8 @@ export type RecorderDeps = ToolTurnsDeps & {
   claims(): CommitAnswerInput['claims'];
   /** Why the run was asked to stop, if it was. */
   stopReason(): StopReason | undefined;
+  /** Whether the run waits for room in a budget, rather than end. */
+  mayWait(refusal: BudgetRefusal): Promise<boolean>;
   /** A boundary found the cancel flag set. */
   onCancel(reason: string): void;
   onSteered(): void;
@@ -79,6 +82,8 @@ export class RunRecorder {
   left: LaneLeft | undefined;
   /** It has taken in what it has no time left to read: another attempt goes on with that. */
   hasUnread = false;
+  /** The budget that the run waits for; the run has not ended. */
+  outOfBudget: BudgetRefusal | undefined;
   readonly #run: ClaimedRun;
   readonly #deps: RecorderDeps;
   readonly #held: RunFence;
@@ -279,6 +284,11 @@ export class RunRecorder {
     // The loop ends like this when its time was over as its last answer was stored.
     this.hasUnread = event.reason === 'natural' && (this.#boundary?.steers.length ?? 0) > 0;
     if (reason === 'handover' || reason === 'lost' || this.hasUnread) return;
+    const refused = reason === undefined && event.reason !== 'natural' ? calls.refused() : undefined;
+    if (refused && (await this.#deps.mayWait(refused))) {
+      this.outOfBudget = refused;
+      return;
+    }
     const cut = { runId: this.#run.runId, end: event.reason, stop: reason, detail: event.detail };
     log[reason === undefined ? 'warn' : 'info'](cut, 'run.aborted');
     const standing = await live.finishPreview();

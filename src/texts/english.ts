@@ -29,7 +29,11 @@ export const english = {
   answerCutEmpty: 'I reached the length limit before I could answer. Please ask for less at once.',
   loopGuard: 'I kept repeating the same step, so I stopped.',
   budgetSpent:
-    'The budget {which} is used up, so I stopped. My owner can raise it: budgets.{scope} in parley.config.json',
+    'The budget {which} is used up, so I stopped. My owner can raise it with /budget {scope} and an amount in dollars.',
+  budgetPaused:
+    'The budget {which} is used up, so I’ve paused. I’ll go on once my owner raises it with /budget {scope} and an amount; /stop ends it.',
+  budgetPausedOwner:
+    'The budget {which} is used up, so I’ve paused. Send /budget {scope} and an amount in dollars to go on, or /stop.',
   budgetRun: 'for one request',
   budgetSession: 'for this conversation',
   budgetTree: 'for one request with its sub-agents',
@@ -61,6 +65,23 @@ export const english = {
   thinkUsage: 'Use /think off, low, medium, high or default.',
   compactMenu: 'Summarise the beginning of this conversation',
   contextMenu: 'Show what I read before each answer',
+  usageMenu: 'Show what this conversation has used',
+  usageNone: 'This conversation hasn’t used any model yet.',
+  usageSession: 'This conversation: {cost}, model calls: {calls}',
+  usageChildren: 'Of that for sub-agents: {cost}',
+  usageModel:
+    '{model}: {cost}, calls: {calls}, tokens in: {input} ({cached} % from the cache), out: {output}',
+  usageUnsure: 'Calls without a known cost, counted at their most: {calls}',
+  usagePerson: 'You today: {cost}',
+  usageGateway: 'Everyone today: {cost}',
+  budgetMenu: 'Show the budgets here; for my owner: raise one',
+  budgetLine: 'Budget {which}: {spent} of {limit} spent, {reserved} reserved',
+  budgetHint: 'Raise one with /budget, its name ({names}) and an amount in dollars.',
+  budgetNone: 'No budget applies here.',
+  budgetSet: 'The budget {which} is now {limit}. What waits for it goes on.',
+  budgetSetToday: 'The budget {which} is now {limit} for today. What waits for it goes on.',
+  budgetUnknown: 'No budget “{name}” applies here. Use one of: {names}',
+  budgetUsage: 'Use /budget alone, or with a budget and an amount in dollars: /budget session 10',
   queueMenu: 'Show or change what’s waiting while I’m working',
   subagentsMenu: 'Show or direct the sub-agents that work for me here',
   activationMenu: 'In a group: answer when mentioned, or always',
@@ -161,6 +182,7 @@ export const english = {
   whoCancels: 'the sender, an admin or my owner',
   whoPromotes: 'an admin or my owner',
   whoEdits: 'the sender or my owner',
+  whoRaises: 'my owner',
   notPermitted: 'Only {who} may do that.',
   stopped: 'Stopped.',
   nothingToStop: 'Nothing is running.',
@@ -245,7 +267,7 @@ export const english = {
   ownerDeliveryGoesOn: 'Messages to {subject} are going out again.',
   ownerEventsMissed: 'I may have missed messages in {subject} and can’t fetch them: {reason}.',
   ownerBudgetSpent:
-    'The {scope} budget is used up ({subject}). To raise it, change budgets.{scope} in parley.config.json and restart me.',
+    'The {scope} budget is used up. To raise this one, send: /budget {subject} and an amount in dollars',
   ownerConversationMoved: '{subject} is now {to}. Its session, settings and pending messages moved too.',
   ownerConversationUnreachable:
     'I can’t write in {subject} any more: I was blocked or removed. Messages waiting for it were dropped.',

@@ -31,7 +31,11 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   answerCutEmpty: 'Ich habe die Höchstlänge vor der Antwort erreicht. Bitte frag nach weniger auf einmal.',
   loopGuard: 'Ich habe denselben Schritt immer wieder gemacht und deshalb aufgehört.',
   budgetSpent:
-    'Das Budget {which} ist aufgebraucht; ich habe aufgehört. Mein Besitzer kann es erhöhen: budgets.{scope} in parley.config.json',
+    'Das Budget {which} ist aufgebraucht; ich habe aufgehört. Mein Besitzer kann es mit /budget {scope} und einem Betrag in Dollar erhöhen.',
+  budgetPaused:
+    'Das Budget {which} ist aufgebraucht; ich warte. Ich mache weiter, sobald mein Besitzer es mit /budget {scope} und einem Betrag erhöht; /stop beendet es.',
+  budgetPausedOwner:
+    'Das Budget {which} ist aufgebraucht; ich warte. Sende /budget {scope} und einen Betrag in Dollar, dann mache ich weiter, oder /stop.',
   budgetRun: 'für eine Anfrage',
   budgetSession: 'für dieses Gespräch',
   budgetTree: 'für eine Anfrage mit ihren Unteragenten',
@@ -64,6 +68,23 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   thinkUsage: 'Nutze /think off, low, medium, high oder default.',
   compactMenu: 'Den älteren Teil dieses Gesprächs zusammenfassen',
   contextMenu: 'Zeigen, was ich vor jeder Antwort lese',
+  usageMenu: 'Zeigen, was dieses Gespräch verbraucht hat',
+  usageNone: 'Dieses Gespräch hat noch kein Modell gebraucht.',
+  usageSession: 'Dieses Gespräch: {cost}, Modellaufrufe: {calls}',
+  usageChildren: 'Davon für Unteragenten: {cost}',
+  usageModel:
+    '{model}: {cost}, Aufrufe: {calls}, Tokens hinein: {input} ({cached} % aus dem Cache), heraus: {output}',
+  usageUnsure: 'Aufrufe mit unbekannten Kosten, zum Höchstwert gezählt: {calls}',
+  usagePerson: 'Du heute: {cost}',
+  usageGateway: 'Alle heute: {cost}',
+  budgetMenu: 'Die Budgets zeigen; für meinen Besitzer: eins erhöhen',
+  budgetLine: 'Budget {which}: {spent} von {limit} ausgegeben, {reserved} reserviert',
+  budgetHint: 'Erhöhe eins mit /budget, seinem Namen ({names}) und einem Betrag in Dollar.',
+  budgetNone: 'Hier gilt kein Budget.',
+  budgetSet: 'Das Budget {which} ist jetzt {limit}. Was darauf wartet, geht weiter.',
+  budgetSetToday: 'Das Budget {which} ist für heute jetzt {limit}. Was darauf wartet, geht weiter.',
+  budgetUnknown: 'Hier gilt kein Budget „{name}“. Nimm eins von: {names}',
+  budgetUsage: 'Sende nur /budget, oder dazu ein Budget und einen Betrag in Dollar: /budget session 10',
   queueMenu: 'Zeigen oder ändern, was wartet, während ich arbeite',
   subagentsMenu: 'Die Unteragenten zeigen oder lenken, die hier für mich arbeiten',
   activationMenu: 'In einer Gruppe: nur auf Erwähnung antworten oder immer',
@@ -165,6 +186,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   whoCancels: 'der Absender, ein Administrator oder mein Besitzer',
   whoPromotes: 'ein Administrator oder mein Besitzer',
   whoEdits: 'der Absender oder mein Besitzer',
+  whoRaises: 'mein Besitzer',
   notPermitted: 'Das darf nur {who}.',
   stopped: 'Angehalten.',
   nothingToStop: 'Es läuft nichts.',
@@ -256,7 +278,7 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   ownerEventsMissed:
     'In {subject} sind mir vielleicht Nachrichten entgangen, die ich nicht nachholen kann: {reason}.',
   ownerBudgetSpent:
-    'Das Budget {scope} ist aufgebraucht ({subject}). Um es zu erhöhen, ändere budgets.{scope} in parley.config.json und starte mich neu.',
+    'Das Budget {scope} ist aufgebraucht. Um dieses zu erhöhen, sende: /budget {subject} und einen Betrag in Dollar',
   ownerConversationMoved:
     '{subject} ist jetzt {to}. Sitzung, Einstellungen und wartende Nachrichten sind mitgezogen.',
   ownerConversationUnreachable:

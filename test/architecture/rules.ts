@@ -103,7 +103,7 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
   },
   toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/call-states.ts' },
   modelCalls: { columns: ['state', 'cost', 'reserved'], writer: 'src/store/money/model-calls.ts' },
-  budgets: { columns: ['spent', 'reserved'], writer: 'src/store/money/budgets.ts' },
+  budgets: { columns: ['spent', 'reserved', 'raisedTo'], writer: 'src/store/money/budgets.ts' },
 };
 
 /** Inserts into the table that its caller names. */

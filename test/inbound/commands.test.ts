@@ -21,6 +21,10 @@ function requestOf(text: string): object | undefined {
   return order && { name: order.command.name, request: order.request };
 }
 
+function budgetRequest(name: string, limit: number): object {
+  return { name: 'budget', request: { name, limit } };
+}
+
 function problemOf(text: string): string | undefined {
   const { problem, values } = parseCommand(text, bot)?.problem ?? {};
   return problem && fillNotice(noticesFor('en')[problem], values);
@@ -40,6 +44,10 @@ describe('chat commands', () => {
     ['/model', { name: 'model', request: {} }],
     ['/model openai/GPT-5', { name: 'model', request: { name: 'openai/GPT-5' } }],
     ['/think High', { name: 'think', request: { level: 'high' } }],
+    ['/usage', { name: 'usage', request: {} }],
+    ['/budget', { name: 'budget', request: {} }],
+    ['/budget Session 10', { name: 'budget', request: { name: 'Session', limit: 10_000_000 } }],
+    ['/budget person:net:7:2026-11-22 $0,5', budgetRequest('person:net:7:2026-11-22', 500_000)],
     ['/status', { name: 'status', request: {} }],
     ['/help', { name: 'help', request: {} }],
     ['/whoami', { name: 'whoami', request: {} }],
@@ -267,6 +275,7 @@ describe('chat commands', () => {
     const native = nativeCommands(noticesFor('en'));
     expect(native.map(({ name }) => name).sort()).toEqual([
       'activation',
+      'budget',
       'compact',
       'context',
       'help',
@@ -281,6 +290,7 @@ describe('chat commands', () => {
       'stop',
       'subagents',
       'think',
+      'usage',
       'whoami',
     ]);
     for (const { name, description } of native) {

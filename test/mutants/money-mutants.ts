@@ -17,13 +17,66 @@ export const moneyMutants: readonly Mutant[] = [
     test: { file: ledger, name: 'holds a call in all of its budgets or in none' },
   },
   {
+    name: 'budget judged in a step of its own',
+    invariant: 'a call is judged and held in one statement',
+    edits: [
+      {
+        in: 'reserveBudgets',
+        find: '(await holdIfRoom.run(tx, { key, limit, amount })) === 0',
+        replace: `await budgetByKey.one(tx, { key }).then(
+        async ({ spent, reserved, raisedTo }) =>
+          spent + reserved + amount > (raisedTo ?? limit) ||
+          (await holdIfRoom.run(tx, { key, limit: Number.MAX_SAFE_INTEGER, amount })) === 0,
+      )`,
+      },
+    ],
+    needsPostgres: true,
+    test: { file: 'test/store/money/budget-race.test.ts', name: 'is never exceeded by runs on 3 workers' },
+  },
+  {
+    name: 'fallback at the first model’s price',
+    invariant: 'each try is priced by the model that answered',
+    edits: [
+      {
+        in: 'EventReader',
+        find: 'lookUpPrices(model)',
+        replace: "lookUpPrices(model === '' ? model : 'claude-sonnet-5-5')",
+      },
+    ],
+    test: { file: 'test/models/metering.test.ts', name: 'gives every try, also of a fallback, one row' },
+  },
+  {
+    name: 'spent budget kills',
+    invariant: 'a run whose budget can be raised waits for that',
+    edits: [
+      {
+        in: 'RunRecorder',
+        find: 'refused && (await this.#deps.mayWait(refused))',
+        replace: 'refused && refused.isHeld && (await this.#deps.mayWait(refused))',
+      },
+    ],
+    test: { file: 'test/runs/budget-pause.test.ts', name: 'goes on by itself when it was raised' },
+  },
+  {
+    name: 'room given twice',
+    invariant: 'no more waiting runs go on than their budget has room for',
+    edits: [{ in: 'withRoom', find: 'used.set(key, before + needs);', replace: '' }],
+    test: { file: 'test/store/waits/budget-waits.test.ts', name: 'no room is given twice' },
+  },
+  {
+    name: 'uncounted answer at its estimate',
+    invariant: 'what a provider did not count costs its bound',
+    edits: [{ in: 'endOfAnswer', find: 'isUncounted ?', replace: 'isUncounted && model === "" ?' }],
+    test: { file: 'test/models/metering.test.ts', name: 'charges an answer whose tokens nobody counted' },
+  },
+  {
     name: 'unknown call released',
     invariant: 'what may have been counted costs its bound',
     edits: [
       {
-        in: 'closeModelCalls',
-        find: "end.state === 'unknown' ? await readBound(tx, runId, id) : 0",
-        replace: '0',
+        in: 'readBounds',
+        find: "end.state === 'unknown' ? [id] : []",
+        replace: "end.state === 'unknown' && id === '' ? [id] : []",
       },
     ],
     test: { file: ledger, name: 'charges every end of a run that broke off' },

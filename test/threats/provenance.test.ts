@@ -25,6 +25,8 @@ const orders = {
   context: ['/context'],
   model: ['/model haiku'],
   think: ['/think high'],
+  usage: ['/usage'],
+  budget: ['/budget', '/budget gateway 100'],
   queue: ['/queue reset'],
   subagents: ['/subagents list'],
   activation: ['/activation always'],
@@ -108,9 +110,9 @@ function configFor({ channel, idOf, group }: Network): object {
   };
 }
 
-/** What is right, apart from the code: only an owner, in a direct message, is obeyed about pairing. */
+/** What is right, apart from the code: only an owner is obeyed about pairing, and raises a budget. */
 function isAllowed({ role, text }: Cell): boolean {
-  return !text.startsWith('/pair') || role === 'owner';
+  return !(text.startsWith('/pair') || text === '/budget gateway 100') || role === 'owner';
 }
 
 /** Sends them in one after the other, and gives those that were obeyed. */

@@ -21,6 +21,11 @@ export function isUnnotifiedItem(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"inbox"."state" = 'waiting' and "inbox"."notifiedAt" is null`;
 }
 
+/** Runs that wait for room in a budget. */
+export function isOutOfBudget(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"runs"."budgetWait" is not null`;
+}
+
 /** Parts that are still to be delivered; combine it with further conditions on the state. */
 export function isOpenPart(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"outbox"."state" in ('pending', 'sending')`;

@@ -78,6 +78,8 @@ export type RunsTable = {
   /** Since when it waits for something outside, without slot or lease; null while it does not. */
   parkedAt: number | null;
   parkReason: string | null;
+  /** JSON of `BudgetWait` while it is parked because a budget has no room. */
+  budgetWait: string | null;
   /** How long it had worked when it was parked last: what counts against its time limit, ms. */
   workedMs: number;
   /** Budget that its children count against: its own id, or its child's or its announcement's tree. */
@@ -135,4 +137,6 @@ export type BudgetsTable = {
   reserved: number;
   /** Set by `/budget`, in place of the configured limit. */
   raisedTo: number | null;
+  /** When a call last ended in it, it was raised, or it began. */
+  touchedAt: number;
 };

@@ -71,6 +71,8 @@ export type ClaimedRun = {
   readonly beginsSession?: true;
   /** It was asked to stop while nobody worked on it: it does nothing more but end. */
   readonly cancelReason?: string;
+  /** Its wait for room in a budget was over before there was any. */
+  readonly hasWaited?: true;
   /** How long it had worked when it was parked last, ms. */
   readonly workedMs: number;
   readonly startedAt: number;
@@ -248,6 +250,7 @@ async function resume(
       }),
       sessionId,
       ...(cancelReason !== null && { cancelReason }),
+      ...(run.state === 'parked' && run.budgetWait !== null && { hasWaited: true }),
     },
   };
 }

@@ -1,11 +1,11 @@
 import type { MessagePart } from '#contracts/message.ts';
 import type { Settlement } from '#contracts/tool.ts';
-import type { StoreCommand, StoreQuery } from '../base/command.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
 import { wakeNext } from '../children/class-room.ts';
 import { awaitCalls } from '../rows/call-states.ts';
 import { giveUpLease, raiseEpoch } from '../rows/lane-leases.ts';
-import { lockLane, lockLaneAt } from '../rows/lane-row.ts';
+import { type Lane, lockLane, lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
 import { pauseRun } from '../rows/run-states.ts';
 import { settleCall } from '../waits/settle-call.ts';
@@ -38,23 +38,41 @@ export type ParkResult = ParkOutcome & { readonly effects: Effects };
  */
 export const parkRun: StoreCommand<Parking, ParkResult> = {
   name: 'parkRun',
-  run: async (tx, { laneKey, epoch, runId, reason, workedMs, waitMs }) => {
+  run: async (tx, input) => {
+    const { laneKey, epoch, runId } = input;
     const lane = await lockLaneAt(tx, laneKey, epoch);
-    const effects = noEffects();
     const run = await tx.db
       .selectFrom('runs')
       .select('cancelReason')
       .where('id', '=', runId)
       .executeTakeFirstOrThrow();
     const waits = run.cancelReason === null && (await awaitCalls(tx, runId));
-    await pauseRun(tx, { id: runId, parkReason: reason, workedMs }, waits);
-    await raiseEpoch(tx, laneKey, epoch + 1);
-    const parkedUntil = tx.now + Math.min(waitMs, longestParkMs);
-    await giveUpLease(tx, laneKey, waits ? parkedUntil : tx.now);
-    if (waits) await wakeNext(tx, lane, effects);
-    return { kind: waits ? 'parked' : 'given-back', effects };
+    return leaveParked(tx, lane, { ...input, waits, effects: noEffects() });
   },
 };
+
+type Leaving = Parking & {
+  /** False: there is nothing to wait for. */
+  readonly waits: boolean;
+  readonly effects: Effects;
+  /** As in `RunPause`. */
+  readonly budgetWait?: string;
+};
+
+/** Lets go of the run and its lane, until the wait ends or is over. */
+export async function leaveParked(
+  tx: Tx,
+  lane: Lane,
+  { runId, epoch, reason, workedMs, waitMs, budgetWait, waits, effects }: Leaving,
+): Promise<ParkResult> {
+  const pause = { id: runId, parkReason: reason, workedMs, ...(budgetWait !== undefined && { budgetWait }) };
+  await pauseRun(tx, pause, waits);
+  await raiseEpoch(tx, lane.key, epoch + 1);
+  const parkedUntil = tx.now + Math.min(waitMs, longestParkMs);
+  await giveUpLease(tx, lane.key, waits ? parkedUntil : tx.now);
+  if (waits) await wakeNext(tx, lane, effects);
+  return { kind: waits ? 'parked' : 'given-back', effects };
+}
 
 /** The name of a run's call, which its result carries; undefined when there is no such call. */
 export const readStartedCall: StoreQuery<

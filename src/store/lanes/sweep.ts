@@ -7,6 +7,7 @@ import { readFullClasses } from '../children/class-room.ts';
 import { dropHeld } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
+import { type RunOutOfBudget, readRunsWithRoom } from '../waits/budget-waits.ts';
 import { archiveAfterMs } from './tend-child.ts';
 
 /** Findings of one scan: what is due, by lane and by conversation. */
@@ -25,6 +26,8 @@ export type Sweep = {
   readonly fetches: readonly string[];
   /** Sub-agents for `tendChild`. */
   readonly children: readonly string[];
+  /** Runs whose budget has room for them again. */
+  readonly withRoom: readonly RunOutOfBudget[];
   /** Where the next sweep goes on; undefined when this one came to the end of what is due. */
   readonly next: SweepPlace | undefined;
 };
@@ -87,6 +90,7 @@ export const readSweep: StoreQuery<
       expiredBundles: [...new Set(expired)],
       fetches: fetching.map((row) => row.id),
       children: children.map((row) => row.id),
+      withRoom: await readRunsWithRoom(tx),
       next: placeBehind(due, open),
     };
   },

@@ -5,30 +5,42 @@
  */
 import { sql } from 'kysely';
 import type { BudgetScope } from '#contracts/model.ts';
-import type { Tx } from '../base/command.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { insertNewRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** A budget that a call counts against, and its configured limit in micro-dollars. */
 export type BudgetLimit = { readonly scope: BudgetScope; readonly key: string; readonly limit: number };
 
+/** A budget without room for a call that needs so many micro-dollars. */
+export type BudgetRefusal = BudgetLimit & {
+  readonly needs: number;
+  /** There was room but for what other calls hold, and they give some of it back. */
+  readonly isHeld: boolean;
+};
+
 /** Holds the amount in every budget, or in none: then gives the one without room. */
 export async function reserveBudgets(
   tx: Tx,
   limits: readonly BudgetLimit[],
   amount: number,
-): Promise<BudgetLimit | undefined> {
+): Promise<BudgetRefusal | undefined> {
   const held: BudgetLimit[] = [];
   for (const budget of inOrder(limits)) {
     const { key, limit } = budget;
-    await insertNewRow(tx, 'budgets', { key, spent: 0, reserved: 0 });
+    await openBudget(tx, key);
     if ((await holdIfRoom.run(tx, { key, limit, amount })) === 0) {
-      for (const { key } of held) await settle.run(tx, { key, reserved: amount, cost: 0 });
-      return budget;
+      for (const { key } of held) await settle.run(tx, { key, reserved: amount, cost: 0, now: tx.now });
+      const { spent, raisedTo } = await budgetByKey.one(tx, { key });
+      return { ...budget, needs: amount, isHeld: spent + amount <= (raisedTo ?? limit) };
     }
     held.push(budget);
   }
   return undefined;
+}
+
+async function openBudget(tx: Tx, key: string): Promise<void> {
+  await insertNewRow(tx, 'budgets', { key, spent: 0, reserved: 0, touchedAt: tx.now });
 }
 
 const holdIfRoom = prepared((db, of: QueryParams<{ key: string; limit: number; amount: number }>) =>
@@ -39,21 +51,96 @@ const holdIfRoom = prepared((db, of: QueryParams<{ key: string; limit: number; a
     .where(sql<boolean>`spent + reserved + ${of.amount} <= coalesce("raisedTo", ${of.limit})`),
 );
 
+const budgetByKey = prepared((db, of: QueryParams<{ key: string }>) =>
+  db.selectFrom('budgets').selectAll().where('key', '=', of.key),
+);
+
 /** Turns what a call held into what it cost. */
 export async function settleBudgets(
   tx: Tx,
   keys: readonly string[],
-  { reserved, cost }: { readonly reserved: number; readonly cost: number },
+  amounts: { readonly reserved: number; readonly cost: number },
 ): Promise<void> {
-  for (const key of keys.toSorted()) await settle.run(tx, { key, reserved, cost });
+  for (const key of keys.toSorted()) await settle.run(tx, { key, ...amounts, now: tx.now });
 }
 
-const settle = prepared((db, of: QueryParams<{ key: string; reserved: number; cost: number }>) =>
+type Settling = { key: string; reserved: number; cost: number; now: number };
+
+const settle = prepared((db, of: QueryParams<Settling>) =>
   db
     .updateTable('budgets')
-    .set((eb) => ({ reserved: eb('reserved', '-', of.reserved), spent: eb('spent', '+', of.cost) }))
+    .set((eb) => ({
+      reserved: eb('reserved', '-', of.reserved),
+      spent: eb('spent', '+', of.cost),
+      touchedAt: of.now,
+    }))
     .where('key', '=', of.key),
 );
+
+/** Sets another limit in place of the configured one, micro-dollars. Repeating it changes nothing. */
+export async function raiseBudget(tx: Tx, { key, limit }: Omit<BudgetLimit, 'scope'>): Promise<void> {
+  await openBudget(tx, key);
+  await tx.db
+    .updateTable('budgets')
+    .set({ raisedTo: limit, touchedAt: tx.now })
+    .where('key', '=', key)
+    .execute();
+}
+
+/** Money of one budget, micro-dollars. */
+export type BudgetState = { readonly spent: number; readonly reserved: number; readonly limit: number };
+
+/** Reads the budgets of the limits, by key; one that nothing has counted against is empty. */
+export const readBudgets: StoreQuery<
+  { readonly limits: readonly BudgetLimit[] },
+  readonly (BudgetLimit & BudgetState)[]
+> = {
+  query: 'readBudgets',
+  run: async (tx, { limits }) => {
+    const all: (BudgetLimit & BudgetState)[] = [];
+    for (const budget of limits) {
+      const row = await budgetByKey.first(tx, { key: budget.key });
+      const { spent = 0, reserved = 0, raisedTo = null } = row ?? {};
+      all.push({ ...budget, spent, reserved, limit: raisedTo ?? budget.limit });
+    }
+    return all;
+  },
+};
+
+/** Whether anything was ever counted against a budget, or it was raised. */
+export const hasBudget: StoreQuery<{ readonly key: string }, boolean> = {
+  query: 'hasBudget',
+  run: async (tx, { key }) => (await budgetByKey.first(tx, { key })) !== undefined,
+};
+
+/** So long after its last call a budget may be deleted, ms; by then a day is over in every time zone. */
+const keptMs = 2 * 86_400_000;
+
+/**
+ * Deletes budgets that no call can count against any more: of former days, of runs and trees that have ended, of
+ * sessions that others have replaced. Returns how many; repeating it deletes the rest.
+ */
+export const deleteOldBudgets: StoreCommand<{ readonly limit: number }, number> = {
+  name: 'deleteOldBudgets',
+  run: async (tx, { limit }) => {
+    const since = tx.now - keptMs;
+    // A key is its scope and the row's id: `run:<id>`, `tree:<id>`, `session:<id>`.
+    const isInUse = sql<boolean>`(
+      exists (select 1 from runs where runs.id = substr(budgets.key, 5) and runs.state <> 'finished')
+      or exists (select 1 from runs where runs.id = substr(budgets.key, 6) and runs.state <> 'finished')
+      or exists (select 1 from trees where trees.id = substr(budgets.key, 6) and trees."deadlineAt" > ${since})
+      or exists (select 1 from sessions where sessions.id = substr(budgets.key, 9) and sessions."endedAt" is null))`;
+    const old = tx.db
+      .selectFrom('budgets')
+      .select('key')
+      .where('reserved', '=', 0)
+      .where('touchedAt', '<=', since)
+      .where((eb) => eb.not(isInUse))
+      .limit(limit);
+    const { numDeletedRows } = await tx.db.deleteFrom('budgets').where('key', 'in', old).executeTakeFirst();
+    return Number(numDeletedRows);
+  },
+};
 
 function inOrder(limits: readonly BudgetLimit[]): readonly BudgetLimit[] {
   return limits.toSorted((a, b) => (a.key < b.key ? -1 : 1));

@@ -1,9 +1,8 @@
-import type { BudgetScope } from '#contracts/model.ts';
 import { openAlert } from '../alerts/note-alert.ts';
 import type { StoreCommand } from '../base/command.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
-import { type BudgetLimit, reserveBudgets } from './budgets.ts';
+import { type BudgetLimit, type BudgetRefusal, reserveBudgets } from './budgets.ts';
 import {
   chargeCost,
   closeModelCalls,
@@ -22,11 +21,13 @@ export type Reserving = RunFence & {
 };
 
 /** Whether the call may leave. */
-export type Reservation = { readonly kind: 'open' } | { readonly kind: 'spent'; readonly scope: BudgetScope };
+export type Reservation =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'spent'; readonly refusal: BudgetRefusal };
 
 /**
  * Opens a try's row and holds its bound in every budget that applies, before the call leaves. Without room in one
- * of them nothing is held and the owner hears of it. The call's id makes it safe to repeat. Throws `stale_epoch`.
+ * of them nothing is held, and the owner hears of one that is spent. The call's id makes it safe to repeat. Throws `stale_epoch`.
  */
 export const reserveCall: StoreCommand<Reserving, Reservation> = {
   name: 'reserveCall',
@@ -35,12 +36,13 @@ export const reserveCall: StoreCommand<Reserving, Reservation> = {
     await chargeCost(tx, call.sessionId, await closeModelCalls(tx, runId, ends));
     const budgetKeys = limits.map(({ key }) => key);
     const isNew = await openModelCall(tx, { ...call, ...(budgetKeys.length > 0 && { budgetKeys }) });
-    const spent = isNew ? await reserveBudgets(tx, limits, call.reserved) : undefined;
-    if (spent === undefined) return { kind: 'open' };
+    const refusal = isNew ? await reserveBudgets(tx, limits, call.reserved) : undefined;
+    if (refusal === undefined) return { kind: 'open' };
     await dropModelCall(tx, call);
+    const { key, scope, isHeld } = refusal;
     // Nobody misses a title; the sender of the next message hears of the budget.
-    if (call.purpose !== 'title')
-      await openAlert(tx, { kind: 'budget-spent', subject: spent.key, values: { scope: spent.scope } });
-    return { kind: 'spent', scope: spent.scope };
+    if (!isHeld && call.purpose !== 'title')
+      await openAlert(tx, { kind: 'budget-spent', subject: key, values: { scope } });
+    return { kind: 'spent', refusal };
   },
 };

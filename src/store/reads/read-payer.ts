@@ -7,6 +7,8 @@ export type Payer = {
   readonly treeId: string;
   /** The session at the top: a sub-agent spends its parents' budget. */
   readonly sessionId: string;
+  /** Agent of that session. */
+  readonly topAgentId: string;
   /** Whose message the run at the top of the tree took last, as `<channel>:<peer>`; undefined for nobody's. */
   readonly person: string | undefined;
   /** The identity that the person has joined in chat. */
@@ -23,6 +25,12 @@ export const readPayer: StoreQuery<{ readonly runId: string }, Payer> = {
       .select(['runs.treeId', 'sessions.id', 'sessions.ancestors'])
       .where('runs.id', '=', runId)
       .executeTakeFirstOrThrow();
+    const [sessionId = id] = json.strings(ancestors);
+    const top = await tx.db
+      .selectFrom('sessions')
+      .select('agentId')
+      .where('id', '=', sessionId)
+      .executeTakeFirst();
     const item = await tx.db
       .selectFrom('inbox')
       .select(['account', 'senderId'])
@@ -36,7 +44,6 @@ export const readPayer: StoreQuery<{ readonly runId: string }, Payer> = {
       .select('identity')
       .where('peer', '=', person ?? '')
       .executeTakeFirst();
-    const [root = id] = json.strings(ancestors);
-    return { treeId, sessionId: root, person, identity: link?.identity };
+    return { treeId, sessionId, topAgentId: top?.agentId ?? '', person, identity: link?.identity };
   },
 };

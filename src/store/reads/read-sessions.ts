@@ -64,6 +64,7 @@ export type LaneStatus = {
   /** Settings that `/queue` has set for this lane. */
   readonly overrides: Partial<QueueSettings>;
   readonly isRunning: boolean;
+  readonly runId: string | undefined;
   readonly runStartedAt: number | undefined;
   readonly waiting: number;
 };
@@ -95,6 +96,7 @@ export const readLaneStatus: StoreQuery<{ readonly laneKey: string }, LaneStatus
       drop,
       overrides: json.queueSettings(lane.overrides),
       isRunning: lane.runId !== null,
+      runId: lane.runId ?? undefined,
       runStartedAt: run?.startedAt,
       waiting: Number(waiting?.count ?? 0),
     };

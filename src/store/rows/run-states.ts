@@ -61,7 +61,8 @@ export async function resumeRun(
 ): Promise<void> {
   await tx.db
     .updateTable('runs')
-    .set({ state: 'active', attempts, epoch, isHandedOver: 0, parkedAt: null, parkReason: null })
+    .set({ state: 'active', attempts, epoch, isHandedOver: 0 })
+    .set({ parkedAt: null, parkReason: null, budgetWait: null })
     .where('id', '=', id)
     .execute();
 }
@@ -82,14 +83,20 @@ export type RunPause = {
   readonly parkReason: string;
   /** How long it has worked in all, ms. */
   readonly workedMs: number;
+  /** JSON of the budget without room that it is parked for. */
+  readonly budgetWait?: string;
 };
 
 /** Stops the run's clock and hands it over. It is parked if it has something to wait for. */
-export async function pauseRun(tx: Tx, { id, ...pause }: RunPause, isParked: boolean): Promise<void> {
-  const state = isParked ? 'parked' : 'active';
+export async function pauseRun(
+  tx: Tx,
+  { id, budgetWait, ...pause }: RunPause,
+  isParked: boolean,
+): Promise<void> {
+  const [state, parkedAt] = isParked ? (['parked', tx.now] as const) : (['active', null] as const);
   await tx.db
     .updateTable('runs')
-    .set({ state, parkedAt: isParked ? tx.now : null, isHandedOver: 1, ...pause })
+    .set({ state, parkedAt, budgetWait: (isParked && budgetWait) || null, isHandedOver: 1, ...pause })
     .where('id', '=', id)
     .execute();
 }
@@ -98,7 +105,7 @@ export async function pauseRun(tx: Tx, { id, ...pause }: RunPause, isParked: boo
 export async function unparkRun(tx: Tx, id: string): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('runs')
-    .set({ state: 'active', parkedAt: null })
+    .set({ state: 'active', parkedAt: null, budgetWait: null })
     .where('id', '=', id)
     .where('state', '=', 'parked')
     .executeTakeFirst();

@@ -10,4 +10,5 @@ export const commandDeps: Omit<CommandDeps, 'store' | 'policy'> = {
     names: () => ['sonnet', 'haiku'],
   },
   agentReasoning: () => 'off',
+  budgets: { limitsOf: () => [] },
 };

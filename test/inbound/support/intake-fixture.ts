@@ -69,6 +69,7 @@ export type IntakeFixtureSettings = {
   readonly log?: Log;
   /** Names the process. */
   readonly holder?: string;
+  readonly budgets?: typeof commandDeps.budgets;
 };
 
 let count = 0;
@@ -93,7 +94,7 @@ export function createIntakeFixture(store: Store, settings: IntakeFixtureSetting
     access,
   } as Config;
   const gate = createInboundPolicy(config, noticesFor('en'));
-  const commands = commandDeps;
+  const commands = { ...commandDeps, ...(settings.budgets && { budgets: settings.budgets }) };
   const deps = {
     store,
     gate,

@@ -50,7 +50,7 @@ describeEachDatabase('a budget that runs race for', (open, { open: openBeside, d
         const fence = { laneKey, epoch, runId };
         const reserved = await store.write(reserveCall, { ...fence, call, limits, ends: [] });
         await look();
-        if (reserved.kind === 'spent') return expect(reserved.scope).toBe('gateway');
+        if (reserved.kind === 'spent') return expect(reserved.refusal.scope).toBe('gateway');
         left += 1;
         await store.write(endRun, {
           ...fence,

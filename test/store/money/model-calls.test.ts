@@ -4,9 +4,10 @@ import type { StoreQuery } from '../../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { handOver } from '../../../src/store/lanes/leases.ts';
-import type { BudgetLimit } from '../../../src/store/money/budgets.ts';
+import { type BudgetLimit, deleteOldBudgets, hasBudget } from '../../../src/store/money/budgets.ts';
 import { callIdOf, type ModelCallEnd } from '../../../src/store/money/model-calls.ts';
 import { reserveCall } from '../../../src/store/money/reserve-call.ts';
+import { readSessions } from '../../../src/store/reads/read-sessions.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
@@ -44,7 +45,7 @@ const readBudget: StoreQuery<
     tx.db.selectFrom('budgets').select(['spent', 'reserved']).where('key', '=', key).executeTakeFirst(),
 };
 
-describeEachDatabase('the ledger of model calls', (open) => {
+describeEachDatabase('the ledger of model calls', (open, { sql }) => {
   const asked = async () => {
     const worker = aWorker(open());
     const conversation = unique('c');
@@ -79,6 +80,10 @@ describeEachDatabase('the ledger of model calls', (open) => {
       ...{ endReason: 'aborted', detail: undefined, outcome: 'failed', message: undefined, modelCalls },
       ...{ parts: [], preview: undefined, mayKeepLane: false },
     });
+
+  const handOverWith = (run: ClaimedRun, modelCalls: readonly ModelCallEnd[]) =>
+    open().write(handOver, { ...fenceOf(run), modelCalls });
+  const claimAgain = ({ laneKey }: ClaimedRun) => aWorker(open()).claimRun(laneKey);
 
   it('has the first call’s row from the claim on, and its end with the answer, once', async () => {
     const { worker, run } = await asked();
@@ -122,6 +127,57 @@ describeEachDatabase('the ledger of model calls', (open) => {
     expect(cost).toBe(6_010);
   });
 
+  it('charges an answer that nobody counted at its bound, and keeps its estimated tokens', async () => {
+    const { worker, run } = await asked();
+    await reserve(run, 2, 5_000);
+    const usage = { inputTokens: 90, outputTokens: 9, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const uncounted = { state: 'unknown', usage, model: 'other' } as const;
+    await worker.answer(run, 'hi', {
+      modelCalls: [ended(run, 1, { state: 'void' }), ended(run, 2, uncounted)],
+    });
+    expect((await moneyOf(run)).cost).toBe(5_000);
+    const [session] = await open().read(readSessions, { keys: [run.laneKey], limit: 1 });
+    expect(session).toMatchObject({ promptTokens: 90, completionTokens: 9 });
+  });
+
+  it('charges each of several lost calls at its own bound', async () => {
+    const { run } = await asked();
+    await reserve(run, 2, 5_000);
+    await reserve(run, 3, 6_000);
+    await end(
+      run,
+      [1, 2, 3].map((n) => ended(run, n, { state: 'unknown' })),
+    );
+    const { calls, cost } = await moneyOf(run);
+    const [first = 0, ...rest] = calls.map((call) => call.cost);
+    expect(first).toBeGreaterThan((rate.answerTokens * rate.output) / 1e6);
+    expect([rest, cost]).toEqual([[5_000, 6_000], first + 11_000]);
+  });
+
+  it('deletes budgets that are over, once nothing counts against them any more', async () => {
+    const { run } = await asked();
+    const [day, over, held] = [unique('gateway:2026'), unique('run:'), unique('gateway:2027')];
+    const inUse = [`run:${run.runId}`, `tree:${run.runId}`, `session:${run.sessionId}`];
+    const limits = (keys: readonly string[]) =>
+      keys.map((key): BudgetLimit => ({ scope: 'gateway', key, limit: 1e9 }));
+    await reserve(run, 2, 5, limits([day, over, ...inUse]));
+    await reserve(run, 3, 5, limits([held]));
+    await handOverWith(run, [ended(run, 2, { state: 'void' })]);
+    const left = async () => {
+      await open().write(deleteOldBudgets, { limit: 500 });
+      const keys = [day, over, held, ...inUse];
+      const found = await Promise.all(keys.map((key) => open().read(hasBudget, { key })));
+      return keys.filter((_, index) => found[index]);
+    };
+    expect(await left(), 'at once').toEqual([day, over, held, ...inUse]);
+    await sql(`update budgets set "touchedAt" = "touchedAt" - ${3 * 86_400_000}`);
+    expect(await left(), 'three days later').toEqual([held, ...inUse]);
+    const again = await claimAgain(run);
+    await end(again, []);
+    await sql(`update budgets set "touchedAt" = "touchedAt" - ${3 * 86_400_000}`);
+    expect(await left(), 'after the run').toEqual([inUse[2]]);
+  });
+
   it('leaves no call of an ended run open, whatever its holder knew', async () => {
     const { run } = await asked();
     await reserve(run, 2, 5_000);
@@ -138,7 +194,11 @@ describeEachDatabase('the ledger of model calls', (open) => {
     ];
     expect(await reserve(run, 2, 900, limits)).toEqual({ kind: 'open' });
     expect(await reserve(run, 2, 900, limits), 'a repeat').toEqual({ kind: 'open' });
-    expect(await reserve(run, 3, 200, limits)).toEqual({ kind: 'spent', scope: 'gateway' });
+    const refusal = { scope: 'gateway', key: tight, limit: 1_000, needs: 200 } as const;
+    const held = await reserve(run, 3, 200, limits);
+    expect(held, 'others hold it').toEqual({ kind: 'spent', refusal: { ...refusal, isHeld: true } });
+    const spent = await reserve(run, 4, 1_001, limits);
+    expect(spent).toEqual({ kind: 'spent', refusal: { ...refusal, needs: 1_001, isHeld: false } });
     for (const key of [wide, tight])
       expect(await open().read(readBudget, { key })).toEqual({ spent: 0, reserved: 900 });
     const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };

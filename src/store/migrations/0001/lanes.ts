@@ -113,9 +113,11 @@ export const laneTables: SchemaOf<
       endedAt: bigintOrNull,
       parkedAt: bigintOrNull,
       parkReason: textOrNull,
+      budgetWait: textOrNull,
       workedMs: bigint,
     },
     key: ['id'],
+    indexes: { runsOutOfBudget: { on: ['parkedAt'], where: `"budgetWait" is not null` } },
   },
   toolCalls: {
     columns: {
@@ -159,7 +161,7 @@ export const laneTables: SchemaOf<
     isUnderKey: true,
   },
   budgets: {
-    columns: { key: text, spent: bigint, reserved: bigint, raisedTo: bigintOrNull },
+    columns: { key: text, spent: bigint, reserved: bigint, raisedTo: bigintOrNull, touchedAt: bigint },
     key: ['key'],
     isUnderKey: true,
   },

@@ -1,0 +1,136 @@
+import type { BudgetScope } from '#contracts/model.ts';
+import { microDollars } from '../config/micro-dollars.ts';
+import { platformRef } from '../sessions/platform-ref.ts';
+import { closeAlert } from '../store/alerts/note-alert.ts';
+import {
+  type BudgetLimit,
+  type BudgetState,
+  hasBudget,
+  raiseBudget,
+  readBudgets,
+} from '../store/money/budgets.ts';
+import { readPayer } from '../store/reads/read-payer.ts';
+import { readLaneStatus } from '../store/reads/read-sessions.ts';
+import { budgetNames, dollarText } from '../texts/money.ts';
+import { fillNotice, type Notices } from '../texts/notices.ts';
+import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
+
+/** `name`: a scope, or the key that the owner was told. */
+type Raise = { readonly name: string; readonly limit: number };
+type Request = Raise | { readonly name?: undefined };
+
+type Input =
+  | {
+      readonly kind: 'show';
+      readonly budgets: readonly (BudgetLimit & BudgetState)[];
+      readonly mayRaise: boolean;
+    }
+  | { readonly kind: 'raise'; readonly budget: BudgetLimit }
+  | { readonly kind: 'unknown'; readonly name: string; readonly names: string }
+  | { readonly kind: 'not-permitted' };
+
+/**
+ * `/budget [name dollars]`: the budgets that hold here, with what they have spent and hold; owners set another limit.
+ * A run that waits for room in the budget goes on with the next sweep.
+ */
+export const budget = chatCommand<Request, Input, Input>({
+  name: 'budget',
+  usage: '[name dollars]',
+  menu: 'budgetMenu',
+  isForAll: true,
+  parse,
+  right: ({ authority }, request) =>
+    request?.name === undefined || authority === 'owner' ? 'allowed' : 'own',
+  load,
+  apply: async (tx, _scene, input) => {
+    if (input.kind !== 'raise') return input;
+    await closeAlert(tx, { kind: 'budget-spent', subject: input.budget.key, isSilent: true });
+    await raiseBudget(tx, input.budget);
+    return input;
+  },
+  say,
+  isRefused: ({ kind }) => kind === 'not-permitted',
+});
+
+function parse(words: string): Request | Problem {
+  if (words === '') return {};
+  const [, name, amount] = /^(\S{1,300})\s+\$?(\d{1,7}(?:[.,]\d{1,6})?)$/.exec(words) ?? [];
+  if (name === undefined || amount === undefined) return { problem: 'budgetUsage' };
+  return { name, limit: microDollars(Number(amount.replace(',', '.'))) };
+}
+
+async function load(deps: CommandDeps, call: CommandCall, request: Request): Promise<Input> {
+  const { store } = deps;
+  if (request.name === undefined) {
+    const isOwner = call.authority === 'owner';
+    // What everybody spent is the owner's to know.
+    const limits = (await limitsHere(deps, call)).filter(({ scope }) => isOwner || scope !== 'gateway');
+    return { kind: 'show', budgets: await store.read(readBudgets, { limits }), mayRaise: isOwner };
+  }
+  if (call.authority !== 'owner') return { kind: 'not-permitted' };
+  const { name, limit } = request;
+  const limits = await limitsHere(deps, call, { ofRun: true });
+  const found = limits.find(({ scope, key }) => scope === name.toLowerCase() || key === name);
+  if (found) return { kind: 'raise', budget: { ...found, limit } };
+  const scope = scopeOf(name);
+  if (scope && (await store.read(hasBudget, { key: name })))
+    return { kind: 'raise', budget: { scope, key: name, limit } };
+  return { kind: 'unknown', name, names: namesOf(limits) };
+}
+
+/** The budgets of this conversation and its run; the person's is the sender's, or that of whom the run answers. */
+async function limitsHere(
+  { store, budgets }: CommandDeps,
+  { lane, envelope, identities, now }: CommandCall,
+  { ofRun = false } = {},
+): Promise<readonly BudgetLimit[]> {
+  const { agentId } = lane;
+  const status = await store.read(readLaneStatus, { laneKey: lane.key });
+  const runId = status?.runId;
+  const payer = runId === undefined ? undefined : await store.read(readPayer, { runId });
+  const sender = platformRef(envelope.route.channel, envelope.sender.id);
+  const ref = (ofRun && payer?.person) || sender;
+  return budgets.limitsOf({
+    ...{ runId, agentId, topAgentId: agentId, treeId: payer?.treeId, at: now },
+    sessionId: status?.sessionId,
+    person: identities.get(ref) ?? ref,
+  });
+}
+
+function scopeOf(key: string): BudgetScope | undefined {
+  const scope = key.slice(0, key.indexOf(':'));
+  // Own properties only: people type these names.
+  return Object.hasOwn(budgetNames, scope) ? (scope as BudgetScope) : undefined;
+}
+
+function namesOf(limits: readonly BudgetLimit[]): string {
+  return limits.map(({ scope }) => scope).join(', ');
+}
+
+function say(facts: Input, texts: Notices): string {
+  switch (facts.kind) {
+    case 'show': {
+      const { budgets, mayRaise } = facts;
+      if (budgets.length === 0) return texts.budgetNone;
+      const hint = fillNotice(texts.budgetHint, { names: namesOf(budgets) });
+      return [...budgets.map((each) => lineOf(each, texts)), ...(mayRaise ? [hint] : [])].join('\n');
+    }
+    case 'raise': {
+      const { scope, limit } = facts.budget;
+      const text = scope === 'person' || scope === 'gateway' ? texts.budgetSetToday : texts.budgetSet;
+      return fillNotice(text, { which: texts[budgetNames[scope]], limit: dollarText(limit) });
+    }
+    case 'unknown':
+      return facts.names === '' ? texts.budgetNone : fillNotice(texts.budgetUnknown, facts);
+    case 'not-permitted':
+      return fillNotice(texts.notPermitted, { who: texts.whoRaises });
+    default:
+      return facts satisfies never;
+  }
+}
+
+function lineOf({ scope, spent, reserved, limit }: BudgetLimit & BudgetState, texts: Notices): string {
+  const [which, dollars] = [texts[budgetNames[scope]], dollarText];
+  const amounts = { spent: dollars(spent), reserved: dollars(reserved), limit: dollars(limit) };
+  return fillNotice(texts.budgetLine, { which, ...amounts });
+}

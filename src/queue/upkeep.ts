@@ -1,0 +1,23 @@
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import type { Store } from '../store/base/command.ts';
+import { deleteOldBudgets } from '../store/money/budgets.ts';
+
+export type UpkeepDeps = { readonly store: Store; readonly clock: Clock; readonly log: Log };
+
+/** Not while a process starts. */
+const firstMs = 300_000;
+const intervalMs = 3_600_000;
+/** So many rows in one commit: what people wait for comes between. */
+const atOnce = 500;
+
+/** Deletes rows that nothing needs any more. Call what it returns with every sweep: it acts once an hour. */
+export function createUpkeep({ store, clock, log }: UpkeepDeps): () => Promise<void> {
+  let nextAt = clock.now() + firstMs;
+  return async () => {
+    if (clock.now() < nextAt) return;
+    const deleted = await store.write(deleteOldBudgets, { limit: atOnce });
+    if (deleted > 0) log.debug({ deleted }, 'budgets.deleted');
+    if (deleted < atOnce) nextAt = clock.now() + intervalMs;
+  };
+}

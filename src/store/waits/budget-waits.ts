@@ -1,0 +1,89 @@
+/**
+ * Runs that wait for room in a budget. There is room when somebody raises it, when calls give back what they held and
+ * didn't cost, or on another day; the sweep finds it. Until then they are parked as runs are that wait for a result.
+ */
+import type { StoreCommand, Tx } from '../base/command.ts';
+import { type Effects, noEffects } from '../base/effects.ts';
+import { isOutOfBudget } from '../base/index-predicates.ts';
+import { prepared, type QueryParams } from '../base/prepared.ts';
+import type { BudgetRefusal } from '../money/budgets.ts';
+import { lockLane } from '../rows/lane-row.ts';
+import { unpark } from './parked.ts';
+
+/** A run that waits for room, or may go on. */
+export type RunOutOfBudget = { readonly runId: string; readonly laneKey: string };
+
+type BudgetWait = RunOutOfBudget & Pick<BudgetRefusal, 'key' | 'limit' | 'needs' | 'isHeld'>;
+
+type Budget = {
+  readonly key: string;
+  readonly spent: number;
+  readonly reserved: number;
+  readonly raisedTo: number | null;
+};
+
+/** Reads which of the waiting runs may go on. Nothing is read but an empty index while none waits. */
+export async function readRunsWithRoom(tx: Tx): Promise<readonly RunOutOfBudget[]> {
+  const waiting = (await outOfBudget.all(tx, { parkedAfter: 0 })).map(({ id, laneKey, budgetWait }) => ({
+    runId: id,
+    laneKey,
+    // Written by `parkForBudget`.
+    ...(JSON.parse(budgetWait ?? '') as BudgetRefusal),
+  }));
+  if (waiting.length === 0) return [];
+  const keys = [...new Set(waiting.map(({ key }) => key))];
+  const budgets = await tx.db
+    .selectFrom('budgets')
+    .select(['key', 'spent', 'reserved', 'raisedTo'])
+    .where('key', 'in', keys)
+    .execute();
+  return withRoom(waiting, budgets).map(({ runId, laneKey }) => ({ runId, laneKey }));
+}
+
+const atOnce = 500;
+
+const outOfBudget = prepared((db, of: QueryParams<{ parkedAfter: number }>) =>
+  db
+    .selectFrom('runs')
+    .select(['id', 'laneKey', 'budgetWait'])
+    .where(isOutOfBudget())
+    .where('parkedAt', '>', of.parkedAfter)
+    .orderBy('parkedAt')
+    .limit(atOnce),
+);
+
+/**
+ * Chooses the runs that may go on, given by how long they have waited: no room is given twice. One that waited for
+ * what others held goes on as well when that room was spent, so that its person is told. Pure.
+ */
+export function withRoom<Wait extends BudgetWait>(
+  waiting: readonly Wait[],
+  budgets: readonly Budget[],
+): readonly Wait[] {
+  const used = new Map(budgets.map(({ key, spent, reserved }) => [key, spent + reserved]));
+  return waiting.filter(({ key, limit, needs, isHeld }) => {
+    const budget = budgets.find((each) => each.key === key);
+    const most = budget?.raisedTo ?? limit;
+    const before = used.get(key) ?? 0;
+    if (before + needs > most) return isHeld && (budget?.spent ?? 0) + needs > most;
+    used.set(key, before + needs);
+    return true;
+  });
+}
+
+/** Lets a run go on that waits for room in a budget. Repeating it changes nothing. */
+export const resumeWithRoom: StoreCommand<RunOutOfBudget, Effects> = {
+  name: 'resumeWithRoom',
+  run: async (tx, { runId, laneKey }) => {
+    const effects = noEffects();
+    const lane = await lockLane(tx, laneKey);
+    const run = await tx.db
+      .selectFrom('runs')
+      .select('budgetWait')
+      .where('id', '=', runId)
+      .executeTakeFirst();
+    const waits = run !== undefined && run.budgetWait !== null;
+    if (waits && lane?.runId === runId) await unpark(tx, lane, effects);
+    return effects;
+  },
+};

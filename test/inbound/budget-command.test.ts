@@ -1,0 +1,92 @@
+import { expect, it } from 'vitest';
+import type { AgentId } from '../../src/contracts/ids.ts';
+import { createBudgetRules } from '../../src/models/budget-rules.ts';
+import { callIdOf } from '../../src/store/money/model-calls.ts';
+import { reserveCall } from '../../src/store/money/reserve-call.ts';
+import { counted, rate } from '../store/call-builders.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { anAccount, createIntakeFixture, refOf } from './support/intake-fixture.ts';
+
+describeEachDatabase('/usage and /budget', (open) => {
+  const budgets = { session: 2_000_000, person: 500_000, gateway: 10_000_000 };
+  const settings = { agents: [], defaultAgent: 'main' as AgentId, timeZone: 'UTC' };
+  const rules = createBudgetRules({ ...settings, budgets });
+  const none = createBudgetRules({ ...settings, budgets: {} });
+
+  /** An owner and a guest in a town with budgets, or none. */
+  const start = (limits = rules) => {
+    const [ann, bob] = [anAccount('alpha'), anAccount('alpha')];
+    const config = { owners: [refOf(ann)] };
+    const town = createIntakeFixture(open(), { config, budgets: limits });
+    const ask = async (who: typeof ann, text: string) => {
+      const { kind } = await town.send(who, text);
+      return { kind, text: (await town.said(who)).at(-1) };
+    };
+    return { ann, bob, town, ask };
+  };
+
+  it('show what a conversation used by model, with what the cache saved', async () => {
+    const { ann, town, ask } = start();
+    expect((await ask(ann, '/usage')).text).toMatch(/^This conversation hasn’t used any model yet\./);
+    const run = await town.worker.claimRun(town.laneOf(await town.send(ann, 'look')));
+    const { laneKey, epoch, runId, sessionId } = run;
+    const call = { id: callIdOf(epoch, 2), runId, sessionId, purpose: 'turn', rate, reserved: 9 } as const;
+    await open().write(reserveCall, { ...{ laneKey, epoch, runId, limits: [], ends: [] }, call });
+    const lost = { id: call.id, latencyMs: 1, end: { state: 'unknown' } } as const;
+    await town.worker.answer(run, 'seen', { modelCalls: [counted(run, { cacheReadTokens: 360 }), lost] });
+    const [first, ...lines] = (await ask(ann, '/usage')).text?.split('\n') ?? [];
+    expect(first).toBe('This conversation: $0.0001, model calls: 2');
+    expect(lines).toEqual([
+      'test-model: $0.0001, calls: 2, tokens in: 480 (75 % from the cache), out: 30',
+      'Calls without a known cost, counted at their most: 1',
+      'You today: $0.0000',
+      expect.stringMatching(/^Everyone today: \$/),
+    ]);
+  });
+
+  it('show what is spent and held of each budget, that of everybody to its owner alone', async () => {
+    const { ann, bob, town, ask } = start();
+    const run = await town.worker.claimRun(town.laneOf(await town.send(bob, 'look')));
+    const { laneKey, epoch, runId, sessionId } = run;
+    const call = { id: callIdOf(epoch, 2), runId, sessionId, purpose: 'turn', rate } as const;
+    const limits = [{ scope: 'session', key: `session:${sessionId}`, limit: budgets.session }] as const;
+    const fence = { laneKey, epoch, runId };
+    await open().write(reserveCall, { ...fence, call: { ...call, reserved: 30_000 }, limits, ends: [] });
+    expect((await ask(bob, '/budget')).text?.split('\n')).toEqual([
+      'Budget for this conversation: $0.0000 of $2.00 spent, $0.0300 reserved',
+      'Budget per person and day: $0.0000 of $0.5000 spent, $0.0000 reserved',
+    ]);
+    const shown = (await ask(ann, '/budget')).text?.split('\n') ?? [];
+    expect(shown.some((line) => line.startsWith('Budget for all conversations per day'))).toBe(true);
+    expect(shown.at(-1)).toBe('Raise one with /budget, its name (person, gateway) and an amount in dollars.');
+    expect((await start(none).ask(ann, '/budget')).text).toBe('No budget applies here.');
+  });
+
+  it('let the owner raise one, here or by the name he was told, and nobody else', async () => {
+    const { ann, bob, town, ask } = start();
+    expect(await ask(bob, '/budget person 100')).toEqual({
+      kind: 'refused',
+      text: 'Only my owner may do that.',
+    });
+    expect((await ask(ann, '/budget person 3')).text).toBe(
+      'The budget per person and day is now $3.00 for today. What waits for it goes on.',
+    );
+    expect((await ask(ann, '/budget')).text).toContain('Budget per person and day: $0.0000 of $3.00 spent');
+    expect((await ask(bob, '/budget')).text).toContain('Budget per person and day: $0.0000 of $0.5000 spent');
+
+    const { sessionId } = await town.worker.claimRun(town.laneOf(await town.send(bob, 'look')));
+    const key = `session:${sessionId}`;
+    expect((await ask(ann, `/budget ${key} 7`)).text).toMatch(/^No budget “session:/);
+    const asked = await town.send(ann, 'mine');
+    const run = await town.worker.claimRun(town.laneOf(asked));
+    const { laneKey, epoch, runId } = run;
+    const call = { id: callIdOf(epoch, 2), runId, sessionId, purpose: 'turn', rate, reserved: 1 } as const;
+    const limits = [{ scope: 'session', key, limit: 0 }] as const;
+    await open().write(reserveCall, { ...{ laneKey, epoch, runId, limits, ends: [] }, call });
+    expect((await ask(ann, `/budget ${key} 7`)).text).toMatch(
+      /^The budget for this conversation is now \$7\.00/,
+    );
+    expect((await ask(bob, '/budget')).text).toContain('$0.0000 of $7.00 spent');
+    expect((await ask(ann, '/budget moon 7')).text).toMatch(/^No budget “moon” applies here\. Use one of: /);
+  });
+});

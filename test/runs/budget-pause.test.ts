@@ -1,0 +1,233 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/channel-kit/system-clock.ts';
+import type { AgentId } from '../../src/contracts/ids.ts';
+import type { ModelEvent } from '../../src/contracts/model.ts';
+import type { Authority } from '../../src/contracts/outcome.ts';
+import { type BudgetSettings, createBudgetRules } from '../../src/models/budget-rules.ts';
+import { createDemoProvider } from '../../src/models/demo.ts';
+import { createLaneDriver } from '../../src/runs/drive-lane.ts';
+import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
+import { createRunBudgets } from '../../src/runs/run-budgets.ts';
+import type { StoreQuery } from '../../src/store/base/command.ts';
+import { json } from '../../src/store/base/json.ts';
+import { readSweep } from '../../src/store/lanes/sweep.ts';
+import type { BudgetLimit } from '../../src/store/money/budgets.ts';
+import { readPayer } from '../../src/store/reads/read-payer.ts';
+import { resumeWithRoom } from '../../src/store/waits/budget-waits.ts';
+import { readParked } from '../../src/store/waits/parked.ts';
+import { aTool } from '../agent/support/builders.ts';
+import { callsTools, type Play, says, scriptedModel } from '../agent/support/scripted-model.ts';
+import { until } from '../e2e/until.ts';
+import { onlyModel } from '../models/only-model.ts';
+import { aCommand, aLane, aMessage, aRoute, aWorker, demoOnly, unique } from '../store/builders.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { aFamilyWorker } from '../store/family.ts';
+import { readLane } from '../store/lane-at-rest.ts';
+import { runDeps, someActiveRuns } from './run-builders.ts';
+
+/** An answer of 1,000 tokens may cost 10,000 micro-dollars, a prompt 4,000 at least. */
+const prices = { input: 2e6, output: 10e6, cacheRead: 2e6, cacheWrite: 2e6 };
+const dear = 12_000;
+
+const costing = (events: readonly ModelEvent[], cost: number): readonly ModelEvent[] =>
+  events.map((event) => (event.type === 'complete' ? { ...event, cost } : event));
+
+describeEachDatabase('a run whose budget has no room', (open, { sql }) => {
+  const depsFor = (plays: readonly Play[], budgets: BudgetSettings['budgets'], holder: string) => {
+    const model = scriptedModel(...plays);
+    const active = someActiveRuns(open(), holder);
+    onTestFinished(() => active.close());
+    const ran: string[] = [];
+    const act = aTool('act', { execute: async () => ({ text: `acted ${ran.push('act')}` }) });
+    const demo = createDemoProvider({ clock: systemClock });
+    const info = { ...demo.model(), answerTokens: 1_000, prices };
+    const settings = { agents: [], defaultAgent: 'main' as AgentId, timeZone: 'UTC' };
+    const deps: RunDeps = {
+      ...runDeps(open(), { active, model, tools: [act] }),
+      models: onlyModel({ ...demo, stream: model.stream, model: () => info }),
+      budgets: createRunBudgets({
+        store: open(),
+        clock: systemClock,
+        rules: createBudgetRules({ ...settings, budgets }),
+        config: { owners: [], identityLinks: {} },
+      }),
+    };
+    return { deps, model, ran };
+  };
+
+  /** One lane with one message, and a process that works it. */
+  const begin = async (
+    plays: readonly Play[],
+    budgets: BudgetSettings['budgets'],
+    authority: Authority = 'owner',
+  ) => {
+    const holder = unique('boot');
+    const { deps, model, ran } = depsFor(plays, budgets, holder);
+    const conversation = unique('c');
+    const laneKey = aLane(conversation).key;
+    const driver = createLaneDriver({
+      ...deps,
+      holder,
+      wakes: { wake: () => undefined, close: async () => undefined },
+      leaseMs: 10_000,
+      maxAttempts: 3,
+      turnModels: demoOnly,
+      maxRuns: 5,
+      maxHoldMs: 60_000,
+      execute: (run, options) => executeRun(deps, run, options),
+    });
+    const worker = aWorker(open());
+    await worker.accept(aMessage({ conversation, text: 'go', item: { authority } }));
+    const drive = () => driver.drive(laneKey, new AbortController().signal);
+    const parked = () => open().read(readParked, { laneKey });
+    return {
+      ...{ laneKey, worker, conversation, model, ran, drive, parked },
+      said: () => open().read(saidIn, conversation),
+      outcomes: async () => (await readLane(open(), laneKey)).inbox.map(({ outcome }) => outcome),
+      raise: async (limit: number) => {
+        const { runId = '' } = (await parked()) ?? {};
+        const { sessionId } = await open().read(readPayer, { runId });
+        const budget = { scope: 'session', key: `session:${sessionId}`, limit } as const;
+        await worker.accept(raiseOrder(conversation, budget));
+      },
+      expire: () => sql(`update lanes set "leaseUntil" = 0 where key = '${laneKey}'`),
+    };
+  };
+
+  /** What a sweep lets go on. */
+  const sweep = async () => {
+    const { withRoom } = await open().read(readSweep, {});
+    for (const run of withRoom) await open().write(resumeWithRoom, run);
+    return withRoom.map(({ laneKey }) => laneKey);
+  };
+
+  it('waits, says how to raise it once, and goes on by itself when it was raised', async () => {
+    const plays = [costing(callsTools({ id: '1', name: 'act' }), dear), says('done')];
+    const run = await begin(plays, { session: 20_000 });
+    await run.drive();
+    expect(await run.parked()).toMatchObject({ reason: 'room in the session budget' });
+    expect(await run.said()).toEqual([
+      'The budget for this conversation is used up, so I’ve paused. Send /budget session and an amount in dollars to go on, or /stop.',
+    ]);
+    expect(await sweep()).toEqual([]);
+    await run.raise(21_000);
+    expect(await sweep(), 'raised by too little').toEqual([]);
+    await run.raise(40_000);
+    expect(await sweep()).toEqual([run.laneKey]);
+    await run.drive();
+    expect([run.model.requests.length, run.ran]).toEqual([2, ['act']]);
+    expect(await run.outcomes()).toEqual(['answered']);
+    expect((await run.said()).slice(1)).toEqual([
+      'The budget for this conversation is now $0.0210. What waits for it goes on.',
+      'The budget for this conversation is now $0.0400. What waits for it goes on.',
+      'done',
+    ]);
+  });
+
+  it('ends when nobody has raised it in time, and goes on when there is room by then', async () => {
+    const run = await begin([says('done')], { session: 20 });
+    await run.drive();
+    await run.expire();
+    await run.drive();
+    expect(await run.outcomes()).toEqual(['failed']);
+    expect((await run.said()).at(-1)).toMatch(/^The budget for this conversation is used up, so I stopped\./);
+
+    const lucky = await begin([says('done')], { session: 20 });
+    await lucky.drive();
+    await lucky.raise(40_000);
+    await lucky.expire();
+    await lucky.drive();
+    expect(await lucky.outcomes()).toEqual(['answered']);
+  });
+
+  it('ends by /stop without asking the model', async () => {
+    const run = await begin([says('done')], { session: 20 });
+    await run.drive();
+    await run.worker.accept(aCommand(run.conversation, { kind: 'stop', isPrivileged: true, isAll: false }));
+    await run.drive();
+    expect([await run.outcomes(), run.model.requests.length]).toEqual([['cancelled'], 0]);
+    expect((await run.said()).at(-1)).toBe('Stopped.');
+  });
+
+  it('ends at once where there is no owner who could raise it', async () => {
+    const run = await begin([says('done')], { session: 20 }, 'guest');
+    await run.drive();
+    expect(await run.outcomes()).toEqual(['failed']);
+    expect(await run.said()).toEqual([expect.stringMatching(/^The budget .* is used up, so I stopped\./)]);
+  });
+
+  it('waits without a word for what another call holds, and goes on when that gives it back', async () => {
+    const gate = Promise.withResolvers<void>();
+    const slow: Play = async function* () {
+      await gate.promise;
+      yield* says('done');
+    };
+    const gateway = 20_000;
+    const first = await begin([slow], { gateway });
+    const working = first.drive();
+    await until(() => first.model.requests.length === 1, { what: 'the first call is on its way' });
+    const second = await begin([says('done')], { gateway }, 'guest');
+    await second.drive();
+    expect([await second.said(), await sweep()]).toEqual([[], []]);
+    gate.resolve();
+    await working;
+    expect(await sweep()).toEqual([second.laneKey]);
+    await second.drive();
+    expect(await second.outcomes()).toEqual(['answered']);
+    expect(await second.said()).toEqual(['done']);
+  });
+
+  it('halts a sub-agent within one step: its next call isn’t made', async () => {
+    const family = aFamilyWorker(open());
+    const { run } = await family.begin();
+    const spawned = await family.spawnOne(run);
+    const child = await family.claimRun(spawned.laneKey);
+    const again = costing(callsTools({ id: '1', name: 'act' }), dear);
+    const { deps, model, ran } = depsFor([again, again, again], { tree: 20_000 }, 'boot-1');
+    await executeRun(deps, child, {
+      signal: new AbortController().signal,
+      mayKeepLane: () => false,
+      claims: () => undefined,
+    });
+    expect([model.requests.length, ran.length]).toEqual([1, 1]);
+    expect(await open().read(childEnd, spawned.id)).toEqual({ state: 'done', status: 'failed' });
+    expect(await open().read(readPayer, { runId: child.runId })).toMatchObject({
+      sessionId: run.sessionId,
+      treeId: run.runId,
+    });
+  });
+});
+
+function raiseOrder(conversation: string, budget: BudgetLimit) {
+  const decision = {
+    kind: 'command',
+    command: 'budget',
+    input: { input: { kind: 'raise', budget } },
+  } as const;
+  return {
+    ...aCommand(conversation, { kind: 'status' }),
+    decision: { ...decision, lane: aLane(conversation), route: aRoute(conversation) },
+  };
+}
+
+const saidIn: StoreQuery<string, readonly string[]> = {
+  query: 'saidIn',
+  run: async (tx, conversation) => {
+    const rows = await tx.db
+      .selectFrom('outbox')
+      .select('content')
+      .where('conversationKey', '=', `test/bot/${conversation}`)
+      .orderBy('place')
+      .execute();
+    return rows.map((row) => {
+      const content = json.outbound(row.content);
+      return content.kind === 'text' ? content.text.text : content.kind;
+    });
+  },
+};
+
+const childEnd: StoreQuery<string, unknown> = {
+  query: 'childEnd',
+  run: (tx, id) =>
+    tx.db.selectFrom('children').select(['state', 'status']).where('id', '=', id).executeTakeFirst(),
+};

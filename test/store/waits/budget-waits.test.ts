@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { withRoom } from '../../../src/store/waits/budget-waits.ts';
+
+describe('runs that wait for room in a budget', () => {
+  const waits = (runId: string, needs: number, { isHeld = false, key = 'day', limit = 100 } = {}) => ({
+    ...{ runId, laneKey: runId, key, limit, needs, isHeld },
+  });
+  const spent = (amount: number, over: object = {}) => ({
+    ...{ key: 'day', spent: amount, reserved: 0, raisedTo: null },
+    ...over,
+  });
+  const resumed = (...given: Parameters<typeof withRoom>) => withRoom(...given).map(({ runId }) => runId);
+
+  it('go on in the order in which they wait, and no room is given twice', () => {
+    expect(resumed([waits('a', 30), waits('b', 40), waits('c', 20)], [spent(45)])).toEqual(['a', 'c']);
+  });
+
+  it('wait on while there is none, until the budget is raised', () => {
+    expect(resumed([waits('a', 30)], [spent(71)])).toEqual([]);
+    expect(resumed([waits('a', 30)], [spent(70, { reserved: 1 })])).toEqual([]);
+    expect(resumed([waits('a', 30)], [spent(71, { raisedTo: 101 })])).toEqual(['a']);
+    expect(resumed([waits('a', 30)], [spent(10, { raisedTo: 20 })])).toEqual([]);
+  });
+
+  it('go on when what others held was spent, to tell their person', () => {
+    const wait = waits('a', 30, { isHeld: true });
+    expect(resumed([wait], [spent(0, { reserved: 80 })])).toEqual([]);
+    expect(resumed([wait], [spent(80)])).toEqual(['a']);
+    expect(resumed([wait], [spent(20)])).toEqual(['a']);
+  });
+
+  it('go on when their budget was deleted: it is empty then', () => {
+    expect(resumed([waits('a', 30)], [])).toEqual(['a']);
+  });
+});
