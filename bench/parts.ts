@@ -1,7 +1,9 @@
+import { measureBudgets } from './budgets.ts';
 import { measureBurst } from './burst.ts';
 import { measureChildren, measureCrowd, measureFinish } from './children.ts';
 import { measureCrash } from './crash.ts';
 import type { Figure } from './figure.ts';
+import { findPostgres } from './lanes/cluster.ts';
 import { measureAdded, measureLatency } from './latency.ts';
 import { type MemoryOptions, measureMemory } from './memory.ts';
 import { type NetworkName, networkNames, titleOf } from './network.ts';
@@ -52,6 +54,14 @@ export const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Fig
     ...(await measureCrowd(repeats)),
     ...(await measureFinish(isQuick ? 50 : 300)),
   ],
+  budgets: async ({ isQuick }) => {
+    const cluster = await findPostgres();
+    try {
+      return await measureBudgets(cluster?.url, isQuick ? 5 : 30);
+    } finally {
+      await cluster?.stop();
+    }
+  },
   crash: () => measureCrash(),
   recovery: ({ repeats }) => measureRecovery(Math.min(repeats, 3)),
   discord: (pace) => measureNetwork('discord', pace),
