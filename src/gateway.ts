@@ -4,7 +4,6 @@
  */
 import { join } from 'node:path';
 import { systemClock } from '#channel-kit/system-clock.ts';
-import type { Log } from '#contracts/log.ts';
 import { noProbe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { AlertReporter } from './channel-host/alert-reporter.ts';
@@ -28,7 +27,6 @@ import { createPluginHost, type PluginReport } from './plugin-host/plugin-host.t
 import { createClosers } from './processes/closers.ts';
 import { createMotion } from './queue/effect-dispatcher.ts';
 import { type LaneWorkers, startLaneWorkers } from './queue/lane-workers.ts';
-import { createLiveEvents, type LiveEvents, noLiveEvents } from './queue/live-events.ts';
 import { type Sweeper, startSweeper } from './queue/sweeper.ts';
 import { createWakes, type Wakes } from './queue/wakes.ts';
 import { createMarkdownDesk } from './replies/markdown-desk.ts';
@@ -41,7 +39,8 @@ import {
   wireGatewayRole,
   wireWaitingNotices,
 } from './roles/gateway-role.ts';
-import { type Infrastructure, openInfrastructure } from './roles/infrastructure.ts';
+import { openInfrastructure } from './roles/infrastructure.ts';
+import { openLiveEvents } from './roles/open-live-events.ts';
 import { openModel } from './roles/open-model.ts';
 import type { GatewayOptions, StageDeps } from './roles/stage-deps.ts';
 import { type ActiveRuns, createActiveRuns } from './runs/active-runs.ts';
@@ -127,16 +126,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await closers.close();
     throw error;
   }
-}
-
-/** A process with a database of its own has no other process to tell. */
-function openLiveEvents(
-  { role, databaseUrl }: Config,
-  deps: Pick<Infrastructure, 'redis' | 'holder'> & { readonly log: Log },
-): LiveEvents {
-  if (role === 'all' && databaseUrl === undefined) return noLiveEvents;
-  const { connections, keys } = deps.redis;
-  return createLiveEvents({ ...deps, redis: connections, keys });
 }
 
 /** Opens the stages from the inside out, so that closing begins at the intake. */

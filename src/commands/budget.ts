@@ -63,7 +63,7 @@ async function load(deps: CommandDeps, call: CommandCall, request: Request): Pro
   const { store } = deps;
   if (request.name === undefined) {
     const isOwner = call.authority === 'owner';
-    // What everybody spent is the owner's to know.
+    // Only owners see what everybody has spent.
     const limits = (await limitsHere(deps, call)).filter(({ scope }) => isOwner || scope !== 'gateway');
     return { kind: 'show', budgets: await store.read(readBudgets, { limits }), mayRaise: isOwner };
   }

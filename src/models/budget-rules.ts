@@ -1,6 +1,6 @@
 /**
- * Which budgets a call counts against, and their configured limits. An agent's own limits stand in place of those at
- * the top level: that of a run is its own agent's, those of a conversation, a tree and a person are the agent's whom
+ * Which budgets a call counts against, and their configured limits. An agent's own limits replace those at the
+ * top level: that of a run is its own agent's, those of a conversation, a tree and a person are the agent's whom
  * the person talks to, since sub-agents spend their money.
  */
 import type { BudgetScope } from '#contracts/model.ts';

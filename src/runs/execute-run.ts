@@ -42,7 +42,7 @@ import { createRunCalls, type RunCalls } from './call-ledger.ts';
 import { type CompactorDeps, compactSession } from './compactor.ts';
 import { executeCompact } from './execute-compact.ts';
 import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
-import { mayWaitForRoom, park, type WaitingCall, waitForRoom } from './park.ts';
+import { mayWaitForRoom, parkIfWaiting, type WaitingCall } from './park.ts';
 import { recordSizes } from './prompt-sizes.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import type { RunBudgets } from './run-budgets.ts';
@@ -132,7 +132,8 @@ export async function executeRun(
     const calls = callsOf(deps, run);
     const recorder = createRecorder(deps, run, { options, stopping, calls, live, channel });
     const waitsFor = await runLoop(deps, run, { recorder, stopping, calls });
-    left = await leaveRun(deps, run, { recorder, waitsFor, calls, startedAt, live });
+    const waiting = { waitsFor, refusal: recorder.outOfBudget, calls, startedAt, live };
+    left = (await parkIfWaiting(deps, run, waiting)) ?? recorder.left;
     if ((stopping.reason() === 'handover' || recorder.hasUnread) && left === undefined) {
       await store.write(handOver, { ...held, modelCalls: calls.endAll() });
       deps.probe.reach('handing-over');
@@ -196,26 +197,6 @@ function createRecorder(
     },
     onSteered: () => publish(laneKey, { kind: 'run', runId, state: 'steered' }),
   });
-}
-
-type Leaving = {
-  readonly recorder: RunRecorder;
-  readonly waitsFor: readonly WaitingCall[];
-  readonly calls: RunCalls;
-  readonly startedAt: number;
-  readonly live: LiveView;
-};
-
-/** Parks a run that waits for something. Of any other the recorder knows how it was left. */
-async function leaveRun(
-  deps: RunDeps,
-  run: ClaimedRun,
-  { recorder, waitsFor, calls, startedAt, live }: Leaving,
-): Promise<RunExit | undefined> {
-  const refusal = recorder.outOfBudget;
-  if (waitsFor.length > 0) return park(deps, run, { calls: waitsFor, startedAt, live });
-  if (refusal) return waitForRoom(deps, run, { refusal, calls, startedAt, live });
-  return recorder.left;
 }
 
 function callsOf({ rates, budgets, ...deps }: RunDeps, run: ClaimedRun): RunCalls {

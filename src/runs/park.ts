@@ -28,7 +28,14 @@ export type ParkDeps = {
 /** Why a call waits, and how long at most, ms. */
 export type WaitingCall = { readonly reason: string; readonly waitMs?: number };
 
-export type Waiting = {
+type MayWait = Pick<Waiting, 'startedAt' | 'live'> & {
+  readonly waitsFor: readonly WaitingCall[];
+  /** The budget that has no room for the run. */
+  readonly refusal: BudgetRefusal | undefined;
+  readonly calls: RunCalls;
+};
+
+type Waiting = {
   /** In source order. */
   readonly calls: readonly WaitingCall[];
   /** When this attempt at the run began. */
@@ -39,8 +46,18 @@ export type Waiting = {
 /** A person who has not answered within a week is asked again by the model, or not at all. */
 const usualWaitMs = 7 * 86_400_000;
 
+/** Parks a run that waits for something; undefined of any other. */
+export async function parkIfWaiting(
+  deps: ParkDeps & { readonly notices: Notices },
+  run: ClaimedRun,
+  { waitsFor, refusal, calls, ...rest }: MayWait,
+): Promise<ParkOutcome | undefined> {
+  if (waitsFor.length > 0) return park(deps, run, { ...rest, calls: waitsFor });
+  return refusal && waitForRoom(deps, run, { ...rest, refusal, calls });
+}
+
 /** Lets go of a run whose calls wait for something outside: slot, lease, typing and clock end here. */
-export async function park(deps: ParkDeps, run: ClaimedRun, waiting: Waiting): Promise<ParkOutcome> {
+async function park(deps: ParkDeps, run: ClaimedRun, waiting: Waiting): Promise<ParkOutcome> {
   const { calls } = waiting;
   const reason = [...new Set(calls.map((call) => call.reason))].join(', ');
   // The claim that ends one wait ends them all.
@@ -87,7 +104,7 @@ export async function mayWaitForRoom(
 }
 
 /** Lets go of a run until its budget has room, and tells its person how to come by that. */
-export async function waitForRoom(
+async function waitForRoom(
   deps: ParkDeps & { readonly notices: Notices },
   run: ClaimedRun,
   waiting: Pick<Waiting, 'startedAt' | 'live'> & {

@@ -10,7 +10,7 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'a run that waits for an answer from outside takes no slot',
     edits: [
       {
-        in: 'park',
+        in: 'letGo',
         find: "probe.reach('parked');",
         replace: "probe.reach('parked'); await clock.wait(600_000);",
       },
@@ -47,7 +47,7 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'nobody works on a parked run until its call is answered',
     edits: [
       {
-        in: 'parkRun',
+        in: 'leaveParked',
         find: 'waits ? parkedUntil : tx.now',
         replace: 'tx.now',
       },
@@ -71,8 +71,8 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'who has parked a run writes nothing of it any more',
     edits: [
       {
-        in: 'parkRun',
-        find: 'await raiseEpoch(tx, laneKey, epoch + 1);',
+        in: 'leaveParked',
+        find: 'await raiseEpoch(tx, lane.key, epoch + 1);',
         replace: '',
       },
     ],
@@ -83,7 +83,7 @@ export const parkedMutants: readonly Mutant[] = [
     invariant: 'every wait ends',
     edits: [
       {
-        in: 'parkRun',
+        in: 'leaveParked',
         find: 'Math.min(waitMs, longestParkMs)',
         replace: '8_000_000_000_000_000',
       },

@@ -10,6 +10,7 @@ import type { RunFence } from '../rows/run-fence.ts';
 import { pauseRun } from '../rows/run-states.ts';
 import { settleCall } from '../waits/settle-call.ts';
 
+/** A run that is to wait, and for how long at most. */
 export type Parking = RunFence & {
   /** Reason for waiting, for the page and the log. */
   readonly reason: string;
