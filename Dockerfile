@@ -20,7 +20,7 @@ COPY bin ./bin
 COPY --from=bundle /app/dist ./dist
 
 ENV NODE_ENV=production PARLEY_DATA_DIR=/data PARLEY_HOST=0.0.0.0
-RUN mkdir /data && chown node:node /data && chmod 700 /data
+RUN mkdir /data /backups && chown node:node /data /backups && chmod 700 /data /backups
 VOLUME /data
 USER 1000:1000
 EXPOSE 7411

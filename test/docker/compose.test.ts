@@ -40,22 +40,40 @@ const read = (text: string) => compose.parse(parse(text, { merge: true }));
 
 type ServiceRule = (service: Service, name: string, file: Compose) => boolean;
 
+/** The image of others whose entrypoint begins as root, and the rights that it uses (read in its 0.100). */
+const beginsAsRoot = 'signal';
+const itsRights = ['CHOWN', 'DAC_OVERRIDE', 'KILL', 'SETGID', 'SETUID'];
+
+/** Where an installed package keeps its configuration, for the user of the image. */
+const home = '/home/node/.local/share/parley';
+
 /** Parley, and the server that speaks Signal for it. */
 const talksToTheWorld = new Set(['parley', 'signal']);
 
 /** Each rule holds for every service; beside it the edit that must break it. */
 const rules: Record<string, { readonly holds: ServiceRule; readonly mutate: (text: string) => string }> = {
-  'runs as a user that is not root': {
-    holds: ({ user }) => user !== undefined && /^[1-9]\d*:[1-9]\d*$/.test(user),
+  'runs as a user that is not root, or drops to one': {
+    holds: ({ user, environment }, name) =>
+      name === beginsAsRoot
+        ? /^[1-9]\d*$/.test(environment.SIGNAL_CLI_UID ?? '') &&
+          /^[1-9]\d*$/.test(environment.SIGNAL_CLI_GID ?? '')
+        : user !== undefined && /^[1-9]\d*:[1-9]\d*$/.test(user),
     mutate: (text) => text.replace('user: "1000:1000"', 'user: "0:0"'),
   },
-  'has a read-only root': {
-    holds: (service) => service.read_only === true,
+  'has a read-only root, unless its entrypoint writes there': {
+    holds: (service, name) => name === beginsAsRoot || service.read_only === true,
     mutate: (text) => text.replace('read_only: true', 'read_only: false'),
   },
   'drops every capability and adds none': {
-    holds: ({ cap_drop, cap_add }) => cap_drop.includes('ALL') && cap_add.length === 0,
+    holds: ({ cap_drop, cap_add }, name) =>
+      cap_drop.includes('ALL') && (name === beginsAsRoot || cap_add.length === 0),
     mutate: (text) => text.replace('cap_drop: [ALL]', 'cap_drop: [NET_RAW]'),
+  },
+  'has what its entrypoint uses as root and nothing else, if it is the Signal server': {
+    holds: ({ user, read_only, cap_add }, name) =>
+      name !== beginsAsRoot ||
+      (user === '0:0' && read_only === false && cap_add.toSorted().join() === itsRights.join()),
+    mutate: (text) => text.replace('DAC_OVERRIDE, ', 'DAC_OVERRIDE, SYS_ADMIN, '),
   },
   'cannot gain privileges': {
     holds: (service) =>
@@ -74,13 +92,17 @@ const rules: Record<string, { readonly holds: ServiceRule; readonly mutate: (tex
     holds: ({ volumes }, name) =>
       volumes.every(
         (volume) =>
-          /^[a-z][a-z-]*:\//.test(volume) || (name === 'parley' && volume === './config:/config:ro'),
+          /^[a-z][a-z-]*:\//.test(volume) || (name === 'parley' && volume === `./config:${home}:ro`),
       ),
-    mutate: (text) => text.replace('"./config:/config:ro"', '"/var/run/docker.sock:/var/run/docker.sock"'),
+    mutate: (text) =>
+      text.replace(
+        '"./config:/home/node/.local/share/parley:ro"',
+        '"/var/run/docker.sock:/var/run/docker.sock"',
+      ),
   },
-  'mounts the configuration that PARLEY_CONFIG can name, if it is Parley': {
-    holds: ({ volumes }, name) => name !== 'parley' || volumes.includes('./config:/config:ro'),
-    mutate: (text) => text.replace(', "./config:/config:ro"', ''),
+  'mounts the folder in which Parley finds its configuration, if it is Parley': {
+    holds: ({ volumes }, name) => name !== 'parley' || volumes.includes(`./config:${home}:ro`),
+    mutate: (text) => text.replace(', "./config:/home/node/.local/share/parley:ro"', ''),
   },
   "publishes ports on the host's loopback only": {
     holds: ({ ports, network_mode }) =>
@@ -103,7 +125,12 @@ const rules: Record<string, { readonly holds: ServiceRule; readonly mutate: (tex
     holds: ({ environment }) =>
       Object.entries(environment)
         .filter(([name, value]) => /PASSWORD$/.test(name) || /:\/\/[^/]*:.*@/.test(value))
-        .every(([, value]) => /\$\{[A-Z_]+:\?[^}]+\}/.test(value)),
+        // PostgreSQL's image refuses an empty one; Redis and addresses need theirs in any profile.
+        .every(([name, value]) =>
+          name === 'POSTGRES_PASSWORD'
+            ? value === '$' + '{POSTGRES_PASSWORD:-}'
+            : /\$\{[A-Z_]+:\?[^}]+\}/.test(value),
+        ),
     mutate: (text) =>
       text.replace(/POSTGRES_PASSWORD: \$\{[^}]*\}/, 'POSTGRES_PASSWORD: $' + '{POSTGRES_PASSWORD:-parley}'),
   },
@@ -168,6 +195,18 @@ describe.each(Object.entries(rules))('in docker-compose.yml every service %s', (
 });
 
 describe('the rest of the set-up', () => {
+  it('asks for nothing but the password of Redis when no profile is on', () => {
+    const required = [...original.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => name);
+    expect([...new Set(required)]).toEqual(['REDIS_PASSWORD']);
+  });
+
+  it('keeps backups in a volume that the image lets Parley write to', () => {
+    expect(read(original).services.parley?.volumes).toContain('parley-backups:/backups');
+    expect(readFileSync('Dockerfile', 'utf8')).toMatch(
+      /mkdir \/data \/backups && chown node:node \/data \/backups/,
+    );
+  });
+
   it('has the four services that exist', () => {
     expect(Object.keys(read(original).services)).toEqual(['parley', 'redis', 'postgres', 'signal']);
   });
