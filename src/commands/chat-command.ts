@@ -91,6 +91,8 @@ export type CommandDefinition<Request, Input, Facts> = {
   readonly order?: 'lane';
   /** Everybody may do some of it, so /help shows it to all. */
   readonly isForAll?: true;
+  /** Told to a sender who may not use it; by default that administrators and owners may. */
+  readonly denial?: NoticeKey;
   readonly locksFirst?: true;
   /** Keys of other lanes that `apply` changes. Pure. */
   lanesOf?(input: Input): readonly string[];
@@ -122,6 +124,8 @@ export interface ChatCommand extends CommandStep {
   /** Judges what a sender may do with the command, regardless of its words. */
   right(asker: Asker): Right;
   read(words: string): Order;
+  /** The order that tells a sender who may use the command, and does nothing else. */
+  deny(): Order;
 }
 
 /** A command with its words, ready to be looked up. */
@@ -129,19 +133,25 @@ export type Order = {
   readonly command: ChatCommand;
   readonly request?: unknown;
   readonly problem?: Problem;
+  /** It may be another bot's: in a group it counts only in a message that calls this one, or never. */
+  readonly inGroups?: 'called' | 'never';
   right(asker: Asker): Right;
   /** Gives the input of the command's step. */
   load(deps: CommandDeps, call: CommandCall): Promise<unknown>;
 };
 
-type Loaded<Input> = { readonly problem: Problem } | { readonly input: Input };
+type Loaded<Input> = { readonly problem: Problem; readonly isRefused?: true } | { readonly input: Input };
 
 /** Hides what a command's request, input and facts are, so that commands fit into one list. */
 export function chatCommand<Request extends object, Input, Facts>(
   definition: CommandDefinition<Request, Input, Facts>,
 ): ChatCommand & { orderOf(request: Request): Order } {
   const { name, usage = '', menu, order = 'now', isForAll = false, abortsRun = false } = definition;
-  const { locksFirst, begins } = definition;
+  const { locksFirst, begins, denial = 'commandForAdmins' } = definition;
+  const withProblem = (loaded: Extract<Loaded<Input>, { readonly problem: Problem }>): Order => {
+    const { problem } = loaded;
+    return { command, problem, right: (asker) => definition.right(asker), load: async () => loaded };
+  };
   const orderOf = (request: Request): Order => ({
     command,
     request,
@@ -158,10 +168,9 @@ export function chatCommand<Request extends object, Input, Facts>(
     read: (words) => {
       const read = definition.parse(words);
       if (isOrder(read)) return read;
-      if (!isProblem(read)) return orderOf(read);
-      const load = async (): Promise<Loaded<Input>> => ({ problem: read });
-      return { command, problem: read, right: (asker) => definition.right(asker), load };
+      return isProblem(read) ? withProblem({ problem: read }) : orderOf(read);
     },
+    deny: () => withProblem({ problem: { problem: denial, values: { name } }, isRefused: true }),
     lanesOf: (input) => {
       const loaded = input as Loaded<Input>;
       return 'problem' in loaded ? [] : (definition.lanesOf?.(loaded.input) ?? []);
@@ -169,8 +178,10 @@ export function chatCommand<Request extends object, Input, Facts>(
     run: async (tx, scene, input) => {
       // This command's own `load` made it, on the other side of the thread.
       const loaded = input as Loaded<Input>;
-      if ('problem' in loaded)
-        return { text: fillNotice(tx.texts[loaded.problem.problem], loaded.problem.values) };
+      if ('problem' in loaded) {
+        const { problem, isRefused = false } = loaded;
+        return { text: fillNotice(tx.texts[problem.problem], problem.values), isRefused };
+      }
       const facts = await definition.apply(tx, scene, loaded.input);
       return { text: definition.say(facts, tx.texts), isRefused: definition.isRefused?.(facts) ?? false };
     },

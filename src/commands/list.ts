@@ -1,5 +1,6 @@
 /** Every chat command, in the order of /help. */
 import type { NativeCommand } from '#contracts/channel-abilities.ts';
+import { suggestName } from '../config/suggestion.ts';
 import type { Notices } from '../texts/notices.ts';
 import { activation } from './activation.ts';
 import { budget } from './budget.ts';
@@ -18,6 +19,7 @@ import { status } from './status.ts';
 import { stop } from './stop.ts';
 import { subagents } from './subagents.ts';
 import { think } from './think.ts';
+import { unknown, unknownOrder } from './unknown.ts';
 import { usage } from './usage.ts';
 import { whoami } from './whoami.ts';
 
@@ -43,10 +45,15 @@ const others: readonly ChatCommand[] = [
 
 export const chatCommands: readonly ChatCommand[] = [helpOf(others), ...others];
 
-/** The commands' steps by name, for the store. */
-export const commandSteps: ReadonlyMap<string, ChatCommand> = new Map(
+const byName: ReadonlyMap<string, ChatCommand> = new Map(
   chatCommands.map((command) => [command.name, command]),
 );
+
+/** The commands' steps by name, for the store. */
+export const commandSteps: ReadonlyMap<string, ChatCommand> = new Map([
+  ...byName,
+  [unknown.name, unknown],
+]);
 
 /** The list in the form that networks register. */
 export function nativeCommands(texts: Notices): readonly NativeCommand[] {
@@ -58,14 +65,22 @@ export function nativeCommands(texts: Notices): readonly NativeCommand[] {
 }
 
 /**
- * The command that a text is, or undefined for plain text: no slash, an unknown name, or one that is
- * addressed to another bot (`/stop@other_bot`).
+ * The command that a text is; undefined for plain text. A command is a slash and one word of at most 32 letters,
+ * digits and underscores, beginning with a letter, then nothing, white space, or `@` and a bot's name. So a path
+ * (`/etc/hosts is wrong`) is plain text. An unknown name, or another bot's, gives the order of `unknown`.
  */
 export function parseCommand(text: string, bot: { readonly name?: string } = {}): Order | undefined {
-  const [, name = '', addressee, words = ''] =
-    /^\/([a-z]{1,32})(?:@([a-z0-9_.-]{1,64}))?(?:\s([\s\S]*))?$/i.exec(text.trim()) ?? [];
-  if (addressee !== undefined && !isSameName(addressee, bot.name)) return undefined;
-  return commandSteps.get(name.toLowerCase())?.read(words.trim());
+  const [, typed = '', addressee, words = ''] =
+    /^\/([a-z][a-z0-9_]{0,31})(?:@([a-z0-9_.-]{1,64}))?(?:\s([\s\S]*))?$/i.exec(text.trim()) ?? [];
+  if (typed === '') return undefined;
+  const name = typed.toLowerCase();
+  if (addressee !== undefined && !isSameName(addressee, bot.name)) {
+    const meant = byName.get(name)?.name;
+    return unknownOrder({ name: `${typed}@${addressee}`, meant }, 'never');
+  }
+  const known = byName.get(name);
+  if (known) return known.read(words.trim());
+  return unknownOrder({ name: typed, meant: suggestName(name, [...byName.keys()]) }, 'called');
 }
 
 /** The order of a stop button. */

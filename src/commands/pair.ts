@@ -32,6 +32,7 @@ export const pair = chatCommand({
   name: 'pair',
   usage: '[list|approve code|confirm code|revoke channel:id]',
   menu: 'pairMenu',
+  denial: 'pairDenied',
   parse,
   right: ({ chat, authority }) => (chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied'),
   load,

@@ -19,6 +19,8 @@ export type IgnoreReason =
   | 'not-mentioned'
   | 'empty'
   | 'unknown-message'
+  /** A command that no text calls ours, in a group that may have several bots. */
+  | 'for-other-bot'
   /** Somebody else's to change. */
   | 'not-the-author'
   | 'unchanged'

@@ -83,7 +83,9 @@ export function propose(gate: InboundPolicy, arrival: Arrival): Proposed {
       return asProposal(reactionOf({ gate, envelope, event: envelope.event }));
     case 'stop': {
       const command = readCommand(gate, { arrival, event, authority });
-      return command ? { kind: 'command', command } : asProposal({ kind: 'ignore', reason: 'empty' });
+      return typeof command === 'object'
+        ? { kind: 'command', command }
+        : asProposal({ kind: 'ignore', reason: 'empty' });
     }
     case 'migrated': {
       const { to } = envelope.event;
@@ -126,6 +128,7 @@ function proposeMessage(gate: InboundPolicy, { arrival, event, authority, messag
     });
   }
   const command = readCommand(gate, { arrival, event, authority });
+  if (command === 'for-other-bot') return asProposal({ kind: 'ignore', reason: 'for-other-bot' });
   if (command) return { kind: 'command', command };
   if (message.text.trim() === '' && message.attachments.length === 0)
     return asProposal({ kind: 'ignore', reason: 'empty' });
@@ -149,17 +152,19 @@ function countedAs(
   return [now - at > backlogAfterMs ? `${who}@${route.conversation}` : who, at];
 }
 
-/** The command that the sender has typed and may use; undefined for anything else. */
+/** The command that the sender has typed; undefined for anything else. */
 function readCommand(
   gate: InboundPolicy,
   { arrival, event, authority }: Omit<Messaging, 'message'>,
-): CommandArrival | undefined {
+): CommandArrival | 'for-other-bot' | undefined {
   const { envelope, facts, botName, accountName, now } = arrival;
   const { chat, sender } = envelope;
-  const order = readOrder(envelope.event, { name: botName });
+  const typed = readOrder(envelope.event, { name: botName });
+  if (!typed) return undefined;
+  if (chat.kind === 'group' && !isForUs(typed, envelope.event)) return 'for-other-bot';
   const asker: Asker = { chat: chat.kind, authority, isAdmin: sender.isAdmin };
-  const right = order?.right(asker) ?? 'denied';
-  if (!order || right === 'denied') return undefined;
+  const right = typed.right(asker);
+  const order = right === 'denied' ? typed.command.deny() : typed;
   const place = canonical(envelope, facts);
   const { channel, conversation } = place.route;
   const lane = laneOf(gate, arrival);
@@ -168,6 +173,12 @@ function readCommand(
   const queueLevels = queueLevelsFor(gate, { channel, conversation, kind: chat.kind });
   const known = { envelope, place, conversationKey, lane, authority, right, identities, queueLevels };
   return { order, call: { ...known, botName, accountName, now }, event };
+}
+
+/** In a group with several bots, a command that this one doesn't know is another's unless the message calls this one. */
+function isForUs({ inGroups }: Order, event: InboundEnvelope['event']): boolean {
+  if (inGroups === undefined) return true;
+  return inGroups === 'called' && event.kind === 'message' && (event.mentionsBot || event.repliesToBot);
 }
 
 function newItem(gate: InboundPolicy, { arrival, authority, message }: Messaging): NewItem {

@@ -50,6 +50,10 @@ export const english = {
 
   commandTakesNoText: '/{name} takes no text. Send it on its own.',
   commandAlone: 'Send {command} on its own.',
+  commandUnknown: 'Unknown command /{name}. /help shows the ones I know.',
+  commandMeant: 'Unknown command /{name}. Did you mean /{meant}?',
+  commandForAdmins: 'Only an admin of this group or my owner may use /{name}.',
+  pairDenied: 'Only my owner may use /pair, in a direct chat with me.',
   helpMenu: 'Show the commands',
   statusMenu: 'Show what I’m doing and what’s waiting',
   stopMenu: 'Stop the current answer and cancel what you sent after it',
@@ -106,6 +110,8 @@ export const english = {
   statusNoSession: 'No conversation yet.',
   statusSession: 'Session: messages {messages}, tokens in the last call {tokens}, cost {cost}',
   activationUsage: 'Use /activation mention or /activation always.',
+  activationInDm:
+    '/activation is for groups: it sets whether I answer every message there, or only when I’m mentioned. Here I always answer.',
   activationAlways: 'I now answer every message here.',
   activationMention: 'I now answer here when I’m mentioned.',
 

@@ -53,6 +53,10 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
 
   commandTakesNoText: 'Nach /{name} kommt kein Text. Sende den Befehl allein.',
   commandAlone: 'Sende {command} allein.',
+  commandUnknown: 'Den Befehl /{name} kenne ich nicht. /help zeigt die bekannten.',
+  commandMeant: 'Den Befehl /{name} kenne ich nicht. Meinst du /{meant}?',
+  commandForAdmins: 'Nur Administratoren dieser Gruppe und mein Besitzer dürfen /{name} nutzen.',
+  pairDenied: 'Nur mein Besitzer darf /pair nutzen, im direkten Chat mit mir.',
   helpMenu: 'Die Befehle zeigen',
   statusMenu: 'Zeigen, was ich gerade mache und was wartet',
   stopMenu: 'Die laufende Antwort anhalten und zurücknehmen, was du danach gesendet hast',
@@ -109,6 +113,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   statusNoSession: 'Noch kein Gespräch.',
   statusSession: 'Sitzung: Nachrichten {messages}, Tokens im letzten Aufruf {tokens}, Kosten {cost}',
   activationUsage: 'Sende /activation mention oder /activation always.',
+  activationInDm:
+    '/activation ist für Gruppen: Es legt fest, ob ich dort auf jede Nachricht antworte oder nur auf Erwähnung. Hier antworte ich immer.',
   activationAlways: 'Ich antworte hier jetzt auf jede Nachricht.',
   activationMention: 'Ich antworte hier jetzt, wenn ich erwähnt werde.',
 

@@ -1,0 +1,52 @@
+/** A command is never text for the model: neither one that nobody knows nor one that its sender may not use. */
+import { expect, it } from 'vitest';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { anAccount, createIntakeFixture } from './support/intake-fixture.ts';
+
+describeEachDatabase('commands that do nothing', (open) => {
+  it.each([
+    ['/nwe', 'Unknown command /nwe. Did you mean /new?'],
+    ['/frobnicate it', 'Unknown command /frobnicate. /help shows the ones I know.'],
+    ['/stop@other_bot', 'Unknown command /stop@other_bot. Did you mean /stop?'],
+    [
+      '/activation always',
+      '/activation is for groups: it sets whether I answer every message there, or only when I’m mentioned. Here I always answer.',
+    ],
+    ['/pair list', 'Only my owner may use /pair, in a direct chat with me.'],
+  ])('answer %j in a direct chat, and the model never reads it', async (text, answer) => {
+    const town = createIntakeFixture(open());
+    const ann = anAccount('alpha');
+    expect((await town.send(ann, text)).kind).toMatch(/^(command|refused)$/);
+    expect(await town.said(ann)).toEqual([answer]);
+  });
+
+  it('leave a path to the model', async () => {
+    const town = createIntakeFixture(open());
+    expect((await town.send(anAccount('alpha'), '/etc/hosts is wrong')).kind).toBe('accepted');
+  });
+
+  it('leave an unknown command in a group to another bot, unless the message calls this one', async () => {
+    const town = createIntakeFixture(open());
+    const ann = anAccount('alpha');
+    const group = `${ann.peer}-group`;
+    const place = { channel: 'alpha', peer: group };
+    await town.send(ann, '/activation always', { group, isAdmin: true });
+    const forOther = { kind: 'ignored', reason: 'for-other-bot' };
+    expect(await town.send(ann, '/weather', { group })).toEqual(forOther);
+    expect(await town.send(ann, '/new@other_bot', { group, mentionsBot: true })).toEqual(forOther);
+    expect((await town.send(ann, '/weather@bot', { group, mentionsBot: true })).kind).toBe('command');
+    expect((await town.said(place)).slice(1)).toEqual([
+      'Unknown command /weather. /help shows the ones I know.',
+    ]);
+  });
+
+  it('tell who may use a command that is not the sender’s to use', async () => {
+    const town = createIntakeFixture(open());
+    const ann = anAccount('alpha');
+    const group = `${ann.peer}-group`;
+    expect(await town.send(ann, '/new', { group })).toEqual({ kind: 'refused', reason: 'not-permitted' });
+    expect(await town.said({ channel: 'alpha', peer: group })).toEqual([
+      'Only an admin of this group or my owner may use /new.',
+    ]);
+  });
+});
