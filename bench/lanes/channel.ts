@@ -22,6 +22,7 @@ const capabilities: Capabilities = {
   canEdit: false,
   canDelete: false,
   canReact: false,
+  canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },
   isSessionBound: false,

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import {
   type InteractionResponseType,
   type InternalRequest,
+  MessageFlags,
   REST,
   type RESTPostAPIChatInputApplicationCommandsJSONBody,
   RequestMethod,
@@ -144,6 +145,12 @@ export class DiscordApi {
     const route = Routes.webhookMessage(application, token);
     return messageIdSchema.parse(await this.#call(RequestMethod.Patch, route, { body, signal, auth: false }))
       .id;
+  }
+
+  /** Shows a text to the person of the interaction alone. */
+  async tellPrivately(application: string, token: string, content: string): Promise<void> {
+    const body = { content, flags: MessageFlags.Ephemeral, allowed_mentions: { parse: [] } };
+    await this.#call(RequestMethod.Post, Routes.webhook(application, token), { body, auth: false });
   }
 
   async removeOriginal(application: string, token: string): Promise<void> {

@@ -8,6 +8,7 @@ export const capabilities: Capabilities = {
   canEdit: true,
   canDelete: true,
   canReact: true,
+  canPress: true,
   preview: { dm: 'edit', group: 'edit' },
   // Discord says in its answers how many edits are left (5 in 5 s so far); what is beyond is skipped.
   previewIntervalMs: { dm: 1500, group: 1500 },

@@ -283,6 +283,11 @@ function buttonOf({ type, data, message }: Interaction): InboundEvent {
   return { kind: 'button', messageId: messageId(message.id), data: cleanText(pressed) };
 }
 
+/** The interaction that a press is; undefined for any other event. */
+export function pressOf({ eventKey }: InboundEnvelope): string | undefined {
+  return /^button:(\d{1,20})$/.exec(eventKey)?.[1];
+}
+
 /** The bot was removed: one event for each conversation it knew there. */
 export function readRemoval(
   conversations: readonly ConversationId[],

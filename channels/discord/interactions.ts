@@ -15,12 +15,15 @@ import type { TextBody } from './outbound.ts';
 import type { Interaction } from './payload-schema.ts';
 
 export type InteractionsDeps = {
-  readonly api: Pick<DiscordApi, 'defer' | 'editOriginal' | 'removeOriginal'>;
+  readonly api: Pick<DiscordApi, 'defer' | 'editOriginal' | 'removeOriginal' | 'tellPrivately'>;
   readonly bot: Bot;
   readonly clock: Clock;
   readonly log: Log;
   readonly tokens: Pick<InteractionTokens, 'keep' | 'recall'>;
 };
+
+/** A press waits here for some milliseconds; one that is forgotten is stored anyway. */
+const mostPresses = 1000;
 
 export type Answering = {
   /** The interaction's id. */
@@ -43,6 +46,8 @@ type Open = InteractionToken & {
 export class Interactions {
   readonly #deps: InteractionsDeps;
   readonly #open = new Map<string, Open>();
+  /** Presses that are being stored. */
+  readonly #presses = new Map<string, Pick<Open, 'id' | 'application' | 'token' | 'isDeferred'>>();
 
   constructor(deps: InteractionsDeps) {
     this.#deps = deps;
@@ -50,14 +55,37 @@ export class Interactions {
 
   /** Never waits, never throws. A repeated event changes nothing. */
   receive({ id, token, type, application_id: application = this.#deps.bot.id }: Interaction): void {
-    if (type === InteractionType.MessageComponent)
-      void this.#defer({ id, token }, InteractionResponseType.DeferredMessageUpdate);
+    if (type === InteractionType.MessageComponent && !this.#presses.has(id)) {
+      const isDeferred = this.#defer({ id, token }, InteractionResponseType.DeferredMessageUpdate);
+      this.#presses.set(id, { id, application, token, isDeferred });
+      if (this.#presses.size > mostPresses) this.#presses.delete([...this.#presses.keys()][0] ?? id);
+    }
     if (type !== InteractionType.ApplicationCommand || this.#open.has(id)) return;
     const end = new AbortController();
     const isDeferred = this.#defer({ id, token }, InteractionResponseType.DeferredChannelMessageWithSource);
     this.#open.set(id, { id, application, token, isDeferred, end, answer: undefined, isWithdrawn: false });
     void this.#deps.tokens.keep({ id, application, token });
     void this.#deps.clock.wait(tokenLifetimeMs, end.signal).then(() => this.#expire(id));
+  }
+
+  /**
+   * A press has been stored: the person who pressed is told what the message itself doesn't say. What an earlier
+   * process stored says nothing more.
+   */
+  pressed(id: string, acceptance: Acceptance | undefined): void {
+    const press = this.#presses.get(id);
+    this.#presses.delete(id);
+    if (press === undefined || acceptance?.kind !== 'pressed') return;
+    const { result, text } = acceptance;
+    // The message is edited to say so.
+    if (result === 'approved' || result === 'denied') return;
+    void press.isDeferred
+      .then(async (isDeferred) => {
+        if (isDeferred) await this.#deps.api.tellPrivately(press.application, press.token, text);
+      })
+      .catch((error: unknown) => {
+        this.#deps.log.info({ reason: reasonOf(error) }, 'discord.press-not-answered');
+      });
   }
 
   /** Nobody is going to answer what was not let in: "thinking…" goes away. */

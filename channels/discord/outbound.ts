@@ -1,8 +1,8 @@
 /** Outbound → one call of the REST API. Pure. Our text pings nobody, in sends and in edits. */
-import { MessageFlags } from 'discord.js';
+import { ButtonStyle, ComponentType, MessageFlags } from 'discord.js';
 import { uploadName } from '#channel-kit/upload.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { Outbound } from '#contracts/outbound.ts';
+import type { Button, Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { interactionMessage, isSnowflake, nonceOf } from './ids.ts';
 import { toMarkdown } from './markup.ts';
@@ -30,6 +30,18 @@ export type TextBody = {
   readonly content: string;
   readonly allowed_mentions: typeof noMentions;
   readonly flags: MessageFlags.SuppressEmbeds;
+  /** Absent: an edit leaves those that are there. */
+  readonly components?: readonly ButtonRow[];
+};
+
+type ButtonRow = {
+  readonly type: ComponentType.ActionRow;
+  readonly components: readonly {
+    readonly type: ComponentType.Button;
+    readonly style: ButtonStyle.Secondary;
+    readonly label: string;
+    readonly custom_id: string;
+  }[];
 };
 
 export type SendBody = TextBody & {
@@ -56,7 +68,7 @@ export function toCall(outbound: Outbound, sizeBytes = 0): Call {
   if (!isSnowflake(channel)) return none('the conversation has no Discord id');
   switch (content.kind) {
     case 'text':
-      return send(outbound, { channel, text: content.text });
+      return send(outbound, { channel, text: content.text, buttons: content.buttons });
     case 'media': {
       if (sizeBytes > maxUploadBytes) return none(`the file is larger than ${maxUploadBytes} bytes`);
       const { path, mimeType, caption } = content;
@@ -72,7 +84,12 @@ export function toCall(outbound: Outbound, sizeBytes = 0): Call {
   }
 }
 
-type Sending = { readonly channel: string; readonly text: FormattedText; readonly file?: OutgoingFile };
+type Sending = {
+  readonly channel: string;
+  readonly text: FormattedText;
+  readonly buttons?: readonly Button[] | undefined;
+  readonly file?: OutgoingFile;
+};
 type Change = Extract<Outbound['content'], { kind: 'edit' | 'delete' | 'reaction' }>;
 
 const nothing: FormattedText = { text: '', spans: [] };
@@ -82,8 +99,8 @@ export function targetOf(route: ReplyRoute): string {
   return route.thread ?? route.conversation;
 }
 
-function send({ key, route }: Outbound, { channel, text, file }: Sending): Call {
-  const body = textBody(text);
+function send({ key, route }: Outbound, { channel, text, buttons, file }: Sending): Call {
+  const body = textBody(text, buttons);
   if (body === undefined) return none(`the text is longer than ${maxContent} characters`);
   const quoted = route.replyTo;
   return {
@@ -108,7 +125,7 @@ function change(channel: string, content: Change): Call {
   if (!isSnowflake(message)) return none('the message has no Discord id');
   switch (content.kind) {
     case 'edit': {
-      const body = textBody(content.text);
+      const body = textBody(content.text, content.buttons);
       if (body === undefined) return none(`the text is longer than ${maxContent} characters`);
       return { method: 'edit', channel, message, body };
     }
@@ -124,10 +141,20 @@ function change(channel: string, content: Change): Call {
 }
 
 /** Undefined when it is longer than Discord takes. */
-export function textBody(text: FormattedText): TextBody | undefined {
+export function textBody(text: FormattedText, buttons?: readonly Button[]): TextBody | undefined {
   const content = toMarkdown(text);
   if (content.length > maxContent) return undefined;
-  return { content, allowed_mentions: noMentions, flags: MessageFlags.SuppressEmbeds };
+  const components = buttons && { components: rowsOf(buttons) };
+  return { content, allowed_mentions: noMentions, flags: MessageFlags.SuppressEmbeds, ...components };
+}
+
+function rowsOf(buttons: readonly Button[]): readonly ButtonRow[] {
+  if (buttons.length === 0) return [];
+  const components = buttons.map(
+    ({ id, label }) =>
+      ({ type: ComponentType.Button, style: ButtonStyle.Secondary, label, custom_id: id }) as const,
+  );
+  return [{ type: ComponentType.ActionRow, components }];
 }
 
 /** The interaction that this part answers, if it answers one. */

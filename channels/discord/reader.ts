@@ -1,5 +1,6 @@
 /** Makes entries for the intake out of what the gateway and the history tell, by what is known around it. */
 import { createHash } from 'node:crypto';
+import type { Acceptance } from '#contracts/acceptance.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { conversationId } from '#contracts/ids.ts';
 import type { ChannelLocation, Directory } from './directory.ts';
@@ -8,6 +9,7 @@ import { type Bot, discord, interactionMessage, isGiven } from './ids.ts';
 import {
   type Dispatch,
   type MappingContext,
+  pressOf,
   type Reading,
   readDispatch,
   readHistoric,
@@ -22,7 +24,7 @@ export type ReaderDeps = {
   readonly clock: Clock;
   readonly directory: Directory;
   readonly recent: RecentAuthors;
-  readonly interactions: Pick<Interactions, 'settled'>;
+  readonly interactions: Pick<Interactions, 'settled' | 'pressed'>;
 };
 
 export class Reader {
@@ -81,14 +83,16 @@ export class Reader {
   }
 
   #entryOf({ place, events, messageId }: Extract<Reading, { kind: 'events' }>): Entry {
-    const interaction = interactionMessage.read(events[0]?.route.replyTo);
-    return {
-      events,
-      ...this.#anchorAt(place, messageId),
-      ...(interaction === undefined
-        ? {}
-        : { onAccepted: ([acceptance]) => this.#deps.interactions.settled(interaction, acceptance) }),
+    const { interactions } = this.#deps;
+    const [first] = events;
+    const command = interactionMessage.read(first?.route.replyTo);
+    const press = first && pressOf(first);
+    const onAccepted = ([acceptance]: readonly Acceptance[]): void => {
+      if (command !== undefined) interactions.settled(command, acceptance);
+      if (press !== undefined) interactions.pressed(press, acceptance);
     };
+    const isInteraction = command !== undefined || press !== undefined;
+    return { events, ...this.#anchorAt(place, messageId), ...(isInteraction && { onAccepted }) };
   }
 
   #anchorAt(place: ChannelLocation, messageId: string | undefined): Pick<Entry, 'anchor'> {

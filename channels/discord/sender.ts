@@ -80,7 +80,7 @@ export class Sender {
   async #answerInteraction(outbound: Outbound, signal: AbortSignal): Promise<SendResult | undefined> {
     const { content, key, route } = outbound;
     const id = interactionOf(outbound);
-    const body = content.kind === 'text' ? textBody(content.text) : undefined;
+    const body = content.kind === 'text' ? textBody(content.text, content.buttons) : undefined;
     if (id === undefined || body === undefined) return undefined;
     const { api, bot, interactions } = this.#deps;
     const answered = await interactions.answer({ id, key, body, signal });

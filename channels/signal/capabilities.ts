@@ -7,6 +7,7 @@ export const capabilities: Capabilities = {
   canEdit: true,
   canDelete: true,
   canReact: true,
+  canPress: false,
   // People see every version of an edited message, and ten edits are all there are.
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },

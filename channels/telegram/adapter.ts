@@ -22,6 +22,7 @@ import { fetchMedia } from './media.ts';
 import { type Call, toCall } from './outbound.ts';
 import { type Poll, startPoll } from './poll.ts';
 import { Presence } from './presence.ts';
+import { answerPresses, type PressDeps } from './presses.ts';
 
 /** The typing sign lasts 5 s. */
 const typingRefreshMs = 4000;
@@ -35,6 +36,7 @@ export class TelegramAdapter implements ChannelAdapter {
   readonly #presence: Presence;
   readonly #admins: AdminLookup;
   readonly #contest = { isOn: false };
+  readonly #presses: PressDeps;
   #connection: Connection | undefined;
   #poll: Poll | undefined;
 
@@ -44,6 +46,7 @@ export class TelegramAdapter implements ChannelAdapter {
     const api = () => this.#connected().api;
     this.#presence = new Presence({ api, clock: deps.clock, log: deps.log });
     this.#admins = new AdminLookup({ api, clock: deps.clock });
+    this.#presses = { api, log: deps.log, callTimeoutMs: config.callTimeoutMs };
   }
 
   readonly typing: TypingAbility = {
@@ -98,6 +101,7 @@ export class TelegramAdapter implements ChannelAdapter {
         sections: this.#deps.sections,
         contest: this.#contest,
         enrich: (events, signal) => this.#admins.annotate(events, signal),
+        onStored: (events, acceptances) => answerPresses(this.#presses, events, acceptances),
       },
       intake,
     );

@@ -13,6 +13,7 @@ type Used =
   | 'editMessageText'
   | 'deleteMessage'
   | 'setMessageReaction'
+  | 'answerCallbackQuery'
   | 'sendChatAction'
   | 'sendMessageDraft'
   | 'getFile'

@@ -7,6 +7,7 @@ export const capabilities: Capabilities = {
   canEdit: true,
   canDelete: true,
   canReact: true,
+  canPress: true,
   preview: { dm: 'draft', group: 'edit' },
   // A group takes about 20 edits and sends a minute; more earns a 429 that would delay the answer itself.
   previewIntervalMs: { dm: 1000, group: 3000 },

@@ -173,6 +173,13 @@ function readButton(body: unknown, { bot, receivedAt }: Context): InboundEnvelop
   };
 }
 
+/** The query that a press has to be answered by; undefined for any other event. */
+export function callbackOf({ event, eventKey }: InboundEnvelope): string | undefined {
+  const isPress =
+    event.kind === 'button' || (event.kind === 'unsupported' && event.name === 'callback_query');
+  return isPress ? /^button:(\d{1,128})$/.exec(eventKey)?.[1] : undefined;
+}
+
 /** One envelope for each emoji that came or went: one update may say both. */
 function readReactions(body: unknown, { bot, updateId }: Context): readonly InboundEnvelope[] {
   const update = reactionUpdateSchema.parse(body);

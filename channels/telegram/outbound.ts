@@ -2,14 +2,14 @@
 import type { ReactionTypeEmoji } from 'grammy/types';
 import { uploadName } from '#channel-kit/upload.ts';
 import type { FormattedText } from '#contracts/formatted-text.ts';
-import type { Outbound } from '#contracts/outbound.ts';
+import type { Button, Outbound } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { type Entity, entitiesOf } from './entities.ts';
 import { generalTopic, numericId } from './ids.ts';
 
 export type Call =
-  | { readonly method: 'sendMessage'; readonly payload: Target & TextPayload & ReplyPayload }
-  | { readonly method: 'editMessageText'; readonly payload: MessageTarget & TextPayload }
+  | { readonly method: 'sendMessage'; readonly payload: Target & TextPayload & ReplyPayload & Keyboard }
+  | { readonly method: 'editMessageText'; readonly payload: MessageTarget & TextPayload & Keyboard }
   | { readonly method: 'deleteMessage'; readonly payload: MessageTarget }
   | {
       readonly method: 'setMessageReaction';
@@ -34,6 +34,11 @@ type CaptionPayload = { readonly caption?: string; readonly caption_entities?: E
 type ReplyPayload = {
   readonly reply_parameters?: { readonly message_id: number; readonly allow_sending_without_reply: true };
 };
+type Keyboard = {
+  readonly reply_markup?: {
+    readonly inline_keyboard: { readonly text: string; readonly callback_data: string }[][];
+  };
+};
 type Reaction = ReactionTypeEmoji;
 export type OutgoingFile = { readonly path: string; readonly name: string };
 
@@ -50,7 +55,12 @@ export function toCall({ route, content }: Outbound, sizeBytes = 0): Call {
     case 'text':
       return {
         method: 'sendMessage',
-        payload: { ...target, ...textPayload(content.text), ...replyOf(route) },
+        payload: {
+          ...target,
+          ...textPayload(content.text),
+          ...keyboardOf(content.buttons),
+          ...replyOf(route),
+        },
       };
     case 'media': {
       const isPhoto = photoTypes.has(content.mimeType) && sizeBytes <= photoLimitBytes;
@@ -77,7 +87,10 @@ function changeCall(chatId: number, content: Change): Call {
   const target = { chat_id: chatId, message_id: number };
   switch (content.kind) {
     case 'edit':
-      return { method: 'editMessageText', payload: { ...target, ...textPayload(content.text) } };
+      return {
+        method: 'editMessageText',
+        payload: { ...target, ...textPayload(content.text), ...keyboardOf(content.buttons) },
+      };
     case 'delete':
       return { method: 'deleteMessage', payload: target };
     case 'reaction':
@@ -89,6 +102,13 @@ function changeCall(chatId: number, content: Change): Call {
 
 function textPayload(text: FormattedText): TextPayload {
   return { text: text.text, entities: entitiesOf(text), link_preview_options: { is_disabled: true } };
+}
+
+/** One row. An edit without a keyboard takes away the one that is there. */
+function keyboardOf(buttons: readonly Button[] = []): Keyboard {
+  if (buttons.length === 0) return {};
+  const row = buttons.map(({ id, label }) => ({ text: label, callback_data: id }));
+  return { reply_markup: { inline_keyboard: [row] } };
 }
 
 /** The thread to name in a send. The General topic must not be named: "message thread not found". */

@@ -37,6 +37,8 @@ export type PollDeps = {
     events: readonly InboundEnvelope[],
     signal: AbortSignal,
   ) => Promise<readonly InboundEnvelope[]>;
+  /** Told what became of the events, once they are stored. Never waits, never throws. */
+  readonly onStored: (events: readonly InboundEnvelope[], acceptances: readonly Acceptance[]) => void;
 };
 
 export type Poll = { stop(): Promise<void> };
@@ -151,6 +153,7 @@ class PollLoop {
     const events = await enrich(batch.events, this.#signal);
     const acceptances = await this.#store({ ...batch, events });
     if (acceptances === undefined) return false;
+    this.#deps.onStored(events, acceptances);
     // The batch just stored goes first: the next poll only waits, and writing it takes 0.3 ms.
     await otherWorkDone();
     // Without a single id nothing can be confirmed and the same answer comes again.

@@ -13,18 +13,18 @@ import type { ClientDelivery } from './client-delivery.ts';
 import { maxTextLength, type ServerFrame } from './client-frames.ts';
 
 /** Abilities of a channel that serves clients of Parley's own. */
-export function clientCapabilities(whileAway: string): Capabilities {
+export function clientCapabilities(own: Pick<Capabilities, 'canPress' | 'whileAway'>): Capabilities {
   return {
     text: { maxLength: maxTextLength },
     canEdit: true,
     canDelete: true,
     canReact: false,
+    ...own,
     preview: { dm: 'draft', group: 'none' },
     previewIntervalMs: { dm: 60, group: 60 },
     isSessionBound: true,
     // The timeline holds a part under its key, so a repeated send changes nothing.
     repeatSafeMs: Number.MAX_SAFE_INTEGER,
-    whileAway,
   };
 }
 

@@ -39,6 +39,8 @@ function inboundEvent(frame: EffectFrame): InboundEvent {
       return { kind: 'edit', messageId: messageId(frame.message), text: frame.text, provenance: 'typed' };
     case 'delete':
       return { kind: 'delete', messageId: messageId(frame.message) };
+    case 'press':
+      return { kind: 'button', messageId: messageId(frame.message), data: frame.button };
     default:
       return frame satisfies never;
   }

@@ -37,6 +37,8 @@ export const clientFrameSchema = z.discriminatedUnion('type', [
   /** Gives message `message` the new `text`. */
   z.object({ type: z.literal('edit'), id, message: id, text }),
   z.object({ type: z.literal('delete'), id, message: id }),
+  /** Presses a button of the item `message`. */
+  z.object({ type: z.literal('press'), id, message: z.string().max(256), button: z.string().max(64) }),
 ]);
 
 /** A frame from a client. */
@@ -67,6 +69,8 @@ const span = z.union([
 /** Schema of a text's formatting. */
 export const spans = z.array(span).readonly();
 
+const button = z.object({ id: z.string(), label: z.string(), command: z.string() });
+
 const timelineItem = z.object({
   position: z.number(),
   at: z.number(),
@@ -79,6 +83,7 @@ const timelineItem = z.object({
   channel: z.string(),
   text: z.string(),
   spans: spans.exactOptional(),
+  buttons: z.array(button).readonly().exactOptional(),
   state: z.string(),
 }) satisfies z.ZodType<TimelineItem>;
 
@@ -126,7 +131,14 @@ const timelineStanding = z.object({
 /** Schema of the gateway's frames, for clients. */
 export const serverFrameSchema = z.discriminatedUnion('type', [
   /** The gateway has stored what became of frame `id`: it need not be sent again. */
-  z.object({ type: z.literal('ack'), id: z.string(), state: z.string(), reason: z.string().exactOptional() }),
+  z.object({
+    type: z.literal('ack'),
+    id: z.string(),
+    state: z.string(),
+    reason: z.string().exactOptional(),
+    /** The result of a press in words, for the person who pressed. */
+    text: z.string().exactOptional(),
+  }),
   /** Oldest first. An item with a known `messageId` replaces it: its state may have changed. */
   z.object({ type: z.literal('items'), items: z.array(timelineItem).readonly() }),
   z.object({ type: z.literal('event'), event: timelineEvent }),
@@ -155,5 +167,6 @@ export type ProblemFrame = Extract<ServerFrame, { type: 'problem' }>;
 /** The answer to frame `id` once the intake stored it. */
 export function ackOf(id: string, acceptance: Acceptance): ServerFrame {
   const reason = reasonOf(acceptance);
-  return { type: 'ack', id, state: acceptance.kind, ...(reason === undefined ? {} : { reason }) };
+  const text = acceptance.kind === 'pressed' ? { text: acceptance.text } : {};
+  return { type: 'ack', id, state: acceptance.kind, ...(reason === undefined ? {} : { reason }), ...text };
 }

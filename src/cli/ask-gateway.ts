@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { parseJson } from '#channel-kit/parse-json.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Config } from '../config/config.ts';
+import { startCommand } from '../config/own-commands.ts';
 import { readAddress } from '../server/address-file.ts';
 import { pageAddress } from '../server/page-address.ts';
-import { startCommand } from './own-commands.ts';
 
 const statusSchema = z.object({
   version: z.string(),

@@ -7,10 +7,10 @@ import { createInterface, type Interface } from 'node:readline';
 import type { ServerFrame } from '#channel-kit/client-frames.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Clock } from '#contracts/clock.ts';
+import { startCommand } from '../config/own-commands.ts';
 import { type ChatLink, createChatLink } from './chat-link.ts';
 import { type ChatOutput, type ChatScreen, createStreamScreen, createTtyScreen } from './chat-screen.ts';
 import { type ChatTranscript, emptyTranscript, received, resumeFrom, sent } from './chat-transcript.ts';
-import { startCommand } from './own-commands.ts';
 
 export type ChatOptions = {
   /** Where the gateway listens; a pointer file beside it is followed. */

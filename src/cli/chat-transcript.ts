@@ -140,7 +140,8 @@ function onItems(transcript: ChatTranscript, items: readonly TimelineItem[], wit
 }
 
 function lineOf(item: TimelineItem): ChatLine {
-  return { kind: item.author.kind, text: item.text };
+  const choices = (item.buttons ?? []).map(({ label, command }) => `\n${label}: ${command}`);
+  return { kind: item.author.kind, text: `${item.text}${choices.join('')}` };
 }
 
 /** An end that shows nothing by itself is said. */

@@ -1,8 +1,9 @@
 import { ParleyError } from '#contracts/errors.ts';
-import { hashPairingCode, readOneTimeCode } from '../commands/one-time-code.ts';
-import { atConsole, describeAccess, isRef } from '../commands/pair.ts';
+import { atConsole, describeAccess, isRef, readRequestName } from '../commands/pair.ts';
+import type { Config } from '../config/config.ts';
 import { hasOwner, loadConfig } from '../config/load-config.ts';
 import { stripText } from '../logging/redaction.ts';
+import type { Decider } from '../store/access/decider.ts';
 import { approveOnConsole, readAccess, revokeOnConsole } from '../store/access/operate-access.ts';
 import { personLabel } from '../store/access/person-label.ts';
 import { noticesFor } from '../texts/notices.ts';
@@ -20,15 +21,14 @@ export async function runPairList({ asJson }: { readonly asJson: boolean }): Pro
 
 /** The machine's user names the first owner by their first approval, unless the configuration names one. */
 export async function runPairApprove(typed: string): Promise<ExitCode> {
-  const code = readOneTimeCode(typed);
-  if (code === undefined)
-    throw new ParleyError('invalid_input', `“${typed}” isn't a code: codes have 8 letters and digits.`);
+  const named = readRequestName(typed);
+  if (!named)
+    throw new ParleyError(
+      'invalid_input',
+      `“${typed}” isn't a code of 8 letters and digits, nor an id of the form channel:id.`,
+    );
   const config = loadConfig();
-  const approval = {
-    codeHash: hashPairingCode(code),
-    by: atConsole,
-    role: hasOwner(config) ? 'user' : 'owner-if-none',
-  } as const;
+  const approval = { of: named.of, by: consoleDecider(config) };
   const approved = await withStore((store) => store.write(approveOnConsole, approval), config);
   switch (approved.kind) {
     case 'approved': {
@@ -42,7 +42,7 @@ export async function runPairApprove(typed: string): Promise<ExitCode> {
     case 'unknown':
       throw new ParleyError(
         'invalid_input',
-        'No pending request has that code. If it expired, their next message gets a new one.',
+        'There is no such pending request. If it expired, their next message makes a new one.',
       );
     case 'limited':
       throw new ParleyError('invalid_input', 'Too many codes. Please try again in a minute.');
@@ -51,11 +51,19 @@ export async function runPairApprove(typed: string): Promise<ExitCode> {
   }
 }
 
+function consoleDecider(config: Config): Decider {
+  const { whoAtConsole: label } = noticesFor(config.language, config.texts);
+  return { ref: atConsole, label, isOwner: true, role: hasOwner(config) ? 'user' : 'owner-if-none' };
+}
+
 export async function runPairRevoke(ref: string): Promise<ExitCode> {
   if (!isRef(ref))
     throw new ParleyError('invalid_input', `“${ref}” isn't of the form channel:id. See: parley pair list`);
   const config = loadConfig();
-  const { people, requests } = await withStore((store) => store.write(revokeOnConsole, { ref }), config);
+  const { people, requests } = await withStore(
+    (store) => store.write(revokeOnConsole, { ref, by: consoleDecider(config) }),
+    config,
+  );
   const isNamed = config.owners.includes(ref) || config.access.allowFrom.includes(ref);
   const still = isNamed ? ' They still have access through the configuration: remove them there.' : '';
   if (people + requests === 0)

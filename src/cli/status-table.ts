@@ -1,4 +1,4 @@
-import { chatCommand } from './own-commands.ts';
+import { chatCommand } from '../config/own-commands.ts';
 
 export type StatusTable = {
   /** Absent in a process without a page. */

@@ -94,6 +94,8 @@ export type CommandDefinition<Request, Input, Facts> = {
   /** Told to a sender who may not use it; by default that administrators and owners may. */
   readonly denial?: NoticeKey;
   readonly locksFirst?: true;
+  /** An owner may send it in a group that isn't answered. */
+  readonly isForAnyPlace?: true;
   /** Keys of other lanes that `apply` changes. Pure. */
   lanesOf?(input: Input): readonly string[];
   /** With `order: 'lane'`: it ends what runs, and doesn't wait for it. */
@@ -120,6 +122,7 @@ export interface ChatCommand extends CommandStep {
   readonly menu: NoticeKey;
   readonly order: 'now' | 'lane';
   readonly isForAll: boolean;
+  readonly isForAnyPlace: boolean;
   readonly abortsRun: boolean;
   /** Judges what a sender may do with the command, regardless of its words. */
   right(asker: Asker): Right;
@@ -147,6 +150,7 @@ export function chatCommand<Request extends object, Input, Facts>(
   definition: CommandDefinition<Request, Input, Facts>,
 ): ChatCommand & { orderOf(request: Request): Order } {
   const { name, usage = '', menu, order = 'now', isForAll = false, abortsRun = false } = definition;
+  const { isForAnyPlace = false } = definition;
   const { locksFirst, begins, denial = 'commandForAdmins' } = definition;
   const withProblem = (loaded: Extract<Loaded<Input>, { readonly problem: Problem }>): Order => {
     const { problem } = loaded;
@@ -161,7 +165,7 @@ export function chatCommand<Request extends object, Input, Facts>(
     }),
   });
   const command: ChatCommand = {
-    ...{ name, usage, menu, order, isForAll, abortsRun },
+    ...{ name, usage, menu, order, isForAll, isForAnyPlace, abortsRun },
     ...(locksFirst && { locksFirst }),
     ...(begins && { begins }),
     right: (asker) => definition.right(asker),

@@ -3,6 +3,7 @@ import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import { suggestName } from '../config/suggestion.ts';
 import type { Notices } from '../texts/notices.ts';
 import { activation } from './activation.ts';
+import { approve, deny } from './approve.ts';
 import { budget } from './budget.ts';
 import type { ChatCommand, Order } from './chat-command.ts';
 import { compact } from './compact.ts';
@@ -39,6 +40,8 @@ const others: readonly ChatCommand[] = [
   activation,
   link,
   pair,
+  approve,
+  deny,
   whoami,
   start,
 ];
@@ -50,10 +53,7 @@ const byName: ReadonlyMap<string, ChatCommand> = new Map(
 );
 
 /** The commands' steps by name, for the store. */
-export const commandSteps: ReadonlyMap<string, ChatCommand> = new Map([
-  ...byName,
-  [unknown.name, unknown],
-]);
+export const commandSteps: ReadonlyMap<string, ChatCommand> = new Map([...byName, [unknown.name, unknown]]);
 
 /** The list in the form that networks register. */
 export function nativeCommands(texts: Notices): readonly NativeCommand[] {

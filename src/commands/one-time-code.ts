@@ -9,6 +9,12 @@ export function newOneTimeCode(): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 }
 
+/** A new id of a question, short enough to type: ten letters and digits, 50 bits. */
+export function newApprovalId(): string {
+  const digits = Array.from({ length: 10 }, () => alphabet[randomInt(alphabet.length)]);
+  return digits.join('').toLowerCase();
+}
+
 /** The code as it was made, whatever case and separators a person typed; undefined for what can be none. */
 export function readOneTimeCode(typed: string): string | undefined {
   const code = typed.replace(/[\s-]/g, '').toUpperCase();

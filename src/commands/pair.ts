@@ -1,7 +1,7 @@
 /** For owners, in a direct conversation with them: who may write to the agent. */
 import { timeText } from '../logging/time-text.ts';
-import { platformRef } from '../sessions/platform-ref.ts';
-import { approvePairing, showRequest } from '../store/access/approve-pairing.ts';
+import { approvePairing, type RequestName, showRequest } from '../store/access/approve-pairing.ts';
+import type { Decider } from '../store/access/decider.ts';
 import {
   type AccessList,
   type ApprovedPerson,
@@ -12,18 +12,24 @@ import { personLabel } from '../store/access/person-label.ts';
 import { revokeAccess } from '../store/access/revoke-access.ts';
 import type { CommandScene, StepTx } from '../store/base/command.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
+import { deciderOf } from './approve.ts';
 import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
 import { hashPairingCode, readOneTimeCode } from './one-time-code.ts';
 
 type PairRequest =
   | { readonly kind: 'list' }
   /** Names whom the code would let in; `confirm` lets them in. */
-  | { readonly kind: 'approve' | 'confirm'; readonly code: string }
+  | ({ readonly kind: 'approve' | 'confirm' } & Named)
   /** `channel:peer`. */
   | { readonly kind: 'revoke'; readonly ref: string };
 
+/** A request by its code or its person: as it was typed, and as the store finds it. */
+type Named = { readonly which: string; readonly of: RequestName };
+
 /** `by` of an approval on the command line; in chat it is the owner's `channel:peer`. */
 export const atConsole = 'console';
+/** The same on the page. */
+export const atPage = 'page';
 
 /** How many of each `/pair list` shows. */
 const shown = 20;
@@ -33,6 +39,8 @@ export const pair = chatCommand({
   usage: '[list|approve code|confirm code|revoke channel:id]',
   menu: 'pairMenu',
   denial: 'pairDenied',
+  // It may lock another account's row, which comes before its lane.
+  locksFirst: true,
   parse,
   right: ({ chat, authority }) => (chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied'),
   load,
@@ -49,14 +57,21 @@ function parse(words: string): PairRequest | Problem {
       return rest === '' ? { kind: 'list' } : { problem: 'commandAlone', values: { command: '/pair list' } };
     case 'approve':
     case 'confirm': {
-      const code = readOneTimeCode(rest);
-      return code === undefined ? { problem: 'pairCodeUsage', values: { verb } } : { kind: verb, code };
+      const named = readRequestName(rest);
+      return named ? { kind: verb, ...named } : { problem: 'pairCodeUsage', values: { verb } };
     }
     case 'revoke':
       return isRef(rest) ? { kind: 'revoke', ref: rest } : { problem: 'pairRevokeUsage' };
     default:
       return { problem: 'pairUsage' };
   }
+}
+
+/** A code, whatever its case and separators, or `channel:peer`; undefined for anything else. */
+export function readRequestName(typed: string): Named | undefined {
+  const code = readOneTimeCode(typed);
+  if (code !== undefined) return { which: code, of: { codeHash: hashPairingCode(code) } };
+  return isRef(typed) ? { which: typed, of: { ref: typed } } : undefined;
 }
 
 /** Whether a text has the form `channel:peer`. */
@@ -66,23 +81,24 @@ export function isRef(text: string): boolean {
 
 type PairInput =
   | { readonly kind: 'list'; readonly list: AccessList; readonly now: number }
-  | { readonly kind: 'approve' | 'confirm'; readonly code: string; readonly by: string }
-  | { readonly kind: 'revoke'; readonly ref: string; readonly isNamed: boolean };
+  | ({ readonly kind: 'approve' | 'confirm'; readonly by: Decider } & Named)
+  | { readonly kind: 'revoke'; readonly ref: string; readonly isNamed: boolean; readonly by: Decider };
 
 async function load(
   { store, policy }: CommandDeps,
-  { envelope, now }: CommandCall,
+  call: CommandCall,
   request: PairRequest,
 ): Promise<PairInput> {
   switch (request.kind) {
     case 'list':
-      return { kind: 'list', list: await store.read(readAccess, { limit: shown }), now };
+      return { kind: 'list', list: await store.read(readAccess, { limit: shown }), now: call.now };
     case 'revoke': {
       const { owners, allowFrom } = policy.access;
-      return { ...request, isNamed: owners.has(request.ref) || allowFrom.has(request.ref) };
+      const isNamed = owners.has(request.ref) || allowFrom.has(request.ref);
+      return { ...request, isNamed, by: deciderOf(call) };
     }
     default:
-      return { ...request, by: platformRef(envelope.route.channel, envelope.sender.id) };
+      return { ...request, by: deciderOf(call) };
   }
 }
 
@@ -91,22 +107,17 @@ async function apply(tx: StepTx, { conversationKey, effects }: CommandScene, inp
     case 'list':
       return input;
     case 'approve': {
-      const { by, code } = input;
-      const offer = { to: by, in: conversationKey };
-      return { ...input, result: await showRequest(tx, { codeHash: hashPairingCode(code), offer }) };
+      const { by, of } = input;
+      const offer = { to: by.ref, in: conversationKey };
+      return { ...input, result: await showRequest(tx, { of, offer }) };
     }
     case 'confirm': {
-      const result = await approvePairing(tx, {
-        codeHash: hashPairingCode(input.code),
-        by: input.by,
-        role: 'user',
-        offeredIn: conversationKey,
-      });
-      if (result.kind === 'approved') effects.deliveries.push(result.conversationKey);
-      return { ...input, result };
+      const { by, of } = input;
+      return { ...input, result: await approvePairing(tx, { of, by, offeredIn: conversationKey }, effects) };
     }
     default: {
-      const { people, requests, cancels, wakes } = await revokeAccess(tx, input);
+      const { people, requests, cancels, wakes, deliveries } = await revokeAccess(tx, input);
+      effects.deliveries.push(...deliveries);
       effects.cancels.push(...cancels);
       effects.wakes.push(...wakes);
       return { ...input, isRevoked: people + requests > 0 };
@@ -124,7 +135,7 @@ function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
   const { result } = facts;
   switch (result.kind) {
     case 'asks':
-      return fillNotice(texts.pairingConfirm, { who: personLabel(result), code: facts.code });
+      return fillNotice(texts.pairingConfirm, { who: personLabel(result), which: facts.which });
     case 'approved':
       return fillNotice(texts.pairingDone, { who: personLabel(result) });
     case 'limited':
@@ -134,11 +145,18 @@ function say(facts: Awaited<ReturnType<typeof apply>>, texts: Notices): string {
   }
 }
 
+/** Who approved, as others are told. */
+function whoDecided(by: string, texts: Notices): string {
+  if (by === atConsole) return texts.whoAtConsole;
+  return by === atPage ? texts.whoAtPage : by;
+}
+
 /** Pending requests and approved people, one line each. `now`: milliseconds since the epoch. */
 export function describeAccess({ requests, people }: AccessList, now: number, texts: Notices): string {
   const requestLine = (request: PendingRequest) =>
     fillNotice(texts.pairListRequest, {
       who: personLabel(request),
+      code: request.code,
       account: request.account,
       minutes: Math.max(1, Math.ceil((request.expiresAt - now) / 60_000)),
     });
@@ -146,7 +164,7 @@ export function describeAccess({ requests, people }: AccessList, now: number, te
     fillNotice(texts.pairListPerson, {
       ...{ account, who: personLabel(person) },
       role: role === 'owner' ? texts.whoIsOwner : texts.whoIsUser,
-      by: approvedBy === atConsole ? texts.whoAtConsole : approvedBy,
+      by: whoDecided(approvedBy, texts),
       since: timeText(approvedAt).slice(0, 10),
     });
   const lines = [...requests.map(requestLine), ...people.map(personLine)];

@@ -9,6 +9,7 @@ import { hashPairingCode, readOneTimeCode } from './one-time-code.ts';
 
 const linkPrefix = 'link_';
 
+/** The command that opens the chat. */
 export const start = chatCommand({
   name: 'start',
   usage: '[code]',
@@ -26,7 +27,8 @@ export const start = chatCommand({
     isOwner: authority === 'owner',
   }),
   apply: async (tx, _, { agent, code, isOwner }) => {
-    const shown = code && isOwner ? await showRequest(tx, { codeHash: hashPairingCode(code) }) : undefined;
+    const shown =
+      code && isOwner ? await showRequest(tx, { of: { codeHash: hashPairingCode(code) } }) : undefined;
     return { agent, code, shown };
   },
   say: ({ agent, code, shown }, texts) => {

@@ -226,8 +226,13 @@ function isSignalOn({ enabled, apiUrl, number, accounts }: FileSettings['channel
 const localOwners = ['web:owner', 'terminal:owner'] as const;
 
 /** Whether the configuration names an owner besides the machine's user. */
-export function hasOwner({ owners }: Pick<Config, 'owners'>): boolean {
-  return owners.some((owner) => !localOwners.some((local) => local === owner));
+export function hasOwner(config: Pick<Config, 'owners'>): boolean {
+  return namedOwners(config).length > 0;
+}
+
+/** Owners besides the machine's user: `channel:peer`. */
+export function namedOwners({ owners }: Pick<Config, 'owners'>): readonly string[] {
+  return owners.filter((owner) => !localOwners.some((local) => local === owner));
 }
 
 /** Links the page and the terminal as one person, unless the file puts them elsewhere. */

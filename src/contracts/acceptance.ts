@@ -10,7 +10,15 @@ export type Acceptance =
   /** Stored beside its siblings until one of them passes the gate or their window ends. */
   | { readonly kind: 'held' }
   /** An edit, delete or reaction that changed or annotated a known message. */
-  | { readonly kind: 'noted'; readonly effect: string };
+  | { readonly kind: 'noted'; readonly effect: string }
+  /** A press of a button. Channels show the text to the person who pressed, and to nobody else. */
+  | { readonly kind: 'pressed'; readonly result: PressResult; readonly text: string };
+
+/**
+ * The result of a press: it decided, came too late, came from somebody who may not decide, or is about nothing
+ * that was asked.
+ */
+export type PressResult = 'approved' | 'denied' | 'late' | 'foreign' | 'unknown';
 
 /** Why intake ignored an event that needs no answer; stored in its ledger entry. */
 export type IgnoreReason =
@@ -52,6 +60,8 @@ export function reasonOf(acceptance: Acceptance): string | undefined {
       return acceptance.command;
     case 'noted':
       return acceptance.effect;
+    case 'pressed':
+      return acceptance.result;
     case 'accepted':
     case 'duplicate':
     case 'held':

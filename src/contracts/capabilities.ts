@@ -16,6 +16,8 @@ export type Capabilities = {
   readonly canEdit: boolean;
   readonly canDelete: boolean;
   readonly canReact: boolean;
+  /** Whether a message may carry buttons; elsewhere its text ends with the command for each. */
+  readonly canPress: boolean;
   /**
    * How an answer may be shown while it is written: `draft` = the network's own ephemeral preview
    * (the channel's `preview` ability), `edit` = a message that is edited, `none`.

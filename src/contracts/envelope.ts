@@ -52,6 +52,7 @@ export type InboundEvent =
       readonly emoji: string;
       readonly isRemoved: boolean;
     }
+  /** A press of a button under one of the bot's messages; `data` is the button's id, which a client may forge. */
   | { readonly kind: 'button'; readonly messageId: MessageId; readonly data: string }
   /** The network's own stop button on a streaming answer. */
   | { readonly kind: 'stop' }

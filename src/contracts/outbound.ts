@@ -10,11 +10,26 @@ export type Outbound = {
   readonly content: OutboundContent;
 };
 
+/** A choice under a message. A press of it comes back as an event of kind `button`, with its id as `data`. */
+export type Button = {
+  /** At most 64 bytes of UTF-8, as Telegram takes it. */
+  readonly id: string;
+  readonly label: string;
+  /** The chat command that does the same, for networks without buttons. */
+  readonly command: string;
+};
+
 /** The platform action of an outbox part. */
 export type OutboundContent =
-  /** At most `capabilities.text.maxLength` long. */
-  | { readonly kind: 'text'; readonly text: FormattedText }
-  | { readonly kind: 'edit'; readonly messageId: MessageId; readonly text: FormattedText }
+  /** At most `capabilities.text.maxLength` long. Buttons only where `capabilities.canPress`. */
+  | { readonly kind: 'text'; readonly text: FormattedText; readonly buttons?: readonly Button[] }
+  | {
+      readonly kind: 'edit';
+      readonly messageId: MessageId;
+      readonly text: FormattedText;
+      /** Empty: the message loses those that it has. Absent: it has none. */
+      readonly buttons?: readonly Button[];
+    }
   | { readonly kind: 'delete'; readonly messageId: MessageId }
   | { readonly kind: 'reaction'; readonly messageId: MessageId; readonly emoji: string }
   | {

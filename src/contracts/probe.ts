@@ -11,6 +11,7 @@ export type KillPoint =
   | 'accepted'
   | 'item-enqueued'
   | 'command-applied'
+  | 'approval-decided'
   | 'fetched'
   | 'woken'
   | 'claimed'

@@ -1,5 +1,6 @@
 import type { ChildView } from './child.ts';
 import type { Span } from './formatted-text.ts';
+import type { Button } from './outbound.ts';
 import type { ReplyRoute } from './route.ts';
 
 /**
@@ -53,6 +54,8 @@ export type TimelineItem = {
   readonly text: string;
   /** The formatting of `text`; absent where `text` is as it was written. */
   readonly spans?: readonly Span[];
+  /** Choices under the message; absent once one was made. */
+  readonly buttons?: readonly Button[];
   /** For a person's message: waiting, taken, delivering (answered, and the answer is on its way), answered … */
   readonly state: string;
 };

@@ -29,6 +29,8 @@ export type AccessRequest = {
   readonly event: { readonly kind: InboundEvent['kind'] };
   /** The sender's stored access, by bot account and immutable id. */
   readonly standing: SenderRole;
+  /** An owner has let this group in. */
+  readonly isAdmitted?: boolean | undefined;
 };
 
 export function authorise(request: AccessRequest, policy: AccessPolicy): AccessDecision {
@@ -131,10 +133,11 @@ function authoriseMember(request: AccessRequest, policy: AccessPolicy): AccessDe
 }
 
 /** Whether this group is answered at all. A person's approval for direct messages never opens a group. */
-function authorisePlace({ route, chat }: AccessRequest, policy: AccessPolicy): AccessDecision {
+function authorisePlace({ route, chat, isAdmitted }: AccessRequest, policy: AccessPolicy): AccessDecision {
   switch (policy.groupPolicy) {
     case 'allowlist': {
       const isNamed =
+        isAdmitted === true ||
         names(policy.allowGroups, route.channel, route.conversation) ||
         (chat.parent !== undefined && names(policy.allowGroups, route.channel, chat.parent));
       return isNamed ? allowed('guest') : refused('group-not-allowed');

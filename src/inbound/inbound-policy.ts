@@ -2,6 +2,7 @@ import type { AgentId } from '#contracts/ids.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { QueueLevel } from '../commands/chat-command.ts';
 import type { Config } from '../config/config.ts';
+import { namedOwners } from '../config/load-config.ts';
 import { type IdentityLinks, identityLinksFrom } from '../sessions/identity-links.ts';
 import type { ResetSettings } from '../sessions/reset-policy.ts';
 import type { AgentBinding } from '../sessions/routing.ts';
@@ -16,6 +17,8 @@ import { createRateLimit, type RateLimit } from './rate-limit.ts';
 export type InboundPolicy = {
   readonly access: AccessPolicy;
   readonly pairing: PairingSettings;
+  /** Owners that the configuration names, apart from this machine's user: `channel:peer`. */
+  readonly namedOwners: readonly string[];
   readonly bindings: readonly AgentBinding[];
   readonly defaultAgent: AgentId;
   readonly dmScope: DmScope;
@@ -37,6 +40,7 @@ export function createInboundPolicy(config: Config, notices: Notices): InboundPo
   return {
     access: accessPolicyFrom(config),
     pairing: config.access.pairing,
+    namedOwners: namedOwners(config),
     bindings: config.bindings,
     defaultAgent: config.defaultAgent,
     dmScope: config.dmScope,

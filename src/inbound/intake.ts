@@ -93,7 +93,9 @@ function sliceAtChanges(events: readonly InboundEnvelope[]): readonly (readonly 
     slices.at(-1)?.push(envelope);
     const { event } = envelope;
     const mayChange =
-      event.kind === 'migrated' || (event.kind === 'message' && event.text.trimStart().startsWith('/'));
+      event.kind === 'migrated' ||
+      event.kind === 'button' ||
+      (event.kind === 'message' && event.text.trimStart().startsWith('/'));
     if (mayChange) slices.push([]);
   }
   if (slices.length > 1 && slices.at(-1)?.length === 0) slices.pop();
@@ -200,6 +202,7 @@ async function store(
     const accepted = await deps.store.write(acceptBatch, { ...input, ...claims });
     runs = accepted.runs;
     if (proposals.some(({ decision }) => decision.kind === 'command')) deps.probe.reach('command-applied');
+    if (accepted.acceptances.some(isDecision)) deps.probe.reach('approval-decided');
     deps.start(accepted.effects);
     for (const eventKey of accepted.effects.reusedKeys)
       deps.log.warn({ account, eventKey }, 'intake.id-reused');
@@ -207,6 +210,13 @@ async function store(
   } finally {
     slots?.begin(runs);
   }
+}
+
+/** A press that has decided a question. */
+function isDecision(acceptance: Acceptance): boolean {
+  return (
+    acceptance.kind === 'pressed' && (acceptance.result === 'approved' || acceptance.result === 'denied')
+  );
 }
 
 /** One bad event must not hold up the others: what fails by itself three times is stored raw, and passed. */

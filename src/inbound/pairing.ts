@@ -1,9 +1,11 @@
 import type { InboundEnvelope } from '#contracts/envelope.ts';
-import { hashPairingCode, newOneTimeCode } from '../commands/one-time-code.ts';
+import { hashPairingCode, newApprovalId, newOneTimeCode } from '../commands/one-time-code.ts';
+import { parleyCommand } from '../config/own-commands.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
+import type { KeptMessage } from '../store/base/json.ts';
 import type { Decision } from '../store/intake/proposal.ts';
 import { cleanLabel } from '../texts/clean-untrusted.ts';
-import { fillNotice, type Notices } from '../texts/notices.ts';
+import type { Notices } from '../texts/notices.ts';
 
 export type PairingSettings = {
   /** How long a code holds. */
@@ -12,27 +14,42 @@ export type PairingSettings = {
   readonly maxPending: number;
 };
 
+type Asking = {
+  readonly pairing: PairingSettings;
+  readonly namedOwners: readonly string[];
+  readonly notices: Notices;
+};
+
+/** A longer message of a stranger is not kept, in characters of JSON. */
+const longestKept = 16_384;
+
 /**
- * A stranger is refused and asks to be let in. The code is drawn here and only its hash is kept; whether
- * it is shown is decided in the transaction, which knows who asked before.
+ * A stranger is refused and asks to be let in. The code is drawn here; what is said to whom is decided in the
+ * transaction, which knows who asked before and who owns the bot. `message` is answered once they are let in.
  */
 export function pairingRequest(
-  { pairing, notices }: { readonly pairing: PairingSettings; readonly notices: Notices },
+  { pairing, namedOwners, notices }: Asking,
   { route, sender }: InboundEnvelope,
+  { message, isStart }: { readonly message: KeptMessage | undefined; readonly isStart: boolean },
 ): Decision {
   const code = newOneTimeCode();
   const { validMinutes, maxPending } = pairing;
+  const isKept = message !== undefined && JSON.stringify(message).length <= longestKept;
   return {
     kind: 'pair',
     request: {
-      id: crypto.randomUUID(),
+      id: newApprovalId(),
       ref: platformRef(route.channel, sender.id),
       name: cleanLabel(sender.name) || notices.whoIsUnnamed,
       route,
+      code,
       codeHash: hashPairingCode(code),
-      text: fillNotice(notices.pairingCode, { code, minutes: validMinutes }),
+      command: `${parleyCommand} pair approve ${code}`,
       validMs: validMinutes * 60_000,
       maxPending,
+      owners: namedOwners,
+      ...(isKept && { kept: message }),
+      isStart,
     },
   };
 }

@@ -3,18 +3,24 @@
  * rate and loops. The transaction that stores the event decides whether it is a duplicate and what its lane
  * does with it.
  */
+
+import type { RefusalReason } from '#contracts/acceptance.ts';
 import type { InboundEnvelope, InboundMessage } from '#contracts/envelope.ts';
 import { type Authority, leastTrusted } from '#contracts/outcome.ts';
 import { isTyped } from '#contracts/provenance.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Asker, CommandCall, Order } from '../commands/chat-command.ts';
+import { newApprovalId } from '../commands/one-time-code.ts';
+import { start } from '../commands/start.ts';
 import { type Identities, joinIdentities } from '../sessions/identities.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import { resetBefore, resetPolicyFor } from '../sessions/reset-policy.ts';
 import { agentFor } from '../sessions/routing.ts';
 import { sessionKeyOf } from '../sessions/session-key-of.ts';
+import { personLabel } from '../store/access/person-label.ts';
 import type { Role, SenderRole } from '../store/access/sender-roles.ts';
 import { conversationKeyOf } from '../store/base/conversation-key.ts';
+import type { KeptMessage } from '../store/base/json.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { splitTextName } from '../store/intake/accept-item.ts';
@@ -23,6 +29,7 @@ import type { Decision, Proposal } from '../store/intake/proposal.ts';
 import type { Bundle, NewItem } from '../store/items/new-item.ts';
 import type { ChatLinks } from '../store/links/read-links.ts';
 import type { ConversationFacts } from '../store/reads/conversation-facts.ts';
+import { cleanLabel } from '../texts/clean-untrusted.ts';
 import { fillNotice } from '../texts/notices.ts';
 import { authorise, authorityOf, isOwnerBy } from './authorise.ts';
 import { type InboundPolicy, queueLevelsFor, queueSettingsFor } from './inbound-policy.ts';
@@ -67,9 +74,14 @@ export function propose(gate: InboundPolicy, arrival: Arrival): Proposed {
     proposal: { ...event, decision },
   });
 
-  const access = authorise({ ...canonical(envelope, facts), standing }, gate.access);
+  if (envelope.event.kind === 'button') return asProposal(proposePress(gate, arrival, envelope.event.data));
+  const place = { ...canonical(envelope, facts), standing, isAdmitted: facts?.isAdmitted };
+  const access = authorise(place, gate.access);
   if (access.kind === 'ignored') return asProposal({ kind: 'ignore', reason: access.reason });
-  if (access.kind === 'refused') return asProposal(refusal(gate, arrival, access.reason));
+  if (access.kind === 'refused') {
+    const command = readCommandOfOwner(gate, arrival, access.reason);
+    return command ? { kind: 'command', command } : asProposal(refusal(gate, arrival, access.reason));
+  }
   const { authority } = access;
 
   switch (envelope.event.kind) {
@@ -94,12 +106,37 @@ export function propose(gate: InboundPolicy, arrival: Arrival): Proposed {
     }
     case 'membership':
       return asProposal({ kind: 'membership', isMember: envelope.event.isMember });
-    case 'button':
     case 'unsupported':
       return asProposal({ kind: 'refuse', reason: 'unsupported-event' });
     default:
       return envelope.event satisfies never;
   }
+}
+
+/**
+ * A press counts by the rights of the person, wherever the button is: also in a group that isn't answered. Of
+ * anybody else it changes nothing, and they are told what became of the question.
+ */
+function proposePress(gate: InboundPolicy, { envelope, standing }: Arrival, data: string): Decision {
+  const { route, sender } = envelope;
+  if (sender.isSelf) return { kind: 'ignore', reason: 'own-message' };
+  if (sender.isBot) return { kind: 'ignore', reason: 'bot-message' };
+  const ref = platformRef(route.channel, sender.id);
+  const label = personLabel({ ref, name: cleanLabel(sender.name) });
+  const isOwner = isOwnerBy({ route, sender, standing }, gate.access);
+  return { kind: 'press', data, by: { ref, label, isOwner, role: 'user' } };
+}
+
+/** In a group that isn't answered an owner may still answer the question whether it should be. */
+function readCommandOfOwner(
+  gate: InboundPolicy,
+  arrival: Arrival,
+  reason: RefusalReason,
+): CommandArrival | undefined {
+  const { envelope, standing } = arrival;
+  if (reason !== 'group-not-allowed' || !isOwnerBy({ ...envelope, standing }, gate.access)) return undefined;
+  const command = readCommand(gate, { arrival, event: eventOf(arrival), authority: 'owner' });
+  return typeof command === 'object' && command.order.command.isForAnyPlace ? command : undefined;
 }
 
 type Messaging = {
@@ -268,26 +305,50 @@ function canonical(envelope: InboundEnvelope, facts: ConversationFacts | undefin
   return { ...envelope, route: { ...envelope.route, conversation } };
 }
 
-function refusal(
-  gate: InboundPolicy,
-  { envelope, standing }: Arrival,
-  reason: Extract<Decision, { kind: 'refuse' }>['reason'],
-): Decision {
+function refusal(gate: InboundPolicy, arrival: Arrival, reason: RefusalReason): Decision {
+  const { envelope, standing, now } = arrival;
   const { route, sender, event } = envelope;
+  // Only an owner who speaks to the bot, or brings it, is asked: to anybody else such a group is silent.
+  if (
+    reason === 'group-not-allowed' &&
+    isOwnerBy({ route, sender, standing }, gate.access) &&
+    isCalledBy(event)
+  )
+    return { kind: 'ask-group', request: { id: newApprovalId(), route } };
   // Who has no id cannot be told anything, and nothing could be done for them.
-  if (event.kind !== 'message' || sender.id === '') return { kind: 'refuse', reason };
-  const notice = (template: string, id: string): Decision => {
-    const text = fillNotice(template, { id });
-    return { kind: 'refuse', reason, notice: { route, text, onceKey: `${id}:not-allowed` } };
-  };
-  if (reason === 'dm-not-paired') return pairingRequest(gate, envelope);
-  if (reason === 'dm-not-allowed' && envelope.chat.kind === 'dm')
-    return notice(gate.notices.dmNotAllowed, platformRef(route.channel, sender.id));
-  // Only an owner who speaks to the bot is told: to anybody else a group that is not answered is silent.
-  const isAsked = (event.mentionsBot && isTyped(event)) || event.repliesToBot;
-  if (reason === 'group-not-allowed' && isAsked && isOwnerBy({ route, sender, standing }, gate.access))
-    return notice(gate.notices.groupNotAllowed, platformRef(route.channel, route.conversation));
-  return { kind: 'refuse', reason };
+  if (event.kind !== 'message' || sender.id === '' || envelope.chat.kind !== 'dm')
+    return { kind: 'refuse', reason };
+  const typed = readOrder(event, { name: arrival.botName });
+  const isStart = typed?.command.name === start.name && isWithinRate(gate, envelope, now);
+  if (reason === 'dm-not-paired') {
+    const isText = typed === undefined && (event.text.trim() !== '' || event.attachments.length > 0);
+    const message = isText ? keptMessage(gate, arrival, event) : undefined;
+    return pairingRequest(gate, envelope, { message, isStart });
+  }
+  const id = platformRef(route.channel, sender.id);
+  const text =
+    reason === 'dm-disabled' ? gate.notices.dmDisabled : fillNotice(gate.notices.dmNotAllowed, { id });
+  const isTold = isStart || reason === 'dm-not-allowed';
+  const once = isStart ? {} : { onceKey: `${id}:not-allowed` };
+  return { kind: 'refuse', reason, ...(isTold && { notice: { route, text, ...once } }) };
+}
+
+/** Whether a person speaks to the bot, or has added it to the group. */
+function isCalledBy(event: InboundEnvelope['event']): boolean {
+  if (event.kind === 'membership') return event.isMember;
+  return event.kind === 'message' && ((event.mentionsBot && isTyped(event)) || event.repliesToBot);
+}
+
+/** A stranger's message as it enters their lane once they are let in; their rights are decided then. */
+function keptMessage(gate: InboundPolicy, arrival: Arrival, message: InboundMessage): KeptMessage {
+  const event = eventOf(arrival);
+  const { id, lane, route, content } = newItem(gate, { arrival, event, authority: 'member', message });
+  return { id, lane, route, content, eventKey: event.eventKey, messageId: message.messageId };
+}
+
+function isWithinRate(gate: InboundPolicy, envelope: InboundEnvelope, now: number): boolean {
+  const key = `${envelope.route.account}:${envelope.eventKey}`;
+  return gate.rateLimit.takeOnce(key, ...countedAs(envelope, now)).kind !== 'exceeded';
 }
 
 function eventOf({ envelope, standing }: Arrival): Omit<Proposal, 'decision'> {

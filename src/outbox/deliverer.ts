@@ -9,6 +9,7 @@ import type { Log } from '#contracts/log.ts';
 import type { Outbound, SendResult } from '#contracts/outbound.ts';
 import type { Probe } from '#contracts/probe.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import { withCommands } from '../replies/with-commands.ts';
 import type { Store } from '../store/base/command.ts';
 import {
   type ClaimedDelivery,
@@ -204,8 +205,9 @@ type ClaimedPart = Extract<Delivery, { kind: 'part' }>;
 async function callPlatform(
   { probe, log, settings }: DelivererDeps,
   channel: HostedChannel,
-  { part, attempts, step, mayStandSince }: ClaimedPart,
+  { part: claimed, attempts, step, mayStandSince }: ClaimedPart,
 ): Promise<SendOutcome> {
+  const part = channel.definition.capabilities.canPress ? claimed : withCommands(claimed);
   if (step === 'look-up') {
     const { sendTimeoutMs } = settings;
     const found = await lookUp(channel, { part, since: mayStandSince ?? 0, log, sendTimeoutMs });

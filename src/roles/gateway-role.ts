@@ -12,6 +12,7 @@ import { secretsOf } from '../config/secrets-of.ts';
 import { type FreeSpace, watchFreeSpace } from '../inbound/free-space.ts';
 import { type InboundPolicy, queueSettingsFor } from '../inbound/inbound-policy.ts';
 import { createRedactor } from '../logging/redaction.ts';
+import { createOwnerQuestions, type OwnerQuestions } from '../outbox/owner-questions.ts';
 import { createWaitingNotices, type WaitingNotices } from '../queue/waiting-notices.ts';
 import { accessToken } from '../server/access-token.ts';
 import { removeAddress, writeAddress } from '../server/address-file.ts';
@@ -27,10 +28,11 @@ import { newRowId } from '../store/base/row-id.ts';
 import { hasWorker } from '../store/processes/process-records.ts';
 import type { StageDeps } from './stage-deps.ts';
 
-/** The disk watch, the owner's alerts, and the lists that a reload changes in place. */
+/** The disk watch, the owner's alerts and questions, and the lists that a reload changes in place. */
 export type GatewayRoleParts = {
   readonly space: FreeSpace;
   readonly owner: AlertReporter;
+  readonly questions: OwnerQuestions;
   readonly owners: string[];
   readonly allowedHosts: string[];
 };
@@ -41,7 +43,10 @@ export function wireGatewayRole(stage: StageDeps): GatewayRoleParts {
   const space = watchFreeSpace({ folder: config.dataDir, clock, log });
   closers.add('disk watch', space.stop);
   const owners = [...config.owners];
-  return { space, owner: wireOwner(stage, owners), owners, allowedHosts: [...config.allowedHosts] };
+  const questions = createOwnerQuestions({ ...stage, owners, start: stage.motion.dispatch });
+  closers.add('owner questions', questions.stop);
+  const owner = wireOwner(stage, owners);
+  return { space, owner, questions, owners, allowedHosts: [...config.allowedHosts] };
 }
 
 /** Alerts reach the owner as an ordinary message and on the page. */
@@ -81,6 +86,7 @@ export async function openServer(
     gate,
     space,
     owner,
+    questions,
     allowedHosts,
   }: GatewayRoleParts & { readonly host: ChannelHost; readonly gate: InboundPolicy },
 ): Promise<HttpServer> {
@@ -100,7 +106,7 @@ export async function openServer(
     token,
     allowedHosts,
     trustedProxies: config.trustedProxies,
-    notices: owner,
+    notices: { ...owner, ...questions },
     agents: openAgentService(stage, gate),
   });
   closers.add('http server', server.close);

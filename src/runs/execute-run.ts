@@ -92,6 +92,7 @@ const leastCapabilities: Capabilities = {
   canEdit: false,
   canDelete: false,
   canReact: false,
+  canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },
   isSessionBound: false,

@@ -74,7 +74,12 @@ export async function openWaitingGateway(options: WaitingOptions): Promise<Waiti
       problems: [problemOf(options.blocker())],
     }),
     metrics: createMetrics({ store, clock, loop, desk: idleDesk, isRedisReady: () => false }).metrics,
-    notices: { shown: async () => [], dismiss: () => Promise.reject(away) },
+    notices: {
+      shown: async () => [],
+      dismiss: () => Promise.reject(away),
+      questions: async () => [],
+      answer: () => Promise.reject(away),
+    },
     absentWebhookStatus: 503,
   });
   closers.add('http server', server.close);

@@ -27,7 +27,7 @@ const aliased = new Set(['contracts', 'channel-kit']);
 const innerOrders: Readonly<Record<string, readonly string[]>> = {
   store: [
     ['base'],
-    ['rows', 'alerts', 'money', 'delivery', 'waits', 'items', 'children', 'lanes'],
+    ['rows', 'alerts', 'money', 'delivery', 'approvals', 'waits', 'items', 'children', 'lanes'],
     ['processes', 'sign-ins', 'access', 'links', 'intake', 'reads'],
     ['migrations', 'migrate.ts', 'store-report.ts', 'watch-store.ts'],
     ['sqlite', 'postgres', 'readable-store.ts', 'open-store.ts', 'open-configured.ts', 'inspect-store.ts'],
@@ -100,6 +100,10 @@ const stateColumns: Readonly<Record<string, StateColumns>> = {
   outbox: {
     columns: ['state', 'attempts', 'sendingAt', 'endedAt', 'problem', 'receipts'],
     writer: 'src/store/delivery/part-states.ts',
+  },
+  approvals: {
+    columns: ['state', 'decidedBy', 'decidedAt'],
+    writer: 'src/store/approvals/approval-states.ts',
   },
   toolCalls: { columns: ['state', 'result', 'endedAt'], writer: 'src/store/rows/call-states.ts' },
   modelCalls: { columns: ['state', 'cost', 'reserved'], writer: 'src/store/money/model-calls.ts' },

@@ -5,6 +5,7 @@ import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import { accountId, channelId, conversationId, partKey } from '#contracts/ids.ts';
 import type { ShownAlert } from '#contracts/owner-alert.ts';
+import type { ShownQuestion } from '#contracts/owner-question.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { channel } from '../../channels/web/index.ts';
 import { createHttpServer } from '../../src/server/http-server.ts';
@@ -12,9 +13,13 @@ import { lazyStore } from '../support/lazy-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { createSessionDouble, quietLog, type SessionDouble } from '../support/session-double.ts';
 
-export type ScriptedGateway = {
-  /** What the owner is told of. */
+type Owner = {
+  /** What the owner is told of, and asked. */
   notices: readonly ShownAlert[];
+  questions: readonly ShownQuestion[];
+};
+
+export type ScriptedGateway = Owner & {
   readonly url: string;
   readonly session: SessionDouble;
   readonly route: ReplyRoute;
@@ -26,7 +31,7 @@ export type ScriptedGateway = {
 
 export async function startScriptedGateway(): Promise<ScriptedGateway> {
   const session = createSessionDouble();
-  const owner: { notices: readonly ShownAlert[] } = { notices: [] };
+  const owner: Owner = { notices: [], questions: [] };
   const store = lazyStore();
   const server = createHttpServer({
     store,
@@ -50,6 +55,11 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
       dismiss: async (id) => {
         owner.notices = owner.notices.filter((notice) => notice.id !== id);
         return true;
+      },
+      questions: async () => owner.questions,
+      answer: async (id, verdict) => {
+        owner.questions = owner.questions.filter((question) => question.id !== id);
+        return { result: verdict === 'approve' ? 'approved' : 'denied', text: 'done' };
       },
     },
   });

@@ -14,6 +14,7 @@ const capabilities: Capabilities = {
   canEdit: false,
   canDelete: false,
   canReact: false,
+  canPress: false,
   preview: { dm: 'draft', group: 'none' },
   previewIntervalMs: { dm: 60, group: 60 },
   isSessionBound: false,

@@ -6,6 +6,7 @@ export const plainCapabilities: Capabilities = {
   canEdit: false,
   canDelete: false,
   canReact: false,
+  canPress: false,
   preview: { dm: 'none', group: 'none' },
   previewIntervalMs: { dm: 1000, group: 1000 },
   isSessionBound: false,

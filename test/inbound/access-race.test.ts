@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { revokeOnConsole } from '../../src/store/access/operate-access.ts';
 import type { Store } from '../../src/store/base/command.ts';
+import { atConsole } from '../store/access-builders.ts';
 import { openStore } from '../support/open-store.ts';
 import { cutPower } from '../support/power-cut.ts';
 import { envelopeOf } from '../threats/access-cells.ts';
@@ -37,7 +38,9 @@ async function aStore(): Promise<{ store: Store; dataDir: string }> {
 
 it('decides again when somebody is revoked after the door has looked', async () => {
   const { store, dataDir } = await aStore();
-  const racing = interrupt(store, 1, () => store.write(revokeOnConsole, { ref: 'telegram:4' }));
+  const racing = interrupt(store, 1, () =>
+    store.write(revokeOnConsole, { ref: 'telegram:4', by: atConsole }),
+  );
   const door = await anAccessFixture(racing, { dataDir, network, policies });
   const cell = { event: 'text', sender: 'approved', chat: 'dm' } as const;
   const acceptances = await door.accept([envelopeOf(cell, { network, bot: door.bot, mark: 'late' })]);
@@ -50,7 +53,7 @@ it('gives the events back when access changes faster than it can decide', async 
   let isIn = true;
   const flip = async () => {
     isIn = !isIn;
-    if (!isIn) await store.write(revokeOnConsole, { ref: 'telegram:4' });
+    if (!isIn) await store.write(revokeOnConsole, { ref: 'telegram:4', by: atConsole });
     else
       door.change(`insert into "people" ("account", "peerId", "ref", "name", "role", "approvedAt", "approvedBy")
         values ('telegram/${door.bot}', '4', 'telegram:4', 'Someone', 'user', 1, 'console')`);

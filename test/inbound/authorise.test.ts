@@ -334,6 +334,7 @@ describe('authorise (threat 1)', () => {
         'conversation',
         'event',
         'id',
+        'isAdmitted',
         'isBot',
         'isSelf',
         'kind',

@@ -3,12 +3,15 @@ import { describe, expect, it } from 'vitest';
 
 import type { Asker, CommandCall, CommandDeps } from '../../src/commands/chat-command.ts';
 import { chatCommands, nativeCommands, parseCommand } from '../../src/commands/list.ts';
+import { hashPairingCode } from '../../src/commands/one-time-code.ts';
 import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
 
 import { holds } from '../support/holds.ts';
 import { commandDeps } from './support/command-deps.ts';
 
 const bot = { name: 'Parley_Bot' };
+
+const byCode = { codeHash: hashPairingCode('ABCD2345') };
 
 const everyAsker: readonly Asker[] = (['dm', 'group'] as const).flatMap((chat) =>
   (['owner', 'member', 'guest'] as const).flatMap((authority) =>
@@ -99,9 +102,22 @@ describe('chat commands', () => {
     ],
     ['/pair', { name: 'pair', request: { kind: 'list' } }],
     ['/pair List', { name: 'pair', request: { kind: 'list' } }],
-    ['/pair confirm abcd-2345', { name: 'pair', request: { kind: 'confirm', code: 'ABCD2345' } }],
+    [
+      '/pair confirm abcd-2345',
+      { name: 'pair', request: { kind: 'confirm', which: 'ABCD2345', of: byCode } },
+    ],
     ['/link confirm abcd 2345', { name: 'link', request: { kind: 'confirm', code: 'ABCD2345' } }],
-    ['/pair approve abcd-2345', { name: 'pair', request: { kind: 'approve', code: 'ABCD2345' } }],
+    [
+      '/pair approve abcd-2345',
+      { name: 'pair', request: { kind: 'approve', which: 'ABCD2345', of: byCode } },
+    ],
+    [
+      '/pair approve net:7',
+      { name: 'pair', request: { kind: 'approve', which: 'net:7', of: { ref: 'net:7' } } },
+    ],
+    ['/approve K3VQ2ABCDE', { name: 'approve', request: { id: 'k3vq2abcde' } }],
+    ['/deny k3vq2abcde', { name: 'deny', request: { id: 'k3vq2abcde' } }],
+    ['/activation off', { name: 'activation', request: { wish: 'off' } }],
     ['/pair revoke signal:0f-1', { name: 'pair', request: { kind: 'revoke', ref: 'signal:0f-1' } }],
     ['/queue debounce:500ms', { name: 'queue', request: { kind: 'set', changes: { debounceMs: 500 } } }],
     ['/queue quiet:1.5s', { name: 'queue', request: { kind: 'set', changes: { quietMs: 1500 } } }],
@@ -162,8 +178,9 @@ describe('chat commands', () => {
       '/queue reset cap:5',
       '“reset” isn’t a queue mode. Use one of steer, steer-backlog, followup, collect, interrupt, or reset.',
     ],
-    ['/pair approve', 'Use /pair approve and the person’s code of 8 letters and digits.'],
-    ['/pair approve 0IO1', 'Use /pair approve and the person’s code of 8 letters and digits.'],
+    ['/pair approve', 'Use /pair approve and the person’s code of 8 letters and digits, or their id.'],
+    ['/pair approve 0IO1', 'Use /pair approve and the person’s code of 8 letters and digits, or their id.'],
+    ['/approve', 'Use /approve and the id from my question.'],
     ['/pair revoke ann', 'Use /pair revoke channel:id; /pair list shows the ids.'],
     ['/pair list all', 'Send /pair list on its own.'],
     [
@@ -254,8 +271,10 @@ describe('chat commands', () => {
       'activation',
     ];
     const ownersDmOnly: readonly string[] = ['pair'];
+    const ownersOnly: readonly string[] = ['approve', 'deny'];
     const expected = (name: string, { chat, authority, isAdmin }: Asker) => {
       if (ownersDmOnly.includes(name)) return chat === 'dm' && authority === 'owner' ? 'allowed' : 'denied';
+      if (ownersOnly.includes(name)) return authority === 'owner' ? 'allowed' : 'denied';
       if (chat === 'dm' || authority === 'owner' || isAdmin) return 'allowed';
       if (adminsOnly.includes(name)) return 'denied';
       return name === 'stop' || name === 'subagents' ? 'own' : 'allowed';
@@ -284,9 +303,11 @@ describe('chat commands', () => {
     const native = nativeCommands(noticesFor('en'));
     expect(native.map(({ name }) => name).sort()).toEqual([
       'activation',
+      'approve',
       'budget',
       'compact',
       'context',
+      'deny',
       'help',
       'link',
       'model',

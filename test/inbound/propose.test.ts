@@ -60,23 +60,24 @@ function noticeFor(said: Said) {
   return decision.notice;
 }
 
-it('draws a new code for every stranger, and hands on nothing of it but its hash and the notice', () => {
+it('draws a new code for every stranger, with the command that approves it', () => {
   const pairing = gateOf({});
   const requests = Array.from({ length: 1000 }, () => {
     const decision = decide({ sender: '2', kind: 'dm', isMention: false }, pairing);
     if (decision.kind !== 'pair') throw new Error(`expected a request, not ${JSON.stringify(decision)}`);
     return decision.request;
   });
-  const codes = requests.map(({ text }) => /this code: (\S+) \(valid for 60 min\)/.exec(text)?.[1] ?? '');
-  for (const [index, code] of codes.entries()) {
+  const codes = requests.map(({ code }) => code);
+  for (const { code, ...request } of requests) {
     expect(code).toMatch(/^[ABCDEFGHJKLMNPQRSTUVWXYZ23456789]{8}$/);
-    const { text: _, ...kept } = requests[index] ?? { text: '' };
-    expect(JSON.stringify(kept)).not.toContain(code);
-    expect(kept).toMatchObject({
+    expect(request).toMatchObject({
       ref: 'net:2',
       codeHash: hashPairingCode(code),
+      command: `./bin/parley.mjs pair approve ${code}`,
       validMs: 3_600_000,
       maxPending: 3,
+      owners: ['net:1'],
+      kept: { content: { text: 'Hello?' }, eventKey: 'message:1', messageId: '1' },
     });
   }
   expect(new Set(codes).size).toBe(codes.length);
@@ -87,12 +88,9 @@ it('tells a stranger once by which id an owner can let them in', () => {
   expect(notice).toMatchObject({ text: expect.stringMatching(/net:2$/), onceKey: 'net:2:not-allowed' });
 });
 
-it('tells an owner once how to have the bot in a group that is not answered', () => {
-  const notice = noticeFor({ sender: '1', kind: 'group', isMention: true });
-  expect(notice).toMatchObject({
-    text: expect.stringContaining('Add “net:-100” to access.allowGroups'),
-    onceKey: 'net:-100:not-allowed',
-  });
+it('asks an owner in a group that is not answered whether to answer there', () => {
+  const decision = decide({ sender: '1', kind: 'group', isMention: true }, allowlist);
+  expect(decision).toMatchObject({ kind: 'ask-group', request: { route: { conversation: '-100' } } });
 });
 
 it.each([

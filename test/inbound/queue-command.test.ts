@@ -228,11 +228,11 @@ describeEachDatabase('/queue in a group', (open) => {
     expect(await ask(ann, `/queue edit ${b} mine`, { isAdmin: true })).toBe(
       'Only the sender or my owner may do that.',
     );
-    // What a member may not say is plain text, which nobody has called the agent with.
+    // What a member may not say does nothing; they are told who may.
     for (const text of ['/queue', '/queue collect', '/queue reset'])
       expect(await town.send(bob, text, { group: laneKey.split(':').at(-1) ?? '' })).toEqual({
-        kind: 'ignored',
-        reason: 'not-mentioned',
+        kind: 'refused',
+        reason: 'not-permitted',
       });
     const run = await town.worker.claimRun(laneKey);
     const { told } = await readLane(open(), laneKey);

@@ -1,6 +1,7 @@
 import type { Mutant } from './mutants.ts';
 
 const store = 'test/store/access/access.test.ts';
+const questions = 'test/inbound/questions.test.ts';
 const authorise = 'test/inbound/authorise.test.ts';
 
 /** Broken variants of who may write, and of who decides it. */
@@ -10,10 +11,11 @@ export const accessMutants: readonly Mutant[] = [
     invariant: 'a pairing code lets one person in, once',
     edits: [
       {
-        in: 'approvePairing',
-        find: `const own = tx.db.deleteFrom('pairings')`,
-        replace: `const own = tx.db.updateTable('pairings').set({ createdAt: tx.now })`,
+        in: 'admitRequest',
+        find: `.deleteFrom('pairings')`,
+        replace: `.updateTable('pairings').set({ createdAt: tx.now })`,
       },
+      { in: 'closeApproval', find: `.where('state', '=', 'open')`, replace: '' },
     ],
     test: { file: store, name: 'is let in on the account that showed the code, once' },
   },
@@ -35,11 +37,29 @@ export const accessMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'requestPairing',
-        find: `return { kind: 'full' };`,
+        find: `return 'full';`,
         replace: `await tx.db.deleteFrom('pairings').where('peerId', '=', requests[0]?.peerId ?? '').execute();`,
       },
     ],
     test: { file: store, name: 'never waits as the fourth, and pushes nobody out' },
+  },
+  {
+    name: 'two presses both decide',
+    invariant: 'a question is decided once',
+    edits: [{ in: 'closeApproval', find: `.where('state', '=', 'open')`, replace: '' }],
+    test: { file: questions, name: 'is decided once although two presses come at once' },
+  },
+  {
+    name: 'anybody’s press decides',
+    invariant: 'a question is decided by who has the right to',
+    edits: [{ in: 'decideApproval', find: `if (!by.isOwner) return`, replace: `if (id === '') return` }],
+    test: { file: questions, name: 'is not decided by anybody else' },
+  },
+  {
+    name: 'what a stranger wrote outlives the code',
+    invariant: 'a stranger’s message is kept until their code expires',
+    edits: [{ in: 'dropRequest', find: 'kept: null', replace: '' }],
+    test: { file: questions, name: 'forgets the stranger’s message when nobody answers in time' },
   },
   {
     name: 'guesses at pairing codes uncounted',
@@ -95,8 +115,8 @@ export const accessMutants: readonly Mutant[] = [
     edits: [
       {
         in: 'propose',
-        find: `if (access.kind === 'refused') return`,
-        replace: `if (access.kind === 'refused' && envelope.event.kind === 'message') return`,
+        find: `if (access.kind === 'refused') {`,
+        replace: `if (access.kind === 'refused' && envelope.event.kind === 'message') {`,
       },
       {
         in: 'propose',

@@ -17,6 +17,7 @@ const capabilities: Capabilities = {
   canEdit: true,
   canDelete: true,
   canReact: false,
+  canPress: false,
   preview: { dm: 'edit', group: 'draft' },
   previewIntervalMs: { dm: 5, group: 5 },
   isSessionBound: false,

@@ -38,6 +38,11 @@ describe('http server', () => {
           dismissed.push(id);
           return id === notice.id;
         },
+        questions: async () => [],
+        answer: async (id, verdict) => {
+          dismissed.push(`${verdict} ${id}`);
+          return { result: 'late', text: 'Already approved.' };
+        },
       },
     });
     const authorization = `Bearer ${token}`;

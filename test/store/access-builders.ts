@@ -1,15 +1,18 @@
-import { hashPairingCode } from '../../src/commands/one-time-code.ts';
+import { hashPairingCode, newApprovalId } from '../../src/commands/one-time-code.ts';
 import type { AccountId, ChannelId, ConversationId } from '../../src/contracts/ids.ts';
 import type { ReplyRoute } from '../../src/contracts/route.ts';
 import { type Approval, type Approved, approvePairing } from '../../src/store/access/approve-pairing.ts';
+import type { Decider } from '../../src/store/access/decider.ts';
 import { approveOnConsole } from '../../src/store/access/operate-access.ts';
 import { type Requested, requestPairing } from '../../src/store/access/request-pairing.ts';
 import type { SenderRole } from '../../src/store/access/sender-roles.ts';
 import type { StepTx, Store, StoreQuery } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
+import { noEffects } from '../../src/store/base/effects.ts';
 import { acceptBatch } from '../../src/store/intake/accept-batch.ts';
 import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
+import { fillNotice, noticesFor } from '../../src/texts/notices.ts';
 import { aLane, aMessage, unique } from './builders.ts';
 
 /** A bot account of the test's own, and what people send to it. */
@@ -61,7 +64,8 @@ export function askIn(
   };
   const { decision, eventKey } = aRequest({ peer, code, route });
   if (decision.kind !== 'pair') throw new Error('that is no request');
-  return requestPairing(tx, { account, peerId: peer, noticeKey: eventKey, request: decision.request });
+  const requesting = { account, peerId: peer, noticeKey: eventKey, request: decision.request };
+  return requestPairing(tx, requesting, noEffects());
 }
 
 type Asking = { readonly peer: string; readonly code: string; readonly route: ReplyRoute };
@@ -76,29 +80,40 @@ export function aRequest({ peer, code, route }: Asking): Proposal {
     decision: {
       kind: 'pair',
       request: {
-        id: crypto.randomUUID(),
+        id: newApprovalId(),
         ref: `test:${peer}`,
         name: `Person ${peer}`,
         route,
+        code,
         codeHash: hashPairingCode(code),
-        text: `Your code: ${code}`,
+        command: `approve ${code}`,
         validMs: 3_600_000,
         maxPending: 3,
+        owners: [],
+        isStart: false,
       },
     },
   };
 }
 
-export function anApproval(code: string, over: Partial<Approval> = {}): Approval {
-  return { codeHash: hashPairingCode(code), by: 'console', role: 'user', ...over };
+/** What a stranger reads while there is no owner. */
+export function shownCode(code: string): string {
+  return fillNotice(noticesFor('en').pairingFirst, { command: `approve ${code}`, minutes: 60 });
 }
 
-export function approve(store: Store, code: string, over: Partial<Approval> = {}): Promise<Approved> {
-  return store.write(approveOnConsole, anApproval(code, over));
+/** The machine's user, who approves. */
+export const atConsole = { ref: 'console', label: 'the command line', isOwner: true, role: 'user' } as const;
+
+export function anApproval(code: string, role: Decider['role'] = 'user'): Approval {
+  return { of: { codeHash: hashPairingCode(code) }, by: { ...atConsole, role } };
+}
+
+export function approve(store: Store, code: string, role?: Decider['role']): Promise<Approved> {
+  return store.write(approveOnConsole, anApproval(code, role));
 }
 
 export function approveIn(tx: StepTx, code: string): Promise<Approved> {
-  return approvePairing(tx, anApproval(code));
+  return approvePairing(tx, anApproval(code), noEffects());
 }
 
 export type AccessRows = {
@@ -144,6 +159,32 @@ export const readAccessRows: StoreQuery<{ readonly account: string }, AccessRows
       pending: pending.map(({ peerId }) => peerId),
       ledger: ledger.map(({ outcome, reason }) => `${outcome} ${reason}`),
       notices: notices.map(({ content }) => JSON.parse(content).text.text as string),
+    };
+  },
+};
+
+/** The texts in a person's items, and what the ledger says of their messages, oldest first. */
+export const readPendingContent: StoreQuery<
+  { readonly senderId: string },
+  { readonly content: readonly string[]; readonly ledger: readonly string[] }
+> = {
+  query: 'readPendingContent',
+  run: async ({ db }, { senderId }) => {
+    const items = await db
+      .selectFrom('inbox')
+      .select('content')
+      .where('senderId', '=', senderId)
+      .orderBy('seq')
+      .execute();
+    const events = await db
+      .selectFrom('ledger')
+      .select(['outcome', 'reason'])
+      .where('conversationKey', 'like', `%/${senderId}`)
+      .orderBy('outcome')
+      .execute();
+    return {
+      content: items.map(({ content }) => JSON.parse(content).text as string),
+      ledger: events.map(({ outcome, reason }) => `${outcome} ${reason}`),
     };
   },
 };

@@ -17,7 +17,7 @@ import type { Tables } from '../../src/store/base/tables.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { directDatabase } from '../../src/store/sqlite/direct-database.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
-import { approveIn, askIn } from '../store/access-builders.ts';
+import { approveIn, askIn, atConsole } from '../store/access-builders.ts';
 
 const isLong = process.env.PARLEY_LONG === '1';
 const guesses = isLong ? 1_000_000 : 20_000;
@@ -73,7 +73,7 @@ describe('a pairing code', () => {
     const expired = await asked(clock, 'expired');
     const withdrawn = await asked(clock, 'withdrawn');
     expect(await approveIn(clock.tx(), used)).toMatchObject({ kind: 'approved' });
-    await revokeAccess(clock.tx(), { ref: 'test:withdrawn' });
+    await revokeAccess(clock.tx(), { ref: 'test:withdrawn', by: atConsole });
     clock.turn(60 * minute);
     const kinds = new Set<Approved['kind']>();
     for (let n = 0; n < replays; n++) {
@@ -107,7 +107,7 @@ async function asked(clock: TurnedStore, peer: string): Promise<string> {
 async function askFor(clock: TurnedStore, peer: string): Promise<string | undefined> {
   const code = newOneTimeCode();
   const requested = await askIn(clock.tx(), { account, peer, code });
-  return requested.kind === 'new' ? code : undefined;
+  return requested === 'new' ? code : undefined;
 }
 
 type TurnedStore = {

@@ -32,6 +32,8 @@ const orders = {
   activation: ['/activation always'],
   link: ['/link', '/link ABCDEFGH', '/link confirm ABCDEFGH', '/start link_ABCDEFGH'],
   pair: ['/pair list', '/pair approve ABCDEFGH', '/pair confirm ABCDEFGH', '/pair revoke net:1'],
+  approve: ['/approve abcdefghij'],
+  deny: ['/deny abcdefghij'],
   whoami: ['/whoami'],
   start: ['/start ABCDEFGH'],
 } as const;
@@ -110,9 +112,9 @@ function configFor({ channel, idOf, group }: Network): object {
   };
 }
 
-/** What is right, apart from the code: only an owner is obeyed about pairing, and raises a budget. */
+/** Right, apart from the code: only an owner is obeyed about pairing, answers questions and raises a budget. */
 function isAllowed({ role, text }: Cell): boolean {
-  return !(text.startsWith('/pair') || text === '/budget gateway 100') || role === 'owner';
+  return !/^\/(?:pair|approve|deny|budget gateway)/.test(text) || role === 'owner';
 }
 
 /** Sends them in one after the other, and gives those that were obeyed. */

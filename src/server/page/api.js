@@ -9,11 +9,17 @@ export async function fetchStatus() {
   return answer.json();
 }
 
-/** Resolves with the owner's notices, newest first. Rejects when Parley is unreachable. */
+/** Resolves with the owner's notices and questions, newest first. Rejects when Parley is unreachable. */
 export async function fetchNotices() {
   const answer = await fetch('/api/notices', { cache: 'no-store' });
   if (!answer.ok) throw new Error(`status ${answer.status}`);
-  return (await answer.json()).notices;
+  const { notices, questions } = await answer.json();
+  return { notices, questions };
+}
+
+/** Rejects when Parley is unreachable; of several answers to a question the first one counts. */
+export async function answerQuestion(id, verdict) {
+  await post('/api/notices/answer', { id, verdict });
 }
 
 /** Rejects when Parley is unreachable; a notice that has ended meanwhile is dismissed already. */

@@ -9,7 +9,7 @@ import { h } from '/vendor/preact.js';
 const html = htm.bind(h);
 
 /** The whole signed-in page. `actions` are the person's choices; the rest is state. */
-export function ChatView({ conversation, status, notices, draft, editing, isAtEnd, actions }) {
+export function ChatView({ conversation, status, notices, questions, draft, editing, isAtEnd, actions }) {
   const working = isWorking(conversation);
   return html`<div class="shell">
     <header>
@@ -17,7 +17,8 @@ export function ChatView({ conversation, status, notices, draft, editing, isAtEn
       <h1 class="brand">Parley</h1>
       <${StatusView} status=${status} connection=${conversation.connection} onSignOut=${actions.signOut} />
     </header>
-    <${NoticesView} problems=${status?.problems ?? []} notices=${notices} onDismiss=${actions.dismissNotice} />
+    <${NoticesView} problems=${status?.problems ?? []} notices=${notices}
+      questions=${questions} onDismiss=${actions.dismissNotice} onAnswer=${actions.answerQuestion} />
     <${ChildTree} nodes=${conversation.children} />
     <div class="scroll" id="scroll" onScroll=${actions.scrolled}>
       <main class="messages" role="log" aria-live="polite">
@@ -60,7 +61,8 @@ function Greeting() {
 
 function Message({ message, actions }) {
   if (message.author.kind === 'notice')
-    return html`<div class="notice" data-id=${message.id}>${message.text}</div>`;
+    return html`<div class="notice" data-id=${message.id}>${message.text}
+      <${Buttons} message=${message} actions=${actions} /></div>`;
   if (message.author.kind === 'agent') {
     return html`<article class="agent" data-id=${message.id}>
       <${RichText} text=${message.text} spans=${message.spans} />
@@ -70,6 +72,17 @@ function Message({ message, actions }) {
     <div class="bubble">${message.text}</div>
     <${OwnState} message=${message} actions=${actions} />
   </article>`;
+}
+
+/** Choices under a question. Whatever a press does, the message says it. */
+function Buttons({ message, actions }) {
+  if (message.buttons === undefined) return null;
+  return html`<div class="choices">
+    ${message.buttons.map(
+      (button) =>
+        html`<button class="choice" key=${button.id} onClick=${() => actions.press(message, button)}>${button.label}</button>`,
+    )}
+  </div>`;
 }
 
 const stateWords = {

@@ -1,5 +1,5 @@
 /** Joins state, socket and view. The state is one value; whatever happens makes the next one and shows it. */
-import { dismissNotice, fetchNotices, fetchStatus, signOut } from '/page/api.js';
+import { answerQuestion, dismissNotice, fetchNotices, fetchStatus, signOut } from '/page/api.js';
 import { ChatView } from '/page/chat-view.js';
 import { createConnection } from '/page/connection.js';
 import { emptyConversation, reduce, resumeFrom } from '/page/conversation.js';
@@ -42,6 +42,7 @@ function createPage(root, status) {
     conversation: emptyConversation,
     status,
     notices: [],
+    questions: [],
     draft: '',
     editing: undefined,
     isAtEnd: true,
@@ -99,6 +100,7 @@ function writingActions(page, connection) {
     send,
     endEdit,
     stop: () => submit({ type: 'stop' }),
+    press: (message, button) => submit({ type: 'press', message: message.id, button: button.id }),
     cancelMessage: (message) => submit({ type: 'delete', message: message.id }),
     startEdit: (message) => {
       page.update({ editing: message.id, draft: message.text });
@@ -138,6 +140,10 @@ function frameActions(page, connection, outbox) {
       await dismissNotice(id).catch(() => undefined);
       await refreshStatus(page);
     },
+    answerQuestion: async (id, verdict) => {
+      await answerQuestion(id, verdict).catch(() => undefined);
+      await refreshStatus(page);
+    },
     signOut: async () => {
       connection.close();
       outbox.clear();
@@ -153,7 +159,7 @@ async function refreshStatus(page) {
     // The session ended elsewhere: what is unsent stays kept for the next sign-in.
     if (status === undefined) return location.reload();
     page.update({ status });
-    page.update({ notices: await fetchNotices() });
+    page.update(await fetchNotices());
   } catch {
     // Parley is away; the connection line says so.
   }

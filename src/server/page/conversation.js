@@ -104,7 +104,12 @@ function onFrame(state, frame) {
     case 'message':
       return onMessage(state, frame);
     case 'edited':
-      return changeMessage(state, frame.messageId, { text: frame.text, spans: frame.spans });
+      // An edit takes the buttons away.
+      return changeMessage(state, frame.messageId, {
+        text: frame.text,
+        spans: frame.spans,
+        buttons: undefined,
+      });
     case 'deleted':
       return removeMessage(state, frame.messageId);
     case 'problem':
@@ -138,6 +143,7 @@ function onItems(state, items) {
       author: item.author,
       text: item.text,
       spans: item.spans ?? (known?.text === item.text ? known.spans : undefined),
+      buttons: item.buttons,
       state: item.state,
       at: item.at,
       position: item.position,

@@ -1,16 +1,17 @@
 import type { StoreCommand, StoreQuery } from '../base/command.ts';
+import { noEffects } from '../base/effects.ts';
 import { type Approval, type Approved, approvePairing } from './approve-pairing.ts';
-import { type Revoked, revokeAccess } from './revoke-access.ts';
+import { type Revocation, type Revoked, revokeAccess } from './revoke-access.ts';
 import type { Role } from './sender-roles.ts';
 
 /** Approves on the console; a running gateway delivers the notice with its next sweep. */
 export const approveOnConsole: StoreCommand<Approval, Approved> = {
   name: 'approveOnConsole',
-  run: approvePairing,
+  run: (tx, approval) => approvePairing(tx, approval, noEffects()),
 };
 
 /** Revokes on the console; a running gateway stops what runs when it next renews its leases. */
-export const revokeOnConsole: StoreCommand<{ readonly ref: string }, Revoked> = {
+export const revokeOnConsole: StoreCommand<Revocation, Revoked> = {
   name: 'revokeOnConsole',
   run: revokeAccess,
 };
@@ -26,6 +27,8 @@ export type PendingRequest = {
   readonly ref: string;
   /** Their chosen name: proves nothing. */
   readonly name: string;
+  /** As the person was shown it. */
+  readonly code: string;
   /** The bot that was written to. */
   readonly account: string;
   readonly createdAt: number;
@@ -42,13 +45,13 @@ export type ApprovedPerson = {
   readonly approvedBy: string;
 };
 
-/** Who asks to be let in and who was; the newest first. Codes are not stored, so they cannot be shown. */
+/** Who asks to be let in and who was; the newest first. */
 export const readAccess: StoreQuery<{ readonly limit: number }, AccessList> = {
   query: 'readAccess',
   run: async (tx, { limit }) => {
     const requests = await tx.db
       .selectFrom('pairings')
-      .select(['ref', 'name', 'account', 'createdAt', 'expiresAt'])
+      .select(['ref', 'name', 'code', 'account', 'createdAt', 'expiresAt'])
       .where('codeHash', 'is not', null)
       .where('expiresAt', '>', tx.now)
       .orderBy('createdAt', 'desc')
@@ -60,6 +63,6 @@ export const readAccess: StoreQuery<{ readonly limit: number }, AccessList> = {
       .orderBy('approvedAt', 'desc')
       .limit(limit)
       .execute();
-    return { requests, people };
+    return { requests: requests.map(({ code, ...row }) => ({ ...row, code: code ?? '' })), people };
   },
 };

@@ -1,30 +1,47 @@
 import type { ReplyRoute } from '#contracts/route.ts';
+import { fillNotice } from '../../texts/notices.ts';
+import { readOwnerRoute } from '../alerts/owner-route.ts';
+import { openApproval, readApproval } from '../approvals/approval-states.ts';
+import { askQuestion } from '../approvals/ask.ts';
 import type { StepTx } from '../base/command.ts';
+import type { Effects } from '../base/effects.ts';
+import type { KeptMessage } from '../base/json.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
+import { hasApprovedOwner } from './admit-request.ts';
+import { blankNotice } from './blank-notice.ts';
+import { expireApproval } from './decide-approval.ts';
+import { personLabel } from './person-label.ts';
 
 /** A stranger's request, made by their first message. */
 export type PairingRequest = {
+  /** Also that of the question to the owner. */
   readonly id: string;
   /** `channel:peer`, as an operator names the person. */
   readonly ref: string;
   /** For the operator's eyes only. */
   readonly name: string;
   readonly route: ReplyRoute;
+  readonly code: string;
   readonly codeHash: string;
-  /** Shows the code to the person. */
-  readonly text: string;
+  /** Approves the code on the machine that Parley runs on. */
+  readonly command: string;
   readonly validMs: number;
   /** Requests of this bot account. */
   readonly maxPending: number;
+  /** Owners by configuration, apart from this machine's user. */
+  readonly owners: readonly string[];
+  /** The message, when it can be answered later: no command, and not too long. */
+  readonly kept?: KeptMessage;
+  /** The stranger opened the chat, so something is said each time. */
+  readonly isStart: boolean;
 };
 
 export type Requested =
-  /** `conversationKey`: where the notice waits to be delivered. */
-  | { readonly kind: 'new'; readonly conversationKey: string }
-  /** Asked already, within the life of the code: nothing is said a second time. */
-  | { readonly kind: 'known' }
+  | 'new'
+  /** Asked already, within the life of the code. */
+  | 'known'
   /** As many as allowed wait. Those stay: nobody can push out another's request. */
-  | { readonly kind: 'full' };
+  | 'full';
 
 type Requesting = {
   readonly account: string;
@@ -33,54 +50,106 @@ type Requesting = {
   readonly request: PairingRequest;
 };
 
-/** The caller holds the account's row, so that requests of one account come one after the other. */
-export async function requestPairing(tx: StepTx, requesting: Requesting): Promise<Requested> {
-  const { account, peerId, noticeKey, request } = requesting;
-  await forgetExpired(tx, account);
+/**
+ * Stores the request and asks an owner, where one can be asked. The caller holds the account's row, so that
+ * requests of one account come one after the other. Safe to repeat: a person has one request.
+ */
+export async function requestPairing(
+  tx: StepTx,
+  requesting: Requesting,
+  effects: Effects,
+): Promise<Requested> {
+  const { account, peerId, request } = requesting;
+  await forgetExpired(tx, account, effects);
   const requests = await tx.db
     .selectFrom('pairings')
-    .select(['peerId', 'codeHash'])
+    .select(['peerId', 'codeHash', 'kept'])
     .where('account', '=', account)
     .execute();
-  if (requests.some((row) => row.peerId === peerId)) return { kind: 'known' };
-  if (requests.filter((row) => row.codeHash !== null).length >= request.maxPending) return { kind: 'full' };
-  const { id, ref, name, codeHash, route, text, validMs } = request;
+  const own = requests.find((row) => row.peerId === peerId);
+  if (own) {
+    const isPending = own.codeHash !== null;
+    if (isPending && own.kept === null && request.kept) await keep(tx, requesting, request.kept);
+    await sayAtStart(tx, requesting, {
+      text: isPending ? tx.texts.pairingStillWaiting : tx.texts.pairingTurnedDown,
+      effects,
+    });
+    return 'known';
+  }
+  if (requests.filter((row) => row.codeHash !== null).length >= request.maxPending) {
+    await sayAtStart(tx, requesting, { text: tx.texts.pairingFull, effects });
+    return 'full';
+  }
+  await open(tx, requesting, effects);
+  return 'new';
+}
+
+async function open(tx: StepTx, requesting: Requesting, effects: Effects): Promise<void> {
+  const { account, peerId, noticeKey, request } = requesting;
+  const { id, ref, name, code, codeHash, command, kept, route, validMs, owners } = request;
   await tx.db
     .insertInto('pairings')
     .values({
-      account,
-      peerId,
-      id,
-      ref,
-      name,
-      codeHash,
+      ...{ account, peerId, id, ref, name, code, codeHash, noticeKey },
+      kept: kept ? JSON.stringify(kept) : null,
       route: JSON.stringify(route),
-      noticeKey,
       createdAt: tx.now,
       expiresAt: tx.now + validMs,
     })
     .execute();
-  const conversationKey = await insertNotice(tx, { key: noticeKey, route, text });
-  return { kind: 'new', conversationKey };
+  const minutes = Math.round(validMs / 60_000);
+  const question = fillNotice(tx.texts.pairingQuestion, {
+    ...{ account, code, minutes },
+    who: personLabel({ ref, name }),
+  });
+  await openApproval(tx, { id, kind: 'pairing', subject: id, details: { question, account }, validMs });
+  const hasOwner = owners.length > 0 || (await hasApprovedOwner(tx));
+  const text = fillNotice(hasOwner ? tx.texts.pairingAsks : tx.texts.pairingFirst, {
+    code,
+    command,
+    minutes,
+  });
+  effects.deliveries.push(await insertNotice(tx, { key: noticeKey, route, text }));
+  const ownerRoute = await readOwnerRoute.run(tx, { owners, avoid: [] });
+  if (!ownerRoute) return;
+  const choices = [
+    { verdict: 'approve', label: tx.texts.approveLabel },
+    { verdict: 'deny', label: tx.texts.denyLabel },
+  ] as const;
+  effects.deliveries.push(await askQuestion(tx, { id, route: ownerRoute, text: question, choices }));
 }
 
-async function forgetExpired(tx: StepTx, account: string): Promise<void> {
+/** The first message that can be answered later; what follows it is not kept. */
+async function keep(tx: StepTx, { account, peerId }: Requesting, kept: KeptMessage): Promise<void> {
+  await tx.db
+    .updateTable('pairings')
+    .set({ kept: JSON.stringify(kept) })
+    .where('account', '=', account)
+    .where('peerId', '=', peerId)
+    .execute();
+}
+
+/** Opening the chat never goes unanswered; another message of a stranger who waits does. */
+async function sayAtStart(
+  tx: StepTx,
+  { noticeKey: key, request }: Requesting,
+  { text, effects }: { readonly text: string; readonly effects: Effects },
+): Promise<void> {
+  if (!request.isStart) return;
+  effects.deliveries.push(await insertNotice(tx, { key, route: request.route, text }));
+}
+
+async function forgetExpired(tx: StepTx, account: string, effects: Effects): Promise<void> {
   const expired = await tx.db
-    .deleteFrom('pairings')
+    .selectFrom('pairings')
+    .select(['id', 'noticeKey'])
     .where('account', '=', account)
     .where('expiresAt', '<=', tx.now)
-    .returning('noticeKey')
     .execute();
-  for (const { noticeKey } of expired) await blankNotice(tx, noticeKey);
-}
-
-/** The code is worth nothing any more and leaves the outbox too, unless it is just being sent. */
-export async function blankNotice(tx: StepTx, noticeKey: string): Promise<void> {
-  const content = JSON.stringify({ kind: 'text', text: { text: tx.texts.pairingCodeGone, spans: [] } });
-  await tx.db
-    .updateTable('outbox')
-    .set({ content })
-    .where('key', '=', noticeKey)
-    .where('state', '<>', 'sending')
-    .execute();
+  for (const { id, noticeKey } of expired) {
+    const approval = await readApproval(tx, id);
+    if (approval?.state === 'open') await expireApproval(tx, approval, effects);
+    await blankNotice(tx, noticeKey);
+    await tx.db.deleteFrom('pairings').where('id', '=', id).execute();
+  }
 }

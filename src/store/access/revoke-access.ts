@@ -5,7 +5,8 @@ import { dropRetained } from '../items/retained-steers.ts';
 import { endItems } from '../rows/item-states.ts';
 import { lockLane } from '../rows/lane-row.ts';
 import { cancelRun } from '../waits/parked.ts';
-import { blankNotice } from './request-pairing.ts';
+import { decideApproval } from './decide-approval.ts';
+import type { Decider } from './decider.ts';
 import { lockAccount } from './sender-roles.ts';
 
 export type Revoked = {
@@ -17,6 +18,14 @@ export type Revoked = {
   readonly cancels: Effects['cancels'];
   /** Their lanes, where those runs were parked. */
   readonly wakes: Effects['wakes'];
+  /** Conversations in which an owner was asked about the person, and now reads that they were refused. */
+  readonly deliveries: Effects['deliveries'];
+};
+
+export type Revocation = {
+  /** `channel:peer`. */
+  readonly ref: string;
+  readonly by: Decider;
 };
 
 /**
@@ -24,28 +33,27 @@ export type Revoked = {
  * they have waiting ends as refused and what runs for them is stopped, in the same transaction; as it
  * holds the accounts' rows, nothing they send afterwards is taken in. Repeating it changes nothing.
  */
-export async function revokeAccess(tx: StepTx, { ref }: { readonly ref: string }): Promise<Revoked> {
+export async function revokeAccess(tx: StepTx, { ref, by }: Revocation): Promise<Revoked> {
   for (const account of await accountsOf(tx, ref)) await lockAccount(tx, account);
   const people = await tx.db
     .deleteFrom('people')
     .where('ref', '=', ref)
     .returning(['account', 'peerId'])
     .execute();
-  // The row stays until it expires: a declined person gets no new code at once.
   const requests = await tx.db
-    .updateTable('pairings')
-    .set({ codeHash: null })
+    .selectFrom('pairings')
+    .select('id')
     .where('ref', '=', ref)
     .where('codeHash', 'is not', null)
-    .returning('noticeKey')
     .execute();
-  for (const { noticeKey } of requests) await blankNotice(tx, noticeKey);
-  const { cancels, wakes } = noEffects();
+  const { cancels, wakes, deliveries, ...others } = noEffects();
+  for (const { id } of requests)
+    await decideApproval(tx, { id, verdict: 'deny', by }, { cancels, wakes, deliveries, ...others });
   for (const person of people) {
     await endWaiting(tx, person);
     await stopRuns(tx, person, { cancels, wakes });
   }
-  return { people: people.length, requests: requests.length, cancels, wakes };
+  return { people: people.length, requests: requests.length, cancels, wakes, deliveries };
 }
 
 async function accountsOf(tx: Tx, ref: string): Promise<readonly string[]> {

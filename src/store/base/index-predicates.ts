@@ -31,6 +31,11 @@ export function isOpenPart(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"outbox"."state" in ('pending', 'sending')`;
 }
 
+/** Questions that nobody has decided. */
+export function isOpenApproval(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`"approvals"."state" = 'open'`;
+}
+
 /** Lanes that are held between two runs; combine it with `runId is null`. */
 export function isReservedLane(): RawBuilder<SqlBool> {
   return sql<SqlBool>`"lanes"."leaseUntil" > 0`;

@@ -1,11 +1,14 @@
 import { parseJson } from '#channel-kit/parse-json.ts';
 import type { AttachmentRef, StoredAttachment } from '#contracts/attachment.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import type { FormattedText } from '#contracts/formatted-text.ts';
+import type { MessageId } from '#contracts/ids.ts';
 import type { MessagePart } from '#contracts/message.ts';
 import type { OutboundContent } from '#contracts/outbound.ts';
 import type { Provenance } from '#contracts/provenance.ts';
 import type { QueueSettings } from '#contracts/queue-settings.ts';
 import type { ReplyRoute, RunTarget } from '#contracts/route.ts';
+import type { LaneSpec } from './lane-spec.ts';
 
 /**
  * The JSON columns. Only the store writes them, from typed values, inside its transactions, so they
@@ -37,6 +40,29 @@ export type InboxContent = {
   };
 };
 
+/** An edit of the message that another part became: its platform id is looked up when the edit is claimed. */
+export type PartEdit = {
+  readonly kind: 'edit-part';
+  readonly part: string;
+  /** The platform's id where a press has named it, in case the part itself has none. */
+  readonly messageId?: MessageId;
+  readonly text: FormattedText;
+};
+
+/** The content of an outbox row. */
+export type StoredContent = OutboundContent | PartEdit;
+
+/** A message that is answered if its sender is let in. */
+export type KeptMessage = {
+  /** Becomes the id of its item. */
+  readonly id: string;
+  readonly lane: LaneSpec;
+  readonly route: ReplyRoute;
+  readonly content: InboxContent;
+  readonly eventKey: string;
+  readonly messageId: string;
+};
+
 /** A message that the cap made into one line, until a run has been shown it. */
 export type Summary = { readonly inboxId: string; readonly seq: number; readonly line: string };
 
@@ -46,7 +72,8 @@ export const json = {
   target: (text: string | null): RunTarget => (text === null ? 'record' : routeIn(text)),
   content: (text: string) => parseJson(text) as InboxContent,
   parts: (text: string) => parseJson(text) as readonly MessagePart[],
-  outbound: (text: string) => parseJson(text) as OutboundContent,
+  outbound: (text: string) => parseJson(text) as StoredContent,
+  kept: (text: string | null) => (text === null ? undefined : (parseJson(text) as KeptMessage)),
   summaries: (text: string | null) => (text === null ? [] : (parseJson(text) as readonly Summary[])),
   values: (text: string) => parseJson(text) as Readonly<Record<string, string>>,
   queueSettings: (text: string | null) => (text === null ? {} : (parseJson(text) as Partial<QueueSettings>)),

@@ -30,6 +30,7 @@ export type Tables = {
   outbox: OutboxTable;
   receipts: ReceiptsTable;
   ownerNotices: OwnerNoticesTable;
+  approvals: ApprovalsTable;
   people: PeopleTable;
   pairings: PairingsTable;
   pairingTries: PairingTriesTable;
@@ -69,6 +70,8 @@ export type ConversationsTable = {
   /** The id it lives on under. */
   movedTo: string | null;
   activation: string | null;
+  /** The owner who has let this group in, besides those that the configuration names. */
+  admittedBy: string | null;
   unreachableAt: number | null;
   /** Next place in the conversation's delivery order. */
   nextPart: number;
@@ -225,6 +228,26 @@ export type OwnerNoticesTable = {
   endedAt: number | null;
 };
 
+/**
+ * Questions that a person with the right to may decide, each once: by a button, a command, the page or the
+ * console. What was asked, and what a decision does, is the kind's.
+ */
+export type ApprovalsTable = {
+  /** Short enough to type. */
+  id: string;
+  kind: 'pairing' | 'group';
+  /** The matter; one open question each. Pairing: the request's id. Group: its conversation's key. */
+  subject: string;
+  /** JSON of what the kind needs. */
+  details: string;
+  state: 'open' | 'approved' | 'denied' | 'expired';
+  /** `<channel>:<peer>` with the name they had, `console` or `page`. */
+  decidedBy: string | null;
+  decidedAt: number | null;
+  createdAt: number;
+  expiresAt: number;
+};
+
 /** Approved people, per bot account. People named in the configuration have no row. */
 export type PeopleTable = {
   account: string;
@@ -246,8 +269,12 @@ export type PairingsTable = {
   id: string;
   ref: string;
   name: string;
-  /** Salted with the id; null once an owner has turned the request down. */
+  /** Null, as `code` is, once an owner has turned the request down. */
   codeHash: string | null;
+  /** Shown to the owner. */
+  code: string | null;
+  /** JSON of the message that is answered once its sender is let in (`KeptMessage`). */
+  kept: string | null;
   /** JSON of where the person is told. */
   route: string;
   /** The part of the outbox that shows the code, blanked as soon as the code is worth nothing. */

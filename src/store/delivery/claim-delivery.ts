@@ -8,6 +8,7 @@ import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
 import { lockLanes, tryLockLanes } from '../rows/lane-row.ts';
+import { outboundOf } from './edit-part.ts';
 import { endPart } from './end-part.ts';
 import { beginSending, removePart } from './part-states.ts';
 import { readWaitingLanes } from './reachability.ts';
@@ -130,7 +131,11 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
     // Nothing is ever made to wait for longer: it was stored by a clock that was wrong.
     if (part.state === 'pending' && delayMs > 0 && delayMs <= longestWaitMs)
       return leave(tx, head, { kind: 'later', delayMs });
-    const content = json.outbound(part.content);
+    const content = await outboundOf(tx, json.outbound(part.content));
+    if (content === undefined) {
+      await removePart(tx, part.key);
+      continue;
+    }
     const step = stepFor(tx, head, { ...part, content });
     if (step === 'give-up') {
       // The agent learns about it in its lane, which comes before the conversation in the order of locks.

@@ -3,14 +3,16 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
 import { insertNewRow } from '../base/insert-row.ts';
+import type { StoredContent } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { lockRows } from '../base/row-locks.ts';
 import { type FirstPartState, storePart } from './part-states.ts';
 
 /** A part to insert. */
-export type NewPart = {
+export type NewPart<Content extends StoredContent = OutboundContent> = {
   readonly key: string;
   readonly route: ReplyRoute;
-  readonly content: OutboundContent;
+  readonly content: Content;
   readonly purpose: 'reply' | 'notice' | 'tool';
   readonly runId?: string;
   readonly answer?: string;
@@ -22,7 +24,7 @@ export type NewPart = {
  * Puts a part into its conversation's delivery order and returns the conversation's key. A second
  * insert under the same key is a no-op. A conversation that moved is followed.
  */
-export async function insertPart(tx: Tx, part: NewPart): Promise<string> {
+export async function insertPart(tx: Tx, part: NewPart<StoredContent>): Promise<string> {
   const known = await knownPart.first(tx, { key: part.key });
   if (known) return known.conversationKey;
   const place = await takePlace(tx, part.route);
@@ -37,7 +39,7 @@ export type PartPlace = {
   readonly state: FirstPartState;
 };
 
-export async function writePart(tx: Tx, part: NewPart, at: PartPlace): Promise<void> {
+export async function writePart(tx: Tx, part: NewPart<StoredContent>, at: PartPlace): Promise<void> {
   const row = {
     key: part.key,
     conversationKey: at.conversationKey,
@@ -98,6 +100,12 @@ const advancePlace = prepared((db, of: QueryParams<{ conversationKey: string }>)
 /** Inserts the conversation's row unless it exists. */
 export async function ensureConversation(tx: Tx, key: string): Promise<void> {
   await insertNewRow(tx, 'conversations', { key, nextPart: 1, deliveryEpoch: 0, deliveryUntil: 0 });
+}
+
+/** Locks the conversation's row: nothing of it is claimed or recorded until the transaction ends. */
+export async function lockConversation(tx: Tx, key: string): Promise<void> {
+  if (tx.dialect !== 'postgres') return;
+  await lockRows(tx, tx.db.selectFrom('conversations').select('key').where('key', '=', key));
 }
 
 /** Sets when a group is answered: every message, or only those that mention the bot. */

@@ -22,7 +22,11 @@ export async function moveConversation(tx: Tx, { fromKey, from, toKey, to }: Mov
   if (old?.movedTo !== to) {
     await openAlert(tx, { kind: 'conversation-moved', subject: fromKey, values: { to } });
     await tx.db.updateTable('conversations').set({ movedTo: to }).where('key', '=', fromKey).execute();
-    const inherited = { canonicalId: old?.canonicalId ?? from, activation: old?.activation ?? null };
+    const inherited = {
+      canonicalId: old?.canonicalId ?? from,
+      activation: old?.activation ?? null,
+      admittedBy: old?.admittedBy ?? null,
+    };
     await tx.db.updateTable('conversations').set(inherited).where('key', '=', toKey).execute();
   }
   const parts = await tx.db
@@ -74,7 +78,7 @@ async function placeBeforeRest(
 function readPlace(tx: Tx, key: string) {
   return tx.db
     .selectFrom('conversations')
-    .select(['canonicalId', 'activation', 'movedTo'])
+    .select(['canonicalId', 'activation', 'admittedBy', 'movedTo'])
     .where('key', '=', key)
     .executeTakeFirst();
 }

@@ -3,11 +3,11 @@
  * the message it answers follows it.
  */
 import type { Found } from '#contracts/channel-abilities.ts';
-import type { Outbound, SendFailure, SendResult } from '#contracts/outbound.ts';
+import type { SendFailure, SendResult } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
-import { json } from '../base/json.ts';
+import { json, type StoredContent } from '../base/json.ts';
 import { type Ambiguous, settleLookup, settleUnknown } from './ambiguous-send.ts';
 import { endPart, failAnswer, reschedulePart, storeReceipts } from './end-part.ts';
 import { moveConversation, movedTo } from './move-conversation.ts';
@@ -68,7 +68,7 @@ type Failed = Extract<SendResult, { kind: 'failed' }>;
 
 /** How a failed part can still be delivered; undefined when it cannot. */
 type Repair =
-  | { readonly kind: 'content'; readonly content: Outbound['content'] }
+  | { readonly kind: 'content'; readonly content: StoredContent }
   | { readonly kind: 'route'; readonly route: ReplyRoute }
   | { readonly kind: 'move'; readonly to: ReplyRoute['conversation'] }
   /** Nothing is wrong with the part: it waits for the account to be put in order. */
@@ -76,7 +76,7 @@ type Repair =
 
 const unauthorisedRetryMs = 30_000;
 
-function mendOf(failure: SendFailure, route: ReplyRoute, content: Outbound['content']): Repair | undefined {
+function mendOf(failure: SendFailure, route: ReplyRoute, content: StoredContent): Repair | undefined {
   switch (failure.kind) {
     case 'markup': {
       const plain = withoutSpans(content);
@@ -90,7 +90,7 @@ function mendOf(failure: SendFailure, route: ReplyRoute, content: Outbound['cont
       return { kind: 'move', to: failure.to };
     case 'rejected':
       // The message to edit is gone (its preview, say): the text is still owed.
-      return content.kind === 'edit'
+      return content.kind === 'edit' || content.kind === 'edit-part'
         ? { kind: 'content', content: { kind: 'text', text: content.text } }
         : undefined;
     case 'unauthorised':
@@ -147,7 +147,7 @@ async function settleFailure(
   }
 }
 
-function withoutSpans(content: Outbound['content']): Outbound['content'] | undefined {
+function withoutSpans(content: StoredContent): StoredContent | undefined {
   if (content.kind === 'text' || content.kind === 'edit') {
     return content.text.spans.length === 0
       ? undefined

@@ -1,7 +1,11 @@
 import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
 import { ParleyError } from '#contracts/errors.ts';
+import { messageId } from '#contracts/ids.ts';
+import { askInGroup } from '../access/admit-group.ts';
+import { decideApproval } from '../access/decide-approval.ts';
 import { type PairingRequest, requestPairing } from '../access/request-pairing.ts';
 import { assertRolesUnchanged } from '../access/sender-roles.ts';
+import { readButton } from '../approvals/ask.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
 import { insertRow } from '../base/insert-row.ts';
@@ -20,7 +24,7 @@ import { applyDelete, applyEdit, applyReaction } from './apply-change.ts';
 import { applyCommand } from './apply-command.ts';
 import { changeMembership, migrateConversation } from './change-conversation.ts';
 import { isOtherEvent } from './fingerprint.ts';
-import type { AcceptInput, AcceptOutput } from './proposal.ts';
+import type { AcceptInput, AcceptOutput, Proposal } from './proposal.ts';
 
 export type AcceptAndClaim = AcceptInput & {
   /** Absent when the process has no slot free, or works no lanes. */
@@ -158,6 +162,13 @@ async function applyDecision(tx: StepTx, accepting: AcceptEventInput): Promise<A
     }
     case 'pair':
       return refuseUnpaired(tx, accepting, decision.request);
+    case 'ask-group': {
+      const asked = await askInGroup(tx, decision.request);
+      if (asked !== undefined) effects.deliveries.push(asked);
+      return { kind: 'refused', reason: 'group-not-allowed' };
+    }
+    case 'press':
+      return applyPress(tx, accepting, decision);
     case 'command':
       return applyCommand(tx, accepting, decision);
     case 'edit':
@@ -180,12 +191,27 @@ async function refuseUnpaired(
   { input, proposal, effects }: AcceptEventInput,
   request: PairingRequest,
 ): Promise<Acceptance> {
-  const requested = await requestPairing(tx, {
+  const requesting = {
     account: input.account,
     peerId: proposal.senderId,
     noticeKey: `${input.account}:${proposal.eventKey}:pairing`,
     request,
-  });
-  if (requested.kind === 'new') effects.deliveries.push(requested.conversationKey);
-  return { kind: 'refused', reason: requested.kind === 'full' ? 'pairing-full' : 'dm-not-paired' };
+  };
+  const requested = await requestPairing(tx, requesting, effects);
+  return { kind: 'refused', reason: requested === 'full' ? 'pairing-full' : 'dm-not-paired' };
+}
+
+type Press = Extract<Proposal['decision'], { kind: 'press' }>;
+
+/** A press decides where it is accepted; its answer is for the person who pressed, and is said by the channel. */
+async function applyPress(
+  tx: StepTx,
+  { proposal, effects }: AcceptEventInput,
+  { data, by }: Press,
+): Promise<Acceptance> {
+  const button = readButton(data);
+  if (!button) return { kind: 'pressed', result: 'unknown', text: tx.texts.approvalUnknown };
+  const pressed = proposal.messageId === undefined ? {} : { pressed: messageId(proposal.messageId) };
+  const { kind: result, text } = await decideApproval(tx, { ...button, by, ...pressed }, effects);
+  return { kind: 'pressed', result, text };
 }

@@ -1,6 +1,8 @@
 import type { Acceptance, IgnoreReason, RefusalReason } from '#contracts/acceptance.ts';
 import type { Provenance } from '#contracts/provenance.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
+import type { GroupRequest } from '../access/admit-group.ts';
+import type { Decider } from '../access/decider.ts';
 import type { PairingRequest } from '../access/request-pairing.ts';
 import type { SenderRole } from '../access/sender-roles.ts';
 import type { Effects } from '../base/effects.ts';
@@ -36,6 +38,10 @@ export type Decision =
   | { readonly kind: 'refuse'; readonly reason: RefusalReason; readonly notice?: Notice }
   /** Refused, and shown a code by which an owner may let the sender in. */
   | { readonly kind: 'pair'; readonly request: PairingRequest }
+  /** Refused, and asked whether to answer in the group. */
+  | { readonly kind: 'ask-group'; readonly request: GroupRequest }
+  /** A button; `data` is what it carries. */
+  | { readonly kind: 'press'; readonly data: string; readonly by: Decider }
   | {
       readonly kind: 'command';
       readonly command: string;

@@ -8,6 +8,8 @@ export type ConversationFacts = {
   /** The id its session key is made of. */
   readonly canonicalId: string | undefined;
   readonly activation: 'mention' | 'always' | undefined;
+  /** An owner has let this group in, whatever the configuration names. */
+  readonly isAdmitted: boolean;
 };
 
 /** Facts that the mention gate needs of a batch's conversations. Those without a row have no facts. */
@@ -22,6 +24,7 @@ export const readConversationFacts: StoreQuery<
       key: row.key,
       canonicalId: row.canonicalId ?? undefined,
       activation: row.activation === 'always' || row.activation === 'mention' ? row.activation : undefined,
+      isAdmitted: row.admittedBy !== null,
     }));
   },
 };
@@ -29,6 +32,6 @@ export const readConversationFacts: StoreQuery<
 const conversationRows = prepared((db, of: QueryParams<{ keys: string }>, dialect) =>
   db
     .selectFrom('conversations')
-    .select(['key', 'canonicalId', 'activation'])
+    .select(['key', 'canonicalId', 'activation', 'admittedBy'])
     .where('key', 'in', elementsOf(of.keys, dialect)),
 );

@@ -98,6 +98,7 @@ async function readAnswered(
         channel: json.route(row.route).channel,
         text: content.text.text,
         ...(content.text.spans.length > 0 && { spans: content.text.spans }),
+        ...(content.buttons !== undefined && content.buttons.length > 0 && { buttons: content.buttons }),
         state: row.state,
       },
     ];

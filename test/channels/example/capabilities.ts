@@ -5,6 +5,7 @@ export const exampleCapabilities: Capabilities = {
   canEdit: true,
   canDelete: true,
   canReact: true,
+  canPress: false,
   preview: { dm: 'edit', group: 'edit' },
   previewIntervalMs: { dm: 1000, group: 1000 },
   isSessionBound: false,

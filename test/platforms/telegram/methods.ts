@@ -1,7 +1,7 @@
 import { readSentText, withComputed } from './entities.ts';
 import type { Params } from './params.ts';
 import { reactionEmoji } from './reactions.ts';
-import { ApiError, badRequest, type StandingMessage, type StoredFile } from './types.ts';
+import { ApiError, badRequest, type Keyboard, type StandingMessage, type StoredFile } from './types.ts';
 import type { ChatState, World } from './world.ts';
 import { generalTopic } from './world.ts';
 
@@ -29,7 +29,8 @@ export type Platform = {
   readonly drafts: Draft[];
   readonly typing: Typing[];
   readonly visibleDrafts: Map<number, Draft>;
-  readonly answeredCallbacks: string[];
+  /** Queries that were answered, with the text that the person was shown. */
+  readonly answeredCallbacks: { readonly id: string; readonly text: string }[];
   commands: readonly { readonly command: string; readonly description: string }[];
   webhookUrl: string;
   /** Sends and edits a minute in one group before 429; undefined: no limit. */
@@ -102,7 +103,11 @@ function sendMessage(platform: Platform, params: Params): Outcome {
   const state = chatOf(platform.world, params);
   const text = readSentText(params.text('text'), sentEntities(params, 'entities'), 4096);
   if (text.text === '') throw badRequest('message text is empty');
-  return post(platform, state, params, { text: text.text, entities: withComputed(text) });
+  return post(platform, state, params, {
+    text: text.text,
+    entities: withComputed(text),
+    fields: keyboardOf(params),
+  });
 }
 
 function sendFile(platform: Platform, params: Params, field: 'photo' | 'document'): Outcome {
@@ -179,13 +184,34 @@ function editMessageText(platform: Platform, params: Params): Outcome {
   const text = readSentText(params.text('text'), sentEntities(params, 'entities'), 4096);
   if (text.text === '') throw badRequest('message text is empty');
   const entities = withComputed(text);
-  if (standing.text === text.text && JSON.stringify(standing.entities) === JSON.stringify(entities)) {
+  const keyboard = keyboardOf(params);
+  const hasSameKeyboard =
+    JSON.stringify(standing.message.reply_markup) === JSON.stringify(keyboard.reply_markup);
+  if (
+    hasSameKeyboard &&
+    standing.text === text.text &&
+    JSON.stringify(standing.entities) === JSON.stringify(entities)
+  ) {
     throw badRequest(
       'message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message',
     );
   }
   countAct(platform, state);
-  return { result: platform.world.edit(state, messageId, text.text, entities).message, messageId };
+  return { result: platform.world.edit(state, messageId, text.text, entities, keyboard).message, messageId };
+}
+
+/** The buttons under a message. A message that is sent or edited without has none. */
+function keyboardOf(params: Params): { readonly reply_markup?: Keyboard } {
+  const markup = params.json('reply_markup');
+  if (markup === undefined) return {};
+  const { inline_keyboard: rows } = markup as Partial<Keyboard>;
+  if (!Array.isArray(rows)) throw badRequest("can't parse reply keyboard markup JSON object");
+  for (const { text, callback_data: data } of (rows as Keyboard['inline_keyboard']).flat()) {
+    if (text === undefined || text === '') throw badRequest('inline keyboard button text must be non-empty');
+    const bytes = Buffer.byteLength(data ?? '');
+    if (bytes < 1 || bytes > 64) throw badRequest('BUTTON_DATA_INVALID');
+  }
+  return rows.flat().length === 0 ? {} : { reply_markup: markup as Keyboard };
 }
 
 function deleteMessage(platform: Platform, params: Params): Outcome {
@@ -277,7 +303,7 @@ function setMyCommands(platform: Platform, params: Params): Outcome {
 function answerCallbackQuery(platform: Platform, params: Params): Outcome {
   if (!params.has('callback_query_id'))
     throw badRequest('query is too old and response timeout expired or query ID is invalid');
-  platform.answeredCallbacks.push(params.text('callback_query_id'));
+  platform.answeredCallbacks.push({ id: params.text('callback_query_id'), text: params.text('text') });
   return { result: true };
 }
 

@@ -115,6 +115,16 @@ export class People {
     return id;
   }
 
+  /** Presses the button of this label under the newest message that has one; returns the query's id. */
+  pressesButton(press: { readonly chat: number; readonly from: TgUser; readonly label: string }): string {
+    const { chat, from, label } = press;
+    for (const { messageId, message } of [...this.#deps.world.state(chat).messages.values()].reverse()) {
+      const button = message.reply_markup?.inline_keyboard.flat().find(({ text }) => text === label);
+      if (button) return this.presses({ chat, from, messageId, data: button.callback_data ?? '' });
+    }
+    throw new Error(`test error: no button “${label}” in chat ${chat}`);
+  }
+
   /** In groups the bot is told only as an administrator. `emoji` undefined takes the reaction back. */
   reacts(reaction: {
     readonly chat: number;

@@ -29,6 +29,14 @@ export type TgEntity = {
   readonly user?: TgUser;
 };
 
+/** Buttons under a message. */
+export type Keyboard = {
+  readonly inline_keyboard: readonly (readonly {
+    readonly text: string;
+    readonly callback_data?: string;
+  }[])[];
+};
+
 /** A message as it goes over the wire; fields beyond the common ones vary with its content. */
 export type TgMessage = {
   readonly message_id: number;
@@ -45,6 +53,7 @@ export type TgMessage = {
   readonly caption_entities?: readonly TgEntity[];
   readonly reply_to_message?: TgMessage;
   readonly media_group_id?: string;
+  readonly reply_markup?: Keyboard;
   readonly [field: string]: unknown;
 };
 

@@ -165,11 +165,25 @@ export class World {
     return standing;
   }
 
-  edit(state: ChatState, messageId: number, text: string, entities: readonly TgEntity[]): StandingMessage {
+  /** `fields` holds the keyboard; without one the message loses its own. */
+  edit(
+    state: ChatState,
+    messageId: number,
+    text: string,
+    entities: readonly TgEntity[],
+    fields: Pick<TgMessage, 'reply_markup'> = {},
+  ): StandingMessage {
     const before = state.messages.get(messageId);
     if (before === undefined) throw badRequest('message to edit not found');
     const hasCaption = before.message.caption !== undefined || before.file !== undefined;
-    const { text: _, entities: __, caption: ___, caption_entities: ____, ...rest } = before.message;
+    const {
+      text: _,
+      entities: __,
+      caption: ___,
+      caption_entities: ____,
+      reply_markup: _____,
+      ...rest
+    } = before.message;
     const at = this.#now();
     const after: StandingMessage = {
       ...before,
@@ -179,6 +193,7 @@ export class World {
       message: {
         ...rest,
         ...textFields(text, entities, hasCaption),
+        ...fields,
         edit_date: Math.floor(at / 1000),
       } as TgMessage,
     };

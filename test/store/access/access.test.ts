@@ -4,7 +4,7 @@ import { revokeOnConsole } from '../../../src/store/access/operate-access.ts';
 import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
-import { aBot, anApproval, approve, readAccessRows } from '../access-builders.ts';
+import { aBot, approve, atConsole, readAccessRows, shownCode } from '../access-builders.ts';
 import { aWorker, framing, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
@@ -26,7 +26,7 @@ describeEachDatabase('a stranger', (open, beside) => {
       people: [],
       pending: ['eve'],
       ledger: Array(3).fill('refused dm-not-paired'),
-      notices: ['Your code: AAAA2222'],
+      notices: [shownCode('AAAA2222')],
     });
     expect(await approve(open(), 'BBBB2222')).toEqual({ kind: 'unknown' });
     expect(await approve(open(), 'AAAA2222')).toMatchObject({ kind: 'approved', ref: 'test:eve' });
@@ -38,7 +38,7 @@ describeEachDatabase('a stranger', (open, beside) => {
     await beside.sql(`update "pairings" set "expiresAt" = 1 where "account" = '${bot.account}'`);
     expect(await approve(open(), 'AAAA3333')).toEqual({ kind: 'unknown' });
     await bot.asks('eve', 'BBBB3333');
-    expect((await rows(bot.account)).notices).toEqual([texts.pairingCodeGone, 'Your code: BBBB3333']);
+    expect((await rows(bot.account)).notices).toEqual([texts.pairingCodeGone, shownCode('BBBB3333')]);
     expect(await approve(open(), 'AAAA3333')).toEqual({ kind: 'unknown' });
     expect(await approve(open(), 'BBBB3333')).toMatchObject({ kind: 'approved' });
   });
@@ -52,7 +52,8 @@ describeEachDatabase('a stranger', (open, beside) => {
     const { people, pending, notices } = await rows(bot.account);
     expect({ people, pending }).toEqual({ people: [{ peerId: 'eve', role: 'user' }], pending: ['mallory'] });
     // The code has left the outbox with the request.
-    expect(notices.toSorted()).toEqual([texts.pairingCodeGone, texts.pairingApproved, 'Your code: BBBB4444']);
+    const left = [texts.pairingCodeGone, texts.pairingApprovedAsk, shownCode('BBBB4444')];
+    expect(notices.toSorted()).toEqual(left.toSorted());
     expect((await rows(other.account)).people).toEqual([]);
     await expect(other.says('eve', 'user')).rejects.toSatisfy((error) => hasCode(error, 'access_changed'));
   });
@@ -66,9 +67,9 @@ describeEachDatabase('a stranger', (open, beside) => {
       await bot.asks('eve', `AAAA55${n + 2}2`);
       const both = await Promise.all([open(), second].map((store) => approve(store, `AAAA55${n + 2}2`)));
       expect(both.map(({ kind }) => kind).sort()).toEqual(['approved', 'unknown']);
-      expect((await rows(bot.account)).notices.filter((text) => text === texts.pairingApproved)).toHaveLength(
-        1,
-      );
+      expect(
+        (await rows(bot.account)).notices.filter((text) => text === texts.pairingApprovedAsk),
+      ).toHaveLength(1);
     }
   });
 
@@ -104,7 +105,7 @@ describeEachDatabase('a stranger', (open, beside) => {
   it('who is turned down gets no other code until the first would have expired', async () => {
     const bot = await aBot(open());
     await bot.asks('eve', 'AAAA8888');
-    expect(await open().write(revokeOnConsole, { ref: 'test:eve' })).toMatchObject({
+    expect(await open().write(revokeOnConsole, { ref: 'test:eve', by: atConsole })).toMatchObject({
       people: 0,
       requests: 1,
     });
@@ -128,16 +129,14 @@ describeEachDatabase('the first person approved on the console', (open, beside) 
     const bot = await aBot(open());
     const people = ['ann', 'bob', 'cid'];
     for (const [n, peer] of people.entries()) await bot.asks(peer, codeOf(n));
-    await Promise.all(
-      people.map((_, n) => approve(n === 0 ? open() : second, codeOf(n), { role: 'owner-if-none' })),
-    );
+    await Promise.all(people.map((_, n) => approve(n === 0 ? open() : second, codeOf(n), 'owner-if-none')));
     const { people: stored } = await open().read(readAccessRows, { account: bot.account });
     expect(stored.map(({ role }) => role).sort()).toEqual(['owner', 'user', 'user']);
   });
 });
 
 describeEachDatabase('a revocation', (open, beside) => {
-  const revoke = (peer: string) => open().write(revokeOnConsole, { ref: `test:${peer}` });
+  const revoke = (peer: string) => open().write(revokeOnConsole, { ref: `test:${peer}`, by: atConsole });
   const forgetTries = () => beside.sql(`update "pairingTries" set "recent" = '[]'`);
   const letIn = async (peer: string) => {
     const bot = await aBot(open());
@@ -175,7 +174,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     }
     const { cancels } = await revoke(eve);
     expect(cancels).toEqual([{ runId: runs.get(eve), reason: 'stop' }]);
-    expect(await revoke(eve)).toEqual({ people: 0, requests: 0, cancels: [], wakes: [] });
+    expect(await revoke(eve)).toEqual({ people: 0, requests: 0, cancels: [], wakes: [], deliveries: [] });
   });
 
   it('does not let a message wait again that was steered into a run under steer-backlog', async () => {
@@ -213,7 +212,7 @@ describeEachDatabase('a revocation', (open, beside) => {
       const early = n % 3 === 0 ? [] : [bot.says(peer, 'user', 'early')];
       const [accepted] = await Promise.all([
         Promise.allSettled([...early, bot.says(peer, 'user', 'late')]),
-        second.write(revokeOnConsole, { ref: `test:${peer}` }),
+        second.write(revokeOnConsole, { ref: `test:${peer}`, by: atConsole }),
       ]);
       for (const { status } of accepted) seen.add(status);
       expect(new Set(await outcomes(bot.laneOf(peer).key).catch(() => []))).toEqual(
@@ -230,7 +229,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     await forgetTries();
     await bot.asks('late', 'AAAA2345');
     await revoke('late');
-    expect(await approve(open(), 'AAAA2345', anApproval('AAAA2345'))).toEqual({ kind: 'unknown' });
+    expect(await approve(open(), 'AAAA2345')).toEqual({ kind: 'unknown' });
   });
 });
 

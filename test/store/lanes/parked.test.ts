@@ -17,6 +17,7 @@ import { readSweep } from '../../../src/store/lanes/sweep.ts';
 import { addProcess } from '../../../src/store/processes/process-records.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { silentLog } from '../../support/silent-log.ts';
+import { atConsole } from '../access-builders.ts';
 import {
   aCommand,
   account,
@@ -376,7 +377,7 @@ describeEachDatabase('a parked run', (open, beside) => {
       values ('${account}', '${sender}', '${ref}', 'Guest', 'user', 1, 'console')`);
     const { worker, lane, run } = await aRunWithCalls(store, conversation, { sender });
     await park(store, run);
-    const { cancels, wakes } = await store.write(revokeOnConsole, { ref });
+    const { cancels, wakes } = await store.write(revokeOnConsole, { ref, by: atConsole });
     expect(cancels).toEqual([{ runId: run.runId, reason: 'stop' }]);
     expect(wakes).toEqual([{ laneKey: lane.key, class: 'main', delayMs: 0 }]);
     expect(await worker.claimRun(lane.key)).toMatchObject({ runId: run.runId, cancelReason: 'stop' });

@@ -1,7 +1,8 @@
-import { bigint, integer, type SchemaOf, text, textOrNull } from './notation.ts';
+import { bigint, bigintOrNull, integer, type SchemaOf, text, textOrNull } from './notation.ts';
 
 /** People, links between their accounts, and browsers that signed in. */
 export const accessTables: SchemaOf<
+  | 'approvals'
   | 'people'
   | 'pairings'
   | 'pairingTries'
@@ -12,6 +13,24 @@ export const accessTables: SchemaOf<
   | 'signIns'
   | 'lockouts'
 > = {
+  approvals: {
+    columns: {
+      id: text,
+      kind: text,
+      subject: text,
+      details: text,
+      state: text,
+      decidedBy: textOrNull,
+      decidedAt: bigintOrNull,
+      createdAt: bigint,
+      expiresAt: bigint,
+    },
+    key: ['id'],
+    indexes: {
+      approvalsOpen: { on: ['kind', 'subject'], isUnique: true, where: `"state" = 'open'` },
+      approvalsDue: { on: ['expiresAt'], where: `"state" = 'open'` },
+    },
+  },
   people: {
     columns: {
       account: text,
@@ -33,6 +52,8 @@ export const accessTables: SchemaOf<
       ref: text,
       name: text,
       codeHash: textOrNull,
+      code: textOrNull,
+      kept: textOrNull,
       route: text,
       noticeKey: text,
       offeredTo: textOrNull,

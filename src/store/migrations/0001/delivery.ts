@@ -8,6 +8,7 @@ export const deliveryTables: SchemaOf<'conversations' | 'outbox' | 'receipts' | 
       canonicalId: textOrNull,
       movedTo: textOrNull,
       activation: textOrNull,
+      admittedBy: textOrNull,
       unreachableAt: bigintOrNull,
       nextPart: bigint,
       deliveryEpoch: bigint,

@@ -8,3 +8,6 @@ export const startCommand = isPackaged ? 'parley start' : 'npm start';
 
 /** Command by which a person opens the chat of this installation, for texts. */
 export const chatCommand = isPackaged ? 'parley chat' : 'npm run chat';
+
+/** Command that runs Parley's command line here, for texts. */
+export const parleyCommand = isPackaged ? 'parley' : './bin/parley.mjs';

@@ -1,0 +1,43 @@
+/** `/approve` and `/deny`: the answer to a question of Parley's, where there is no button to press. */
+
+import { platformRef } from '../sessions/platform-ref.ts';
+import type { Decided } from '../store/access/decide-approval.ts';
+import { decideApproval } from '../store/access/decide-approval.ts';
+import type { Decider } from '../store/access/decider.ts';
+import { personLabel } from '../store/access/person-label.ts';
+import type { Verdict } from '../store/approvals/ask.ts';
+import { cleanLabel } from '../texts/clean-untrusted.ts';
+import { type ChatCommand, type CommandCall, chatCommand } from './chat-command.ts';
+
+type Request = { readonly id: string };
+
+function answer(verdict: Verdict): ChatCommand {
+  return chatCommand<Request, Request & { readonly by: Decider }, Decided>({
+    name: verdict,
+    usage: 'id',
+    menu: verdict === 'approve' ? 'approveMenu' : 'denyMenu',
+    denial: 'approveDenied',
+    // It may lock another account's row, which comes before its lane.
+    locksFirst: true,
+    isForAnyPlace: true,
+    parse: (words) => {
+      const id = words.toLowerCase();
+      return /^[a-z0-9]{1,32}$/.test(id) ? { id } : { problem: 'approveUsage', values: { name: verdict } };
+    },
+    right: ({ authority }) => (authority === 'owner' ? 'allowed' : 'denied'),
+    load: (_, call, { id }) => ({ id, by: deciderOf(call) }),
+    apply: (tx, { effects }, { id, by }) => decideApproval(tx, { id, verdict, by }, effects),
+    say: ({ text }) => text,
+  });
+}
+
+export const approve = answer('approve');
+export const deny = answer('deny');
+
+/** The sender of a command as somebody who decides. */
+export function deciderOf({ envelope, authority }: CommandCall): Decider {
+  const { route, sender } = envelope;
+  const ref = platformRef(route.channel, sender.id);
+  const label = personLabel({ ref, name: cleanLabel(sender.name) });
+  return { ref, label, isOwner: authority === 'owner', role: 'user' };
+}

@@ -1,0 +1,76 @@
+/** The open questions that the page shows, and the end of those that nobody answers in time. */
+import type { Clock } from '#contracts/clock.ts';
+import type { Log } from '#contracts/log.ts';
+import type { AnswerResult, ShownQuestion } from '#contracts/owner-question.ts';
+import { atPage } from '../commands/pair.ts';
+import { hasOwner } from '../config/load-config.ts';
+import { decideOnPage, expireApprovals } from '../store/access/decide-approval.ts';
+import { readOpenApprovals } from '../store/approvals/approval-states.ts';
+import type { Store } from '../store/base/command.ts';
+import type { Effects } from '../store/base/effects.ts';
+import type { Notices } from '../texts/notices.ts';
+
+export type OwnerQuestionsDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly notices: Notices;
+  /** Owners by configuration: without one, the first person who is let in here becomes the owner. A reload changes it. */
+  readonly owners: readonly string[];
+  /** Dispatches a commit's effects. */
+  start(effects: Effects): void;
+};
+
+/** Questions to the owner, for the page. */
+export interface OwnerQuestions {
+  /** Who asks to be let in, newest first. A question about a group is asked in the group. */
+  questions(): Promise<readonly ShownQuestion[]>;
+  /** Answers as the owner. Safe to repeat: the first answer counts, and a later one says so. */
+  answer(id: string, verdict: 'approve' | 'deny'): Promise<AnswerResult>;
+  stop(): Promise<void>;
+}
+
+const intervalMs = 5_000;
+const atOnce = 50;
+
+/** Creates the list; expired questions are ended in the background until `stop`. */
+export function createOwnerQuestions(deps: OwnerQuestionsDeps): OwnerQuestions {
+  const { store, clock, log, notices } = deps;
+  const stopping = new AbortController();
+  const loop = async () => {
+    while (!stopping.signal.aborted) {
+      try {
+        const due = await store.read(readOpenApprovals, { limit: 1, isDue: true });
+        if (due.length > 0) deps.start(await store.write(expireApprovals, undefined));
+      } catch (error) {
+        // The sweep of the queue reports a store that is away.
+        log.debug({ error }, 'questions.not-expired');
+      }
+      await clock.wait(intervalMs, stopping.signal);
+    }
+  };
+  const running = loop();
+  const choices = [
+    { verdict: 'approve', label: notices.approveLabel },
+    { verdict: 'deny', label: notices.denyLabel },
+  ] as const;
+  return {
+    questions: async () => {
+      const open = await store.read(readOpenApprovals, { limit: atOnce, isDue: false });
+      return open
+        .filter(({ kind }) => kind === 'pairing')
+        .map(({ id, createdAt: since, details }) => ({ id, since, text: details.question ?? '', choices }));
+    },
+    answer: async (id, verdict) => {
+      const role = hasOwner(deps) ? 'user' : 'owner-if-none';
+      const by = { ref: atPage, label: notices.whoAtPage, isOwner: true, role } as const;
+      const { decided, effects } = await store.write(decideOnPage, { id, verdict, by });
+      deps.start(effects);
+      return { result: decided.kind, text: decided.text };
+    },
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,70 @@
+/** Groups that an owner has let in, beside those that the configuration names. */
+import type { ReplyRoute } from '#contracts/route.ts';
+import { fillNotice } from '../../texts/notices.ts';
+import type { Approval, ApprovalEnd } from '../approvals/approval-states.ts';
+import { openApproval } from '../approvals/approval-states.ts';
+import { askQuestion } from '../approvals/ask.ts';
+import type { StepTx, Tx } from '../base/command.ts';
+import { conversationKeyOf } from '../base/conversation-key.ts';
+import { json } from '../base/json.ts';
+import { ensureConversation, maxMoves } from '../delivery/insert-part.ts';
+import type { Deciding } from './decider.ts';
+
+/** An unlisted group in which an owner speaks to the bot. */
+export type GroupRequest = { readonly id: string; readonly route: ReplyRoute };
+
+/** How long the button can be pressed, ms. */
+const validMs = 24 * 3_600_000;
+
+/** Asks in the group whether to answer there; returns the conversation to deliver in, undefined while it asks already. */
+export async function askInGroup(tx: StepTx, { id, route }: GroupRequest): Promise<string | undefined> {
+  const { replyTo: _, ...place } = route;
+  const subject = conversationKeyOf(route);
+  const text = tx.texts.groupAsk;
+  const details = { question: text, route: JSON.stringify(place) };
+  if (!(await openApproval(tx, { id, kind: 'group', subject, details, validMs }))) return undefined;
+  const choices = [{ verdict: 'approve', label: tx.texts.groupAnswerHere }] as const;
+  return askQuestion(tx, { id, route, text, choices });
+}
+
+export async function admitGroup(tx: StepTx, { approval, by }: Deciding): Promise<string> {
+  const { route } = approval.details;
+  if (route !== undefined) await setAdmitted(tx, json.route(route), by.ref);
+  return fillNotice(tx.texts.groupAdmitted, { by: by.label });
+}
+
+export async function describeGroup(
+  tx: StepTx,
+  _: Approval,
+  { state, by }: Pick<ApprovalEnd, 'state' | 'by'>,
+): Promise<string> {
+  return state === 'expired'
+    ? tx.texts.approvalExpired
+    : fillNotice(tx.texts.approvalWasDenied, { by: by ?? '' });
+}
+
+/** Notes who has let the group in, or that it is let in no more; a group that moved is followed. */
+async function setAdmitted(tx: Tx, route: ReplyRoute, by: string | null, moves = 0): Promise<void> {
+  const key = conversationKeyOf(route);
+  await ensureConversation(tx, key);
+  const row = await tx.db
+    .updateTable('conversations')
+    .set({ admittedBy: by })
+    .where('key', '=', key)
+    .returning('movedTo')
+    .executeTakeFirst();
+  if (row?.movedTo == null || moves >= maxMoves) return;
+  // The store keeps the platform's own id as plain text.
+  await setAdmitted(tx, { ...route, conversation: row.movedTo as ReplyRoute['conversation'] }, by, moves + 1);
+}
+
+/** Takes the group out again; false when no owner had let it in. */
+export async function dismissGroup(tx: Tx, conversationKey: string): Promise<boolean> {
+  const { numUpdatedRows } = await tx.db
+    .updateTable('conversations')
+    .set({ admittedBy: null })
+    .where('key', '=', conversationKey)
+    .where('admittedBy', 'is not', null)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0;
+}

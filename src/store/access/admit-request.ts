@@ -1,0 +1,124 @@
+/** Carries out the answer to a pairing request. */
+import { fillNotice } from '../../texts/notices.ts';
+import type { Approval, ApprovalEnd } from '../approvals/approval-states.ts';
+import type { StepTx, Tx } from '../base/command.ts';
+import { conversationKeyOf } from '../base/conversation-key.ts';
+import type { Effects } from '../base/effects.ts';
+import { json, type KeptMessage } from '../base/json.ts';
+import { insertNotice } from '../delivery/insert-notice.ts';
+import { placeItem } from '../items/enqueue-item.ts';
+import { ensureLane } from '../rows/lane-row.ts';
+import { blankNotice } from './blank-notice.ts';
+import type { Deciding } from './decider.ts';
+import { personLabel } from './person-label.ts';
+import { lockAccount, type Role } from './sender-roles.ts';
+
+export async function lockRequest(tx: Tx, { details }: Approval): Promise<void> {
+  if (details.account !== undefined) await lockAccount(tx, details.account);
+}
+
+/**
+ * Lets the person in on the account that showed them the code, tells them, and puts the message that was kept
+ * of them into their lane. The row of the request is deleted with it, and its content.
+ */
+export async function admitRequest(tx: StepTx, { approval, by, effects }: Deciding): Promise<string> {
+  const request = await tx.db
+    .deleteFrom('pairings')
+    .where('id', '=', approval.subject)
+    .returningAll()
+    .executeTakeFirst();
+  if (!request) return tx.texts.approvalExpired;
+  const { account, peerId, ref, name } = request;
+  const role = await enterPerson(tx, { account, peerId, ref, name, by: by.ref, role: by.role });
+  const route = json.route(request.route);
+  const kept = json.kept(request.kept);
+  const text = kept ? tx.texts.pairingApproved : tx.texts.pairingApprovedAsk;
+  const key = `pairing:${approval.id}:approved`;
+  if (kept) await answerKept(tx, { kept, account, peerId, role, effects });
+  // Its conversation is locked now, and only then a part of it.
+  effects.deliveries.push(await insertNotice(tx, { key, route, text }));
+  await blankNotice(tx, request.noticeKey);
+  return fillNotice(tx.texts.pairingLetIn, { who: personLabel({ ref, name }), by: by.label });
+}
+
+/** Refused: the row stays until it expires, without what it held, so a declined person gets no new code at once. */
+export async function dropRequest(
+  tx: StepTx,
+  { subject }: Approval,
+  { state, by }: Pick<ApprovalEnd, 'state' | 'by'>,
+): Promise<string> {
+  const forgotten = { codeHash: null, code: null, kept: null };
+  const own = tx.db.updateTable('pairings').set(forgotten).where('id', '=', subject);
+  const request = await own.returning(['noticeKey', 'ref', 'name']).executeTakeFirst();
+  if (!request) return tx.texts.approvalExpired;
+  await blankNotice(tx, request.noticeKey);
+  const text = state === 'expired' ? tx.texts.pairingLapsed : tx.texts.pairingRefused;
+  return fillNotice(text, { who: personLabel(request), by: by ?? '' });
+}
+
+type Kept = {
+  readonly kept: KeptMessage;
+  readonly account: string;
+  readonly peerId: string;
+  readonly role: Role;
+  readonly effects: Effects;
+};
+
+/** A file that was kept is waited for as long as that of any other message, ms. */
+const fetchWaitMs = 20_000;
+
+/** The ledger says from now on that the message was accepted. */
+async function answerKept(tx: Tx, { kept, account, peerId, role, effects }: Kept): Promise<void> {
+  const { id, lane: spec, route, content, eventKey, messageId } = kept;
+  const lane = await ensureLane(tx, spec);
+  const isFetching = content.attachments.length > 0;
+  const conversationKey = conversationKeyOf(route);
+  await placeItem(
+    tx,
+    lane,
+    {
+      ...{ id, content, account, conversationKey, messageId, isFetching },
+      kind: 'message',
+      source: 'platform',
+      reach: 'mode',
+      target: route,
+      authority: role === 'owner' ? 'owner' : 'member',
+      senderId: peerId,
+      bundle: null,
+      isHeld: false,
+      dueAt: tx.now + (isFetching ? fetchWaitMs : 0),
+    },
+    effects,
+  );
+  await tx.db
+    .updateTable('ledger')
+    .set({ outcome: 'accepted', reason: null, inboxId: id, laneKey: lane.key })
+    .where('account', '=', account)
+    .where('eventKey', '=', eventKey)
+    .execute();
+}
+
+type Person = {
+  readonly account: string;
+  readonly peerId: string;
+  readonly ref: string;
+  readonly name: string;
+  readonly by: string;
+  readonly role: Role | 'owner-if-none';
+};
+
+async function enterPerson(tx: Tx, { by, role: wanted, ...person }: Person): Promise<Role> {
+  const role = wanted === 'owner-if-none' ? ((await hasApprovedOwner(tx)) ? 'user' : 'owner') : wanted;
+  await tx.db
+    .insertInto('people')
+    .values({ ...person, role, approvedAt: tx.now, approvedBy: by })
+    .onConflict((conflict) => conflict.columns(['account', 'peerId']).doUpdateSet({ role }))
+    .execute();
+  return role;
+}
+
+/** Whether an approval has made somebody the owner. */
+export async function hasApprovedOwner(tx: Tx): Promise<boolean> {
+  const owners = tx.db.selectFrom('people').select('ref').where('role', '=', 'owner').limit(1);
+  return (await owners.executeTakeFirst()) !== undefined;
+}

@@ -1,0 +1,90 @@
+/** Writes what becomes of a question that a person decides, and nothing else does: `open`, then one end. */
+import type { Selectable } from 'kysely';
+import { parseJson } from '#channel-kit/parse-json.ts';
+import type { StoreQuery, Tx } from '../base/command.ts';
+import { isOpenApproval } from '../base/index-predicates.ts';
+import { insertNewRow } from '../base/insert-row.ts';
+import type { ApprovalsTable } from '../base/tables.ts';
+
+/** Kinds of questions. A new one is a name here and its steps in `decide-approval.ts`. */
+export type ApprovalKind = ApprovalsTable['kind'];
+
+export type NewApproval = {
+  readonly id: string;
+  readonly kind: ApprovalKind;
+  /** The matter; one open question each. */
+  readonly subject: string;
+  /** The question, and what the kind needs to carry out the answer. Dropped with the decision. */
+  readonly details: { readonly question: string; readonly [name: string]: string };
+  readonly validMs: number;
+};
+
+/** A question as it is stored; `details` are empty once it is decided. */
+export type Approval = Omit<Selectable<ApprovalsTable>, 'details'> & {
+  readonly details: Readonly<Record<string, string | undefined>>;
+};
+
+/** Opens a question; false when one is open about the same matter. */
+export async function openApproval(tx: Tx, { details, validMs, ...asked }: NewApproval): Promise<boolean> {
+  return insertNewRow(tx, 'approvals', {
+    ...asked,
+    details: JSON.stringify(details),
+    state: 'open',
+    createdAt: tx.now,
+    expiresAt: tx.now + validMs,
+  });
+}
+
+/** The end of a question; `by`: who decided, as others read it. */
+export type ApprovalEnd = {
+  readonly id: string;
+  readonly state: 'approved' | 'denied' | 'expired';
+  readonly by: string | null;
+};
+
+/**
+ * Decides a question by compare and set: of several decisions one finds it open. Approval and refusal come in time,
+ * expiry after it. False when the question is decided already, or not to be decided so.
+ */
+export async function closeApproval(tx: Tx, { id, state, by }: ApprovalEnd): Promise<boolean> {
+  const { numUpdatedRows } = await tx.db
+    .updateTable('approvals')
+    .set({ state, details: '{}', decidedBy: by, decidedAt: tx.now })
+    .where('id', '=', id)
+    .where('state', '=', 'open')
+    .where('expiresAt', state === 'expired' ? '<=' : '>', tx.now)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0;
+}
+
+/** Reads a question by its id; undefined when there is none. */
+export async function readApproval(tx: Tx, id: string): Promise<Approval | undefined> {
+  const row = await tx.db.selectFrom('approvals').selectAll().where('id', '=', id).executeTakeFirst();
+  return row && approvalOf(row);
+}
+
+/** Open questions, newest first; `isDue`: those whose time is over. */
+export const readOpenApprovals: StoreQuery<
+  { readonly limit: number; readonly isDue: boolean },
+  readonly Approval[]
+> = {
+  query: 'readOpenApprovals',
+  usesClock: true,
+  run: async (tx, { limit, isDue }) => {
+    const rows = await tx.db
+      .selectFrom('approvals')
+      .selectAll()
+      // A literal, as the partial index has it.
+      .where(isOpenApproval())
+      .where('expiresAt', isDue ? '<=' : '>', tx.now)
+      .orderBy('createdAt', 'desc')
+      .limit(limit)
+      .execute();
+    return rows.map(approvalOf);
+  },
+};
+
+function approvalOf(row: Selectable<ApprovalsTable>): Approval {
+  // Written by `openApproval` alone.
+  return { ...row, details: parseJson(row.details) as Approval['details'] };
+}

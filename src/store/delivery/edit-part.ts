@@ -1,0 +1,69 @@
+/** Changes what an earlier part says, wherever that part is: still waiting, on its way, or shown. */
+import { plainText } from '#contracts/formatted-text.ts';
+import { type MessageId, messageId } from '#contracts/ids.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
+import type { Tx } from '../base/command.ts';
+import { json, type StoredContent } from '../base/json.ts';
+import { insertPart, lockConversation } from './insert-part.ts';
+
+/** A new text for a part. */
+export type PartChange = {
+  readonly key: string;
+  readonly text: string;
+  /** The platform's id of the part's message, where an event has named it. */
+  readonly messageId?: MessageId | undefined;
+};
+
+/**
+ * Gives the part another text, without buttons. What has not been tried yet goes out with the new text; anything
+ * else is followed by an edit, in the order of the conversation. Returns the conversation to deliver in; undefined
+ * when there is no such part. Safe to repeat: a part is changed once.
+ */
+export async function changePart(tx: Tx, change: PartChange): Promise<string | undefined> {
+  const { key } = change;
+  const known = await readPart(tx, key);
+  if (!known) return undefined;
+  await lockConversation(tx, known.conversationKey);
+  const part = (await readPart(tx, key)) ?? known;
+  const text = plainText(change.text);
+  const isUntried = part.state === 'pending' && part.sendingAt === null;
+  // A part on its way keeps its text: its channel may look for it by that.
+  if (isUntried || part.endedAt !== null) {
+    const content = JSON.stringify({ kind: 'text', text } satisfies OutboundContent);
+    await tx.db.updateTable('outbox').set({ content }).where('key', '=', key).execute();
+  }
+  if (isUntried) return part.conversationKey;
+  const { replyTo: _, ...route } = json.route(part.route);
+  const { messageId: shown } = change;
+  const content = {
+    kind: 'edit-part',
+    part: key,
+    text,
+    ...(shown !== undefined && { messageId: shown }),
+  } as const;
+  return insertPart(tx, { key: `${key}:changed`, route, content, purpose: 'notice' });
+}
+
+function readPart(tx: Tx, key: string) {
+  return tx.db
+    .selectFrom('outbox')
+    .select(['state', 'sendingAt', 'endedAt', 'route', 'conversationKey'])
+    .where('key', '=', key)
+    .executeTakeFirst();
+}
+
+/**
+ * A row's content as its channel gets it. An edit of a part is that of the message the part became; undefined when
+ * it became none, so there is nothing to edit.
+ */
+export async function outboundOf(tx: Tx, content: StoredContent): Promise<OutboundContent | undefined> {
+  if (content.kind !== 'edit-part') return content;
+  const row = await tx.db
+    .selectFrom('outbox')
+    .select('receipts')
+    .where('key', '=', content.part)
+    .executeTakeFirst();
+  const [shown] = json.strings(row?.receipts ?? null);
+  const id = shown === undefined ? content.messageId : messageId(shown);
+  return id && { kind: 'edit', messageId: id, text: content.text, buttons: [] };
+}

@@ -1,0 +1,234 @@
+/** Questions to the owner with buttons: who is let in, and which group is answered. From the press to the stored result. */
+import { expect, it, onTestFinished } from 'vitest';
+import { messageId } from '../../src/contracts/ids.ts';
+import type { Button } from '../../src/contracts/outbound.ts';
+import { expireApprovals } from '../../src/store/access/decide-approval.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
+import { json } from '../../src/store/base/json.ts';
+import { readPendingContent } from '../store/access-builders.ts';
+import { describeEachDatabase } from '../store/each-database.ts';
+import { type Account, anAccount, createIntakeFixture, labelOf, refOf } from './support/intake-fixture.ts';
+
+/** A town with an owner on each of two networks, who has written there; everybody else is a stranger. */
+async function aTown(store: Store, more: Partial<Parameters<typeof createIntakeFixture>[1]> = {}) {
+  const owner = anAccount('alpha');
+  const twin = anAccount('gamma');
+  const settings = {
+    config: { owners: [refOf(owner), refOf(twin)] },
+    access: { dmPolicy: 'pairing', groupPolicy: 'allowlist' },
+    ...more,
+  } as const;
+  const town = createIntakeFixture(store, settings);
+  await town.send(owner, 'Good morning');
+  return { ...town, owner, twin, settings };
+}
+
+const press = (data: string) => ({ kind: 'button', messageId: messageId('m1'), data }) as const;
+
+/** The newest question that waits in a conversation. */
+async function questionIn(store: Store, { channel, peer, bot = 'bot' }: Account) {
+  const asked = await store.read(questions, { conversationKey: `${channel}/${bot}/${peer}` });
+  const last = asked.at(-1);
+  if (!last) throw new Error('nothing was asked');
+  return last;
+}
+
+const questions: StoreQuery<
+  { readonly conversationKey: string },
+  readonly { readonly text: string; readonly buttons: readonly Button[] }[]
+> = {
+  query: 'questions',
+  run: async (tx, { conversationKey }) => {
+    const rows = await tx.db
+      .selectFrom('outbox')
+      .select('content')
+      .where('conversationKey', '=', conversationKey)
+      .orderBy('place')
+      .execute();
+    return rows.flatMap((row) => {
+      const content = json.outbound(row.content);
+      return content.kind === 'text' && content.buttons
+        ? [{ text: content.text.text, buttons: content.buttons }]
+        : [];
+    });
+  },
+};
+
+describeEachDatabase('a question to the owner', (open, beside) => {
+  it('lets a stranger in by a press, answers what they wrote first, and says who decided', async () => {
+    const town = await aTown(open());
+    const eve = anAccount('beta');
+    expect(await town.send(eve, 'Can you help me?', { eventKey: 'first' })).toMatchObject({
+      kind: 'refused',
+    });
+    await town.send(eve, 'Hello?');
+    const [told] = await town.said(eve);
+    const code = /code ([A-Z2-9]{8})/.exec(told ?? '')?.[1] ?? 'none';
+    const question = await questionIn(open(), town.owner);
+    expect(question.text).toBe(
+      `${labelOf(eve)} is asking to write to me at beta/bot. Their code: ${code} (valid for 60 min)`,
+    );
+    expect(question.buttons.map(({ label }) => label)).toEqual(['Approve', 'Refuse']);
+    const [yes] = question.buttons;
+    expect(await town.send(town.owner, press(yes?.id ?? ''))).toEqual({
+      kind: 'pressed',
+      result: 'approved',
+      text: `${labelOf(eve)} may write to me now. Approved by ${labelOf(town.owner)}.`,
+    });
+    // It had not been sent yet, so it goes out decided.
+    expect((await town.said(town.owner)).at(-1)).toMatch(/may write to me now\. Approved by/);
+    expect((await town.said(eve)).at(-1)).toBe('My owner has let you in. I’m answering your message now.');
+    const { content, ledger } = await open().read(readPendingContent, { senderId: eve.peer });
+    expect(content).toEqual(['Can you help me?']);
+    expect(ledger).toEqual(['accepted null', 'refused dm-not-paired']);
+    expect((await town.send(eve, 'And this?')).kind).toBe('accepted');
+    expect(await town.send(town.owner, press(yes?.id ?? ''))).toEqual({
+      kind: 'pressed',
+      result: 'late',
+      text: `Already approved by ${labelOf(town.owner)}.`,
+    });
+  });
+
+  it('is decided once although two presses come at once, by whichever owner and process', async () => {
+    const second = await beside.open();
+    onTestFinished(() => second.close());
+    const town = await aTown(open());
+    const other = createIntakeFixture(second, { ...town.settings, holder: 'boot-2' });
+    for (let n = 0; n < 4; n++) {
+      const eve = anAccount('alpha');
+      await town.send(eve, 'Hi');
+      const [yes, no] = (await questionIn(open(), town.owner)).buttons;
+      const results = await Promise.all([
+        town.send(town.owner, press(yes?.id ?? '')),
+        other.send(town.twin, press(no?.id ?? '')),
+      ]);
+      const kinds = results.map((one) => (one.kind === 'pressed' ? one.result : one.kind));
+      expect(kinds.filter((kind) => kind === 'late')).toHaveLength(1);
+      const isIn = kinds.includes('approved');
+      expect((await town.send(eve, 'Am I in?')).kind).toBe(isIn ? 'accepted' : 'refused');
+      expect((await town.said(eve)).filter((text) => text.startsWith('My owner has let'))).toHaveLength(
+        isIn ? 1 : 0,
+      );
+    }
+  });
+
+  it('is not decided by anybody else, and a redelivered press is a duplicate', async () => {
+    const town = await aTown(open());
+    const [eve, ann] = [anAccount('alpha'), anAccount('alpha')];
+    await town.send(eve, 'Hi');
+    const [yes, no] = (await questionIn(open(), town.owner)).buttons;
+    for (const who of [eve, ann])
+      expect(await town.send(who, press(yes?.id ?? ''))).toEqual({
+        kind: 'pressed',
+        result: 'foreign',
+        text: 'Only my owner may decide that.',
+      });
+    expect(await town.send(town.owner, press('a:zzzzzzzzzz:y'))).toMatchObject({ result: 'unknown' });
+    expect(await town.send(town.owner, press('anything'))).toMatchObject({ result: 'unknown' });
+    const refusal = press(no?.id ?? '');
+    expect(await town.send(town.owner, refusal, { eventKey: 'p' })).toMatchObject({ result: 'denied' });
+    expect(await town.send(town.owner, refusal, { eventKey: 'p' })).toEqual({ kind: 'duplicate' });
+    expect(await town.send(ann, refusal)).toMatchObject({
+      result: 'foreign',
+      text: `Already refused by ${labelOf(town.owner)}.`,
+    });
+    expect((await town.send(eve, 'Am I in?')).kind).toBe('refused');
+  });
+
+  it('forgets the stranger’s message when nobody answers in time, and says so in its place', async () => {
+    const town = await aTown(open());
+    const eve = anAccount('alpha');
+    await town.send(eve, 'A secret');
+    const [yes] = (await questionIn(open(), town.owner)).buttons;
+    const kept = () => open().read(readKept, { peerId: eve.peer });
+    expect(await kept()).toEqual([expect.stringContaining('A secret')]);
+    await beside.sql(`update "approvals" set "expiresAt" = 1 where "state" = 'open'`);
+    expect(await town.send(town.owner, press(yes?.id ?? ''))).toMatchObject({
+      result: 'late',
+      text: 'That question has expired.',
+    });
+    await open().write(expireApprovals, undefined);
+    expect(await kept()).toEqual([null]);
+    expect((await town.said(town.owner)).at(-1)).toBe(
+      `${labelOf(eve)} asked to write to me, and nobody answered in time.`,
+    );
+  });
+
+  it('is answered by its id where there is no button, and a pairing also by the person', async () => {
+    const town = await aTown(open());
+    const [eve, ann] = [anAccount('alpha'), anAccount('alpha')];
+    await town.send(eve, 'Hi');
+    const [, no] = (await questionIn(open(), town.owner)).buttons;
+    expect(no?.command).toMatch(/^\/deny [a-z2-9]{10}$/);
+    expect(await town.send(town.owner, no?.command ?? '')).toEqual({ kind: 'command', command: 'deny' });
+    expect((await town.said(town.owner)).at(-1)).toMatch(/may not write to me\. Refused by/);
+    await town.send(ann, 'Hi');
+    await town.send(town.owner, `/pair approve ${refOf(ann)}`);
+    expect((await town.said(town.owner)).at(-1)).toContain(`send: /pair confirm ${refOf(ann)}`);
+    await town.send(town.owner, `/pair confirm ${refOf(ann)}`);
+    expect((await town.send(ann, 'Am I in?')).kind).toBe('accepted');
+  });
+
+  it('never leaves /start without an answer', async () => {
+    const town = await aTown(open(), { config: { owners: [] } });
+    const eve = anAccount('alpha');
+    for (const text of ['/start', '/start', 'Hello', '/start']) await town.send(eve, text);
+    const said = await town.said(eve);
+    expect(said[0]).toMatch(
+      /run this on the machine I run on.*\n\.\/bin\/parley\.mjs pair approve [A-Z2-9]{8}$/,
+    );
+    expect(said.slice(1)).toEqual(Array(2).fill('I’m still waiting for my owner to let you in.'));
+  });
+
+  it('has the bot answer in a group by the owner’s press, until /activation off, also under the group’s new id', async () => {
+    const town = await aTown(open());
+    const [{ owner }, ann] = [town, anAccount('alpha')];
+    const group = `-${ann.peer}`;
+    const place = { channel: 'alpha', peer: group };
+    const asking = { group, mentionsBot: true };
+    const refused = { kind: 'refused', reason: 'group-not-allowed' };
+    expect(await town.send(ann, 'Hello bot', asking)).toEqual(refused);
+    expect(await town.said(place)).toEqual([]);
+    expect(await town.send(owner, 'Hello bot', asking)).toEqual(refused);
+    await town.send(owner, 'Hello?', asking);
+    expect(await town.said(place)).toEqual(['I don’t answer in this group yet.']);
+    const [here] = (await questionIn(open(), place)).buttons;
+    expect(here?.label).toBe('Answer here');
+    expect(await town.send(ann, press(here?.id ?? ''), { group })).toMatchObject({ result: 'foreign' });
+    expect(await town.send(owner, press(here?.id ?? ''), { group })).toMatchObject({ result: 'approved' });
+    expect((await town.said(place)).at(-1)).toMatch(/^I now answer here when I’m mentioned\./);
+    expect((await town.send(ann, 'Hello bot', asking)).kind).toBe('accepted');
+    const grown = `${group}-grown`;
+    await town.send(owner, { kind: 'migrated', to: grown as never }, { group });
+    const there = { group: grown, mentionsBot: true };
+    expect((await town.send(ann, 'Still there?', there)).kind).toBe('accepted');
+    expect(await town.send(owner, '/activation off', there)).toMatchObject({ kind: 'command' });
+    expect(await town.send(ann, 'Hello bot', there)).toEqual(refused);
+    await town.send(owner, 'Come back', there);
+    const again = await questionIn(open(), { channel: 'alpha', peer: grown });
+    expect(await town.send(owner, again.buttons[0]?.command ?? '', { group: grown })).toEqual({
+      kind: 'command',
+      command: 'approve',
+    });
+    expect((await town.send(ann, 'Hello bot', there)).kind).toBe('accepted');
+  });
+
+  it('is asked when the owner adds the bot to a group, and of nobody else', async () => {
+    const town = await aTown(open());
+    const ann = anAccount('alpha');
+    const group = `-${ann.peer}`;
+    const joined = { kind: 'membership', isMember: true } as const;
+    await town.send(ann, joined, { group });
+    expect(await town.said({ channel: 'alpha', peer: group })).toEqual([]);
+    await town.send(town.owner, joined, { group });
+    expect(await town.said({ channel: 'alpha', peer: group })).toEqual(['I don’t answer in this group yet.']);
+  });
+});
+
+const readKept: StoreQuery<{ readonly peerId: string }, readonly (string | null)[]> = {
+  query: 'readKept',
+  run: async (tx, { peerId }) => {
+    const rows = await tx.db.selectFrom('pairings').select('kept').where('peerId', '=', peerId).execute();
+    return rows.map(({ kept }) => kept);
+  },
+};
