@@ -189,7 +189,19 @@ describe('an owner', () => {
       const { answer } = await say(said[0], '/help', said[2]);
       return answer.split('\n').map((line) => /^\/(\w+)/.exec(line)?.[1]);
     };
-    const everyone = ['help', 'status', 'stop', 'context', 'queue', 'subagents', 'link', 'whoami', 'start'];
+    const everyone = [
+      'help',
+      'status',
+      'stop',
+      'context',
+      'usage',
+      'budget',
+      'queue',
+      'subagents',
+      'link',
+      'whoami',
+      'start',
+    ];
     expect(await commandsOf('stranger', '', { chat: 'listed' })).toEqual(everyone);
     const admins = [
       'help',
@@ -201,6 +213,8 @@ describe('an owner', () => {
       'context',
       'model',
       'think',
+      'usage',
+      'budget',
       'queue',
       'subagents',
       'activation',
