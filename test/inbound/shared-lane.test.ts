@@ -5,9 +5,8 @@ import type { RunTarget } from '../../src/contracts/route.ts';
 import type { DmScope } from '../../src/sessions/session-key-of.ts';
 import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import { json } from '../../src/store/base/json.ts';
-import { endRun } from '../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../src/store/lanes/steer.ts';
-import { framing, routeFor } from '../store/builders.ts';
+import { endWithout, framing, routeFor } from '../store/builders.ts';
 import { describeEachDatabase } from '../store/each-database.ts';
 import { readLane } from '../store/lane-at-rest.ts';
 import { holds } from '../support/holds.ts';
@@ -86,21 +85,9 @@ describeEachDatabase('/stop of somebody with linked accounts', (open, beside) =>
     await town.send(one, 'then this');
     await town.send(two, 'and this');
     await town.send(two, '/stop');
-    const ended = {
-      endReason: 'stop',
-      detail: undefined,
-      outcome: 'cancelled',
-      outcomeReason: 'stop',
-    } as const;
-    const nothing = {
-      message: undefined,
-      parts: [],
-      preview: undefined,
-      mayKeepLane: true,
-    };
     const boundary = await open().write(takeSteers, { ...run, framing, delivery: 'all' });
     expect(boundary.cancelReason).toBe('stop');
-    await open().write(endRun, { ...run, ...ended, ...nothing });
+    await endWithout(open(), run, 'stop', { mayKeepLane: true });
     const { inbox } = await readLane(open(), laneKey);
     expect(inbox.map(({ outcome, reason }) => `${outcome} ${reason}`)).toEqual(
       Array(3).fill('cancelled stop'),
@@ -217,19 +204,7 @@ async function openPlay(store: Store, { dmScope, queue }: Played) {
       mayKeepLane: false,
     });
     if (cancelReason !== undefined) {
-      const cut = {
-        endReason: cancelReason,
-        detail: undefined,
-        outcome: 'cancelled',
-        outcomeReason: cancelReason,
-      } as const;
-      const nothing = {
-        message: undefined,
-        parts: [],
-        preview: undefined,
-        mayKeepLane: false,
-      };
-      await store.write(endRun, { ...run, ...cut, ...nothing });
+      await endWithout(store, run, cancelReason, { outcome: 'cancelled' });
     }
     await check(run);
     if (next !== undefined || cancelReason !== undefined) runs.delete(laneKey);

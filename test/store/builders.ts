@@ -10,7 +10,13 @@ import type { AcceptOutput, Proposal } from '../../src/store/intake/proposal.ts'
 import type { StopInput } from '../../src/store/intake/stop.ts';
 import type { NewItem } from '../../src/store/items/new-item.ts';
 import { type Claim, type ClaimedRun, claimLane } from '../../src/store/lanes/claim-lane.ts';
-import { type Answered, type CommitAnswerInput, commitAnswer } from '../../src/store/lanes/commit-answer.ts';
+import {
+  type Answered,
+  type CommitAnswerInput,
+  commitAnswer,
+  type Ending,
+  endRun,
+} from '../../src/store/lanes/commit-answer.ts';
 import type { Framing } from '../../src/store/lanes/take-rows.ts';
 import { claimAccount } from '../../src/store/processes/accounts.ts';
 import { rate } from './call-builders.ts';
@@ -141,6 +147,24 @@ export function routeFor({ target }: Pick<ClaimedRun, 'target'>): ReplyRoute {
   const route = routeOf(target);
   if (!route) throw new Error('test error: the run is only on record');
   return route;
+}
+
+/** What a person's wish ends is cancelled; all else has failed. */
+const wishes: ReadonlySet<string> = new Set(['stop', 'interrupt', 'reset']);
+
+/** Ends the run without an answer. */
+export function endWithout(
+  store: Store,
+  { laneKey, epoch, runId }: ClaimedRun,
+  endReason: string,
+  over: Partial<Ending> = {},
+) {
+  return store.write(endRun, {
+    ...{ laneKey, epoch, runId, endReason, outcomeReason: endReason },
+    outcome: wishes.has(endReason) ? 'cancelled' : 'failed',
+    ...{ detail: undefined, message: undefined, parts: [], preview: undefined, mayKeepLane: false },
+    ...over,
+  });
 }
 
 /** The store with one account held, and the steps of a worker in a few words. */

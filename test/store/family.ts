@@ -8,13 +8,13 @@ import type { LaneSpec } from '../../src/store/base/lane-spec.ts';
 import { childIdOf } from '../../src/store/children/child-rows.ts';
 import { type SpawnInput, type SpawnResult, spawnChild } from '../../src/store/children/spawn-child.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { type Answered, endRun } from '../../src/store/lanes/commit-answer.ts';
+import type { Answered } from '../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn, markToolStarted } from '../../src/store/lanes/commit-turn.ts';
 import { parkRun } from '../../src/store/lanes/park-run.ts';
 import { readSweep } from '../../src/store/lanes/sweep.ts';
 import { tendChild } from '../../src/store/lanes/tend-child.ts';
 import { callIdOf } from '../../src/store/money/model-calls.ts';
-import { aLane, aMessage, aWorker, defaults, holder, unique } from './builders.ts';
+import { aLane, aMessage, aWorker, defaults, endWithout, holder, unique } from './builders.ts';
 import { counted } from './call-builders.ts';
 
 export const limits: SpawnLimits = { depth: 5, children: 5, nodes: 20, lifetime: 200, treeMs: 3_600_000 };
@@ -97,10 +97,8 @@ export function aFamilyWorker(
     });
 
   const fail = (run: ClaimedRun, endReason = 'error') =>
-    store.write(endRun, {
-      ...fenceOf(run),
-      ...{ endReason, detail: undefined, outcome: 'failed', message: undefined },
-      ...{ parts: [], preview: undefined, mayKeepLane: false },
+    endWithout(store, run, endReason, {
+      outcome: 'failed',
       modelCalls: [{ id: callIdOf(run.epoch, 1), latencyMs: 1, end: { state: 'void' } }],
     });
 

@@ -1,11 +1,10 @@
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { hasCode } from '../../../src/contracts/errors.ts';
 import { revokeOnConsole } from '../../../src/store/access/operate-access.ts';
-import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { noticesFor } from '../../../src/texts/notices.ts';
 import { aBot, approve, atConsole, readAccessRows, shownCode } from '../access-builders.ts';
-import { aWorker, framing, unique } from '../builders.ts';
+import { aWorker, endWithout, framing, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
@@ -190,15 +189,7 @@ describeEachDatabase('a revocation', (open, beside) => {
     await bot.says(peer, 'user');
     await open().write(takeSteers, { ...run, framing, delivery: 'all' });
     await revoke(peer);
-    const ending = {
-      endReason: 'stop',
-      detail: undefined,
-      message: undefined,
-      parts: [],
-      preview: undefined,
-    };
-    const outcome = { outcome: 'cancelled', outcomeReason: 'stop' } as const;
-    await open().write(endRun, { ...run, ...ending, ...outcome, mayKeepLane: false });
+    await endWithout(open(), run, 'stop');
     expect(await outcomes(key)).toEqual(['ended cancelled stop', 'ended cancelled stop']);
   });
 

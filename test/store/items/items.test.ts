@@ -8,7 +8,6 @@ import type { Actor } from '../../../src/store/items/actor.ts';
 import { cancelItem, cancelItems } from '../../../src/store/items/cancel-item.ts';
 import { editItem, readAuthor } from '../../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../../src/store/items/promote-item.ts';
-import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { readWaitingItems } from '../../../src/store/reads/read-waiting-items.ts';
@@ -19,6 +18,7 @@ import {
   aRoute,
   aWorker,
   defaults,
+  endWithout,
   framing,
   newCommand,
   unique,
@@ -380,22 +380,8 @@ async function aQueue(store: Store, { mode = 'followup', cap = 20, drop = 'summa
   };
   const facts = async () =>
     (await readLane(store, lane.key)).inbox.map(({ outcome, reason }) => `${outcome} ${reason}`);
-  const abort = async (run: Awaited<ReturnType<typeof worker.claimRun>>) => {
-    const cut = {
-      endReason: 'interrupt',
-      detail: undefined,
-      message: undefined,
-      preview: undefined,
-      parts: [],
-    };
-    await store.write(endRun, {
-      ...run,
-      ...cut,
-      outcome: 'cancelled',
-      outcomeReason: 'interrupt',
-      mayKeepLane: true,
-    });
-  };
+  const abort = (run: Awaited<ReturnType<typeof worker.claimRun>>) =>
+    endWithout(store, run, 'interrupt', { mayKeepLane: true });
   const changed = (number?: number) =>
     store.read(changesOf, { laneKey: lane.key, ...(number !== undefined && { number }) });
   return { say, numbers, change, drain, facts, abort, changed, store, lane, conversation, worker };

@@ -3,7 +3,6 @@ import type { FinishReason } from '../../../src/contracts/message.ts';
 import type { Store } from '../../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
-import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn, endToolTurn, markToolStarted } from '../../../src/store/lanes/commit-turn.ts';
 import { renewLeases } from '../../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
@@ -14,6 +13,7 @@ import {
   aRoute,
   aWorker,
   defaults,
+  endWithout,
   framing,
   holder,
   newCommand,
@@ -39,16 +39,9 @@ async function steered(store: Store, sender = 'ann') {
   const { steers } = await store.write(takeSteers, { ...run, framing, delivery: 'one-at-a-time' });
   expect(steers).toHaveLength(1);
   const end = (outcomeReason: string, finish: FinishReason = 'error') =>
-    store.write(endRun, {
-      ...run,
-      endReason: outcomeReason,
-      detail: undefined,
+    endWithout(store, run, outcomeReason, {
       message: aTurn(run, finish),
-      parts: [],
-      preview: undefined,
       outcome: outcomeReason === 'error' ? 'failed' : 'cancelled',
-      outcomeReason,
-      mayKeepLane: false,
     });
   const outcomes = () =>
     store.read(readOutcomes, { conversationKey: conversationKeyOf(aRoute(conversation)) });
@@ -177,17 +170,7 @@ describeEachDatabase('a message that was steered into a run under steer-backlog'
     await open().write(renewLeases, { holder, leaseMs: -1, runs: [run] });
     const resumed = await worker.claimRun(lane.key);
     expect(resumed.isResumed).toBe(true);
-    await open().write(endRun, {
-      ...resumed,
-      endReason: 'timeout',
-      detail: undefined,
-      message: undefined,
-      parts: [],
-      preview: undefined,
-      outcome: 'failed',
-      outcomeReason: 'timeout',
-      mayKeepLane: false,
-    });
+    await endWithout(open(), resumed, 'timeout');
     expect(conversation).toBeDefined();
     expect(await outcomes()).toEqual(['failed: timeout', 'none', 'failed: timeout']);
   });

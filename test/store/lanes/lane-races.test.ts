@@ -2,8 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { type QueueMode, queueModes } from '../../../src/contracts/queue-settings.ts';
 import type { Store } from '../../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
-import { endRun } from '../../../src/store/lanes/commit-answer.ts';
-import { aLane, aMessage, aWorker, defaults, unique } from '../builders.ts';
+import { aLane, aMessage, aWorker, defaults, endWithout, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
@@ -90,11 +89,7 @@ async function raceArrivals({ mode, intake, worker }: Race) {
   const end = async (ending: ClaimedRun) => {
     const { next, cancelReason } = await runner.answer(ending, 'ok', { mayKeepLane: false });
     if (cancelReason === undefined) return { next };
-    return worker.write(endRun, {
-      ...ending,
-      ...{ endReason: cancelReason, detail: undefined, outcome: 'cancelled', outcomeReason: cancelReason },
-      ...{ message: undefined, parts: [], preview: undefined, mayKeepLane: false },
-    });
+    return endWithout(worker, ending, cancelReason, { outcome: 'cancelled' });
   };
   for (const text of texts) {
     const ending = run ? end(run) : undefined;

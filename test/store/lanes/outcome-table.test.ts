@@ -7,7 +7,6 @@ import { conversationKeyOf } from '../../../src/store/base/conversation-key.ts';
 import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
 import type { NewItem } from '../../../src/store/items/new-item.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
-import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { renewLeases } from '../../../src/store/lanes/leases.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
 import { fillNotice, noticesFor } from '../../../src/texts/notices.ts';
@@ -18,6 +17,7 @@ import {
   aRoute,
   aWorker,
   defaults,
+  endWithout,
   framing,
   holder,
   newCommand,
@@ -92,10 +92,7 @@ function aScene(store: Store, settings: Partial<QueueSettings> = {}) {
   const run = () => worker.claimRun(laneKey);
   const steer = (at: ClaimedRun) => store.write(takeSteers, { ...at, framing, delivery: 'one-at-a-time' });
   const end = (at: ClaimedRun, outcome: 'failed' | 'cancelled', outcomeReason: string) =>
-    store.write(endRun, {
-      ...{ ...at, outcome, outcomeReason, endReason: outcomeReason },
-      ...{ detail: undefined, message: undefined, parts: [], preview: undefined, mayKeepLane: false },
-    });
+    endWithout(store, at, outcomeReason, { outcome });
   const answer = (at: ClaimedRun) => worker.answer(at, 'ok', { delivery: 'none' });
   const outcomes = () => store.read(outcomesOf, { laneKey });
   const merged = () => store.read(mergedInto, { laneKey });

@@ -7,7 +7,6 @@ import type { TimelineEvent } from '../../../src/contracts/timeline.ts';
 import { revokeOnConsole } from '../../../src/store/access/operate-access.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
-import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn, markToolStarted, storeToolResults } from '../../../src/store/lanes/commit-turn.ts';
 import { handOver, renewLeases } from '../../../src/store/lanes/leases.ts';
 import { parkRun, settleParkedCall } from '../../../src/store/lanes/park-run.ts';
@@ -26,6 +25,7 @@ import {
   aRoute,
   aWorker,
   defaults,
+  endWithout,
   framing,
   holder,
   newCommand,
@@ -431,17 +431,7 @@ async function drain(worker: ReturnType<typeof aWorker>, laneKey: string): Promi
 }
 
 function end(store: Store, run: ClaimedRun, reason: string) {
-  return store.write(endRun, {
-    ...held(run),
-    endReason: reason,
-    detail: undefined,
-    outcome: 'cancelled',
-    outcomeReason: reason,
-    message: undefined,
-    parts: [],
-    preview: undefined,
-    mayKeepLane: true,
-  });
+  return endWithout(store, run, reason, { outcome: 'cancelled', mayKeepLane: true });
 }
 
 function attemptsOf(store: Store, runId: string): Promise<number> {

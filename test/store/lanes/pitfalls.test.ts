@@ -6,9 +6,8 @@ import type { MessageId } from '../../../src/contracts/ids.ts';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
 import { queueModes } from '../../../src/contracts/queue-settings.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
-import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { takeSteers } from '../../../src/store/lanes/steer.ts';
-import { aLane, aMessage, aWorker, defaults, framing, routeFor, unique } from '../builders.ts';
+import { aLane, aMessage, aWorker, defaults, endWithout, framing, routeFor, unique } from '../builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 import { readLane } from '../lane-at-rest.ts';
 
@@ -21,12 +20,7 @@ const ends: readonly { readonly endReason: string; readonly outcome: Outcome }[]
 ];
 
 describeEachDatabase('a lane', (open) => {
-  const endAs = (run: ClaimedRun, end: (typeof ends)[number]) =>
-    open().write(endRun, {
-      ...run,
-      ...end,
-      ...{ detail: undefined, message: undefined, parts: [], preview: undefined, mayKeepLane: false },
-    });
+  const endAs = (run: ClaimedRun, end: (typeof ends)[number]) => endWithout(open(), run, end.endReason, end);
 
   it('runs what waits behind a run, however that run ends, in every mode (pitfall 1)', async () => {
     for (const mode of queueModes) {

@@ -11,7 +11,6 @@ import { editItem } from '../../../src/store/items/edit-item.ts';
 import { promoteItem } from '../../../src/store/items/promote-item.ts';
 import { readUnnotified, storeWaitingNotices } from '../../../src/store/items/waiting-notices.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
-import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { commitToolTurn, markToolStarted } from '../../../src/store/lanes/commit-turn.ts';
 import { handOver, renewLeases } from '../../../src/store/lanes/leases.ts';
 import { parkRun, settleParkedCall } from '../../../src/store/lanes/park-run.ts';
@@ -24,6 +23,7 @@ import {
   aRoute,
   aWorker,
   defaults,
+  endWithout,
   framing,
   newCommand,
   unique,
@@ -286,21 +286,9 @@ function createPair(
     const [outcome, outcomeReason] =
       cancel === undefined ? (['failed', reason] as const) : (['cancelled', cancel] as const);
     const expected = model.close(outcome, outcomeReason, mayKeepLane);
-    const cut = {
-      endReason: outcomeReason,
-      detail: undefined,
-      // Cut off, or finished and never said: nobody's message is consumed by it.
-      message: aTurn(run, cancel === undefined ? 'error' : 'end_turn'),
-      parts: [],
-    };
-    const { next } = await store.write(endRun, {
-      ...run,
-      ...cut,
-      outcome,
-      outcomeReason,
-      preview: undefined,
-      mayKeepLane,
-    });
+    // Cut off, or finished and never said: nobody's message is consumed by it.
+    const message = aTurn(run, cancel === undefined ? 'error' : 'end_turn');
+    const { next } = await endWithout(store, run, outcomeReason, { message, outcome, mayKeepLane });
     expect(next.kind).toBe(expected);
     run = undefined;
   };

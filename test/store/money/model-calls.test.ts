@@ -2,13 +2,12 @@ import { expect, it } from 'vitest';
 import type { CallEnd } from '../../../src/contracts/call-ledger.ts';
 import type { StoreQuery } from '../../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
-import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { handOver } from '../../../src/store/lanes/leases.ts';
 import { type BudgetLimit, deleteOldBudgets, hasBudget } from '../../../src/store/money/budgets.ts';
 import { callIdOf, type ModelCallEnd } from '../../../src/store/money/model-calls.ts';
 import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { readSessions } from '../../../src/store/reads/read-sessions.ts';
-import { aLane, aMessage, aWorker, unique } from '../builders.ts';
+import { aLane, aMessage, aWorker, endWithout, unique } from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
@@ -75,11 +74,7 @@ describeEachDatabase('the ledger of model calls', (open, { sql }) => {
       ends: [],
     });
   const end = (run: ClaimedRun, modelCalls: readonly ModelCallEnd[]) =>
-    open().write(endRun, {
-      ...fenceOf(run),
-      ...{ endReason: 'aborted', detail: undefined, outcome: 'failed', message: undefined, modelCalls },
-      ...{ parts: [], preview: undefined, mayKeepLane: false },
-    });
+    endWithout(open(), run, 'aborted', { modelCalls });
 
   const handOverWith = (run: ClaimedRun, modelCalls: readonly ModelCallEnd[]) =>
     open().write(handOver, { ...fenceOf(run), modelCalls });
