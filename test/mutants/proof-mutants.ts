@@ -6,6 +6,8 @@ const endOfRun = {
   name: 'are each taken once, in order, in every mode, without a sweeper',
 };
 
+const postbox = 'test/store/sqlite/postbox.test.ts';
+
 export const proofMutants: readonly Mutant[] = [
   {
     name: 'a run ends without a look at what waits',
@@ -98,5 +100,29 @@ export const proofMutants: readonly Mutant[] = [
       },
     ],
     test: { file: 'test/runs/time-over.test.ts', name: 'is gone on with, and that message is answered' },
+  },
+  {
+    name: 'each request is a message to the writer',
+    invariant: 'what a turn of the event loop asks for while the writer works goes as one message',
+    edits: [
+      {
+        in: 'createPostbox',
+        find: 'if (isWorking) setImmediate(flush);',
+        replace: 'if (batch.length < 0) return;',
+      },
+    ],
+    test: { file: postbox, name: 'one at work once for all that a turn of the loop asks for' },
+  },
+  {
+    name: 'a writer at rest is asked later',
+    invariant: 'a writer at rest is asked at once',
+    edits: [{ in: 'createPostbox', find: 'queueMicrotask(flush)', replace: 'setImmediate(flush)' }],
+    test: { file: postbox, name: 'asks a writer at rest at once' },
+  },
+  {
+    name: 'the store closes over what it was asked',
+    invariant: 'a store that closes commits what was asked before',
+    edits: [{ in: 'openSqliteStore', find: 'post.flush();', replace: '' }],
+    test: { file: postbox, name: 'commits what was asked for before it closes' },
   },
 ];

@@ -1,0 +1,59 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import type { Store } from '../../../src/store/base/command.ts';
+import { openStore } from '../../support/open-store.ts';
+import { aMessage, aWorker, unique } from '../builders.ts';
+
+it('asks a writer at rest at once, and one at work once for all that a turn of the loop asks for', async () => {
+  const { accept, sent } = await aStore();
+  const first = accept();
+  // Promises take turns here without the event loop, so the writer’s answer can’t come in between.
+  await severalMicrotasks();
+  expect(sent()).toBe(1);
+  const others = [];
+  for (let n = 0; n < 3; n++) {
+    others.push(accept());
+    await severalMicrotasks();
+  }
+  expect(sent()).toBe(1);
+  expect(await Promise.all([first, ...others])).toMatchObject(
+    Array(4).fill({ acceptances: [{ kind: 'accepted' }] }),
+  );
+  expect(sent()).toBe(2);
+});
+
+it('commits what was asked for before it closes', async () => {
+  const { store, accept } = await aStore();
+  const first = accept();
+  await severalMicrotasks();
+  const last = accept();
+  const closed = store.close();
+  expect(await Promise.all([first, last])).toMatchObject(
+    Array(2).fill({ acceptances: [{ kind: 'accepted' }] }),
+  );
+  await closed;
+});
+
+/** A store whose messages to the writer thread are counted from now on. */
+async function aStore() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-postbox-'));
+  const store: Store = await openStore({ kind: 'sqlite', dataDir });
+  const worker = aWorker(store);
+  await worker.hold();
+  const accept = () => worker.accept(aMessage({ conversation: unique('c'), text: 'hi' }));
+  await accept();
+  const posted = vi.spyOn(Worker.prototype, 'postMessage');
+  onTestFinished(async () => {
+    posted.mockRestore();
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  });
+  return { store, accept, sent: () => posted.mock.calls.length };
+}
+
+async function severalMicrotasks(): Promise<void> {
+  for (let n = 0; n < 20; n++) await undefined;
+}
