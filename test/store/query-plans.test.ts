@@ -31,9 +31,10 @@ const listening = Object.assign(Object.create(sqlite) as typeof sqlite, {
     return sqlite.prepare(text);
   },
 });
-const db = directDatabase(listening);
+const database = directDatabase(listening);
 const setup = storeSetup(noticesFor('en'));
-const tx = () => ({ db, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, ...setup }) as const;
+const tx = () =>
+  ({ ...database, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, ...setup }) as const;
 const store: Store = {
   write: (command, input) => command.run(tx(), input),
   writeAlong: () => undefined,

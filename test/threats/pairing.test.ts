@@ -126,7 +126,7 @@ async function openTurned(folder: string, at = Date.UTC(2026, 10, 20)): Promise<
   connection.pragma('synchronous = OFF');
   connection.pragma('journal_mode = WAL');
   await migrate(new Kysely<Tables>({ dialect: new SqliteDialect({ database: connection }) }));
-  const db = directDatabase(connection);
+  const database = directDatabase(connection);
   const setup = { texts: noticesFor('en'), chatCommands: new Map() };
   let now = at;
   return {
@@ -134,7 +134,7 @@ async function openTurned(folder: string, at = Date.UTC(2026, 10, 20)): Promise<
     turn: (ms) => {
       now += ms;
     },
-    tx: () => ({ db, now, dialect: 'sqlite', advanceNow: undefined, ...setup }),
+    tx: () => ({ ...database, now, dialect: 'sqlite', advanceNow: undefined, ...setup }),
     restart: async () => {
       connection.close();
       return openTurned(folder, now);

@@ -17,6 +17,16 @@ export type Tx = {
   readonly dialect: 'sqlite' | 'postgres';
   /** Moves `now` on after a wait for a row; undefined where nothing waits for rows. */
   readonly advanceNow: ((now: number) => void) | undefined;
+  /** Absent where statements travel to a server. */
+  readonly inPlace?: InPlaceStatements;
+};
+
+/** Runs statements in this thread, without a promise for each. They throw what the database throws. */
+export type InPlaceStatements = {
+  all(sql: string, parameters: readonly unknown[]): readonly unknown[];
+  first(sql: string, parameters: readonly unknown[]): unknown;
+  /** How many rows it has changed. */
+  run(sql: string, parameters: readonly unknown[]): number;
 };
 
 /** One open transaction of a step. */

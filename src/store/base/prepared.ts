@@ -31,21 +31,40 @@ export function prepared<Values, Row>(
   build: (db: Kysely<Tables>, of: QueryParams<Values>, dialect: Tx['dialect']) => Compilable<Row>,
 ): PreparedQuery<Values, Row> {
   const plans: { [Dialect in Tx['dialect']]?: CompiledQuery<Row> } = {};
-  const execute = ({ db, dialect }: Tx, values: Values) => {
-    const plan = plans[dialect] ?? build(db, slots as QueryParams<Values>, dialect).compile();
-    plans[dialect] = plan;
-    return db.executeQuery(fill(plan, values));
+  const planFor = ({ db, dialect }: Tx) => {
+    plans[dialect] ??= build(db, slots as QueryParams<Values>, dialect).compile();
+    return plans[dialect];
+  };
+  const execute = ({ db }: Tx, plan: CompiledQuery<Row>, parameters: readonly unknown[]) => {
+    const query: CompiledQuery<Row> = { ...plan, parameters };
+    return db.executeQuery(query);
+  };
+  const first = async (tx: Tx, values: Values) => {
+    const plan = planFor(tx);
+    const parameters = bind(plan, values);
+    // Its rows are those of the query it was built as.
+    if (tx.inPlace) return tx.inPlace.first(plan.sql, parameters) as Row | undefined;
+    return (await execute(tx, plan, parameters)).rows[0];
   };
   return {
-    all: async (tx, values) => (await execute(tx, values)).rows,
-    first: async (tx, values) => (await execute(tx, values)).rows[0],
-    one: async (tx, values) => {
-      const { rows } = await execute(tx, values);
-      if (rows[0] === undefined)
-        throw new ParleyError('internal', `No row found by ${plans[tx.dialect]?.sql}`);
-      return rows[0];
+    all: async (tx, values) => {
+      const plan = planFor(tx);
+      const parameters = bind(plan, values);
+      if (tx.inPlace) return tx.inPlace.all(plan.sql, parameters) as readonly Row[];
+      return (await execute(tx, plan, parameters)).rows;
     },
-    run: async (tx, values) => Number((await execute(tx, values)).numAffectedRows ?? 0),
+    first,
+    one: async (tx, values) => {
+      const row = await first(tx, values);
+      if (row === undefined) throw new ParleyError('internal', `No row found by ${planFor(tx).sql}`);
+      return row;
+    },
+    run: async (tx, values) => {
+      const plan = planFor(tx);
+      const parameters = bind(plan, values);
+      if (tx.inPlace) return tx.inPlace.run(plan.sql, parameters);
+      return Number((await execute(tx, plan, parameters)).numAffectedRows ?? 0);
+    },
   };
 }
 
@@ -60,8 +79,9 @@ class Slot {
 /** Every name has its slot; which names there are is a matter of types. */
 const slots: unknown = new Proxy({}, { get: (_, name) => sql.val(new Slot(name)) });
 
-function fill<Values, Row>(plan: CompiledQuery<Row>, values: Values): CompiledQuery<Row> {
-  const bind = (parameter: unknown) =>
-    parameter instanceof Slot ? values[parameter.name as keyof Values] : parameter;
-  return { ...plan, parameters: plan.parameters.map(bind) };
+/** Parameters of the query, each slot replaced by its value. */
+function bind<Values>({ parameters }: CompiledQuery, values: Values): readonly unknown[] {
+  return parameters.map((parameter) =>
+    parameter instanceof Slot ? values[parameter.name as keyof Values] : parameter,
+  );
 }

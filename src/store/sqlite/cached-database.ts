@@ -1,18 +1,23 @@
 import type BetterSqlite3 from 'better-sqlite3';
 import type { SqliteDatabase, SqliteStatement } from 'kysely';
 
-/** Lets Kysely reuse prepared statements: our queries are few and their text is stable. */
-export function cacheStatements(db: BetterSqlite3.Database): SqliteDatabase {
-  const statements = new Map<string, SqliteStatement>();
+/** Prepares each statement once: our queries are few and their text is stable. */
+export function cachedStatements(db: BetterSqlite3.Database): (sql: string) => BetterSqlite3.Statement {
+  const statements = new Map<string, BetterSqlite3.Statement>();
+  return (sql) => {
+    const known = statements.get(sql);
+    if (known) return known;
+    const made = db.prepare(sql);
+    if (statements.size < 500) statements.set(sql, made);
+    return made;
+  };
+}
+
+/** The connection as Kysely uses it. */
+export function cacheStatements(db: BetterSqlite3.Database, prepare = cachedStatements(db)): SqliteDatabase {
   return {
     close: () => db.close(),
-    prepare: (sql) => {
-      const known = statements.get(sql);
-      if (known) return known;
-      // better-sqlite3 takes one array of bindings exactly as Kysely passes it.
-      const made = db.prepare(sql) as unknown as SqliteStatement;
-      if (statements.size < 500) statements.set(sql, made);
-      return made;
-    },
+    // better-sqlite3 takes one array of bindings exactly as Kysely passes it.
+    prepare: (sql) => prepare(sql) as unknown as SqliteStatement,
   };
 }

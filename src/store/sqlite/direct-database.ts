@@ -9,19 +9,29 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
+import type { InPlaceStatements, Tx } from '../base/command.ts';
 import type { Tables } from '../base/tables.ts';
-import { cacheStatements } from './cached-database.ts';
+import { cachedStatements, cacheStatements } from './cached-database.ts';
 
 /**
  * Kysely over one SQLite connection whose owner says himself where a transaction begins and ends. A
  * statement runs as soon as it is asked for: without the locks and hand-overs by which Kysely shares a
  * connection, and that make up half of what it allocates. `close` the connection, not this.
  */
-export function directDatabase(connection: BetterSqlite3.Database): Kysely<Tables> {
-  const database = cacheStatements(connection);
+export function directDatabase(connection: BetterSqlite3.Database): Pick<Tx, 'db' | 'inPlace'> {
+  const prepare = cachedStatements(connection);
+  const database = cacheStatements(connection, prepare);
   const dialect = new SqliteDialect({ database });
   const executor = new DirectExecutor(dialect, database);
-  return new Kysely<Tables>({ config: { dialect }, dialect, driver: dialect.createDriver(), executor });
+  const driver = dialect.createDriver();
+  const db = new Kysely<Tables>({ config: { dialect }, dialect, driver, executor });
+  // Kysely wraps a statement in three promises.
+  const inPlace: InPlaceStatements = {
+    all: (sql, parameters) => prepare(sql).all(parameters),
+    first: (sql, parameters) => prepare(sql).get(parameters),
+    run: (sql, parameters) => prepare(sql).run(parameters).changes,
+  };
+  return { db, inPlace };
 }
 
 class DirectExecutor extends DefaultQueryExecutor {

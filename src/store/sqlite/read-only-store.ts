@@ -8,11 +8,14 @@ import { errorOf, faultOf } from './fault-of.ts';
 export function openReader(file: string): Pick<Store, 'read'> & { close(): void } {
   const connection = new BetterSqlite3(file, { readonly: true });
   connection.pragma('cache_size = -4000');
-  const db = directDatabase(connection);
+  const database = directDatabase(connection);
   return {
     read: async (query, input) => {
       try {
-        return await query.run({ db, now: Date.now(), dialect: 'sqlite', advanceNow: undefined }, input);
+        return await query.run(
+          { ...database, now: Date.now(), dialect: 'sqlite', advanceNow: undefined },
+          input,
+        );
       } catch (error) {
         throw errorOf(faultOf(error, file));
       }

@@ -46,9 +46,9 @@ async function open({ steps, chatCommands, migrations }: StoreProgram) {
   // Else what undoes a step goes into a file once the step has touched 64 kB: 0.2 ms for each answer.
   connection.pragma('temp_store = MEMORY');
   await migrateWhole(connection, migrations);
-  const db = directDatabase(connection);
   const commands = new Map(steps.map((step) => [step.name, step]));
-  return { connection, control: prepareControl(connection), db, commands, chatCommands };
+  const control = prepareControl(connection);
+  return { connection, control, tables: directDatabase(connection), commands, chatCommands };
 }
 
 /** Statements that begin and end transactions and steps: prepared once, run several times per message. */
@@ -125,10 +125,11 @@ function serve(database: Database): void {
 }
 
 async function commitGroup(database: Database, group: readonly WriterRequest[]): Promise<WriterAnswer[]> {
-  const { connection, control, db, chatCommands } = database;
+  const { connection, control, chatCommands, tables } = database;
   try {
     control.begin();
-    const tx: StepTx = { db, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, texts, chatCommands };
+    const time = { now: Date.now(), advanceNow: undefined };
+    const tx: StepTx = { ...tables, ...time, dialect: 'sqlite', texts, chatCommands };
     const answers: WriterAnswer[] = [];
     for (const request of group) answers.push(...(await runInSavepoint(database, tx, request)));
     control.commit();
