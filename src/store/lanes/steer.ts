@@ -37,21 +37,28 @@ export const takeSteers: StoreCommand<RunFence & Steering, Boundary> = {
 export const needsBoundary: StoreQuery<RunFence, boolean> = {
   query: 'needsBoundary',
   run: async (tx, { laneKey, epoch, runId }) => {
-    const waiting = await anyWaiting.first(tx, { laneKey });
-    if (waiting) return true;
-    const run = await runById.first(tx, { runId });
-    return run?.epoch !== epoch || run.cancelReason !== null;
+    const found = await atBoundary.first(tx, { laneKey, runId });
+    return found?.epoch !== epoch || found.cancelReason !== null || Boolean(found.hasWaiting);
   },
 };
 
-const anyWaiting = prepared((db, of: QueryParams<{ laneKey: string }>) =>
+const atBoundary = prepared((db, of: QueryParams<{ laneKey: string; runId: string }>) =>
   db
-    .selectFrom('inbox')
-    .select('id')
-    .where('laneKey', '=', of.laneKey)
-    .where(isOpenItem())
-    .where('state', '=', 'waiting')
-    .limit(1),
+    .selectFrom('runs')
+    .select(['epoch', 'cancelReason'])
+    .select((eb) =>
+      eb
+        .exists(
+          eb
+            .selectFrom('inbox')
+            .select('inbox.id')
+            .where('inbox.laneKey', '=', of.laneKey)
+            .where(isOpenItem())
+            .where('inbox.state', '=', 'waiting'),
+        )
+        .as('hasWaiting'),
+    )
+    .where('id', '=', of.runId),
 );
 
 const runById = prepared((db, of: QueryParams<{ runId: string }>) =>
