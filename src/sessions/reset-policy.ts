@@ -24,37 +24,29 @@ export function resetPolicyFor(
   return ofChannel ?? settings[session.type];
 }
 
-/**
- * Whether the session should be new before the message of `now`. Times are ms since the epoch;
- * `timeZone` is an IANA name that the configuration has checked (an unknown one throws RangeError).
- */
-export function isResetDue(state: {
-  readonly policy: ResetPolicy;
-  readonly lastActivityAt: number;
-  readonly now: number;
-  readonly timeZone: string;
-}): boolean {
-  const { policy, lastActivityAt, now, timeZone } = state;
-  if (now <= lastActivityAt) return false;
+/** `timeZone`: an IANA name that the configuration has checked (an unknown one throws RangeError). Time in ms. */
+type Moment = { readonly policy: ResetPolicy; readonly now: number; readonly timeZone: string };
+
+/** Whether a last activity at that time is reason for a reset at the moment. */
+function dueBefore({ policy, now, timeZone }: Moment): (lastActivityAt: number) => boolean {
   const { dailyAtHour, idleMinutes } = policy;
-  if (idleMinutes !== undefined && now - lastActivityAt >= idleMinutes * 60_000) return true;
-  if (dailyAtHour === undefined) return false;
-  const dayOf = resetDayIn(timeZone, dailyAtHour);
-  return dayOf(lastActivityAt) < dayOf(now);
+  const dayOf = dailyAtHour === undefined ? undefined : resetDayIn(timeZone, dailyAtHour);
+  const today = dayOf?.(now) ?? 0;
+  return (lastActivityAt) => {
+    if (now <= lastActivityAt) return false;
+    if (idleMinutes !== undefined && now - lastActivityAt >= idleMinutes * 60_000) return true;
+    return dayOf !== undefined && dayOf(lastActivityAt) < today;
+  };
 }
 
 /**
  * A reset is due at `now` when the last activity lies before this time; undefined where none ever is.
  * Found by halving, so that the calendar stays in one place.
  */
-export function resetBefore(state: {
-  readonly policy: ResetPolicy;
-  readonly now: number;
-  readonly timeZone: string;
-}): number | undefined {
-  const { policy, now, timeZone } = state;
+export function resetBefore(moment: Moment): number | undefined {
+  const { policy, now } = moment;
   if (policy.dailyAtHour === undefined && policy.idleMinutes === undefined) return undefined;
-  const isDue = (lastActivityAt: number) => isResetDue({ policy, lastActivityAt, now, timeZone });
+  const isDue = dueBefore(moment);
   let [due, fresh] = [now - Math.max(policy.idleMinutes ?? 0, 3 * 24 * 60) * 60_000, now];
   while (fresh - due > 1) {
     const middle = Math.floor((due + fresh) / 2);

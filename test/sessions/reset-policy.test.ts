@@ -1,16 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isResetDue, type ResetSettings, resetPolicyFor } from '../../src/sessions/reset-policy.ts';
+import { type ResetSettings, resetBefore, resetPolicyFor } from '../../src/sessions/reset-policy.ts';
 import { holds } from '../support/holds.ts';
 
 const at = (iso: string) => Date.parse(iso);
 const daily = (hour: number) => ({ dailyAtHour: hour });
-const due = (
-  policy: Parameters<typeof isResetDue>[0]['policy'],
-  last: string,
-  now: string,
-  timeZone = 'Europe/Berlin',
-) => isResetDue({ policy, lastActivityAt: at(last), now: at(now), timeZone });
+type Moment = Parameters<typeof resetBefore>[0];
+const isResetDue = ({ lastActivityAt, ...moment }: Moment & { readonly lastActivityAt: number }) =>
+  lastActivityAt < (resetBefore(moment) ?? Number.NEGATIVE_INFINITY);
+const due = (policy: Moment['policy'], last: string, now: string, timeZone = 'Europe/Berlin') =>
+  isResetDue({ policy, lastActivityAt: at(last), now: at(now), timeZone });
 
 describe('reset policy', () => {
   it('never resets without a policy', () => {
