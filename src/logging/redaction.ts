@@ -101,6 +101,7 @@ function redactKnownKinds(text: string): string {
  * direction overrides go; line breaks and tabs stay in their escaped form, so lines equal events.
  */
 export function stripLogLine(line: string): string {
+  if (!suspect.test(line)) return line;
   return line.replace(stringLiteral, (literal) =>
     suspect.test(literal) ? JSON.stringify(stripText(JSON.parse(literal))) : literal,
   );
