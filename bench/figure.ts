@@ -1,4 +1,4 @@
-/** One line of the result. */
+/** One line of a comparison. */
 export type Figure = {
   readonly name: string;
   readonly unit: string;
@@ -9,6 +9,18 @@ export type Figure = {
   readonly target: string;
 };
 
-export function ratioOf({ parley, floor }: Figure): number | undefined {
-  return floor === undefined || floor === 0 ? undefined : parley / floor;
+/** The table of a part's figures. */
+export function figureRows(figures: readonly Figure[]) {
+  return { heads: ['figure', 'floor', 'Parley', 'ratio', 'target'], rows: figures.map(cellsOf) };
+}
+
+function cellsOf({ name, floor, parley, unit, target }: Figure): readonly string[] {
+  const withUnit = (value: number | undefined) =>
+    value === undefined ? '–' : `${format(value)}${unit === '' ? '' : ` ${unit}`}`;
+  const ratio = floor === undefined || floor === 0 ? '–' : `${(parley / floor).toFixed(2)} ×`;
+  return [name, withUnit(floor), withUnit(parley), ratio, target];
+}
+
+function format(value: number): string {
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 10 ? 1 : 2);
 }

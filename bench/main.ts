@@ -1,18 +1,15 @@
 /**
  * `npm run bench [-- <part> …] [--write] [--quick]`: measures Parley beside the bare floor, and its lanes
- * alone (`steps`, `lanes`, `restart`, `sustained`). `--write` puts the result into docs/benchmarks.md, that
- * of the lanes into docs/lanes.md. The figures are printed, never asserted; a lost, doubled or
- * disordered message ends the run with an error.
+ * alone (`steps`, `lanes`, `restart`, `sustained`). `--write` puts each part, as soon as it is measured, into its
+ * section of docs/benchmarks.md, those of the lanes into docs/lanes.md. The figures are printed, never asserted; a
+ * lost, doubled or disordered message ends the run with an error.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Figure } from './figure.ts';
-import { laneParts } from './lanes/parts.ts';
-import { showSheet, writeSheets } from './lanes/sheet.ts';
-import { fullPace, parts, quickPace } from './parts.ts';
-import { renderMarkdown, renderText } from './report.ts';
+import { lanesReport } from './lanes/parts.ts';
+import { benchmarksReport, fullPace, type MeasuredReport, quickPace } from './parts.ts';
+import { showSheet, writeSheets } from './sheet.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,32 +20,16 @@ execFileSync(process.execPath, [join(import.meta.dirname, '../scripts/bundle.mjs
   stdio: 'inherit',
 });
 const pace = values.quick ? quickPace : fullPace;
-const chosen = positionals.length > 0 ? positionals : Object.keys(parts);
-const figures: Figure[] = [];
-for (const name of chosen) {
-  const part = parts[name];
-  if (part) figures.push(...(await measured(part)));
-  else await measureLanes(name);
-}
-if (chosen.length > 1) console.log(`\n${renderText(figures)}`);
-if (values.write && figures.length > 0) {
-  const folder = join(import.meta.dirname, '../docs');
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'benchmarks.md'), renderMarkdown(figures, 'npm run bench -- --write'));
-}
+const reports = [benchmarksReport, lanesReport];
+const chosen = positionals.length > 0 ? positionals : benchmarksReport.parts;
+for (const name of chosen) await measurePart(name);
 
-async function measured(part: (typeof parts)[string]): Promise<readonly Figure[]> {
-  const found = await part(pace);
-  console.log(renderText(found));
-  return found;
-}
-
-async function measureLanes(name: string): Promise<void> {
-  const part = laneParts[name];
-  const known = [...Object.keys(parts), ...Object.keys(laneParts)].join(', ');
-  if (!part) throw new Error(`there is no part "${name}"; there are ${known}`);
-  const sheets = await part(pace);
+async function measurePart(part: string): Promise<void> {
+  const report: MeasuredReport | undefined = reports.find(({ parts }) => parts.includes(part));
+  const known = reports.flatMap(({ parts }) => parts).join(', ');
+  if (!report) throw new Error(`there is no part "${part}"; there are ${known}`);
+  const sheets = await report.measure(part, pace);
   for (const sheet of sheets) console.log(showSheet(sheet));
-  if (values.write)
-    await writeSheets(name, sheets, `npm run bench -- ${name}${values.quick ? ' --quick' : ''} --write`);
+  const command = `npm run bench -- ${part}${values.quick ? ' --quick' : ''} --write`;
+  if (values.write) await writeSheets(report, part, { sheets, command });
 }

@@ -2,13 +2,14 @@ import { measureBudgets } from './budgets.ts';
 import { measureBurst } from './burst.ts';
 import { measureChildren, measureCrowd, measureFinish } from './children.ts';
 import { measureCrash } from './crash.ts';
-import type { Figure } from './figure.ts';
+import { type Figure, figureRows } from './figure.ts';
 import { findPostgres } from './lanes/cluster.ts';
-import { measureAdded, measureLatency } from './latency.ts';
+import { measureAdded, measureLatency, measurePaced } from './latency.ts';
 import { type MemoryOptions, measureMemory } from './memory.ts';
 import { type NetworkName, networkNames, titleOf } from './network.ts';
 import { withBoth, withParley } from './pair.ts';
 import { measureRecovery } from './recovery.ts';
+import type { Report, Sheet } from './sheet.ts';
 import { measureStart, measureStartOfAll } from './start.ts';
 import { measureSteer } from './steer.ts';
 
@@ -32,46 +33,102 @@ export const quickPace: Pace = {
   memory: { chats: 200, restMs: 1500 },
 };
 
-/** Measurements by name. Figures that name no network are Telegram's. */
-export const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Figure[]>>> = {
-  latency: ({ rounds }) => withBoth('telegram', (both) => measureLatency(both, rounds)),
-  added: ({ rounds }) => withBoth('telegram', (both) => measureAdded(both, rounds)),
-  burst: ({ repeats }) => withBoth('telegram', (both) => measureBurst(both, { repeats, name: 'burst' })),
-  followup: ({ repeats }) =>
-    withBoth(
-      'telegram',
-      (both) => measureBurst(both, { repeats, name: 'burst, each message its own turn' }),
-      {
-        settings: { queue: { dm: { mode: 'followup' } } },
-      },
-    ),
-  start: ({ repeats }) => measureStart(repeats),
-  memory: ({ memory }) =>
-    memoryOn('telegram', { ...memory, target: { atRest: '≤ 145 MB', grown: '≤ 120 MB' } }),
-  steer: ({ rounds }) => withParley(['telegram'], (parley) => measureSteer(parley, Math.ceil(rounds / 2))),
-  children: async ({ rounds, repeats, isQuick }) => [
-    ...(await withParley(['telegram'], (parley) => measureChildren(parley, rounds))),
-    ...(await measureCrowd(repeats)),
-    ...(await measureFinish(isQuick ? 50 : 300)),
-  ],
-  budgets: async ({ isQuick }) => {
-    const cluster = await findPostgres();
-    try {
-      return await measureBudgets(cluster?.url, isQuick ? 5 : 30);
-    } finally {
-      await cluster?.stop();
-    }
+type Part = { readonly title: string; measure(pace: Pace): Promise<readonly Figure[]> };
+
+/** Measurements by name, in the order of the report. Figures that name no network are Telegram's. */
+const parts: Readonly<Record<string, Part>> = {
+  paced: {
+    title: 'A conversation with pauses',
+    measure: ({ rounds }) => withBoth('telegram', (both) => measurePaced(both, rounds)),
   },
-  crash: () => measureCrash(),
-  recovery: ({ repeats }) => measureRecovery(Math.min(repeats, 3)),
-  discord: (pace) => measureNetwork('discord', pace),
-  signal: (pace) => measureNetwork('signal', pace),
-  networks: async ({ repeats, memory }) => {
-    const target = { atRest: '≤ 190 MB', grown: '' };
-    const atRest = await withParley(networkNames, (parley) =>
-      measureMemory({ parley }, { ...memory, target }),
-    );
-    return named('all networks', [...(await measureStartOfAll(repeats)), ...atRest]);
+  latency: {
+    title: 'One message after another',
+    measure: ({ rounds }) => withBoth('telegram', (both) => measureLatency(both, rounds)),
+  },
+  added: {
+    title: 'Beside a slow model',
+    measure: ({ rounds }) => withBoth('telegram', (both) => measureAdded(both, rounds)),
+  },
+  burst: {
+    title: '600 messages at once, to 200 chats',
+    measure: ({ repeats }) => withBoth('telegram', (both) => measureBurst(both, { repeats, name: 'burst' })),
+  },
+  followup: {
+    title: 'The same, each message its own turn',
+    measure: ({ repeats }) =>
+      withBoth(
+        'telegram',
+        (both) => measureBurst(both, { repeats, name: 'burst, each message its own turn' }),
+        { settings: { queue: { dm: { mode: 'followup' } } } },
+      ),
+  },
+  start: { title: 'Start', measure: ({ repeats }) => measureStart(repeats) },
+  memory: {
+    title: 'Memory',
+    measure: ({ memory }) =>
+      memoryOn('telegram', { ...memory, target: { atRest: '≤ 145 MB', grown: '≤ 120 MB' } }),
+  },
+  steer: {
+    title: 'A steer between two tools',
+    measure: ({ rounds }) =>
+      withParley(['telegram'], (parley) => measureSteer(parley, Math.ceil(rounds / 2))),
+  },
+  children: {
+    title: 'Sub-agents',
+    measure: async ({ rounds, repeats, isQuick }) => [
+      ...(await withParley(['telegram'], (parley) => measureChildren(parley, rounds))),
+      ...(await measureCrowd(repeats)),
+      ...(await measureFinish(isQuick ? 50 : 300)),
+    ],
+  },
+  budgets: {
+    title: 'A budget that all share',
+    measure: async ({ isQuick }) => {
+      const cluster = await findPostgres();
+      try {
+        return await measureBudgets(cluster?.url, isQuick ? 5 : 30);
+      } finally {
+        await cluster?.stop();
+      }
+    },
+  },
+  crash: { title: 'A crash', measure: () => measureCrash() },
+  recovery: { title: 'Recovery', measure: ({ repeats }) => measureRecovery(Math.min(repeats, 3)) },
+  discord: { title: 'Discord', measure: (pace) => measureNetwork('discord', pace) },
+  signal: { title: 'Signal', measure: (pace) => measureNetwork('signal', pace) },
+  networks: {
+    title: 'All networks',
+    measure: async ({ repeats, memory }) => {
+      const target = { atRest: '≤ 190 MB', grown: '' };
+      const atRest = await withParley(networkNames, (parley) =>
+        measureMemory({ parley }, { ...memory, target }),
+      );
+      return named('all networks', [...(await measureStartOfAll(repeats)), ...atRest]);
+    },
+  },
+};
+
+/** A report and how its parts are measured. */
+export type MeasuredReport = Report & { measure(part: string, pace: Pace): Promise<readonly Sheet[]> };
+
+/** Parley beside the bare floor. */
+export const benchmarksReport: MeasuredReport = {
+  name: 'benchmarks.md',
+  opening: [
+    '# Benchmarks',
+    '',
+    'What Parley costs beside the bare floor: a bot of a few lines on the same SDKs, with a promise chain per chat and its',
+    'history in memory, nothing durable (`bench/floors`). Both talk to the same local platforms, in turns and in the same',
+    'run, so the ratios hold where the absolute figures do not. Medians. Nothing here is asserted. At a load above the',
+    'number of processors others are at work, and every hand-over between threads waits for them.',
+    '',
+    'The first table is the one that people feel: they pause between messages, and after a pause caches are cold.',
+  ],
+  parts: Object.keys(parts),
+  measure: async (name, pace) => {
+    const part = parts[name];
+    if (!part) return [];
+    return [{ title: part.title, about: [], ...figureRows(await part.measure(pace)) }];
   },
 };
 

@@ -5,8 +5,8 @@ import { openRedis } from '../../src/redis/connection.ts';
 import { redisKeys } from '../../src/redis/keys.ts';
 import { silentLog } from '../../test/support/silent-log.ts';
 import { now, withDeadline } from '../clock.ts';
+import { count, type Sheet } from '../sheet.ts';
 import { type Ground, prepareGround } from './farm.ts';
-import { count, type Sheet } from './sheet.ts';
 
 const lanes = 1_000;
 const concurrency = 50;

@@ -1,5 +1,5 @@
+import { round, type Sheet } from '../sheet.ts';
 import { type Ground, type Parley, prepareGround, startProcess, usageOf } from './farm.ts';
-import { round, type Sheet } from './sheet.ts';
 import { middleAndTail, offer, timesOf } from './throughput.ts';
 
 const durationMs = 2_000;

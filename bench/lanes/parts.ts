@@ -1,25 +1,16 @@
-import type { Pace } from '../parts.ts';
+import type { MeasuredReport, Pace } from '../parts.ts';
+import type { Sheet } from '../sheet.ts';
 import { measureBareLane } from './bare-lane.ts';
 import { findPostgres } from './cluster.ts';
 import type { Ground } from './farm.ts';
 import { measureHistory } from './history.ts';
 import { measureRestart } from './restart.ts';
-import type { Sheet } from './sheet.ts';
 import { measureSizes } from './sizes.ts';
 import { measureSteps } from './steps.ts';
 import { measureSustained } from './sustained.ts';
 import { measureThroughput } from './throughput.ts';
 
-/** Lane measurements by name, written to docs/lanes.md. Not part of a run without names: it takes long. */
-export const laneParts: Readonly<Record<string, (pace: Pace) => Promise<readonly Sheet[]>>> = {
-  lanes: (pace) =>
-    onEach(async (kind, postgres) => {
-      const few = pace.isQuick ? [10, 1_000] : [10, 1_000, 100_000];
-      const all = pace.isQuick ? few : [10, 100, 1_000, 10_000, 100_000];
-      const lanesOf = new Map([0, 1, 2, 4].map((workers) => [workers, workers === 0 ? all : few]));
-      const times = pace.isQuick ? { fullMs: 1_500, pacedMs: 1_000 } : { fullMs: 4_000, pacedMs: 2_000 };
-      return [await measureThroughput(kind, postgres, { lanesOf, ...times })];
-    }),
+const parts: Readonly<Record<string, (pace: Pace) => Promise<readonly Sheet[]>>> = {
   steps: async ({ isQuick }) => {
     const cluster = await findPostgres();
     try {
@@ -46,6 +37,29 @@ export const laneParts: Readonly<Record<string, (pace: Pace) => Promise<readonly
         : { durationMs: 600_000, everyMs: 60_000 };
       return [await measureSustained(kind, postgres, times)];
     }),
+  lanes: (pace) =>
+    onEach(async (kind, postgres) => {
+      const few = pace.isQuick ? [10, 1_000] : [10, 1_000, 100_000];
+      const all = pace.isQuick ? few : [10, 100, 1_000, 10_000, 100_000];
+      const lanesOf = new Map([0, 1, 2, 4].map((workers) => [workers, workers === 0 ? all : few]));
+      const times = pace.isQuick ? { fullMs: 1_500, pacedMs: 1_000 } : { fullMs: 4_000, pacedMs: 2_000 };
+      return [await measureThroughput(kind, postgres, { lanesOf, ...times })];
+    }),
+};
+
+/** Measurements of the lanes alone. Not part of a run without names: they take long. */
+export const lanesReport: MeasuredReport = {
+  name: 'lanes.md',
+  opening: [
+    '# Lanes, measured',
+    '',
+    'The real stages: store with full fsync, queue with BullMQ on Redis, lane workers, runs with recorder and loop,',
+    'outbox. A model that answers at once and a network inside the process replace everything that isn’t Parley, so that',
+    'what is left is the price of a message. Every message is its own turn (`followup`), is awaited, and must be answered',
+    'once and in its order, or the measurement ends with an error. The figures themselves are not asserted.',
+  ],
+  parts: Object.keys(parts),
+  measure: async (part, pace) => (await parts[part]?.(pace)) ?? [],
 };
 
 /** On SQLite and on PostgreSQL, where there is one. */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../clock.ts';
 import { residentMb } from '../process-figures.ts';
+import { count, round, type Sheet } from '../sheet.ts';
 import { type Ground, type Parley, prepareGround, startProcess } from './farm.ts';
 import { readPattern, seedLanes } from './seed.ts';
-import { count, round, type Sheet } from './sheet.ts';
 import { offer } from './throughput.ts';
 
 const lookMs = 100;

@@ -1,6 +1,6 @@
+import { count, round, type Sheet } from '../sheet.ts';
 import { type Ground, type Parley, prepareGround } from './farm.ts';
 import { readPattern, seedLanes } from './seed.ts';
-import { count, round, type Sheet } from './sheet.ts';
 import { offer, startAll } from './throughput.ts';
 
 /** Stored size of a lane and for each of its messages with its answer. */

@@ -15,8 +15,8 @@ import { noticesFor } from '../../src/texts/notices.ts';
 import { account, aLane, aMessage, aWorker, defaults, framing, holder } from '../../test/store/builders.ts';
 import { openStore } from '../../test/support/open-store.ts';
 import { now } from '../clock.ts';
+import { count, round, type Sheet } from '../sheet.ts';
 import { createPostgres, type Database } from './database.ts';
-import { count, round, type Sheet } from './sheet.ts';
 
 const atOnce = 64;
 const batchSize = 50;
@@ -172,13 +172,15 @@ async function countStatements(): Promise<ReadonlyMap<string, number>> {
       return {
         reader: statement.reader,
         all: counted((values: unknown[]) => statement.all(values)),
+        get: counted((values: unknown[]) => statement.get(values)),
         run: counted((values: unknown[]) => statement.run(values)),
       };
     },
   });
-  const db = directDatabase(counting);
+  const database = directDatabase(counting);
   const setup = storeSetup(noticesFor('en'));
-  const tx = () => ({ db, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, ...setup }) as const;
+  const tx = () =>
+    ({ ...database, now: Date.now(), dialect: 'sqlite', advanceNow: undefined, ...setup }) as const;
   const store: Store = {
     write: (command, input) => command.run(tx(), input),
     writeAlong: () => undefined,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { count, round, type Sheet } from '../sheet.ts';
 import { type Ground, type Parley, prepareGround, redisMb, usageOf } from './farm.ts';
 import { readPattern, seedLanes } from './seed.ts';
-import { count, round, type Sheet } from './sheet.ts';
 import { middleAndTail, offer, startAll, timesOf } from './throughput.ts';
 
 const perSecond = 500;

@@ -1,8 +1,8 @@
+import { count, round, type Sheet } from '../sheet.ts';
 import { type Ground, type Parley, prepareGround, startProcess, type Usage, usageOf } from './farm.ts';
 import { Histogram } from './histogram.ts';
 import type { Load, LoadResult } from './load.ts';
 import { readPattern, seedLanes } from './seed.ts';
-import { count, round, type Sheet } from './sheet.ts';
 
 export type ThroughputPace = {
   /** By the number of workers beside the gateway; 0: one process does everything. */

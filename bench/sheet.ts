@@ -10,17 +10,13 @@ export type Sheet = {
   readonly rows: readonly (readonly string[])[];
 };
 
-const file = join(import.meta.dirname, '../../docs/lanes.md');
-
-const opening = [
-  '# Lanes, measured',
-  '',
-  'The real stages: store with full fsync, queue with BullMQ on Redis, lane workers, runs with recorder and loop,',
-  'outbox. A model that answers at once and a network inside the process stand in for what is not Parley, so that',
-  'what is left is the price of a message. Every message is its own turn (`followup`), is awaited, and must be answered',
-  'once and in its order, or the measurement ends with an error. The figures themselves are not asserted.',
-  '',
-];
+/** A file of docs/ that the measurements write, a section for each part. */
+export type Report = {
+  readonly name: string;
+  readonly opening: readonly string[];
+  /** Its parts in the order of their sections. */
+  readonly parts: readonly string[];
+};
 
 export function showSheet({ title, about, heads, rows }: Sheet): string {
   const lines = [heads, ...rows];
@@ -29,25 +25,28 @@ export function showSheet({ title, about, heads, rows }: Sheet): string {
   return ['', title, ...about, ...table].join('\n');
 }
 
-/** Puts the sheets of one part into docs/lanes.md, in place of those it had there. */
-export async function writeSheets(part: string, sheets: readonly Sheet[], command: string): Promise<void> {
+/** Puts the sheets of one part into its report, in place of those it had there; the other parts' stay. */
+export async function writeSheets(
+  { name, opening, parts }: Report,
+  part: string,
+  { sheets, command }: { readonly sheets: readonly Sheet[]; readonly command: string },
+): Promise<void> {
+  const file = join(import.meta.dirname, '../docs', name);
   const known = await readFile(file, 'utf8').catch(() => '');
-  const begin = `<!-- ${part} -->`;
-  const end = `<!-- end of ${part} -->`;
-  const section = [begin, machineLine(command), ...sheets.flatMap(sheetLines), end].join('\n');
-  const [, before, after] =
-    known.match(new RegExp(`^([\\s\\S]*?)${begin}[\\s\\S]*?${end}\\n?([\\s\\S]*)$`)) ?? [];
-  const text =
-    before === undefined
-      ? `${known === '' ? `${opening.join('\n')}\n` : `${known.trimEnd()}\n\n`}${section}\n`
-      : `${before}${section}\n${after ?? ''}`;
-  await writeFile(file, text);
+  const sections = new Map([...known.matchAll(sectionPattern)].map(([all, of]) => [of, all]));
+  const lines = [machineLine(command), ...sheets.flatMap(sheetLines)];
+  sections.set(part, [`<!-- ${part} -->`, ...lines, `<!-- end of ${part} -->`].join('\n'));
+  const inOrder = parts.flatMap((one) => sections.get(one) ?? []);
+  await writeFile(file, `${[opening.join('\n'), ...inOrder].join('\n\n')}\n`);
 }
+
+const sectionPattern = /<!-- (\w+) -->\n[\s\S]*?<!-- end of \1 -->/g;
 
 function sheetLines({ title, about, heads, rows }: Sheet): readonly string[] {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const rule = `|---|${'---:|'.repeat(heads.length - 1)}`;
-  return ['', `## ${title}`, '', ...about, '', line(heads), rule, ...rows.map(line), ''];
+  const words = about.length > 0 ? [...about, ''] : [];
+  return ['', `## ${title}`, '', ...words, line(heads), rule, ...rows.map(line), ''];
 }
 
 function machineLine(command: string): string {
