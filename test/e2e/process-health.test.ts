@@ -3,6 +3,7 @@ import { readProcessAddresses } from '../../src/processes/process-address.ts';
 import { runParley } from '../cli/run-parley.ts';
 import { channelShown, pageToken } from './page-state.ts';
 import { startFleet } from './role-fleet.ts';
+import { bob, untilSaid } from './telegram-gateway.ts';
 import { until } from './until.ts';
 
 const bearer = { authorization: `Bearer ${pageToken}` };
@@ -28,7 +29,13 @@ test('every process says whether it lives and is ready, and what is down', { tim
 }) => {
   const { telegram, dataDir, start } = await startFleet({}, onTestFinished);
   const gateway = await start('gateway');
+  // Nobody works yet: people are told, and so is the operator.
+  telegram.userSends({ from: bob, text: 'Anybody there?' });
+  await untilSaid(telegram, { chat: bob.id, text: /nobody can answer yet: no worker is running/ });
+  const alone = await runParley(['doctor'], { PARLEY_DATA_DIR: dataDir, PARLEY_PORT: '0' });
+  expect(alone.stdout).toMatch(/FAILED +worker +a gateway runs and no worker.*\n.*start --role worker/);
   const workers = await Promise.all([start('worker'), start('worker')]);
+  await untilSaid(telegram, { chat: bob.id, text: 'You said: Anybody there?' });
   const addresses = await readProcessAddresses(dataDir);
   const urlOf = (pid: number) => addresses.find((one) => one.pid === pid)?.url ?? '';
   const workerUrls = workers.map(({ pid }) => urlOf(pid));

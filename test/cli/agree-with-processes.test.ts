@@ -1,0 +1,41 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { agreeWithProcesses, findDisagreements } from '../../src/cli/agree-with-processes.ts';
+import { writeProcessAddress } from '../../src/processes/process-address.ts';
+import { enterProcesses } from '../../src/processes/process-files.ts';
+import { runParley } from './run-parley.ts';
+
+/** A data folder on which a process runs that sees these variables. */
+async function aFolder(variables: readonly string[]): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-agree-'));
+  const files = enterProcesses(dataDir);
+  onTestFinished(async () => {
+    files.release();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  });
+  await writeProcessAddress(files.addressPath, { url: 'http://127.0.0.1:9', role: 'all', variables });
+  return dataDir;
+}
+
+it('names what the process sees and the command does not, and the other way round', async () => {
+  const dataDir = await aFolder(['TELEGRAM_BOT_TOKEN', 'PARLEY_PORT']);
+  const [found] = await findDisagreements({ dataDir, variables: ['PARLEY_MODEL', 'PARLEY_DATA_DIR'] });
+  expect(found).toMatchObject({ lacking: ['TELEGRAM_BOT_TOKEN'], extra: ['PARLEY_MODEL'] });
+  expect(await findDisagreements({ dataDir, variables: ['TELEGRAM_BOT_TOKEN'] })).toEqual([]);
+});
+
+it('works on no other database than the process', async () => {
+  const dataDir = await aFolder(['DATABASE_URL']);
+  await expect(agreeWithProcesses({ dataDir, variables: [] })).rejects.toThrow(
+    `Process ${process.pid} runs on ${dataDir} with another database: it has DATABASE_URL and this shell doesn't.`,
+  );
+  await agreeWithProcesses({ dataDir, variables: ['DATABASE_URL'] });
+  const other = await aFolder([]);
+  await expect(agreeWithProcesses({ dataDir: other, variables: ['DATABASE_URL'] })).rejects.toThrow(
+    'another database',
+  );
+  const listed = await runParley(['outbox', 'list'], { PARLEY_DATA_DIR: dataDir });
+  expect(listed).toMatchObject({ code: 1, stderr: expect.stringContaining('another database') });
+});
