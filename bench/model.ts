@@ -26,7 +26,7 @@ type Script = (request: ModelCall) => Reply | Promise<Reply>;
 const apiKey = 'sk-ant-bench-0001';
 
 export async function startModel(): Promise<Model> {
-  const server = await startAnthropicServer({ keys: [apiKey] });
+  const server = await startAnthropicServer({ keys: [apiKey], journalLimit: 100 });
   const listeners = new Set<(call: ModelCall) => void>();
   let script: Script = repeatLast;
   server.script((body) => {

@@ -1,6 +1,8 @@
 import { measureBudgets } from './budgets.ts';
 import { measureBurst } from './burst.ts';
+import { measureCache } from './cache.ts';
 import { measureChildren, measureCrowd, measureFinish } from './children.ts';
+import { measureContext } from './context.ts';
 import { measureCrash } from './crash.ts';
 import { type Figure, figureRows } from './figure.ts';
 import { findPostgres } from './lanes/cluster.ts';
@@ -91,6 +93,15 @@ const parts: Readonly<Record<string, Part>> = {
         await cluster?.stop();
       }
     },
+  },
+  context: {
+    title: 'A conversation that grows',
+    measure: ({ isQuick }) =>
+      withParley(['telegram'], (parley) => measureContext(parley, isQuick ? 1_000 : 10_000)),
+  },
+  cache: {
+    title: "The provider's cache",
+    measure: ({ isQuick }) => measureCache(isQuick ? 10 : 30),
   },
   crash: { title: 'A crash', measure: () => measureCrash() },
   recovery: { title: 'Recovery', measure: ({ repeats }) => measureRecovery(Math.min(repeats, 3)) },
