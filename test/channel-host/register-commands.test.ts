@@ -89,7 +89,7 @@ it('tries again later when it fails, not before the time that the network names'
 it('names what may follow a command, and nothing where nothing may', () => {
   const argumentOf = (name: string) =>
     nativeCommands(noticesFor('en')).find((command) => command.name === name)?.argument;
-  expect(argumentOf('activation')).toBe('mention|always');
+  expect(argumentOf('activation')).toBe('mention|always|off');
   expect(argumentOf('stop')).toBe('[all]');
   expect(nativeCommands(noticesFor('en')).find(({ name }) => name === 'help')).not.toHaveProperty('argument');
 });

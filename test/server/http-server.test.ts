@@ -28,8 +28,10 @@ describe('http server', () => {
     expect((await send({ port, path: '/readyz' })).status).toBe(200);
   });
 
-  it('shows the notices of the owner and takes them away, for who is signed in', async () => {
+  it('shows the notices of the owner, takes them away and answers questions, for who is signed in', async () => {
     const notice = { id: 'n1', kind: 'lane-stuck', text: 'stuck', count: 1, since: 1, lastAt: 1 } as const;
+    const choices = [{ verdict: 'approve', label: 'Approve' }] as const;
+    const question = { id: 'q1', text: 'Eve asks', since: 1, choices };
     const dismissed: string[] = [];
     const { port, token } = await start({
       notices: {
@@ -38,7 +40,7 @@ describe('http server', () => {
           dismissed.push(id);
           return id === notice.id;
         },
-        questions: async () => [],
+        questions: async () => [question],
         answer: async (id, verdict) => {
           dismissed.push(`${verdict} ${id}`);
           return { result: 'late', text: 'Already approved.' };
@@ -46,10 +48,11 @@ describe('http server', () => {
       },
     });
     const authorization = `Bearer ${token}`;
-    const dismiss = (body: string, headers: Record<string, string> = { authorization, 'x-parley': '1' }) =>
+    const signedIn = { authorization, 'x-parley': '1' };
+    const dismiss = (body: string, headers: Record<string, string> = signedIn, step = 'dismiss') =>
       send({
         port,
-        path: '/api/notices/dismiss',
+        path: `/api/notices/${step}`,
         method: 'POST',
         headers: { 'content-type': 'application/json', ...headers },
         body,
@@ -59,11 +62,15 @@ describe('http server', () => {
     expect((await dismiss('{"id":"n1"}', { authorization })).status).toBe(403);
     expect(dismissed).toEqual([]);
     const shown = await send({ port, path: '/api/notices', headers: { authorization } });
-    expect(JSON.parse(shown.body)).toEqual({ notices: [notice] });
+    expect(JSON.parse(shown.body)).toEqual({ notices: [notice], questions: [question] });
     expect((await dismiss('{"id":"n1"}')).status).toBe(200);
     expect((await dismiss('{"id":"n2"}')).status).toBe(404);
     expect((await dismiss('{"id":7}')).status).toBe(400);
-    expect(dismissed).toEqual(['n1', 'n2']);
+    const yes = '{"id":"q1","verdict":"approve"}';
+    expect((await dismiss(yes, { 'x-parley': '1' }, 'answer')).status).toBe(401);
+    expect(JSON.parse((await dismiss(yes, signedIn, 'answer')).body)).toMatchObject({ result: 'late' });
+    expect((await dismiss('{"id":"q1","verdict":"maybe"}', signedIn, 'answer')).status).toBe(400);
+    expect(dismissed).toEqual(['n1', 'n2', 'approve q1']);
   });
 
   it('gives status and metrics only to who is signed in', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
+import { plainText } from '#contracts/formatted-text.ts';
 import { messageId } from '#contracts/ids.ts';
 import { RecordingIntake } from '../recording-intake.ts';
 import { aDiscordStage, aText, forever } from './discord-stage.ts';
@@ -18,6 +19,13 @@ class Refusing extends RecordingIntake {
   override async accept(batch: InboundBatch): Promise<readonly Acceptance[]> {
     await super.accept(batch);
     return batch.events.map(() => ({ kind: 'refused', reason: 'dm-disabled' }));
+  }
+}
+
+class Late extends RecordingIntake {
+  override async accept(batch: InboundBatch): Promise<readonly Acceptance[]> {
+    await super.accept(batch);
+    return batch.events.map(() => ({ kind: 'pressed', result: 'late', text: 'Already approved.' }));
   }
 }
 
@@ -130,6 +138,34 @@ describe('a button', () => {
     release();
     const { event } = await intake.waitFor(() => intake.events[0]);
     expect(event).toEqual({ kind: 'button', messageId: messageId(shown.id), data: 'approve:7' });
+  });
+
+  it('stands under the question until an edit takes it away, and a late press is told to its person alone', async () => {
+    const stage = await aCommandedStage(new Late());
+    const { server, ada, dm, adapter, route } = stage;
+    const buttons = [{ id: 'a:k3:y', label: 'Approve', command: '/approve k3' }];
+    const question = {
+      ...aText(route(dm.id), 'May I?'),
+      content: { kind: 'text', text: plainText('May I?'), buttons },
+    } as const;
+    const sent = await adapter.send(question, forever);
+    if (sent.kind !== 'sent' || sent.receipts[0] === undefined) throw new Error('it was not sent');
+    const [shown] = server.messages(dm.id);
+    if (!shown) throw new Error('nothing is shown');
+    const pressed = server.people.presses(shown, ada, 'a:k3:y');
+    await server.waitFor(() => server.answersTo(pressed).length === 1);
+    expect(pressed.answer).toBe(6);
+    const [told] = server.answersTo(pressed);
+    expect(told).toMatchObject({ text: 'Already approved.', ephemeralFor: ada.id });
+    const edit = {
+      kind: 'edit',
+      messageId: sent.receipts[0],
+      text: plainText('Decided.'),
+      buttons: [],
+    } as const;
+    expect(await adapter.send({ ...question, content: edit }, forever)).toMatchObject({ kind: 'sent' });
+    const [after] = server.messages(dm.id).filter(({ id }) => id === shown.id);
+    expect(after).toMatchObject({ text: 'Decided.', components: [] });
   });
 });
 
