@@ -4,6 +4,9 @@ import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChildView } from '../../src/contracts/child.ts';
+import { plainText } from '../../src/contracts/formatted-text.ts';
+import { messageId } from '../../src/contracts/ids.ts';
+import { patienceMs } from '../support/patience.ts';
 import { launchChromium } from './chromium.ts';
 import { pageContract } from './page-contract.ts';
 import { type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts';
@@ -82,6 +85,31 @@ describe('the page', () => {
     await region.getByText('carrier is down').waitFor({ state: 'detached' });
     expect(gateway.notices.map(({ id }) => id)).toEqual(['two']);
     gateway.notices = [];
+    await page.close();
+  });
+
+  it('asks the owner with buttons, above the conversation and in it, until a question is decided', async () => {
+    const choices = [{ verdict: 'approve', label: 'Approve' }] as const;
+    gateway.questions = [{ id: 'q1', text: 'Eve is asking to write to me.', since: 1, choices }];
+    const page = await browser.newPage();
+    await page.goto(gateway.signInLink());
+    await page.getByRole('button', { name: 'Approve: Eve is asking to write to me.' }).click();
+    await page.getByText('Eve is asking to write to me.').waitFor({ state: 'detached' });
+    const buttons = [{ id: 'a:k3:y', label: 'Run it', command: '/approve k3' }];
+    const asked = { text: 'May I run it?', author: { kind: 'notice' }, messageId: 'ask', buttons } as const;
+    gateway.session.say(gateway.route, asked);
+    await page.getByRole('button', { name: 'Run it' }).click();
+    const presses = () => gateway.session.stored.filter(({ event }) => event.kind === 'button');
+    await expect.poll(presses, { timeout: patienceMs }).toHaveLength(1);
+    expect(presses()[0]?.event).toEqual({ kind: 'button', messageId: 'ask', data: 'a:k3:y' });
+    await gateway.deliver({
+      kind: 'edit',
+      messageId: messageId('ask'),
+      text: plainText('It ran.'),
+      buttons: [],
+    });
+    await page.getByText('It ran.').waitFor();
+    expect(await page.getByRole('button', { name: 'Run it' }).count()).toBe(0);
     await page.close();
   });
 

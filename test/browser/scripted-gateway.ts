@@ -4,6 +4,7 @@ import { systemClock } from '#channel-kit/system-clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
 import { accountId, channelId, conversationId, partKey } from '#contracts/ids.ts';
+import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ShownAlert } from '#contracts/owner-alert.ts';
 import type { ShownQuestion } from '#contracts/owner-question.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
@@ -23,6 +24,8 @@ export type ScriptedGateway = Owner & {
   readonly url: string;
   readonly session: SessionDouble;
   readonly route: ReplyRoute;
+  /** Sends a part to the open pages. */
+  deliver(content: OutboundContent): Promise<void>;
   signInLink(): string;
   /** Cuts every socket off, lets `meanwhile` happen, and takes sockets again. */
   restartSockets(meanwhile: () => void): Promise<void>;
@@ -80,17 +83,16 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
     account: accountId('web'),
     conversation: conversationId('main'),
   };
-  session.onStored = script(session, async (key, text) => {
-    await adapter.send(
-      { key: partKey(key), route, content: { kind: 'text', text } },
-      AbortSignal.timeout(patienceMs),
-    );
-  });
+  const deliver = async (content: OutboundContent, key = 'part') => {
+    await adapter.send({ key: partKey(key), route, content }, AbortSignal.timeout(patienceMs));
+  };
+  session.onStored = script(session, (key, text) => deliver({ kind: 'text', text }, key));
   const { url } = await server.listen();
   return Object.assign(owner, {
     url,
     session,
     route,
+    deliver,
     signInLink: () => server.signInLink(),
     restartSockets: async (meanwhile: () => void) => {
       await adapter.stop();

@@ -5,6 +5,7 @@
  */
 import { afterAll, describe, expect, test } from 'vitest';
 import { shareOf } from '../support/turn.ts';
+import { approvalScenarios } from './approval-scenarios.ts';
 import { compactionScenarios } from './compaction-scenarios.ts';
 import { entranceScenarios } from './entrance-scenarios.ts';
 import { type Scenario, scenarios } from './kill-scenarios.ts';
@@ -20,6 +21,7 @@ const rows: MatrixRow[] = [];
 const every = [
   ...scenarios,
   ...entranceScenarios,
+  ...approvalScenarios,
   ...parkedScenarios,
   ...subagentScenarios,
   ...compactionScenarios,

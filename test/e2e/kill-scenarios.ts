@@ -29,6 +29,8 @@ export type Scenario = {
   readonly events?: number;
   /** What parley.config.json says. */
   readonly config?: Readonly<Record<string, unknown>>;
+  /** Further variables of the gateway. */
+  readonly env?: Readonly<Record<string, string>>;
   /** What must stand in the conversation in the end, and nothing else, in this order. */
   readonly expected: readonly string[];
   /** The send was interrupted: `lost` = nothing arrived, `arrived` = it did; the store must say unknown. */
