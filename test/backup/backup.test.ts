@@ -61,7 +61,7 @@ it('replaces nothing by a backup that was changed', async () => {
   const dataDir = await aDataFolder();
   const backup = await makeBackup({ dataDir, settings: [] });
   setState(dataDir, 'second');
-  writeFileSync(join(backup.path, 'folder/token'), 'forged');
+  writeFileSync(join(backup.path, 'folder/token'), 'fi4st');
   await expect(restoreBackup({ dataDir, backup })).rejects.toThrow(
     /folder\/token was changed.*Nothing was replaced/,
   );

@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { shareOf, turn } from '../support/turn.ts';
 import { accessMutants } from './access-mutants.ts';
 import { accountMutants } from './account-mutants.ts';
+import { backupMutants } from './backup-mutants.ts';
 import { childMutants } from './child-mutants.ts';
 import { contextMutants } from './context-mutants.ts';
 import { discordMutants } from './discord-mutants.ts';
@@ -40,6 +41,7 @@ const mutants = [
   ...outcomeMutants,
   ...parkedMutants,
   ...childMutants,
+  ...backupMutants,
   ...moneyMutants,
   ...contextMutants,
   ...discordMutants,

@@ -1,0 +1,44 @@
+import type { Mutant } from './mutants.ts';
+
+const backups = 'test/backup/backup.test.ts';
+
+/** Of backups, restores and changes of the schema. */
+export const backupMutants: readonly Mutant[] = [
+  {
+    name: 'restore of an unchecked backup',
+    invariant: 'only a backup whose files are as they were written replaces anything',
+    edits: [{ in: 'verifyBackup', find: 'found.sha256 !== sha256', replace: 'false' }],
+    test: { file: backups, name: 'replaces nothing by a backup that was changed' },
+    isSample: true,
+  },
+  {
+    name: 'restore decided before it is staged',
+    invariant: 'files change places only when all of them are there',
+    edits: [
+      {
+        in: 'finishRestore',
+        find: 'const open = plan.puts.filter((name) => existsSync(join(staging, name)));',
+        replace: `const open = plan.puts.filter((name) => name !== 'token' && existsSync(join(staging, name)));`,
+      },
+    ],
+    test: { file: backups, name: 'brings everything back, keeps what it replaces' },
+  },
+  {
+    name: 'no backup before a new schema',
+    invariant: 'the schema changes after a backup',
+    edits: [{ in: 'backUpBeforeChange', find: 'taken.length === 0', replace: 'taken.length > 0' }],
+    test: { file: 'test/backup/upgrade.test.ts', name: 'backs up before it changes the schema' },
+  },
+  {
+    name: 'any later schema is taken for an addition',
+    invariant: 'this version works only with a later schema that adds to its own',
+    edits: [{ in: 'onlyAdds', find: '/^\\d{4}-add-/.test(step)', replace: 'true' }],
+    test: { file: 'test/backup/upgrade.test.ts', name: 'does not work with a schema' },
+  },
+  {
+    name: 'restored answers sent again',
+    invariant: 'after a restore nothing is sent by itself',
+    edits: [{ in: 'doubtParts', find: "state: 'unknown'", replace: "state: 'sent'" }],
+    test: { file: 'test/store/delivery/doubt-parts.test.ts', name: 'nothing that waits to be sent' },
+  },
+];

@@ -1,0 +1,41 @@
+import { expect, it } from 'vitest';
+import { claimDelivery, recordDelivery } from '../../../src/store/delivery/claim-delivery.ts';
+import { doubtParts } from '../../../src/store/delivery/doubt-parts.ts';
+import { readUndelivered, retryPart } from '../../../src/store/delivery/operator-actions.ts';
+import { aLane, aMessage, aWorker, holder, unique } from '../builders.ts';
+import { describeEachDatabase } from '../each-database.ts';
+import { readOutcomes } from '../lanes/outcomes.ts';
+
+const policy = { holder, leaseMs: 10_000, repeatSafeMs: 0, resendUnknown: false };
+
+describeEachDatabase('after a restore', (open) => {
+  const anAnswer = async () => {
+    const worker = aWorker(open());
+    const conversation = unique('c');
+    await worker.accept(aMessage({ conversation, text: 'hi' }));
+    await worker.answer(await worker.claimRun(aLane(conversation).key), `answer in ${conversation}`);
+    return `test/bot/${conversation}`;
+  };
+  const claim = (conversationKey: string) => open().write(claimDelivery, { ...policy, conversationKey });
+
+  it('nothing that waits to be sent is sent by itself: the operator decides, and what was sent stays so', async () => {
+    const sent = await anAnswer();
+    const claimed = await claim(sent);
+    if (claimed.kind !== 'part') throw new Error('nothing to deliver');
+    await open().write(recordDelivery, {
+      ...{ ...policy, conversationKey: sent, epoch: claimed.epoch, partKey: claimed.part.key },
+      ...{ result: { kind: 'sent', receipts: [] }, claimsNext: false },
+    });
+    const waiting = await anAnswer();
+    expect(await open().write(doubtParts, { madeAt: '2026-01-01T00:00:00Z' })).toBe(1);
+    expect((await claim(waiting)).kind).not.toBe('part');
+    expect(await open().read(readOutcomes, { conversationKey: waiting })).toEqual([
+      'answered: delivery unknown',
+    ]);
+    const [part] = await open().read(readUndelivered, { limit: 10 });
+    expect(part).toMatchObject({ state: 'unknown', problem: expect.stringContaining('2026-01-01') });
+    expect(await open().write(doubtParts, { madeAt: 'again' })).toBe(0);
+    await open().write(retryPart, { key: part?.key ?? '' });
+    expect((await claim(waiting)).kind).toBe('part');
+  });
+});
