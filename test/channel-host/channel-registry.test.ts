@@ -8,19 +8,9 @@ import { createChannelRegistry } from '../../src/channel-host/channel-registry.t
 import type { LiveEvent } from '../../src/queue/live-events.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { plainCapabilities } from './plain-capabilities.ts';
 
-const capabilities: Capabilities = {
-  text: { maxLength: 1000 },
-  canEdit: false,
-  canDelete: false,
-  canReact: false,
-  canPress: false,
-  preview: { dm: 'draft', group: 'none' },
-  previewIntervalMs: { dm: 60, group: 60 },
-  isSessionBound: false,
-  repeatSafeMs: 0,
-  whileAway: '',
-};
+const capabilities: Capabilities = { ...plainCapabilities, preview: { dm: 'draft', group: 'none' } };
 
 /** A roster with one connection. */
 function aRoster({ isSessionBound }: { readonly isSessionBound: boolean }) {

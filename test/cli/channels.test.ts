@@ -101,16 +101,7 @@ describe('parley channels', () => {
 describe('parley channels login', () => {
   it('shows what to scan, and ends when it was scanned', { timeout: slow }, async () => {
     const server = await anUnlinkedServer();
-    const child = spawn(process.execPath, ['../../bin/parley.mjs', 'channels', 'login', 'signal', '--json'], {
-      cwd: import.meta.dirname,
-      env: {
-        PATH: process.env.PATH,
-        PARLEY_TEST_HOME: '/nowhere',
-        PARLEY_DATA_DIR: await aFolder(),
-        SIGNAL_API_URL: server.url,
-      },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = await startLogin(server.url, '--json');
     const ended = new Promise((resolve) => child.once('exit', resolve));
     const steps: { kind: string; uri?: string; account?: string }[] = [];
     for await (const line of createInterface({ input: child.stdout })) {
@@ -126,16 +117,7 @@ describe('parley channels login', () => {
 
   it('prints the address, and no code where nobody could scan it', { timeout: slow }, async () => {
     const server = await anUnlinkedServer();
-    const child = spawn(process.execPath, ['../../bin/parley.mjs', 'channels', 'login', 'signal'], {
-      cwd: import.meta.dirname,
-      env: {
-        PATH: process.env.PATH,
-        PARLEY_TEST_HOME: '/nowhere',
-        PARLEY_DATA_DIR: await aFolder(),
-        SIGNAL_API_URL: server.url,
-      },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = await startLogin(server.url);
     const lines: string[] = [];
     for await (const line of createInterface({ input: child.stdout })) {
       lines.push(line);
@@ -159,3 +141,13 @@ describe('parley channels login', () => {
     expect(stderr).toMatch(problem);
   });
 });
+
+/** `parley channels login signal`, which goes on while somebody scans. */
+async function startLogin(apiUrl: string, ...options: readonly string[]) {
+  const args = ['../../bin/parley.mjs', 'channels', 'login', 'signal', ...options];
+  const own = { PARLEY_TEST_HOME: '/nowhere', PARLEY_DATA_DIR: await aFolder(), SIGNAL_API_URL: apiUrl };
+  return spawn(process.execPath, args, {
+    ...{ cwd: import.meta.dirname, env: { PATH: process.env.PATH, ...own } },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}

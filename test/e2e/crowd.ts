@@ -1,3 +1,6 @@
+import { createGate, type Gate } from '../platforms/anthropic/gate.ts';
+import type { AnthropicServer } from '../platforms/anthropic/server.ts';
+import { lastUserText } from '../platforms/anthropic/wire.ts';
 import type { TelegramServer } from '../platforms/telegram/server.ts';
 import { countTold, findBreaches } from './conservation.ts';
 import { type Person, telegramPerson } from './person.ts';
@@ -50,6 +53,19 @@ export function crowdOf(people: readonly Person[], name = 'Person'): Crowd {
       ];
     },
   };
+}
+
+/** A crowd whose answers all wait for the gate. */
+export async function crowdAtWork(
+  { telegram, model }: { readonly telegram: TelegramServer; readonly model: AnthropicServer },
+  size: number,
+): Promise<{ readonly crowd: Crowd; readonly gate: Gate }> {
+  const crowd = gatherCrowd(telegram, size);
+  const gate = createGate();
+  model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
+  crowd.speaks();
+  await model.waitForRequest(size);
+  return { crowd, gate };
 }
 
 /** Settings for a crowd. */

@@ -3,9 +3,8 @@ import { describe, test } from 'vitest';
 import { startPostgres } from '../../scripts/test-postgres.mjs';
 import { launchChromium } from '../browser/chromium.ts';
 import { runParley } from '../cli/run-parley.ts';
-import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
-import { forCrowd, gatherCrowd } from './crowd.ts';
+import { crowdAtWork, forCrowd, gatherCrowd } from './crowd.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
 import { pageToken } from './page-state.ts';
 import { startTelegramGateway } from './telegram-gateway.ts';
@@ -52,11 +51,7 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
       .getByText("The database can't be used");
     expect(await banner.count()).toBe(0);
 
-    const crowd = gatherCrowd(telegram, people);
-    const gate = createGate();
-    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-    crowd.speaks();
-    await model.waitForRequest(people);
+    const { crowd, gate } = await crowdAtWork({ telegram, model }, people);
     await cluster.crash();
     crowd.speaks();
     gate.open();

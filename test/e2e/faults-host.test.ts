@@ -6,7 +6,7 @@ import { describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
 import { countTold, findBreaches, untilAtRest } from './conservation.ts';
-import { forCrowd, gatherCrowd } from './crowd.ts';
+import { crowdAtWork, forCrowd, gatherCrowd } from './crowd.ts';
 import { makeDoor } from './cut-proxy.ts';
 import { databaseServer, makeDatabase } from './own-database.ts';
 import { canMount, mountSmallDisk } from './small-disk.ts';
@@ -121,12 +121,9 @@ describe.skipIf(databaseServer === undefined)('a gateway whose PostgreSQL', { co
     const door = await makeDoor({ host: url.hostname, port: Number(url.port) }, onTestFinished);
     url.port = String(door.port);
     const settings = { config: { ...forCrowd, ...config }, env: { DATABASE_URL: url.href } };
-    const { telegram, model, parley } = await startTelegramGateway(settings, onTestFinished);
-    const crowd = gatherCrowd(telegram, 4);
-    const gate = createGate();
-    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-    crowd.speaks();
-    await model.waitForRequest(4);
+    const gateway = await startTelegramGateway(settings, onTestFinished);
+    const { telegram, parley } = gateway;
+    const { crowd, gate } = await crowdAtWork(gateway, 4);
     door.shut();
     gate.open();
     crowd.speaks();
@@ -151,12 +148,9 @@ describe.concurrent('a gateway whose SQLite file', () => {
     onTestFinished,
   }) => {
     const settings = { config: { ...forCrowd, ...config } };
-    const { telegram, model, dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
-    const crowd = gatherCrowd(telegram, 3);
-    const gate = createGate();
-    model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-    crowd.speaks();
-    await model.waitForRequest(3);
+    const gateway = await startTelegramGateway(settings, onTestFinished);
+    const { telegram, dataDir, parley } = gateway;
+    const { crowd, gate } = await crowdAtWork(gateway, 3);
     const intruder = new BetterSqlite3(join(dataDir, 'parley.db'), { timeout: 5000 });
     intruder.exec('BEGIN IMMEDIATE');
     gate.open();
@@ -185,12 +179,9 @@ describe.skipIf(!canMount())(
     }, async ({ expect, onTestFinished }) => {
       const disk = await mountSmallDisk(400, onTestFinished);
       const settings = { config: { ...forCrowd, ...config }, dataDir: disk.dataDir };
-      const { telegram, model, dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
-      const crowd = gatherCrowd(telegram, 3);
-      const gate = createGate();
-      model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-      crowd.speaks();
-      await model.waitForRequest(3);
+      const gateway = await startTelegramGateway(settings, onTestFinished);
+      const { telegram, dataDir, parley } = gateway;
+      const { crowd, gate } = await crowdAtWork(gateway, 3);
       await disk.fill(250);
       await until(async () => (await readiness(parley().url)).includes('disk space'), {
         what: 'the lack on show',
@@ -212,12 +203,9 @@ describe.skipIf(!canMount())(
     }) => {
       const disk = await mountSmallDisk(400, onTestFinished);
       const settings = { config: { ...forCrowd, ...config }, dataDir: disk.dataDir };
-      const { telegram, model, dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
-      const crowd = gatherCrowd(telegram, 3);
-      const gate = createGate();
-      model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-      crowd.speaks();
-      await model.waitForRequest(3);
+      const gateway = await startTelegramGateway(settings, onTestFinished);
+      const { telegram, dataDir, parley } = gateway;
+      const { crowd, gate } = await crowdAtWork(gateway, 3);
       await disk.fill();
       gate.open();
       crowd.speaks();

@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { createGate } from '../platforms/anthropic/gate.ts';
 import { lastUserText } from '../platforms/anthropic/wire.ts';
 import { untilAtRest, untilLedger } from './conservation.ts';
-import { forCrowd, gatherCrowd } from './crowd.ts';
+import { crowdAtWork, forCrowd, gatherCrowd } from './crowd.ts';
 import { flushAll, privateSocket, startOwnRedis, untilServing } from './redis-faults.ts';
 import { startTelegramGateway } from './telegram-gateway.ts';
 
@@ -116,11 +116,5 @@ async function aCrowdAtWork(atEnd: Parameters<typeof startTelegramGateway>[1]) {
   const redis = await startOwnRedis(atEnd);
   const settings = { config: forCrowd, env: { REDIS_URL: redis.socketPath } };
   const gateway = await startTelegramGateway(settings, atEnd);
-  const { telegram, model } = gateway;
-  const crowd = gatherCrowd(telegram, 3);
-  const gate = createGate();
-  model.script((body) => ({ text: `You said: ${lastUserText(body)}`, hold: { gate } }));
-  crowd.speaks();
-  await model.waitForRequest(3);
-  return { redis, gateway, crowd, gate };
+  return { redis, gateway, ...(await crowdAtWork(gateway, 3)) };
 }

@@ -8,21 +8,16 @@ import { noProbe } from '../../src/contracts/probe.ts';
 import { noSections } from '../../src/contracts/section.ts';
 import { createLiveView, type LiveViewOptions } from '../../src/runs/live-view.ts';
 import { readPartStates } from '../../src/store/delivery/post-part.ts';
+import { plainCapabilities } from '../channel-host/plain-capabilities.ts';
 import { aRoute } from '../store/builders.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { openOwnStore } from './own-store.ts';
 
 const capabilities: Capabilities = {
-  text: { maxLength: 4096 },
-  canEdit: true,
-  canDelete: true,
-  canReact: false,
-  canPress: false,
+  ...plainCapabilities,
+  ...{ canEdit: true, canDelete: true },
   preview: { dm: 'edit', group: 'draft' },
   previewIntervalMs: { dm: 5, group: 5 },
-  isSessionBound: false,
-  repeatSafeMs: 0,
-  whileAway: '',
 };
 
 /** A network that keeps what it was sent; message ids count from 1. */

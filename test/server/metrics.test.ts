@@ -184,13 +184,7 @@ describeEachDatabase('the metrics', (open, { sql }) => {
 });
 
 it('say that the database is away instead of showing what it said before', async () => {
-  const away = { read: () => Promise.reject(new ParleyError('store_unavailable', 'away')) };
-  const metrics = createMetrics({
-    store: away as never,
-    clock: systemClock,
-    ...freeLoop,
-    isRedisReady: () => false,
-  });
+  const metrics = metricsWhile(new ParleyError('store_unavailable', 'away'), false);
   const figures = await read(metrics);
   expect([figures.get('parley_store_up'), figures.get('parley_redis_up')]).toEqual([0, 0]);
   expect(
@@ -199,24 +193,12 @@ it('say that the database is away instead of showing what it said before', async
 });
 
 it('do not hide a fault of their own as an outage', async () => {
-  const broken = { read: () => Promise.reject(new Error('no such column')) };
-  const metrics = createMetrics({
-    store: broken as never,
-    clock: systemClock,
-    ...freeLoop,
-    isRedisReady: () => true,
-  });
+  const metrics = metricsWhile(new Error('no such column'), true);
   await expect(metrics.metrics()).rejects.toThrow('no such column');
 });
 
 it('count what came to a full lane, from the first request on', async () => {
-  const away = { read: () => Promise.reject(new ParleyError('store_unavailable', 'away')) };
-  const metrics = createMetrics({
-    store: away as never,
-    clock: systemClock,
-    ...freeLoop,
-    isRedisReady: () => true,
-  });
+  const metrics = metricsWhile(new ParleyError('store_unavailable', 'away'), true);
   metrics.overflowed('summarize');
   await metrics.metrics();
   metrics.overflowed('new');
@@ -226,13 +208,7 @@ it('count what came to a full lane, from the first request on', async () => {
 });
 
 it('count deliveries and their latency from the first request on', async () => {
-  const away = { read: () => Promise.reject(new ParleyError('store_unavailable', 'away')) };
-  const metrics = createMetrics({
-    store: away as never,
-    clock: systemClock,
-    ...freeLoop,
-    isRedisReady: () => true,
-  });
+  const metrics = metricsWhile(new ParleyError('store_unavailable', 'away'), true);
   metrics.delivered({ channel: 'test', result: 'sent', ageMs: 70 });
   await metrics.metrics();
   metrics.delivered({ channel: 'test', result: 'sent', ageMs: 70 });
@@ -264,3 +240,10 @@ it('are not even loaded before somebody asks for them', () => {
   expect(stderr).toBe('');
   expect(JSON.parse(stdout)).toEqual([false, true]);
 });
+
+/** Metrics of a process whose every read of the store throws. */
+function metricsWhile(fault: Error, isRedisReady: boolean) {
+  // Metrics only read.
+  const store = { read: () => Promise.reject(fault) } as never;
+  return createMetrics({ store, clock: systemClock, ...freeLoop, isRedisReady: () => isRedisReady });
+}
