@@ -14,15 +14,13 @@ export interface RateLimit {
 
 type Bucket = { readonly tokens: number; readonly at: number; readonly wasTold: boolean };
 
+const maxSenders = 10_000;
+
 /**
- * A token bucket per sender: `perMinute` messages at once, refilled evenly. Remembers `maxSenders`;
- * who was quiet longest is forgotten first and starts with a full bucket again.
+ * A token bucket per sender: `perMinute` messages at once, refilled evenly. Who was quiet longest is forgotten
+ * first and starts with a full bucket again.
  */
-export function createRateLimit(options: {
-  readonly perMinute: number;
-  readonly maxSenders?: number;
-}): RateLimit {
-  const { perMinute, maxSenders = 10_000 } = options;
+export function createRateLimit({ perMinute }: { readonly perMinute: number }): RateLimit {
   const perMs = perMinute / 60_000;
   const buckets = createBoundedMap<Bucket>(maxSenders);
   const verdicts = createBoundedMap<RateLimitVerdict>(maxSenders);
