@@ -1,5 +1,6 @@
 import type { BudgetScope } from '#contracts/model.ts';
 import { microDollars } from '../config/micro-dollars.ts';
+import { budgetNames } from '../models/budget-rules.ts';
 import { platformRef } from '../sessions/platform-ref.ts';
 import { closeAlert } from '../store/alerts/note-alert.ts';
 import {
@@ -11,7 +12,7 @@ import {
 } from '../store/money/budgets.ts';
 import { readPayer } from '../store/reads/read-payer.ts';
 import { readLaneStatus } from '../store/reads/read-sessions.ts';
-import { budgetNames, dollarText } from '../texts/money.ts';
+import { dollarText } from '../texts/money.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 import { type CommandCall, type CommandDeps, chatCommand, type Problem } from './chat-command.ts';
 

@@ -6,6 +6,16 @@
 import type { BudgetScope } from '#contracts/model.ts';
 import type { Config } from '../config/config.ts';
 import type { BudgetLimit } from '../store/money/budgets.ts';
+import type { NoticeKey } from '../texts/notices.ts';
+
+/** Text that names a budget, as in “The budget for this conversation is used up”. */
+export const budgetNames: Readonly<Record<BudgetScope, NoticeKey>> = {
+  run: 'budgetRun',
+  session: 'budgetSession',
+  tree: 'budgetTree',
+  person: 'budgetPerson',
+  gateway: 'budgetGateway',
+};
 
 /** Limits in micro-dollars. */
 export type ScopeLimits = Readonly<Partial<Record<BudgetScope, number>>>;

@@ -1,6 +1,6 @@
 import type { EndReason } from '#contracts/agent-event.ts';
 import type { BudgetScope, ModelFailure } from '#contracts/model.ts';
-import { budgetNames } from '../texts/money.ts';
+import { budgetNames } from '../models/budget-rules.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 
 /** Notice for a run that didn't end by itself; undefined for the general one. */
