@@ -31,6 +31,14 @@ export type AgentStreamEvent =
       readonly phase: 'delta' | 'final';
       readonly text: string;
     }
+  /** `progress`: share of the history that the model has read, 0 to 1. `done`: the summary is over, however it ended. */
+  | {
+      readonly stream: 'summarize';
+      readonly runId: string;
+      readonly sessionId: string;
+      readonly progress: number;
+      readonly done: boolean;
+    }
   | SessionChange
   | { readonly stream: 'queue'; readonly change: 'changed' | 'overflowed' }
   | { readonly stream: 'delivery'; readonly part: string; readonly result: string };

@@ -35,6 +35,7 @@ export type RunCallsDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly probe: Probe;
+  /** Purpose of the run's own turns. */
   readonly purpose: ModelPurpose;
   /** Bounds calls of the run's model, so that rows are opened ahead; undefined: none is. */
   readonly rate: CallRate | undefined;
@@ -44,6 +45,8 @@ export type RunCallsDeps = {
 
 /** The calls of an attempt, with what the next commit has to store of them. */
 export type RunCalls = CallLedger & {
+  /** Records calls for another purpose in the same ledger. Each of their rows is opened in a commit of its own. */
+  beside(purpose: ModelPurpose): CallLedger;
   /** Calls that are over and not stored as such. */
   ended(): readonly ModelCallEnd[];
   /** The same with all that is still open: nothing comes back from it. */
@@ -62,6 +65,7 @@ type Try = {
   readonly openedAt: number;
   readonly prompt: PromptText | undefined;
   readonly model: string;
+  readonly purpose: ModelPurpose;
   end?: ModelCallEnd;
 };
 
@@ -92,33 +96,51 @@ class CallBook implements RunCalls {
 
   async open(call: CallOpening): Promise<CallTicket> {
     const limits = await this.#deps.limits();
+    const { purpose } = this.#deps;
     const id =
       this.#ready !== undefined && limits.length === 0
         ? this.#useReady(call)
-        : await this.#reserve(call, limits);
+        : await this.#reserve(call, { limits, purpose });
     this.#deps.probe.reach('call-reserved');
     return { id: id ?? '' };
+  }
+
+  beside(purpose: ModelPurpose): CallLedger {
+    return {
+      subject: { ...this.subject, purpose },
+      open: async (call) => {
+        const id = await this.#reserve(call, { limits: await this.#deps.limits(), purpose });
+        this.#deps.probe.reach('call-reserved');
+        return { id };
+      },
+      close: (ticket, end) => this.close(ticket, end),
+    };
   }
 
   #useReady({ model }: CallOpening): string | undefined {
     const id = this.#ready;
     this.#ready = undefined;
+    const { clock, purpose } = this.#deps;
     if (id !== undefined)
-      this.#tries.set(id, { openedAt: this.#deps.clock.now(), prompt: undefined, model: model.id });
+      this.#tries.set(id, { openedAt: clock.now(), prompt: undefined, model: model.id, purpose });
     return id;
   }
 
-  async #reserve({ provider, model, request }: CallOpening, limits: readonly BudgetLimit[]): Promise<string> {
-    const { store, clock, purpose } = this.#deps;
+  async #reserve(
+    { provider, model, request }: CallOpening,
+    { limits, purpose }: { readonly limits: readonly BudgetLimit[]; readonly purpose: ModelPurpose },
+  ): Promise<string> {
+    const { store, clock } = this.#deps;
     const { laneKey, epoch, runId, sessionId } = this.#run;
     this.#count += 1;
     const id = callIdOf(epoch, this.#count);
     const prompt = promptTextOf(request);
     const rate = rateOf(provider, model);
-    const tokens = { prompt: promptBound(prompt, model.id, this.#known), answer: request.maxTokens };
+    const known = purpose === this.#deps.purpose ? this.#known : undefined;
+    const tokens = { prompt: promptBound(prompt, model.id, known), answer: request.maxTokens };
     const call = { id, runId, sessionId, purpose, rate, reserved: boundOf(rate, tokens) };
     const ends = this.ended();
-    const opened: Try = { openedAt: clock.now(), prompt, model: model.id };
+    const opened: Try = { openedAt: clock.now(), prompt, model: model.id, purpose };
     // Should the commit's answer get lost, the row is there for a call that never left.
     this.#tries.set(id, { ...opened, end: { id, latencyMs: 0, end: { state: 'void' } } });
     const reserved = await store.write(reserveCall, { laneKey, epoch, runId, call, limits, ends });
@@ -138,7 +160,8 @@ class CallBook implements RunCalls {
     const each = this.#tries.get(id);
     if (each === undefined || each.end !== undefined) return;
     each.end = { id, latencyMs: this.#latency(each), end };
-    if (end.state === 'settled' && each.prompt) this.#known = knownPrompt(each.prompt, each.model, end.usage);
+    if (end.state === 'settled' && each.prompt && each.purpose === this.#deps.purpose)
+      this.#known = knownPrompt(each.prompt, each.model, end.usage);
   }
 
   ended(): readonly ModelCallEnd[] {

@@ -1,7 +1,6 @@
 /** Replaces the older part of a session's history by a summary that a model writes. */
-
 import { cleanText, isBlank } from '#channel-kit/clean-text.ts';
-import type { Clock } from '#contracts/clock.ts';
+import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
 import { hasCode, ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
 import type { AgentMessage, MessagePart } from '#contracts/message.ts';
@@ -21,19 +20,20 @@ import { lostIdentifiers } from '../agent/identifiers.ts';
 import type { Store } from '../store/base/command.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import type { ChildRun } from '../store/children/read-child-run.ts';
-import type { ModelCall } from '../store/lanes/assistant-row.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { commitSummary, type SummaryInput, type SummaryStored } from '../store/lanes/commit-summary.ts';
+import type { RunCalls } from './call-ledger.ts';
 import { type RunContext, readRunContext } from './run-history.ts';
 
 export type CompactorDeps = {
   readonly store: Store;
-  readonly clock: Clock;
   readonly log: Log;
   readonly probe: Probe;
-  /** Writes the summary. */
+  /** Writes the summary, and records its calls in `calls`. */
   readonly model: LlmProvider;
+  readonly calls: RunCalls;
   readonly limits: ContextLimits;
+  stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
 };
 
 export type CompactionOrder = {
@@ -63,28 +63,48 @@ export async function compactSession(
   order: CompactionOrder,
   signal: AbortSignal,
 ): Promise<Compacted> {
-  const { store, probe, log } = deps;
+  const { store, probe, log, calls } = deps;
   const { laneKey, epoch, runId, sessionId } = order.run;
   const context = await readRunContext(store, order.run, order.child);
   const plan = planCompaction(context.messages, context.summary, deps.limits);
   if (plan === undefined) return { kind: 'too-short' };
   order.begin?.(plan.oldTokens);
+  using progress = tellProgress(deps, order.run);
   // Places of what it was forked from are those of another session: that is summarised as a whole.
   const index = Math.max(plan.index, context.forked);
   const kept = context.messages.slice(index);
-  const written = await writeSummary(deps, { ...plan, index, context, hint: order.hint }, signal);
+  const writing = { ...plan, index, context, hint: order.hint, progress: progress.tell };
+  const written = await writeSummary(deps, writing, signal);
   const newTokens = written.tokens + estimateTokens(kept);
   const sizes = { oldTokens: plan.oldTokens, newTokens };
+  const modelCalls = calls.ended();
   const stored = await store.write(commitSummary, {
     ...{ laneKey, epoch, runId, sessionId, id: newRowId() },
-    ...{ parts: written.parts, model: written.model, modelCalls: written.calls },
+    ...{ parts: written.parts, model: written.model, modelCalls },
     keptFrom: kept[0]?.position ?? (context.messages.at(-1)?.position ?? 0) + 1,
     contextTokens: newTokens,
     ...(order.end && { end: order.end(sizes) }),
   });
+  if (stored.kind !== 'stopped') calls.stored(modelCalls);
   probe.reach('summary-committed');
   log.info({ runId, laneKey, ...sizes, kind: stored.kind }, 'context.compacted');
   return { kind: 'compacted', stored, ...sizes };
+}
+
+/** Tells those who follow the session how far the summary is, and that it is over, however it ended. */
+function tellProgress({ stream }: CompactorDeps, { runId, laneKey, sessionId }: ClaimedRun) {
+  let share = 0;
+  const tell = (isOver = false) =>
+    stream(laneKey, () => [{ stream: 'summarize', runId, sessionId, progress: share, done: isOver }]);
+  tell();
+  return {
+    /** The model has read so much of the history, from 0 to 1. */
+    tell: (read: number) => {
+      share = read;
+      tell();
+    },
+    [Symbol.dispose]: () => tell(true),
+  };
 }
 
 type Writing = {
@@ -92,13 +112,13 @@ type Writing = {
   readonly summaryTokens: number;
   readonly context: RunContext;
   readonly hint: string | undefined;
+  progress(read: number): void;
 };
 
 type Written = {
   readonly parts: readonly MessagePart[];
   readonly tokens: number;
   readonly model: string;
-  readonly calls: readonly ModelCall[];
 };
 
 /** The words around a summary, its facts and its identifiers, UTF-16 units. */
@@ -107,7 +127,7 @@ const frameUnits = 200;
 /** Half of the room is for the text, a sixth for the facts, a third for identifiers that both have left out. */
 async function writeSummary(
   deps: CompactorDeps,
-  { index, summaryTokens, context, hint }: Writing,
+  { index, summaryTokens, context, hint, progress }: Writing,
   signal: AbortSignal,
 ): Promise<Written> {
   const units = summaryTokens * unitsPerToken - frameUnits;
@@ -118,17 +138,18 @@ async function writeSummary(
     earlier: known?.text,
     known: known?.facts ?? [],
     hint,
+    progress,
     units: Math.floor(units / 2),
     factUnits: Math.floor(units / 6),
   };
-  const { text, facts, model, calls } = await foldSlices(deps, fold, signal);
+  const { text, facts, model } = await foldSlices(deps, fold, signal);
   const lost = lostIdentifiers(old, {
     earlier: [known?.text ?? '', ...(known?.facts ?? [])].join('\n'),
     summary: [text, ...facts].join('\n'),
     units: Math.floor(units / 3),
   });
   const parts = summaryParts({ text, lost, facts });
-  return { parts, tokens: messageTokens({ parts }), model, calls };
+  return { parts, tokens: messageTokens({ parts }), model };
 }
 
 type Fold = {
@@ -137,6 +158,7 @@ type Fold = {
   /** Facts that are remembered so far. */
   readonly known: readonly string[];
   readonly hint: string | undefined;
+  progress(read: number): void;
   /** Longest text of the summary, UTF-16 units. */
   readonly units: number;
   /** Longest list of facts, UTF-16 units. */
@@ -152,10 +174,9 @@ const shortestSlice = 2_000;
 async function foldSlices(deps: CompactorDeps, fold: Fold, signal: AbortSignal): Promise<Folded> {
   const { contextWindow } = deps.model.model();
   const answerTokens = Math.ceil((fold.units + fold.factUnits) / unitsPerToken);
-  const calls: ModelCall[] = [];
   for (let room = contextWindow - promptRoom - 2 * answerTokens; ; room = Math.floor(room / 2)) {
     try {
-      return await foldOnce(deps, { ...fold, calls, slices: slicesOf(fold.messages, room) }, signal);
+      return await foldOnce(deps, { ...fold, slices: slicesOf(fold.messages, room) }, signal);
     } catch (error) {
       if (!hasCode(error, 'model_overflow') || room < shortestSlice) throw error;
     }
@@ -166,19 +187,17 @@ type Folded = {
   readonly text: string;
   readonly facts: readonly string[];
   readonly model: string;
-  readonly calls: readonly ModelCall[];
 };
 
 async function foldOnce(
-  { model, clock }: CompactorDeps,
-  fold: Fold & { readonly slices: readonly string[]; calls: ModelCall[] },
+  { model }: CompactorDeps,
+  fold: Fold & { readonly slices: readonly string[] },
   signal: AbortSignal,
 ): Promise<Folded> {
-  const { slices, earlier, known, hint, units, factUnits, calls } = fold;
+  const { slices, earlier, known, hint, units, factUnits, progress } = fold;
   let [text, facts] = [earlier, known];
   let answeredBy = '';
-  for (const slice of slices) {
-    const startedAt = clock.now();
+  for (const [index, slice] of slices.entries()) {
     const longestWords = Math.ceil(units / 8);
     const content = summaryRequest({ earlier: text, facts, factUnits, slice, hint, longestWords });
     const request = {
@@ -190,16 +209,15 @@ async function foldOnce(
     };
     const answer = await model.send(request, signal);
     signal.throwIfAborted();
-    const { usage, cost } = answer;
-    calls.push({ id: newRowId(), model: answer.model, usage, cost, latencyMs: clock.now() - startedAt });
     const { summary, changes } = parseSummary(answer.text);
     if (isBlank(summary)) throw new ParleyError('model_failed', 'the summary was empty');
     text = cleanText(summary.slice(0, units));
     facts = changeFacts(facts, changes, factUnits);
     answeredBy = answer.model;
+    progress((index + 1) / slices.length);
   }
   if (text === undefined) throw new ParleyError('internal', 'there was nothing to summarise');
-  return { text, facts, model: answeredBy, calls };
+  return { text, facts, model: answeredBy };
 }
 
 /** Some models think first, and the limit counts that too, tokens. */

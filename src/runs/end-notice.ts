@@ -21,7 +21,7 @@ export function endNotice(
     case 'model_error':
       return modelNotice(failure, notices);
     case 'compaction_failed':
-      return notices.compactionFailed;
+      return failure?.kind === 'budget' ? modelNotice(failure, notices) : notices.compactionFailed;
     case 'natural':
     case 'aborted':
     case 'stopped':
@@ -59,6 +59,7 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
   }
 }
 
-function budgetNotice(scope: BudgetScope, notices: Notices): string {
+/** Names the spent budget, and the way to raise it. */
+export function budgetNotice(scope: BudgetScope, notices: Notices): string {
   return fillNotice(notices.budgetSpent, { which: notices[budgetNames[scope]], scope });
 }

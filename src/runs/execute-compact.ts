@@ -1,5 +1,5 @@
 /** A run that only summarises its session: `/compact`, or a caller's `summarize`. */
-import type { AgentStreamEvent } from '#contracts/agent-stream.ts';
+import { BudgetSpentError } from '#contracts/call-ledger.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Outcome } from '#contracts/outcome.ts';
 import { routeOf } from '#contracts/route.ts';
@@ -15,6 +15,7 @@ import { readCompactHint } from '../store/reads/read-compact-hint.ts';
 import { fillNotice, type Notices } from '../texts/notices.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { type CompactionOrder, type CompactorDeps, compactSession, type Sizes } from './compactor.ts';
+import { budgetNotice } from './end-notice.ts';
 import { childRunOf } from './run-history.ts';
 import { createStop, type StopController } from './stop-controller.ts';
 
@@ -25,7 +26,6 @@ export type CompactDeps = CompactorDeps & {
   readonly settings: { readonly handOverMs: number };
   start(effects: Effects): void;
   publish(laneKey: string, event: TimelineEvent): void;
-  stream(laneKey: string, make: () => readonly AgentStreamEvent[]): void;
 };
 
 type End = NonNullable<SummaryInput['end']>;
@@ -48,7 +48,7 @@ export async function executeCompact(
     const end = await summarise(deps, run, { stopping, mayKeepLane: options.mayKeepLane });
     if (end === 'lost') return undefined;
     if (end === 'handover') {
-      await store.write(handOver, held);
+      await store.write(handOver, { ...held, modelCalls: deps.calls.endAll() });
       probe.reach('handing-over');
       return undefined;
     }
@@ -82,6 +82,7 @@ async function summarise(
     endReason: outcome === 'answered' ? 'natural' : reason,
     ...{ detail, outcome, outcomeReason: reason, preview: undefined },
     parts: noticeParts(run, text),
+    modelCalls: deps.calls.endAll(),
     mayKeepLane: mayKeepLane(),
   });
   const order: CompactionOrder = {
@@ -104,7 +105,7 @@ async function summarise(
     if (reason !== undefined) return endOf('cancelled', reason);
     if (!isModelFault(error)) throw error;
     log.warn({ runId, laneKey, error }, 'compaction.failed');
-    return endOf('failed', 'compaction_failed', notices.compactionFailed, faultText(error));
+    return endOf('failed', 'compaction_failed', noticeOf(error, notices), faultText(error));
   }
 }
 
@@ -112,6 +113,12 @@ function noticeParts({ target }: ClaimedRun, text: string | undefined): End['par
   const route = routeOf(target);
   if (route === undefined || text === undefined) return [];
   return [{ route, content: { kind: 'text', text: { text, spans: [] } }, purpose: 'notice' }];
+}
+
+/** A spent budget is named, since somebody can raise it. */
+function noticeOf(error: unknown, notices: Notices): string {
+  if (!(error instanceof BudgetSpentError)) return notices.compactionFailed;
+  return budgetNotice(error.scope, notices);
 }
 
 /** Nobody needs the last digits of an estimate. */

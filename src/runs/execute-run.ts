@@ -7,15 +7,14 @@ import type { ChildRole } from '#contracts/child.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { agentId, runId, type SessionKey, sessionId, transcriptId } from '#contracts/ids.ts';
 import type { Log } from '#contracts/log.ts';
-import type { ModelInfo, ReasoningLevel, SystemBlock } from '#contracts/model.ts';
+import type { ModelInfo, ModelPurpose, ReasoningLevel, SystemBlock } from '#contracts/model.ts';
 import { leastTrusted } from '#contracts/outcome.ts';
 import type { Probe } from '#contracts/probe.ts';
 import { type ReplyRoute, routeOf } from '#contracts/route.ts';
+import type { RunKind } from '#contracts/run-kind.ts';
 import type { Sections } from '#contracts/section.ts';
 import type { TimelineEvent } from '#contracts/timeline.ts';
 import type { Tool, ToolRun } from '#contracts/tool.ts';
-import { autoCompact } from '../agent/auto-compact.ts';
-import { contextLimits } from '../agent/compaction-cut.ts';
 import { createConverter } from '../agent/convert.ts';
 import { fitContext } from '../agent/fit-context.ts';
 import { fitImageBytes } from '../agent/fit-image.ts';
@@ -30,7 +29,6 @@ import type { TextShaper } from '../replies/text-shaper.ts';
 import type { Store } from '../store/base/command.ts';
 import type { Effects } from '../store/base/effects.ts';
 import { newRowId } from '../store/base/row-id.ts';
-import type { ChildRun } from '../store/children/read-child-run.ts';
 import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import { handOver } from '../store/lanes/leases.ts';
 import type { ParkOutcome } from '../store/lanes/park-run.ts';
@@ -39,13 +37,13 @@ import type { Framing } from '../store/lanes/take-rows.ts';
 import type { Notices } from '../texts/notices.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import { createRunCalls, type RunCalls } from './call-ledger.ts';
-import { type CompactorDeps, compactSession } from './compactor.ts';
 import { executeCompact } from './execute-compact.ts';
 import { createLiveView, createNoopView, type LiveView } from './live-view.ts';
 import { mayWaitForRoom, parkIfWaiting, type WaitingCall } from './park.ts';
 import { recordSizes } from './prompt-sizes.ts';
 import { type LaneLeft, type Outbox, type RecorderDeps, RunRecorder } from './recorder.ts';
 import type { RunBudgets } from './run-budgets.ts';
+import { compactionOf, compactorOf } from './run-compaction.ts';
 import { childRunOf, readRunContext, shownMessages, timeLeft } from './run-history.ts';
 import type { RunSettings } from './run-settings.ts';
 import { createStop, type StopController } from './stop-controller.ts';
@@ -115,7 +113,7 @@ export async function executeRun(
   run: ClaimedRun,
   options: RunOptions,
 ): Promise<RunExit | undefined> {
-  if (run.kind === 'compact') return executeCompact({ ...deps, ...compactorOf(deps, run) }, run, options);
+  if (run.kind === 'compact') return executeCompact(compactorOf(deps, run, callsOf(deps, run)), run, options);
   const { store, active, log } = deps;
   const held = { laneKey: run.laneKey, epoch: run.epoch, runId: run.runId };
   const stopping = createStop(deps.settings, options.signal);
@@ -200,9 +198,14 @@ function createRecorder(
   });
 }
 
+const purposes = { turn: 'turn', title: 'title', compact: 'summary' } as const satisfies Record<
+  RunKind,
+  ModelPurpose
+>;
+
 function callsOf({ rates, budgets, ...deps }: RunDeps, run: ClaimedRun): RunCalls {
   const limits = budgets?.limitsFor(run) ?? (async () => []);
-  const purpose = run.kind === 'title' ? 'title' : 'turn';
+  const purpose = purposes[run.kind];
   return createRunCalls({ ...deps, purpose, rate: rates?.[run.model], limits }, run);
 }
 
@@ -271,7 +274,7 @@ async function runLoop(
     transformContext: async (all) =>
       sections.run('fit history', () => fitContext(pruneResults(all), info.contextWindow)),
     ...(stored.tokens !== undefined && { contextTokens: stored.tokens }),
-    ...compaction(deps, run, child),
+    ...compactionOf(deps, run, { child, calls }),
     convertToLlm: createConverter({ loadImage, sections }),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
     keepMarks: (marks) => recorder.keepMarks(marks),
@@ -339,40 +342,6 @@ function toolRunOf(deps: RunDeps, run: ClaimedRun, role: ChildRole | undefined):
     authority: run.authority,
     workspace: deps.agent(run.agentId).workspace,
     epoch: run.epoch,
-  };
-}
-
-/** The parts of a compaction: the summary is another model's, the window that of the run's own. */
-function compactorOf(deps: RunDeps, { agentId, model }: ClaimedRun): CompactorDeps {
-  const { models } = deps;
-  const limits = contextLimits(models.stackFor(model).model().contextWindow);
-  return { ...deps, limits, model: models.stackFor(models.nameFor(agentId, 'summary')) };
-}
-
-/** How the run's context is kept within its model's window. */
-function compaction(
-  deps: RunDeps,
-  run: ClaimedRun,
-  child: ChildRun | undefined,
-): Required<Pick<AgentLoopConfig, 'middleware' | 'compact' | 'reloadMessages'>> {
-  const { log, store } = deps;
-  const { runId, laneKey } = run;
-  const compactor = compactorOf(deps, run);
-  const { limits } = compactor;
-  return {
-    middleware: [autoCompact({ limits }, (tokens) => log.warn({ runId, laneKey, tokens }, 'context.stuck'))],
-    compact: async (reason, signal) => {
-      const tail = reason === 'overflow' ? Math.floor(limits.tail / 2) : limits.tail;
-      const deeper = { ...compactor, limits: { ...limits, tail } };
-      try {
-        const done = await compactSession(deeper, { run, child }, signal);
-        return done.kind === 'compacted' ? 'compacted' : 'failed';
-      } catch (error) {
-        if (!signal.aborted) log.warn({ runId, laneKey, reason, error }, 'compaction.failed');
-        throw error;
-      }
-    },
-    reloadMessages: async () => shownMessages(await readRunContext(store, run, child)),
   };
 }
 

@@ -293,7 +293,9 @@ export class RunRecorder {
     log[reason === undefined ? 'warn' : 'info'](cut, 'run.aborted');
     const standing = await live.finishPreview();
     const removal = standing && this.#route ? [removePreview(this.#route, standing)] : [];
-    const why = { stop: reason, failure: this.#failure };
+    // A summary that a budget has no room for ends the run as well.
+    const failure = refused ? budgetFailure(refused) : this.#failure;
+    const why = { stop: reason, failure };
     const { parts, ...outcome } = planEnd(event, this.#scene(), why);
     const ended = await store.write(endRun, {
       ...this.#held,
@@ -344,4 +346,8 @@ export class RunRecorder {
   #imageOf({ id, parts, model }: AgentMessage): AssistantImage {
     return { id, sessionId: this.#run.sessionId, parts, model };
   }
+}
+
+function budgetFailure({ scope }: BudgetRefusal): ModelFailure {
+  return { kind: 'budget', budget: scope, detail: `the ${scope} budget has no room for the call` };
 }

@@ -76,8 +76,8 @@ export interface AgentService {
   /** Stops the session's run or summary, its sub-agents, and what programs have waiting. False: nothing was there. */
   cancel(session: string): Promise<boolean>;
   /**
-   * Summarises the older part of a session that isn't busy, and tells when it is done; `cancel` stops it. A history that
-   * is too short to be worth it stays as it is.
+   * Summarises the older part of a session that isn't busy, and tells how far it is and when it is done; `cancel` stops
+   * it. A history that is too short to be worth it stays as it is.
    */
   summarize(session: string, signal: AbortSignal): AsyncIterable<AgentServiceEvent>;
   /** Whether the session has an unfinished run or a waiting message. */
@@ -129,7 +129,8 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const order = { lane: () => ({ key: session }), send: (lane: LaneRef) => askToCompact(deps, lane) };
       yield { type: 'summarize', done: false };
       for await (const event of startRun(deps, order, signal))
-        if (event.done) yield event.type === 'error' ? event : { type: 'summarize', done: true };
+        if (event.progress !== undefined) yield event;
+        else if (event.done) yield event.type === 'error' ? event : { type: 'summarize', done: true };
     },
     isSessionBusy: async (session) => {
       const { run, hasWaiting } = await workOf(session);

@@ -9,6 +9,8 @@ export type AgentServiceEvent = {
   /** The answer so far, replacing what was there before. */
   readonly message?: string;
   readonly error?: string;
+  /** Share of the history that the summarising model has read, 0 to 1. */
+  readonly progress?: number;
   readonly done: boolean;
 };
 
@@ -39,6 +41,8 @@ export async function* followRun({
       if ('lagged' in event || !('runId' in event) || event.runId !== runId) continue;
       if (event.stream === 'compaction')
         yield { type: 'summarize', done: false, ...(event.phase === 'failed' && { error: 'failed' }) };
+      if (event.stream === 'summarize' && !event.done)
+        yield { type: 'summarize', progress: event.progress, done: false };
       if (event.stream !== 'assistant') continue;
       message = event.isAnew ? '' : message + event.delta;
       yield { type: 'response', message, done: false };

@@ -66,4 +66,16 @@ export const contextMutants: readonly Mutant[] = [
       name: 'writes requests and answers to a file of its owner, without keys, tokens and codes',
     },
   },
+  {
+    name: 'summary outside of the ledger',
+    invariant: 'each call of a summary has its row and is held to the budgets',
+    edits: [
+      {
+        in: 'compactorOf',
+        find: "models.nameFor(agentId, 'summary'), calls.beside('summary')",
+        replace: "models.nameFor(agentId, 'summary')",
+      },
+    ],
+    test: { file: 'test/runs/compaction.test.ts', name: 'is not summarised beyond a budget' },
+  },
 ];

@@ -11,9 +11,11 @@ import type { AgentMessage, MessagePart, TranscriptMessage } from '../../src/con
 import type { LlmProvider } from '../../src/contracts/model.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import { createDemoProvider } from '../../src/models/demo.ts';
+import { metered } from '../../src/models/metering.ts';
 import { failureError } from '../../src/models/model-failure.ts';
+import { createRunCalls, type RunCalls } from '../../src/runs/call-ledger.ts';
 import { compactSession } from '../../src/runs/compactor.ts';
-import type { Store } from '../../src/store/base/command.ts';
+import type { Store, StoreQuery } from '../../src/store/base/command.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
 import { commitToolTurn, storeToolResults } from '../../src/store/lanes/commit-turn.ts';
 import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
@@ -52,6 +54,12 @@ const budget = isLong
   ? { numRuns: 1_000, interruptAfterTimeLimit: 240_000 }
   : { numRuns: 20, interruptAfterTimeLimit: 4_000 };
 
+/** Worth a summary in the end. */
+const long = Array.from({ length: 8 }, (_, index): Step => {
+  const fate = index < 5 ? undefined : 'stored';
+  return { words: 120, results: [], answerWords: 120, fate, summaryWords: 50 };
+});
+
 /** 1,500 tokens are its threshold. */
 const limits = contextLimits(2_000);
 /** Few enough that the room of the shortest summary holds them. */
@@ -69,16 +77,38 @@ describeEachDatabase('a history that is compacted at random', (open) => {
         for (const [index, each] of steps.entries()) await play.step(each, names[index]);
         stored += play.stored;
       }),
-      budget,
+      { ...budget, examples: [[long]] },
     );
     expect(stored).toBeGreaterThan(0);
   });
 });
 
+/** What the rows of a session's calls say, and what it was charged. */
+const spentOn: StoreQuery<
+  { readonly sessionId: string },
+  { readonly open: number; readonly cost: number; readonly charged: number }
+> = {
+  query: 'spentOn',
+  run: async (tx, { sessionId }) => {
+    const rows = await tx.db
+      .selectFrom('modelCalls')
+      .select(['state', 'cost'])
+      .where('sessionId', '=', sessionId)
+      .execute();
+    const session = tx.db.selectFrom('sessions').select('cost').where('id', '=', sessionId);
+    return {
+      open: rows.filter(({ state }) => state === 'open').length,
+      cost: rows.reduce((sum, { cost }) => sum + cost, 0),
+      charged: (await session.executeTakeFirstOrThrow()).cost,
+    };
+  },
+};
+
 class Play {
   stored = 0;
   readonly #store: Store;
   readonly #conversation = unique('c');
+  readonly #calls = new Map<string, RunCalls>();
   #rows: readonly TranscriptMessage[] = [];
   #knowsFact = false;
 
@@ -92,7 +122,8 @@ class Play {
     let run = await this.#claim();
     if (given.results.length > 0) await this.#toolTurn(run, given.results);
     if (given.fate !== undefined) run = await this.#compact(run, given, given.fate);
-    await aWorker(this.#store).answer(run, 'word '.repeat(given.answerWords));
+    const modelCalls = this.#callsOf(run).endAll();
+    await aWorker(this.#store).answer(run, 'word '.repeat(given.answerWords), { modelCalls });
     await this.#judge(run.sessionId);
   }
 
@@ -154,10 +185,12 @@ class Play {
       const said = fate === 'empty' ? ' ' : 'so '.repeat(given.summaryWords);
       return this.#knowsFact ? said : `${said}\n<facts>\n+ ${fact}\n</facts>`;
     });
-    const deps = { clock: systemClock, log: silentLog, store: this.#store, model, limits };
+    const calls = this.#callsOf(run);
+    const deps = { log: silentLog, store: this.#store, calls, limits, stream: () => undefined };
+    const ledger = calls.beside('summary');
     const probe = fate === 'killed after' ? { reach: kill } : noProbe;
     const ended = await compactSession(
-      { ...deps, probe },
+      { ...deps, probe, model: metered(model, ledger) },
       { run, child: undefined },
       new AbortController().signal,
     ).then(
@@ -173,6 +206,16 @@ class Play {
     else if (fate.startsWith('killed')) expect(ended).toBeInstanceOf(Killed);
     else expect(hasCode(ended, fate === 'stale' ? 'stale_epoch' : 'model_failed')).toBe(true);
     return successor ?? (ended instanceof Killed ? this.#claim() : run);
+  }
+
+  /** One ledger for each claim: it numbers the calls. */
+  #callsOf(run: ClaimedRun): RunCalls {
+    const key = `${run.runId} ${run.epoch}`;
+    const deps = { store: this.#store, clock: systemClock, probe: noProbe, rate: undefined };
+    const calls =
+      this.#calls.get(key) ?? createRunCalls({ ...deps, purpose: 'turn', limits: async () => [] }, run);
+    this.#calls.set(key, calls);
+    return calls;
   }
 
   #judgeSummary(before: Context, after: Context): void {
@@ -204,6 +247,8 @@ class Play {
     for (const name of names)
       expect([name, text.includes(name)]).toEqual([name, JSON.stringify(written).includes(name)]);
     if (this.#knowsFact) expect(text).toContain(fact);
+    const { open, cost, charged } = await this.#store.read(spentOn, { sessionId });
+    expect([open, charged]).toEqual([0, cost]);
   }
 
   #context(sessionId: string): Promise<Context> {

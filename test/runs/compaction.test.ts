@@ -4,7 +4,7 @@ import { renderTrace } from '../../src/cli/render-trace.ts';
 import type { AgentStreamEvent } from '../../src/contracts/agent-stream.ts';
 import { textOf } from '../../src/contracts/message.ts';
 import { createAnthropicProvider } from '../../src/models/anthropic.ts';
-import { executeRun, type RunOptions } from '../../src/runs/execute-run.ts';
+import { executeRun, type RunDeps, type RunOptions } from '../../src/runs/execute-run.ts';
 import { readContext, readTranscriptPage } from '../../src/store/reads/read-transcript.ts';
 import { readWhy } from '../../src/store/reads/why/read-why.ts';
 import { onlyModel } from '../models/only-model.ts';
@@ -27,7 +27,7 @@ describe('a conversation that grows too long', () => {
 
   /** A worker whose model has a window of so many tokens: of 8,000, 6,000 are the threshold and 1,800 the tail. */
   const told: AgentStreamEvent[] = [];
-  const aProcess = (window: number) => {
+  const aProcess = (window: number, over: Partial<RunDeps> = {}) => {
     const boot = unique('boot');
     const worker = aWorker(store(), boot);
     const claude = createAnthropicProvider({
@@ -42,6 +42,7 @@ describe('a conversation that grows too long', () => {
       ...runDeps(store(), { active, model: scripted, tools: [] }),
       models: onlyModel(provider),
       stream: (_laneKey: string, make: () => readonly AgentStreamEvent[]) => void told.push(...make()),
+      ...over,
     };
     const work = async (conversation: string, signal: AbortSignal = new AbortController().signal) => {
       const run = await worker.claimRun(aLane(conversation).key);
@@ -181,10 +182,67 @@ describe('a conversation that grows too long', () => {
     const story = await storyOf(made);
     expect(story).toMatch(/model claude-opus-4-6 \(summary\): \d+ tokens in, \d+ out.*, \$0\.\d+/);
     expect(story).toContain('the history was summarised as');
+    const { summaries, cost, charged } = await ledgerOf(sessionId);
+    expect(summaries).toEqual(['unknown', 'unknown', 'settled']);
+    expect(charged).toBe(cost);
+    const progress = told.flatMap((event) =>
+      event.stream === 'summarize' && event.runId === made ? event : [],
+    );
+    expect(progress.map((event) => [event.progress, event.done])).toEqual([
+      ...[
+        [0, false],
+        [0, true],
+      ],
+      ...[
+        [0, false],
+        [1, false],
+        [1, true],
+      ],
+    ]);
     expect(textOf((await contextOf(sessionId)).summary?.parts ?? [])).toContain(sizes.summary);
     for (const each of [stopped, leaving]) await each.close();
   });
 
+  it('is not summarised beyond a budget, which the person is told', async () => {
+    model.script(plain);
+    const conversation = unique('c');
+    let sessionId = '';
+    for (const text of ['one', 'two', 'three']) sessionId = await say(conversation, text);
+    const before = model.requests.length;
+    await askToCompact(conversation, 'Keep the plan.');
+    const limit = { scope: 'session', key: unique('session'), limit: 1 } as const;
+    const budgets = { apply: true, limitsFor: () => async () => [limit], hasOwner: async () => false };
+    const { work, close } = aProcess(8_000, { budgets });
+    const { run } = await work(conversation);
+    await close();
+    expect(model.requests.length).toBe(before);
+    expect((await ledgerOf(sessionId)).summaries).toEqual([]);
+    expect((await outcomes(conversation)).at(-1)).toBe('failed');
+    expect(await storyOf(run.runId)).toContain('budget_spent');
+    expect((await contextOf(sessionId)).summary).toBeUndefined();
+  });
+
+  const ledgerOf = (sessionId: string) =>
+    store().read(
+      {
+        query: 'ledger',
+        run: async (tx, of: { readonly sessionId: string }) => {
+          const rows = await tx.db
+            .selectFrom('modelCalls')
+            .selectAll()
+            .where('sessionId', '=', of.sessionId)
+            .orderBy('openedAt')
+            .execute();
+          const session = tx.db.selectFrom('sessions').select('cost').where('id', '=', of.sessionId);
+          return {
+            summaries: rows.flatMap(({ purpose, state }) => (purpose === 'summary' ? state : [])),
+            cost: rows.reduce((sum, row) => sum + row.cost, 0),
+            charged: (await session.executeTakeFirstOrThrow()).cost,
+          };
+        },
+      },
+      { sessionId },
+    );
   const claimOf = async (laneKey: string) => {
     return (await aWorker(store(), unique('other')).claim(laneKey)).kind;
   };

@@ -2,11 +2,13 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/channel-kit/system-clock.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
+import { createDemoProvider } from '../../src/models/demo.ts';
 import { noLiveEvents } from '../../src/queue/live-events.ts';
-import { executeRun } from '../../src/runs/execute-run.ts';
+import { executeRun, type RunDeps } from '../../src/runs/execute-run.ts';
 import { createAgentService } from '../../src/service/agent-service.ts';
 import { createAgentStreams } from '../../src/service/agent-streams.ts';
 import { type ScriptedModel, says, scriptedModel } from '../agent/support/scripted-model.ts';
+import { onlyModel } from '../models/only-model.ts';
 import { openOwnStore } from '../runs/own-store.ts';
 import { runDeps, someActiveRuns } from '../runs/run-builders.ts';
 import { aLane, aWorker, unique } from '../store/builders.ts';
@@ -81,11 +83,15 @@ describe('the agent service', () => {
   });
 
   /** Works the lane's next run with the model, its events told as the gateway tells them. */
-  const work = async ({ lane, streams, tell }: ReturnType<typeof aService>, model: ScriptedModel) => {
+  const work = async (
+    { lane, streams, tell }: ReturnType<typeof aService>,
+    model: ScriptedModel,
+    over: Partial<RunDeps> = {},
+  ) => {
     const boot = unique('boot');
     const run = await aWorker(store(), boot).claimRun(lane.key);
     const active = someActiveRuns(store(), boot);
-    const deps = { ...runDeps(store(), { active, model, tools: [] }), stream: streams.publish };
+    const deps = { ...runDeps(store(), { active, model, tools: [] }), stream: streams.publish, ...over };
     const signal = new AbortController().signal;
     await executeRun(deps, run, { signal, mayKeepLane: () => false, claims: () => undefined });
     await active.close();
@@ -167,6 +173,23 @@ describe('the agent service', () => {
     ]);
     const { inbox } = await readLane(store(), lane.key);
     expect(inbox.map(({ outcome }) => outcome)).toEqual(['answered', 'answered']);
+  });
+
+  it('tells how far a summary is', async () => {
+    const parts = aService();
+    const { service, lane } = parts;
+    for (const message of ['one', 'two']) {
+      await service.send({ message });
+      await work(parts, scriptedModel(says('word '.repeat(1_000))));
+    }
+    const told = allOf(service.summarize(lane.key, new AbortController().signal));
+    while (!(await service.isSessionBusy(lane.key))) await setImmediate();
+    const demo = createDemoProvider({ clock: systemClock });
+    const small = { ...demo, model: () => ({ ...demo.model(), contextWindow: 4_000 }) };
+    await work(parts, scriptedModel(), { models: onlyModel(small) });
+    const events = await told;
+    expect(events.at(-1)).toEqual({ type: 'summarize', done: true });
+    expect(events.flatMap(({ progress }) => progress ?? [])).toEqual(expect.arrayContaining([0, 1]));
   });
 
   it('tells a fault as the one event that is done', async () => {

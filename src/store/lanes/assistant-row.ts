@@ -1,14 +1,7 @@
 import type { MessagePart } from '#contracts/message.ts';
-import type { Usage } from '#contracts/model.ts';
 import type { Tx } from '../base/command.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
-import {
-  chargeCost,
-  closeModelCalls,
-  type ModelCallEnd,
-  openModelCall,
-  type Spent,
-} from '../money/model-calls.ts';
+import { chargeCost, closeModelCalls, type ModelCallEnd, type Spent } from '../money/model-calls.ts';
 import { appendMessage, type Charge } from '../rows/append-transcript.ts';
 
 /** An assistant message as it is stored; later images replace earlier ones. */
@@ -17,15 +10,6 @@ export type AssistantImage = {
   readonly sessionId: string;
   readonly parts: readonly MessagePart[];
   readonly model: string | undefined;
-};
-
-/** A model call that has ended, beside the run's ledger; `cost` in micro-dollars. */
-export type ModelCall = {
-  readonly id: string;
-  readonly model: string;
-  readonly usage: Usage;
-  readonly cost: number;
-  readonly latencyMs: number;
 };
 
 type Writing = {
@@ -58,17 +42,6 @@ export async function writeAssistant(
   const image = { parts: JSON.stringify(parts), isFinished: isFinished ? 1 : 0, model: model ?? null };
   await updateMessage.run(tx, { id, ...image, now: tx.now });
   return true;
-}
-
-/** Records a summary's call that has ended; a second row of one id is not made. */
-export async function recordModelCall(
-  tx: Tx,
-  { id, latencyMs, ...counted }: ModelCall,
-  { runId, sessionId }: { readonly runId: string; readonly sessionId: string },
-): Promise<void> {
-  const rate = { provider: '', model: counted.model, input: 0, output: 0, promptTokens: 0, answerTokens: 0 };
-  await openModelCall(tx, { id, runId, sessionId, purpose: 'summary', rate, reserved: 0 });
-  await closeModelCalls(tx, runId, [{ id, latencyMs, end: { state: 'settled', ...counted } }]);
 }
 
 /** Undefined when no call of it was counted. */

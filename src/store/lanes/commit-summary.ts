@@ -3,10 +3,10 @@ import type { StepTx, StoreCommand } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { lockLineageAt } from '../children/lock-lineage.ts';
+import { chargeCost, closeModelCalls, type ModelCallEnd } from '../money/model-calls.ts';
 import { appendMessage } from '../rows/append-transcript.ts';
 import { lockLaneAt } from '../rows/lane-row.ts';
 import type { RunFence } from '../rows/run-fence.ts';
-import { type ModelCall, recordModelCall } from './assistant-row.ts';
 import type { LaneExit } from './close-run.ts';
 import { type Ending, endRun } from './commit-answer.ts';
 import { readSteered } from './steer.ts';
@@ -22,7 +22,8 @@ export type SummaryInput = RunFence & {
   readonly keptFrom: number;
   /** About how many tokens the context takes from here on. */
   readonly contextTokens: number;
-  readonly modelCalls: readonly ModelCall[];
+  /** Calls that are over and not closed yet: those that wrote the summary. */
+  readonly modelCalls: readonly ModelCallEnd[];
   /** End of a run that did nothing else, in the same transaction. */
   readonly end?: Omit<Ending, keyof RunFence | 'message'> | undefined;
 };
@@ -55,32 +56,27 @@ export const commitSummary: StoreCommand<SummaryInput, SummaryStored> = {
 async function storeSummary(tx: StepTx, input: SummaryInput): Promise<void> {
   const { id, sessionId, parts, model, runId, keptFrom, contextTokens, modelCalls } = input;
   if (await knownSummary.first(tx, { id })) return;
-  let cost = 0;
-  for (const call of modelCalls) {
-    await recordModelCall(tx, call, { runId, sessionId });
-    cost += call.cost;
-  }
+  await chargeCost(tx, sessionId, await closeModelCalls(tx, runId, modelCalls));
   const summary = { id, sessionId, role: 'user', parts, model, runId } as const;
   await appendMessage(tx, { ...summary, isFinished: true, isSummary: true });
-  await pointAt.run(tx, { sessionId, id, keptFrom, contextTokens, cost });
+  await pointAt.run(tx, { sessionId, id, keptFrom, contextTokens });
 }
 
 const knownSummary = prepared((db, of: QueryParams<{ id: string }>) =>
   db.selectFrom('transcript').select('id').where('id', '=', of.id),
 );
 
-type Pointer = { sessionId: string; id: string; keptFrom: number; contextTokens: number; cost: number };
+type Pointer = { sessionId: string; id: string; keptFrom: number; contextTokens: number };
 
 /** The tokens of the last call would count what the summary has replaced. */
 const pointAt = prepared((db, of: QueryParams<Pointer>) =>
   db
     .updateTable('sessions')
-    .set((eb) => ({
+    .set({
       summaryMessageId: of.id,
       keptFrom: of.keptFrom,
       promptTokens: of.contextTokens,
       completionTokens: 0,
-      cost: eb('cost', '+', of.cost),
-    }))
+    })
     .where('id', '=', of.sessionId),
 );

@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
 import { textOf } from '../../../src/contracts/message.ts';
 import { commitSummary, type SummaryInput } from '../../../src/store/lanes/commit-summary.ts';
+import { readSessions } from '../../../src/store/reads/read-sessions.ts';
 import { readContext, readForkedHistory, readHistory } from '../../../src/store/reads/read-transcript.ts';
 import { aLane, aMessage, aWorker, routeFor, unique } from '../builders.ts';
+import { counted } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
 const text = (said: string) => [{ type: 'text', data: { text: said } }] as const;
@@ -49,10 +51,11 @@ describeEachDatabase('a summary', (open) => {
 
   it('counts once, however often it is committed', async () => {
     const scene = await aConversation();
-    const call = { id: 'call', model: 'test', usage: aUsage, cost: 7, latencyMs: 1 };
-    const summary = input(scene, { modelCalls: [call] });
+    const summary = input(scene, { modelCalls: [counted(scene.run, { cost: 7 })] });
     for (let time = 0; time < 2; time += 1) await open().write(commitSummary, summary);
     expect(await shown(scene)).toHaveLength(4);
+    const [session] = await open().read(readSessions, { ids: [scene.sessionId], limit: 1 });
+    expect(session).toMatchObject({ cost: 7, promptTokens: 70, completionTokens: 0 });
     const { messages } = await open().read(readContext, scene);
     await open().write(commitSummary, input(scene, { id: unique('other') }));
     expect((await open().read(readContext, scene)).messages).toEqual(messages);
@@ -91,5 +94,3 @@ describeEachDatabase('a summary', (open) => {
     expect(read.map(({ parts }) => textOf(parts))).toEqual(['the story so far', 'three', 'three heard']);
   });
 });
-
-const aUsage = { inputTokens: 5, outputTokens: 2, cacheReadTokens: 0, cacheWriteTokens: 0 };

@@ -1,0 +1,53 @@
+/** How a run's context is kept within its model's window. */
+import { autoCompact } from '../agent/auto-compact.ts';
+import { contextLimits } from '../agent/compaction-cut.ts';
+import type { AgentLoopConfig } from '../agent/loop-config.ts';
+import type { Models } from '../models/models.ts';
+import type { ChildRun } from '../store/children/read-child-run.ts';
+import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
+import type { RunCalls } from './call-ledger.ts';
+import { type CompactorDeps, compactSession } from './compactor.ts';
+import { readRunContext, shownMessages } from './run-history.ts';
+
+export type RunCompactionDeps = Omit<CompactorDeps, 'model' | 'calls' | 'limits'> & {
+  readonly models: Models;
+};
+
+/** The parts of a compaction: the summary is another model's, the window that of the run's own. */
+export function compactorOf<Deps extends RunCompactionDeps>(
+  deps: Deps,
+  { agentId, model }: ClaimedRun,
+  calls: RunCalls,
+): Deps & CompactorDeps {
+  const { models } = deps;
+  const limits = contextLimits(models.stackFor(model).model().contextWindow);
+  const summarizer = models.stackFor(models.nameFor(agentId, 'summary'), calls.beside('summary'));
+  return { ...deps, limits, calls, model: summarizer };
+}
+
+/** The loop's ways to have its context summarised, and to read it anew. */
+export function compactionOf(
+  deps: RunCompactionDeps,
+  run: ClaimedRun,
+  { child, calls }: { readonly child: ChildRun | undefined; readonly calls: RunCalls },
+): Required<Pick<AgentLoopConfig, 'middleware' | 'compact' | 'reloadMessages'>> {
+  const { log, store } = deps;
+  const { runId, laneKey } = run;
+  const compactor = compactorOf(deps, run, calls);
+  const { limits } = compactor;
+  return {
+    middleware: [autoCompact({ limits }, (tokens) => log.warn({ runId, laneKey, tokens }, 'context.stuck'))],
+    compact: async (reason, signal) => {
+      const tail = reason === 'overflow' ? Math.floor(limits.tail / 2) : limits.tail;
+      const deeper = { ...compactor, limits: { ...limits, tail } };
+      try {
+        const done = await compactSession(deeper, { run, child }, signal);
+        return done.kind === 'compacted' ? 'compacted' : 'failed';
+      } catch (error) {
+        if (!signal.aborted) log.warn({ runId, laneKey, reason, error }, 'compaction.failed');
+        throw error;
+      }
+    },
+    reloadMessages: async () => shownMessages(await readRunContext(store, run, child)),
+  };
+}
