@@ -31,7 +31,12 @@ it.concurrent('shows no secret in logs, store, requests, replies or answers, wha
     ANTHROPIC_API_KEY: `${canaries.firstKey},${canaries.secondKey}`,
     PARLEY_TOKEN: canaries.pageToken,
   };
-  const settings = { telegram, model, env, config: { access: { dmPolicy: 'open' } } };
+  const settings = {
+    telegram,
+    model,
+    env,
+    config: { access: { dmPolicy: 'open' }, payloadLog: { enabled: true } },
+  };
   const { dataDir, parley } = await startTelegramGateway(settings, onTestFinished);
   const { url, signInLink, pid } = parley();
   const say = (text: string) => telegram.userSends({ from: ada, text });
@@ -83,6 +88,7 @@ it.concurrent('shows no secret in logs, store, requests, replies or answers, wha
     [],
   );
   expect(leaksIn('command line', shown)).toEqual([]);
+  expect(existsSync(join(dataDir, 'payloads.jsonl'))).toBe(true);
   expect(filesIn(dataDir).flatMap((path) => leaksIn(path, readFileSync(path, 'latin1')))).toEqual([]);
 });
 
