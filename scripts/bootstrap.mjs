@@ -4,7 +4,16 @@
 // package.json calls it in front of each command, and not as a "pre" script: npm skips those where
 // ignore-scripts is set, as many do. `env node` behind it finds the Node.js that it may have brought.
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bundleFolder } from '../bin/bundle.mjs';
@@ -82,7 +91,7 @@ export function refuseOldNode(host = process) {
 }
 
 function installDependencies(root, isForTests) {
-  if (areDependenciesCurrent(root, isForTests)) return undefined;
+  if (areDependenciesCurrent(root, isForTests) && hasNode(root)) return undefined;
   say('Installing the dependencies (once; about a minute)');
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   // `npm ci` begins with an empty folder: who has run the tests here keeps what they need.
@@ -92,8 +101,25 @@ function installDependencies(root, isForTests) {
   const result = isScript
     ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })
     : spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] });
+  if (result.status === 0 && !isForTests) dropBroughtNode(root);
   if (result.status === 0) return undefined;
   return `"npm ci" failed in ${root}. Fix the problem shown above, then run this again.`;
+}
+
+/** False for an old one whose successor was dropped when a newer one ran here. */
+function hasNode(root) {
+  return (
+    Number(process.versions.node.split('.')[0]) >= 24 ||
+    existsSync(join(root, 'node_modules', '.bin', 'node'))
+  );
+}
+
+/** The Node.js that npm brought is half of what it installs: 190 MB that a newer one here has no use for. */
+function dropBroughtNode(root) {
+  if (Number(process.versions.node.split('.')[0]) < 24) return;
+  for (const platform of bundledPlatforms)
+    rmSync(join(root, 'node_modules', `node-${platform}`), { recursive: true, force: true });
+  rmSync(join(root, 'node_modules', '.bin', 'node'), { force: true });
 }
 
 /** For a quick start only: without it the sources are run. */

