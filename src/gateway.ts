@@ -94,7 +94,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     closers.add('markdown desk', desk.close);
     const live = openLiveEvents(config, { ...infrastructure, log });
     closers.add('live events', live.close);
-    const model = await openModel({ ...options, clock, closers });
+    const model = await openModel({ ...options, ...infrastructure, clock, closers });
     const probe = options.probe ?? noProbe;
     const stage: StageDeps = {
       ...options,

@@ -14,7 +14,7 @@ import type {
   TypingRequest,
 } from './api.generated.ts';
 import type { SignalConfig } from './config.ts';
-import { type Answer, networkReason, refusalReason } from './failures.ts';
+import { type Answer, noServerReason, refusalReason } from './failures.ts';
 
 type Requests = {
   readonly 'POST /v2/send': SendRequest;
@@ -164,7 +164,7 @@ export class SignalApi {
       } catch (error) {
         if (error instanceof ParleyError) throw error;
         const isOver = attempt >= maxAttempts || signal.aborted || !isTimeout(error);
-        if (isOver) throw unavailable(path, networkReason(error), error);
+        if (isOver) throw unavailable(path, noServerReason(error, this.#url), error);
       }
     }
   }

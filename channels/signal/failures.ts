@@ -5,7 +5,7 @@
  * message, and safe to repeat for edits, deletes and reactions.
  */
 import { z } from 'zod';
-import { noAnswerFrom } from '#channel-kit/network-fault.ts';
+import { neverLeft, noAnswerFrom } from '#channel-kit/network-fault.ts';
 import { ambiguous, isRepeatable, unanswered } from '#channel-kit/send-result.ts';
 import type { OutboundContent, SendFailure, SendResult } from '#contracts/outbound.ts';
 
@@ -96,4 +96,15 @@ export function faultOf(error: unknown, content: OutboundContent, isAborted: boo
 /** For logs and results; see `noAnswerFrom`. */
 export function networkReason(error: unknown): string {
   return noAnswerFrom('signal-cli-rest-api', error);
+}
+
+const image = 'bbernhard/signal-cli-rest-api:0.100';
+
+/** Why a question got no answer, and where there is no server at all, what would start one. */
+export function noServerReason(error: unknown, apiUrl: string): string {
+  const reason = networkReason(error);
+  if (!neverLeft(error)) return reason;
+  // Without a name and a password, which an address may hold.
+  const { protocol, host, port } = new URL(apiUrl);
+  return `${reason}: nothing listens at ${protocol}//${host}. Start it with docker compose --profile signal up -d, or alone: docker run -d -p 127.0.0.1:${port || 80}:8080 -e MODE=native -v signal-cli:/home/.local/share/signal-cli ${image}`;
 }

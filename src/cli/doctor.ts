@@ -6,9 +6,10 @@ import { findDisagreements } from './agree-with-processes.ts';
 import { type ConfiguredParts, checkConfig } from './config-check.ts';
 import { checkChannels } from './doctor/channel-checks.ts';
 import { type DoctorCheck, failed, ok, renderChecks } from './doctor/check.ts';
-import { checkModel, checkPrices, checkRedis, checkStore } from './doctor/engine-checks.ts';
+import { checkPrices, checkRedis, checkStore } from './doctor/engine-checks.ts';
 import { askAboutParts, checkEnvironment } from './doctor/environment-checks.ts';
 import { checkFolder, checkNode, checkPort } from './doctor/host-checks.ts';
+import { checkModels } from './doctor/model-checks.ts';
 import { checkProcesses } from './doctor/process-checks.ts';
 import type { ExitCode } from './exit-code.ts';
 import { settingsSources } from './settings-sources.ts';
@@ -58,7 +59,7 @@ async function examine(parts: ConfiguredParts, fixes: boolean): Promise<Examined
     checkPrices(config),
     ...(isOtherwise
       ? [askAboutParts(config)]
-      : [checkRedis(config), checkStore(config), checkModel(config), checkChannels(config, parts.channels)]),
+      : [checkRedis(config), checkStore(config), checkModels(config), checkChannels(config, parts.channels)]),
   ]);
   return { config, checks: [node, read.check, ...rest.flat()] };
 }

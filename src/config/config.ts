@@ -74,6 +74,8 @@ export type ProviderSettings = {
   readonly kind: 'anthropic' | 'openai' | 'demo';
   /** In the order they are tried. */
   readonly apiKeys: readonly Secret[];
+  /** The variable of its keys. */
+  readonly keysEnv: string;
   readonly baseUrl?: string;
   /** The variable that it wants and has not: it can't be used. */
   readonly needs?: string;

@@ -96,7 +96,11 @@ function providerOf(
   // A server of one's own may ask for no key; the vendors do.
   const needsKey = kind === 'anthropic' || (written?.baseUrl === undefined && preset?.needsKey === true);
   const isUsable = kind === 'demo' || apiKeys.length > 0 || !needsKey;
-  return { kind, apiKeys, ...(baseUrl !== undefined && { baseUrl }), ...(!isUsable && { needs: variable }) };
+  return {
+    ...{ kind, apiKeys, keysEnv: variable },
+    ...(baseUrl !== undefined && { baseUrl }),
+    ...(!isUsable && { needs: variable }),
+  };
 }
 
 function defaultModel(providers: Readonly<Record<string, ProviderSettings>>): string {

@@ -9,6 +9,8 @@ export type AlertKind =
   | 'channel-unauthorised'
   /** Subject: the channel. The network wants a captcha solved. */
   | 'channel-challenge'
+  /** Subject: the provider. It refuses the keys that it is called with. */
+  | 'model-key'
   /** Subject: the session key of the lane. Something waits in it and nobody works on it. */
   | 'lane-stuck'
   /** Subject: the conversation. What was sent there may or may not have arrived. */
@@ -30,6 +32,7 @@ export function isLasting(kind: AlertKind): boolean {
     case 'channel-down':
     case 'channel-unauthorised':
     case 'channel-challenge':
+    case 'model-key':
     case 'lane-stuck':
     case 'delivery-waits':
     case 'conversation-unreachable':

@@ -14,7 +14,8 @@ export type AnthropicAccess = {
 
 type Sdk = typeof import('@anthropic-ai/sdk');
 
-const HOST = 'https://api.anthropic.com';
+/** Anthropic's own server. */
+export const anthropicHost = 'https://api.anthropic.com';
 /** How long the API may take to begin an answer; silence after that is the loop's to judge. */
 const TIMEOUT_MS = 600_000;
 
@@ -53,7 +54,7 @@ export class AnthropicClients {
 function createClient({ Anthropic }: Sdk, apiKey: string, { baseUrl, fetch }: AnthropicAccess): Anthropic {
   return new Anthropic({
     apiKey,
-    baseURL: baseUrl ?? HOST,
+    baseURL: baseUrl ?? anthropicHost,
     // retry.ts decides.
     maxRetries: 0,
     timeout: TIMEOUT_MS,

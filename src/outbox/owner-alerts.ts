@@ -150,6 +150,7 @@ function unusable({ avoid }: OwnerAlertsDeps, { kind, subject }: StoredNotice) {
     case 'conversation-unreachable':
     case 'conversation-moved':
       return { avoid: avoid(), notIn: subject };
+    case 'model-key':
     case 'lane-stuck':
     case 'budget-spent':
     case 'events-missed':

@@ -28,6 +28,8 @@ export function troubleEndText(notices: Notices, trouble: TroubleTold): string |
     case 'channel-unauthorised':
     case 'channel-challenge':
       return fillNotice(notices.ownerChannelBack, wordsOf(trouble));
+    case 'model-key':
+      return fillNotice(notices.ownerModelKeyAccepted, wordsOf(trouble));
     case 'lane-stuck':
       return fillNotice(notices.ownerLaneMoves, wordsOf(trouble));
     case 'delivery-waits':
@@ -51,6 +53,8 @@ function keyOf({ kind, count }: TroubleTold): NoticeKey {
       return 'ownerChannelUnauthorised';
     case 'channel-challenge':
       return 'ownerChannelChallenge';
+    case 'model-key':
+      return 'ownerModelKey';
     case 'lane-stuck':
       return 'ownerLaneStuck';
     case 'delivery-unknown':

@@ -38,7 +38,7 @@ function modelNotice(failure: ModelFailure | undefined, notices: Notices): strin
   const { kind, retry } = failure;
   switch (kind) {
     case 'unauthorised':
-      return notices.modelFailed;
+      return notices.modelUnauthorised;
     case 'failed':
       // A stream that broke off may go well the next time; a request that was refused will not.
       return retry?.kind === 'later' ? notices.modelUnavailable : notices.modelFailed;

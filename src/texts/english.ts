@@ -9,6 +9,7 @@ export const english = {
   modelBusy: 'The model is busy right now. I’ll keep trying.',
   modelUnavailable: 'I can’t reach the model right now. Please try again later.',
   modelFailed: 'The model rejected this request. My owner can check the log.',
+  modelUnauthorised: 'I can’t answer: the model’s provider rejects my key. My owner knows.',
   modelUnsendable: 'I couldn’t send this conversation to the model. Send /new to start a fresh one.',
   contextEmpty: 'This conversation is still empty.',
   contextSize: 'My last answer took {last} tokens. Above {threshold} I summarise what’s older.',
@@ -93,7 +94,8 @@ export const english = {
   pairMenu: 'For my owner: who may write to me',
   whoamiMenu: 'Show your id on this network and your permissions',
   startMenu: 'Say hello',
-  greeting: 'Hello! I’m {agent}, an AI agent. Just write to me; /help shows the commands.',
+  greeting:
+    'Hello! I’m {agent}, an AI agent: I read text, photos and files, work on files in my own folder, and can set others to work. /help shows the commands, and SOUL.md in my workspace shapes who I am.',
   whoami: 'You are {ref}, here as {authority}.',
   whoamiAdmin: 'You are {ref}, here as {authority} and as an administrator of this group.',
   whoamiAgent: 'Agent: {agent}',
@@ -292,6 +294,9 @@ export const english = {
   ownerChannelUnauthorised:
     '{subject} rejects my credentials: {reason}. I’ll try again every few minutes; if you renew them, restart me.',
   ownerChannelChallenge: '{subject} asks for a captcha: {reason}',
+  ownerModelKey:
+    '{subject} rejects my key: {reason}. Put a valid one into {variable} and restart me, or run: parley onboard',
+  ownerModelKeyAccepted: '{subject} accepts my key again.',
   ownerLaneStuck: '{subject} has been stuck for {seconds} s. I’m still trying; check the log.',
   ownerLaneMoves: '{subject} is moving again.',
   ownerDeliveryUnknown: 'A message to {subject} may not have arrived. Run: parley outbox list',

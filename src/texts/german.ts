@@ -11,6 +11,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   modelBusy: 'Das Modell ist gerade ausgelastet. Ich versuche es weiter.',
   modelUnavailable: 'Ich erreiche das Modell gerade nicht. Bitte versuche es später noch einmal.',
   modelFailed: 'Das Modell hat diese Anfrage abgelehnt. Der Grund steht im Protokoll meines Besitzers.',
+  modelUnauthorised:
+    'Ich kann nicht antworten: Der Anbieter des Modells lehnt meinen Schlüssel ab. Mein Besitzer weiß Bescheid.',
   modelUnsendable: 'Ich konnte dieses Gespräch nicht an das Modell senden. Sende /new für ein neues.',
   contextEmpty: 'Dieses Gespräch ist noch leer.',
   contextSize: 'Meine letzte Antwort brauchte {last} Tokens. Ab {threshold} fasse ich Älteres zusammen.',
@@ -96,7 +98,8 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   pairMenu: 'Für meinen Besitzer: wer mir schreiben darf',
   whoamiMenu: 'Deine Kennung in diesem Netz und deine Rechte zeigen',
   startMenu: 'Hallo sagen',
-  greeting: 'Hallo! Ich bin {agent}, ein KI-Agent. Schreib mir einfach; /help zeigt die Befehle.',
+  greeting:
+    'Hallo! Ich bin {agent}, ein KI-Agent: Ich lese Text, Fotos und Dateien, arbeite mit Dateien in meinem Ordner und kann andere beauftragen. /help zeigt die Befehle, und SOUL.md in meinem Arbeitsordner prägt, wer ich bin.',
   whoami: 'Du bist {ref}, hier als {authority}.',
   whoamiAdmin: 'Du bist {ref}, hier als {authority} und Administrator dieser Gruppe.',
   whoamiAgent: 'Agent: {agent}',
@@ -300,6 +303,9 @@ export const german: Readonly<Record<keyof typeof english, string>> = {
   ownerChannelUnauthorised:
     '{subject} lehnt meine Zugangsdaten ab: {reason}. Ich versuche es alle paar Minuten; wenn du sie erneuerst, starte mich neu.',
   ownerChannelChallenge: '{subject} verlangt ein Captcha: {reason}',
+  ownerModelKey:
+    '{subject} lehnt meinen Schlüssel ab: {reason}. Setze einen gültigen in {variable} ein und starte mich neu, oder führe aus: parley onboard',
+  ownerModelKeyAccepted: '{subject} nimmt meinen Schlüssel wieder an.',
   ownerLaneStuck: '{subject} hängt seit {seconds} s. Ich versuche es weiter; schau ins Protokoll.',
   ownerLaneMoves: '{subject} läuft wieder.',
   ownerDeliveryUnknown:

@@ -15,7 +15,11 @@ export async function checkChannels(
   return (await Promise.all(accounts.map((account) => checkChannel(config, account)))).flat();
 }
 
-async function checkChannel(config: Config, account: ConfiguredAccount): Promise<readonly DoctorCheck[]> {
+/** Asks one network who the bot is; the first line is its answer. */
+export async function checkChannel(
+  config: Config,
+  account: ConfiguredAccount,
+): Promise<readonly DoctorCheck[]> {
   const { entry, line, state } = account;
   if (state.kind === 'off') return [ok(line, `off; ${state.reason}`)];
   if (entry.localPeer !== undefined) return [ok(line, 'served by the gateway itself')];

@@ -1,5 +1,4 @@
 import type { Config } from '../../config/config.ts';
-import { findModel } from '../../config/model-settings.ts';
 import { findUnpriced } from '../../models/unpriced.ts';
 import { findRedisServer, inspectRedis } from '../../redis/inspect-redis.ts';
 import { installCommand, isRecentEnough } from '../../redis/server-process.ts';
@@ -86,21 +85,4 @@ export async function checkStore({ databaseUrl, dataDir }: Config): Promise<Doct
 export function checkPrices(config: Config): readonly DoctorCheck[] {
   const unpriced = findUnpriced(config);
   return unpriced.length === 0 ? [] : [warning('budgets', unpricedText(unpriced), priceHint)];
-}
-
-/** A placeholder for a key is refused with the configuration; none at all is a choice. */
-export function checkModel(config: Config): DoctorCheck {
-  const name = 'model';
-  const model = findModel(config.model, config);
-  const provider = model && config.providers[model.provider];
-  if (model === undefined || provider === undefined || provider.kind === 'demo')
-    return warning(
-      name,
-      'the demo model: a script that needs no key',
-      'set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real model',
-    );
-  const keys = `${provider.apiKeys.length} ${provider.apiKeys.length === 1 ? 'key' : 'keys'}`;
-  const others = model.fallbacks.length === 0 ? '' : `, then ${model.fallbacks.join(', ')}`;
-  const at = provider.baseUrl === undefined ? '' : ` at ${new URL(provider.baseUrl).host}`;
-  return ok(name, `${config.model}${at}${others}, ${keys}; not contacted`);
 }

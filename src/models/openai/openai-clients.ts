@@ -14,7 +14,8 @@ export type OpenAiAccess = {
 
 type Sdk = typeof import('openai');
 
-const HOST = 'https://api.openai.com/v1';
+/** OpenAI's own server. */
+export const openAiHost = 'https://api.openai.com/v1';
 /** How long the API may take to begin an answer; silence after that is the loop's to judge. */
 const TIMEOUT_MS = 600_000;
 /** Sent to servers that ask for no key: the SDK insists on one. */
@@ -60,7 +61,7 @@ export class OpenAiClients {
 function createClient({ OpenAI }: Sdk, apiKey: string, { baseUrl, fetch }: OpenAiAccess): OpenAI {
   return new OpenAI({
     apiKey,
-    baseURL: baseUrl ?? HOST,
+    baseURL: baseUrl ?? openAiHost,
     // retry.ts decides.
     maxRetries: 0,
     timeout: TIMEOUT_MS,

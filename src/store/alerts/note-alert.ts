@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely';
 import { type Alert, type AlertKind, isLasting } from '#contracts/owner-alert.ts';
-import type { StoreCommand, Tx } from '../base/command.ts';
+import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 
 /**
  * Opens a notice, or counts the trouble on the one that is open. A problem that returns before its end was
@@ -92,6 +92,21 @@ export function isPending() {
 export const raiseAlert: StoreCommand<Alert, boolean> = {
   name: 'raiseAlert',
   run: openAlert,
+};
+
+/** Whether a trouble is noted and has not ended; dismissed ones count. */
+export const isAlertOpen: StoreQuery<Pick<Alert, 'kind' | 'subject'>, boolean> = {
+  query: 'isAlertOpen',
+  run: async (tx, { kind, subject }) => {
+    const row = await tx.db
+      .selectFrom('ownerNotices')
+      .select('id')
+      .where('kind', '=', kind)
+      .where('subject', '=', subject)
+      .where('endedAt', 'is', null)
+      .executeTakeFirst();
+    return row !== undefined;
+  },
 };
 
 /** Closes the alerts that are over; the owner hears of it unless it is silent. */

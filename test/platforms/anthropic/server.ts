@@ -20,6 +20,8 @@ export type AnthropicServer = {
   readonly url: string;
   /** Every request to the Messages API, refused ones included, in order of arrival. */
   readonly requests: readonly JournalEntry[];
+  /** The keys of the requests for the list of models, which cost nothing. */
+  readonly lists: readonly string[];
   /** How many connections clients have opened. */
   connectionCount(): number;
   /** What comes next. Without a script the model repeats the person's words. */
@@ -51,6 +53,7 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
   const broken: string[] = [];
   let nextReply = replier(repeatAfterMe);
   let connections = 0;
+  const lists: string[] = [];
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = newId('req');
@@ -93,6 +96,10 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
   }
 
   const server = createServer((request, response) => {
+    if (request.method === 'GET' && request.url?.split('?')[0] === '/v1/models') {
+      lists.push(String(request.headers['x-api-key']));
+      return listModels(request, response, keys);
+    }
     if (request.method !== 'POST' || request.url?.split('?')[0] !== '/v1/messages') {
       response.writeHead(404).end();
       return;
@@ -108,6 +115,7 @@ export async function startAnthropicServer(options: AnthropicServerOptions = {})
   return {
     url: `http://127.0.0.1:${port}`,
     requests: journal.entries,
+    lists,
     connectionCount: () => connections,
     script: (script) => {
       nextReply = replier(script);
@@ -136,6 +144,14 @@ function replier(script: Script): (body: WireBody) => Promise<Reply> {
       throw new Refusal(`the script has ${script.length} replies, this is request ${count}`);
     return reply;
   };
+}
+
+function listModels(request: IncomingMessage, response: ServerResponse, keys: readonly string[]): void {
+  const isKnown = keys.includes(String(request.headers['x-api-key']));
+  const refusal = { type: 'error', error: { type: 'authentication_error', message: 'invalid x-api-key' } };
+  const list = { data: [{ type: 'model', id: 'claude-sonnet-5-5' }], has_more: true };
+  response.writeHead(isKnown ? 200 : 401, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(isKnown ? list : refusal));
 }
 
 function checkHead(request: IncomingMessage, entry: JournalEntry): void {

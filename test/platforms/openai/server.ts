@@ -88,7 +88,22 @@ export async function startOpenAiServer(options: OpenAiServerOptions = {}): Prom
     }
   }
 
+  const listModels = (request: IncomingMessage, response: ServerResponse): void => {
+    const key = request.headers.authorization?.replace(/^Bearer /, '') ?? '';
+    if (keys.length > 0 && !keys.includes(key)) {
+      const bad = new BadRequest(`Incorrect API key provided: ${key}`, {
+        status: 401,
+        code: 'invalid_api_key',
+      });
+      sendError(response, flavour, bad);
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ object: 'list', data: [{ id: 'gpt-6-luna', object: 'model' }] }));
+  };
+
   const server = createServer((request, response) => {
+    if (request.url === '/v1/models') return listModels(request, response);
     if (request.url?.split('?')[0] !== '/v1/chat/completions') return void response.writeHead(404).end();
     response.on('error', () => {});
     answer(request, response).catch((error) => response.destroy(error));

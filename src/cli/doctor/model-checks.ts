@@ -1,0 +1,74 @@
+import type { Config, ProviderSettings } from '../../config/config.ts';
+import { findModel } from '../../config/model-settings.ts';
+import { checkKeys, type KeyAnswer } from '../../models/key-check.ts';
+import { type DoctorCheck, failed, ok, warning } from './check.ts';
+
+const timeoutMs = 10_000;
+
+/** Names the model that answers, and asks each provider with a key, or in use, one free question. */
+export async function checkModels(config: Config): Promise<readonly DoctorCheck[]> {
+  const used = usedProviders(config);
+  const asked = Object.entries(config.providers).filter(
+    ([name, { kind, apiKeys }]) => kind !== 'demo' && (apiKeys.length > 0 || used.has(name)),
+  );
+  const keys = await Promise.all(asked.map(([name, provider]) => checkProvider(name, provider)));
+  return [checkDefaultModel(config), ...keys];
+}
+
+/** A placeholder for a key is refused with the configuration; none at all is a choice. */
+function checkDefaultModel(config: Config): DoctorCheck {
+  const name = 'model';
+  const model = findModel(config.model, config);
+  const provider = model && config.providers[model.provider];
+  if (model === undefined || provider === undefined || provider.kind === 'demo')
+    return warning(
+      name,
+      'the demo model: a script that needs no key',
+      'set ANTHROPIC_API_KEY or OPENAI_API_KEY for a real model, or run: parley onboard',
+    );
+  const others = model.fallbacks.length === 0 ? '' : `, then ${model.fallbacks.join(', ')}`;
+  const at = provider.baseUrl === undefined ? '' : ` at ${new URL(provider.baseUrl).host}`;
+  return ok(name, `${config.model}${at}${others}`);
+}
+
+function usedProviders(config: Config): ReadonlySet<string> {
+  const ofAgents = config.agents.flatMap((agent) => agent.model ?? []);
+  const named = [config.model, ...ofAgents].flatMap((name) => findModel(name, config) ?? []);
+  const withFallbacks = named.flatMap(({ provider, fallbacks }) => [
+    provider,
+    ...fallbacks.flatMap((name) => findModel(name, config)?.provider ?? []),
+  ]);
+  return new Set(withFallbacks);
+}
+
+async function checkProvider(name: string, provider: ProviderSettings): Promise<DoctorCheck> {
+  return judgeKeys(name, provider, await checkKeys(provider, AbortSignal.timeout(timeoutMs)));
+}
+
+/** One line for all keys of a provider, the worst answer first. */
+export function judgeKeys(
+  provider: string,
+  { keysEnv, apiKeys }: Pick<ProviderSettings, 'keysEnv' | 'apiKeys'>,
+  answers: readonly KeyAnswer[],
+): DoctorCheck {
+  const name = `${provider} key`;
+  const count = apiKeys.length;
+  const at = answers.findIndex(({ kind }) => kind === 'rejected');
+  const worst = answers[at] ?? answers.find(({ kind }) => kind !== 'accepted');
+  if (worst === undefined || worst.kind === 'accepted')
+    return ok(name, count === 0 ? 'none needed' : `accepted (${count} ${count === 1 ? 'key' : 'keys'})`);
+  if (worst.kind === 'unclear') return ok(name, `can't be tested here: the server says ${worst.reason}`);
+  if (worst.kind === 'unreachable')
+    return failed(
+      name,
+      `${provider} isn't reachable: ${worst.reason}`,
+      `check the network and the address of ${provider}; until then no answers are written`,
+    );
+  const which = count > 1 ? `key ${at + 1} of ${count} in ${keysEnv}` : `the key in ${keysEnv}`;
+  const isUsable = answers.some(({ kind }) => kind === 'accepted');
+  return (isUsable ? warning : failed)(
+    name,
+    `${provider} rejects ${which}: ${worst.reason}`,
+    `set ${keysEnv} to a valid key and restart Parley, or run: parley onboard`,
+  );
+}

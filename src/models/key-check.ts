@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { parseJson } from '#channel-kit/parse-json.ts';
+import type { ProviderSettings } from '../config/config.ts';
+import { leanFetch } from '../http/lean-fetch.ts';
+import { anthropicHost } from './anthropic-clients.ts';
+import { lostConnection, wordsOf } from './api-fault.ts';
+import { openAiHost } from './openai/openai-clients.ts';
+
+/** A provider's answer to a key. */
+export type KeyAnswer =
+  /** `models`: ids that the server lists; empty when it lists none. */
+  | { readonly kind: 'accepted'; readonly models: readonly string[] }
+  /** The provider refuses the key, or its account. */
+  | { readonly kind: 'rejected'; readonly reason: string }
+  | { readonly kind: 'unreachable'; readonly reason: string }
+  /** The server says neither: it has no list of models, or has trouble of its own. */
+  | { readonly kind: 'unclear'; readonly reason: string };
+
+/** Longest part of a refusal that is read, bytes. */
+const mostSaid = 4_096;
+const apiVersion = '2023-06-01';
+
+/** Asks the provider for its list of models, which costs nothing, once with each key. Never rejects. */
+export function checkKeys(
+  provider: Pick<ProviderSettings, 'kind' | 'apiKeys' | 'baseUrl'>,
+  signal: AbortSignal,
+): Promise<readonly KeyAnswer[]> {
+  const keys = provider.apiKeys.map((key) => key.reveal());
+  // A server of one's own may ask for no key.
+  return Promise.all((keys.length > 0 ? keys : ['']).map((key) => checkKey(provider, key, signal)));
+}
+
+async function checkKey(
+  provider: Pick<ProviderSettings, 'kind' | 'baseUrl'>,
+  key: string,
+  signal: AbortSignal,
+): Promise<KeyAnswer> {
+  try {
+    const { url, headers } = questionFor(provider, key);
+    const answer = await leanFetch(url, { headers, signal });
+    if (answer.ok) return { kind: 'accepted', models: modelIds(await answer.text()) };
+    const reason = `${answer.status} ${wordsOf(await readRefusal(answer), [key])}`.trim();
+    return { kind: isAboutKey(answer.status) ? 'rejected' : 'unclear', reason };
+  } catch (error) {
+    const reason = signal.aborted ? 'no answer' : lostConnection(error).failure.detail;
+    return { kind: 'unreachable', reason };
+  }
+}
+
+function questionFor({ kind, baseUrl }: Pick<ProviderSettings, 'kind' | 'baseUrl'>, key: string) {
+  if (kind === 'anthropic') {
+    const url = under(baseUrl ?? anthropicHost, 'v1/models?limit=1');
+    return { url, headers: { 'x-api-key': key, 'anthropic-version': apiVersion } };
+  }
+  const base = baseUrl ?? openAiHost;
+  // OpenRouter shows its models to everyone; it tells a key's limits only to who has it.
+  const url = under(base, new URL(base).hostname === 'openrouter.ai' ? 'key' : 'models');
+  return { url, headers: key === '' ? {} : { authorization: `Bearer ${key}` } };
+}
+
+function under(base: string, path: string): URL {
+  return new URL(path, base.endsWith('/') ? base : `${base}/`);
+}
+
+function isAboutKey(status: number): boolean {
+  return status === 401 || status === 402 || status === 403;
+}
+
+const modelList = z.object({ data: z.array(z.object({ id: z.string().max(200) })) });
+
+function modelIds(text: string): readonly string[] {
+  try {
+    return (modelList.safeParse(parseJson(text)).data?.data ?? []).map(({ id }) => id);
+  } catch {
+    // A page of a proxy, say: the key was not refused.
+    return [];
+  }
+}
+
+/** The refusal's own sentence; empty when it has none. */
+async function readRefusal(answer: Response): Promise<string> {
+  const said = (await answer.text()).slice(0, mostSaid);
+  return /"message"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(said)?.[1]?.replace(/\\(.)/g, '$1') ?? '';
+}

@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { readEnvironment } from '../../src/config/environment.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { configuredModel } from '../../src/models/configured-model.ts';
+import { troubleEndText, troubleText } from '../../src/replies/owner-texts.ts';
+import { createKeyAlerts } from '../../src/roles/key-alerts.ts';
+import { readOpenNotices } from '../../src/store/delivery/queue-alert-message.ts';
+import { noticesFor } from '../../src/texts/notices.ts';
+import { until } from '../e2e/until.ts';
+import { aPatientClock, eventsOf } from '../models/builders.ts';
+import { startAnthropicServer } from '../platforms/anthropic/server.ts';
+import { openStore } from '../support/open-store.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+it('tells the owner once that a provider rejects its key, and that it answers again', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-keys-'));
+  const [server, store] = await Promise.all([
+    startAnthropicServer({ keys: ['sk-ant-0000001'] }),
+    openStore({ kind: 'sqlite', dataDir }),
+  ]);
+  onTestFinished(async () => {
+    await Promise.all([server.close(), store.close()]);
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  });
+  const config = loadConfig(
+    readEnvironment({ ANTHROPIC_API_KEY: 'sk-ant-0000001', ANTHROPIC_BASE_URL: server.url }),
+    dataDir,
+  );
+  /** As one process has it: the next start begins anew. */
+  const start = () => {
+    const observers = [createKeyAlerts({ store, config, log: silentLog })];
+    return configuredModel(config, { clock: aPatientClock(), log: silentLog, observers });
+  };
+  const ask = ({ models, name }: ReturnType<typeof start>) => eventsOf(models.stackFor(name));
+  const open = () => store.read(readOpenNotices, { limit: 10 });
+
+  const wrong = start();
+  server.script(() => ({ status: 401, message: 'invalid x-api-key' }));
+  await ask(wrong);
+  await ask(wrong);
+  await until(async () => (await open()).length > 0, { what: 'a stored notice' });
+  const [notice] = await open();
+  if (notice === undefined) throw new Error('no notice');
+  expect(notice).toMatchObject({ kind: 'model-key', subject: 'anthropic', count: 1 });
+  const texts = noticesFor('en');
+  expect(troubleText(texts, notice)).toMatch(
+    /^anthropic rejects my key: .*401.*invalid x-api-key.* Put a valid one into ANTHROPIC_API_KEY/,
+  );
+  expect(troubleEndText(texts, notice)).toBe('anthropic accepts my key again.');
+  server.script(() => ({ text: 'hello' }));
+  await ask(start());
+  await until(async () => (await open()).length === 0, { what: 'the end of the notice' });
+});
