@@ -4,9 +4,18 @@ import { join } from 'node:path';
 import { fitChars } from '#channel-kit/clean-text.ts';
 
 /** The files of a workspace that speak to the agent, in the order of the prompt. */
-const bootstrapNames = ['AGENTS.md', 'SOUL.md', 'TOOLS.md', 'IDENTITY.md', 'USER.md', 'MEMORY.md'] as const;
+export const bootstrapNames = [
+  'AGENTS.md',
+  'SOUL.md',
+  'TOOLS.md',
+  'IDENTITY.md',
+  'USER.md',
+  'MEMORY.md',
+] as const;
 
-export type BootstrapFile = { readonly name: (typeof bootstrapNames)[number]; readonly text: string };
+export type BootstrapName = (typeof bootstrapNames)[number];
+
+export type BootstrapFile = { readonly name: BootstrapName; readonly text: string };
 
 /** The files of a workspace that belong in every system prompt. */
 export interface BootstrapFiles {

@@ -15,7 +15,7 @@ export type EntryCommands = {
 };
 
 type AgentOptions = {
-  message: string;
+  message?: string;
   agent?: string;
   session?: string;
   key?: string;
@@ -36,7 +36,12 @@ export async function runCommandLine(args: readonly string[], entry: EntryComman
     .version(await describeVersion())
     .exitOverride()
     .configureOutput({ writeErr: (text) => process.stderr.write(text) });
+  addSetupCommands(program, entry, finish);
   addGatewayCommands(program, entry, finish);
+  addAgentCommands(
+    program.command('agent').description('send the agent a message from the command line'),
+    finish,
+  );
   addOutboxCommands(program.command('outbox').description('manage undelivered messages'), finish);
   addSessionCommands(program.command('sessions').description('look at conversations'), finish);
   addSubagentCommands(program.command('subagents').description('manage sub-agents'), finish);
@@ -70,19 +75,6 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
       await finish(runChatCommand(entry.chatSocket));
     });
   program
-    .command('agent')
-    .description('send the agent a message from the command line')
-    .requiredOption('--message <text>', 'what to say')
-    .option('--agent <id>', 'the agent (default: your default agent)')
-    .option('--session <key>', 'the session (default: your own conversation with the agent)')
-    .option('--key <name>', 'your own name for this message; a repeat under the same name counts once')
-    .option('--wait', 'wait for the answer and print it')
-    .option('--json', 'as JSON')
-    .action(async ({ json = false, wait = false, ...input }: AgentOptions) => {
-      const { runAgent } = await import('./agent.ts');
-      await finish(runAgent({ ...input, waits: wait, asJson: json }));
-    });
-  program
     .command('status')
     .description('show the state of the running gateway')
     .option('--json', 'as JSON')
@@ -99,6 +91,24 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
       const { runWhy } = await import('./why.ts');
       await finish(runWhy({ id, asJson: json, withText: text }));
     });
+}
+
+function addSetupCommands(program: Command, entry: EntryCommands, finish: Finish): void {
+  program
+    .command('onboard')
+    .description('set Parley up: model, network, owner and groups')
+    .action(async () => {
+      const { runOnboard } = await import('./onboard.ts');
+      await finish(runOnboard(entry.parts.channels));
+    });
+  program
+    .command('signin')
+    .description('print a fresh link that signs a browser in, with a QR code for a phone')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { runSignIn } = await import('./sign-in.ts');
+      await finish(runSignIn({ asJson: json }));
+    });
   program
     .command('doctor')
     .description('check the setup and suggest fixes')
@@ -107,6 +117,31 @@ function addGatewayCommands(program: Command, entry: EntryCommands, finish: Fini
     .action(async ({ json = false, fix = false }: { json?: boolean; fix?: boolean }) => {
       const { runDoctor } = await import('./doctor.ts');
       await finish(runDoctor({ parts: entry.parts, asJson: json, fixes: fix }));
+    });
+}
+
+function addAgentCommands(agent: Command, finish: Finish): void {
+  agent
+    .option('--message <text>', 'what to say')
+    .option('--agent <id>', 'the agent (default: your default agent)')
+    .option('--session <key>', 'the session (default: your own conversation with the agent)')
+    .option('--key <name>', 'your own name for this message; a repeat under the same name counts once')
+    .option('--wait', 'wait for the answer and print it')
+    .option('--json', 'as JSON')
+    .action(async ({ json = false, wait = false, message, ...input }: AgentOptions) => {
+      if (message === undefined)
+        throw new ParleyError('invalid_input', 'Give --message <text>, or run: parley agent init');
+      const { runAgent } = await import('./agent.ts');
+      await finish(runAgent({ ...input, message, waits: wait, asJson: json }));
+    });
+  agent
+    .command('init')
+    .description('create the files that shape an agent (SOUL.md, AGENTS.md …); what is there is kept')
+    .option('--agent <id>', 'the agent (default: your default agent)')
+    .action(async (_own: unknown, command: Command) => {
+      const { runAgentInit } = await import('./agent-init.ts');
+      // The agent's own option of that name takes it first.
+      await finish(runAgentInit(command.optsWithGlobals()));
     });
 }
 

@@ -12,12 +12,14 @@ export type ConfigFile = {
   readonly problems: readonly Problem[];
 };
 
-/**
- * Reads the file that PARLEY_CONFIG names, which must exist, or parley.config.json in the installation's home, which may.
- * Comments and trailing commas are allowed.
- */
+/** Where the configuration file is, or would be: the one that PARLEY_CONFIG names, or the one of the installation's home. */
+export function configFilePath(named: string | undefined, home: string): string {
+  return resolve(home, named ?? 'parley.config.json');
+}
+
+/** Reads the file; one that is named must exist. Comments and trailing commas are allowed. */
 export function readConfigFile(named: string | undefined, home: string): ConfigFile {
-  const path = resolve(home, named ?? 'parley.config.json');
+  const path = configFilePath(named, home);
   let text: string;
   try {
     text = readFileSync(path, 'utf8');

@@ -1,0 +1,67 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ParleyError } from '#contracts/errors.ts';
+import { type BootstrapName, bootstrapNames } from '../agent/bootstrap-files.ts';
+import { loadConfig } from '../config/load-config.ts';
+import type { ExitCode } from './exit-code.ts';
+
+/** Creates the files that shape an agent, in its workspace. What is there is kept. */
+export async function runAgentInit({ agent: asked }: { readonly agent?: string }): Promise<ExitCode> {
+  const { agents, defaultAgent } = loadConfig();
+  const agent = agents.find(({ id }) => id === (asked ?? defaultAgent));
+  if (agent === undefined) {
+    const known = agents.map(({ id }) => id).join(', ');
+    throw new ParleyError('invalid_input', `“${asked}” isn't an agent. Use one of: ${known}.`);
+  }
+  await mkdir(agent.workspace, { recursive: true, mode: 0o700 });
+  const lines: string[] = [];
+  for (const name of bootstrapNames) {
+    const isNew = await create(join(agent.workspace, name), templates[name](agent.name));
+    lines.push(`  ${name.padEnd(12)} ${isNew ? 'created' : 'kept'}`);
+  }
+  process.stdout.write(
+    `${agent.workspace}\n${lines.join('\n')}\nEdit them as you like: ${agent.name} reads them before each answer.\n`,
+  );
+  return 0;
+}
+
+/** False when it is there already, whatever it is. */
+async function create(path: string, text: string): Promise<boolean> {
+  try {
+    await writeFile(path, text, { flag: 'wx', mode: 0o600 });
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** They are part of the prompt as they stand, so each says something useful in few words. */
+const templates: Readonly<Record<BootstrapName, (agent: string) => string>> = {
+  'AGENTS.md': () => `# How you work
+
+- Do what is asked, then stop. If something is unclear, ask one question.
+- Say what you did and what you did not do. Never claim what you have not checked.
+- Ask before you delete or overwrite a file.
+`,
+  'SOUL.md': () => `# Your manner
+
+Friendly, calm and brief. Plain words, no flattery. Say so when you don't know.
+`,
+  'TOOLS.md': () => `# Notes on your tools
+
+Files live in this folder. Look before you write.
+`,
+  'IDENTITY.md': (agent) => `# Who you are
+
+Your name is ${agent}.
+`,
+  'USER.md': () => `# Whom you work for
+
+(Name, languages, time zone, and what to know about them.)
+`,
+  'MEMORY.md': () => `# What to remember
+
+(Facts that should outlast a conversation, one line each.)
+`,
+};

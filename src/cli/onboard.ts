@@ -1,0 +1,99 @@
+import type { ChannelEntry } from '#contracts/channel.ts';
+import type { Config } from '../config/config.ts';
+import { type Environment, homeFolder, readSurroundings } from '../config/environment.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { parleyCommand, startCommand } from '../config/own-commands.ts';
+import { type WrittenSettings, writeSettings, writeVariables } from '../config/write-settings.ts';
+import { askGateway } from './ask-gateway.ts';
+import type { ExitCode } from './exit-code.ts';
+import { askGroups, askOwner } from './onboard/access-questions.ts';
+import type { Answers } from './onboard/answers.ts';
+import { askModel } from './onboard/model-questions.ts';
+import { askNetwork, type NetworkName } from './onboard/network-questions.ts';
+import { openPrompter, PersonLeft, type Prompter } from './onboard/prompter.ts';
+
+/**
+ * Asks for a model, a network, the owner and the groups, and tries each credential. Writes only at the end:
+ * who leaves before has changed nothing. 1 when they did.
+ */
+export async function runOnboard(channels: readonly ChannelEntry[]): Promise<ExitCode> {
+  const home = homeFolder();
+  const environment = readSurroundings(home);
+  const config = loadConfig(environment, home);
+  const ask = await openPrompter('Setting Parley up. Each credential is tried as you type it.');
+  try {
+    const { answers, network, isPaired } = await askAll(ask, { channels, environment, config, home });
+    for (const line of await write(answers, environment, home)) ask.say(line);
+    ask.end(await nextStep(loadConfig(undefined, home), { network, isPaired }));
+    return 0;
+  } catch (error) {
+    if (!(error instanceof PersonLeft)) throw error;
+    ask.end('Nothing was changed.');
+    return 1;
+  }
+}
+
+type Setting = {
+  readonly channels: readonly ChannelEntry[];
+  readonly environment: Environment;
+  readonly config: Config;
+  readonly home: string;
+};
+
+async function askAll(ask: Prompter, setting: Setting) {
+  const model = await askModel(ask, setting.config);
+  const { network, ...ofNetwork } = await askNetwork({ ask, ...setting });
+  if (network === undefined) return { answers: [model, ofNetwork], network, isPaired: false };
+  const { isPaired, ...owner } = await askOwner(ask, network);
+  return { answers: [model, ofNetwork, owner, await askGroups(ask)], network, isPaired };
+}
+
+/** Says for each file what was written there, and what of it doesn't count. */
+async function write(
+  answers: readonly Answers[],
+  environment: Environment,
+  home: string,
+): Promise<readonly string[]> {
+  const variables = Object.assign({}, ...answers.map((each) => each.variables));
+  const settings = Object.assign({}, ...answers.map((each) => each.settings));
+  return [
+    ...(Object.keys(settings).length > 0 ? [wordsFor(await writeSettings(settings, environment, home))] : []),
+    ...(Object.keys(variables).length > 0 ? await keep(variables, environment, home) : []),
+  ];
+}
+
+function wordsFor({ path, isWritten, text }: WrittenSettings): string {
+  return isWritten ? `Settings: ${path}` : `${path} has comments, which I keep. Add this to it:\n${text}`;
+}
+
+async function keep(
+  variables: Readonly<Record<string, string>>,
+  environment: Environment,
+  home: string,
+): Promise<readonly string[]> {
+  const names = Object.keys(variables);
+  const path = await writeVariables(variables, environment, home);
+  const { files = [], values, others } = environment;
+  const ofShell: Readonly<Record<string, unknown>> = { ...others, ...values };
+  const hidden = names.filter((name) => name in ofShell && !files.some((file) => file.names.includes(name)));
+  return [
+    `Secrets: ${path} (${names.join(', ')}; readable by you alone)`,
+    ...(hidden.length > 0
+      ? [`This shell's environment sets ${hidden.join(', ')} too and counts first: unset it there.`]
+      : []),
+  ];
+}
+
+async function nextStep(
+  config: Config,
+  { network, isPaired }: { readonly network: NetworkName | undefined; readonly isPaired: boolean },
+): Promise<string> {
+  const { kind } = await askGateway(config);
+  const start = kind === 'running' ? 'Restart Parley to use it.' : `Start Parley: ${startCommand}`;
+  if (network === undefined) return start;
+  const link = network === 'signal' ? ` Link the account: ${parleyCommand} channels login signal.` : '';
+  const first = isPaired
+    ? ` Then write to your bot: it answers with a code, and ${parleyCommand} pair approve <code> makes you its owner.`
+    : ' Then write to your bot.';
+  return `${start}${link}${first}`;
+}

@@ -1,0 +1,78 @@
+import { stripText } from '../../logging/redaction.ts';
+
+export type Option<Value extends string> = {
+  readonly value: Value;
+  readonly label: string;
+  readonly hint?: string;
+};
+
+/** What came of something that was tried. */
+export type Tried = { readonly isWell: boolean; readonly text: string };
+
+/** Asks the person at the terminal. Each question throws `PersonLeft` when they leave instead (Ctrl-C). */
+export interface Prompter {
+  choose<Value extends string>(question: string, options: readonly Option<Value>[]): Promise<Value>;
+  /** `problemOf`: why an answer can't be taken. */
+  text(
+    question: string,
+    options?: { readonly example?: string; problemOf?(value: string): string | undefined },
+  ): Promise<string>;
+  /** As `text`, and shows no character of it. */
+  secret(question: string, problemOf: (value: string) => string | undefined): Promise<string>;
+  /** Shows that something is tried, and then what came of it. */
+  attempt<Result extends Tried>(what: string, work: () => Promise<Result>): Promise<Result>;
+  say(text: string): void;
+}
+
+/** The person ended the questions. */
+export class PersonLeft extends Error {}
+
+/** Loads the library of prompts, which nothing else needs. */
+export async function openPrompter(title: string): Promise<Prompter & { end(text: string): void }> {
+  const clack = await import('@clack/prompts');
+  const answered = <Value>(value: Value): Exclude<Value, symbol> => {
+    if (clack.isCancel(value)) throw new PersonLeft();
+    // What is left is no symbol: the library has the one.
+    return value as Exclude<Value, symbol>;
+  };
+  clack.intro(title);
+  return {
+    choose: async (message, options) => {
+      const choices = options.map(({ value, label, hint }) => ({
+        value: `${value}`,
+        label,
+        ...(hint !== undefined && { hint }),
+      }));
+      const chosen = answered(await clack.select<string>({ message, options: choices }));
+      const option = options.find(({ value }) => value === chosen);
+      if (option === undefined) throw new PersonLeft();
+      return option.value;
+    },
+    text: async (message, { example, problemOf } = {}) => {
+      const value = await clack.text({
+        message,
+        ...(example !== undefined && { placeholder: example }),
+        validate: (typed) => problemOf?.((typed ?? '').trim()),
+      });
+      return (answered(value) ?? '').trim();
+    },
+    secret: async (message, problemOf) => {
+      const value = await clack.password({ message, validate: (typed) => problemOf((typed ?? '').trim()) });
+      return (answered(value) ?? '').trim();
+    },
+    attempt: async (what, work) => {
+      clack.log.step(`${what} …`);
+      const tried = await work();
+      const text = tried.text.split('\n').map(stripText).join('\n');
+      if (tried.isWell) clack.log.success(text);
+      else clack.log.error(text);
+      return tried;
+    },
+    say: (text) => clack.log.message(text),
+    end: (text) => {
+      clack.outro(text);
+      // A pipe that stays open would keep the process.
+      process.stdin.unref();
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { ParleyError } from '#contracts/errors.ts';
+import { isInteractive } from '../config/environment.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { askRunningGateway, tokenOf } from './ask-gateway.ts';
+import type { ExitCode } from './exit-code.ts';
+import { renderQrCode } from './qr-code.ts';
+
+const linksSchema = z.object({ url: z.url(), phoneUrl: z.url().exactOptional() });
+
+/** Prints a fresh link of the running gateway; each opens one session, once, within 15 minutes. */
+export async function runSignIn({ asJson }: { readonly asJson: boolean }): Promise<ExitCode> {
+  const config = loadConfig();
+  const { url } = await askRunningGateway(config);
+  const answer = await fetch(`${url}/api/sign-in-links`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await tokenOf(config)}`,
+      'content-type': 'application/json',
+      'x-parley': '1',
+    },
+    body: '{}',
+    signal: AbortSignal.timeout(5_000),
+  });
+  if (!answer.ok)
+    throw new ParleyError('invalid_input', `The gateway at ${url} gave no link (HTTP ${answer.status}).`);
+  const links = linksSchema.parse(await answer.json());
+  process.stdout.write(asJson ? `${JSON.stringify(links, undefined, 2)}\n` : describe(links));
+  return 0;
+}
+
+function describe({ url, phoneUrl }: z.infer<typeof linksSchema>): string {
+  const here = `Open this in a browser (works once, for 15 minutes):\n\n  ${url}\n`;
+  if (phoneUrl === undefined)
+    return `${here}\nA phone can't reach this address. For that, set PARLEY_HOST=0.0.0.0 and restart Parley.\n`;
+  const code = isInteractive() ? `${renderQrCode(phoneUrl)}\n` : '';
+  return `${here}\nOn a phone in the same network:\n\n${code}  ${phoneUrl}\n`;
+}

@@ -1,0 +1,111 @@
+import { chown, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { parseJson } from '#channel-kit/parse-json.ts';
+import { ParleyError } from '#contracts/errors.ts';
+import { configFilePath, readConfigFile } from './config-file.ts';
+import type { Environment } from './environment.ts';
+
+/** Settings to be written into the configuration file; lists are added to, all else is replaced. */
+export type SettingsChange = { readonly [name: string]: unknown };
+
+/** `isWritten` is false for a file with comments, which would be lost: then `text` is to be added by hand. */
+export type WrittenSettings = { readonly path: string; readonly isWritten: boolean; readonly text: string };
+
+/** Adds to the configuration file, which keeps all that it holds. Throws `config_invalid` for a broken file. */
+export async function writeSettings(
+  change: SettingsChange,
+  { values }: Environment,
+  home: string,
+): Promise<WrittenSettings> {
+  const path = configFilePath(values.PARLEY_CONFIG, home);
+  const before = await readIfThere(path);
+  if (before !== undefined && readConfigFile(path, home).problems.length > 0)
+    throw new ParleyError('config_invalid', `${path} isn't valid. Run: parley config check`);
+  const content = before === undefined ? {} : parsePlain(before);
+  const text = JSON.stringify(merge(content ?? {}, change), undefined, 2);
+  if (content !== undefined) await replaceFile(path, `${text}\n`);
+  return { path, isWritten: content !== undefined, text };
+}
+
+function parsePlain(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Sets variables in the `.env` that counts first, which keeps its other lines, and returns its path. */
+export async function writeVariables(
+  variables: Readonly<Record<string, string>>,
+  environment: Environment,
+  home: string,
+): Promise<string> {
+  const path = envFileFor(environment, home);
+  const before = (await readIfThere(path)) ?? '';
+  await replaceFile(path, withVariables(before, variables), 0o600);
+  return path;
+}
+
+/** The file that is read already; a new one lies beside the data that PARLEY_DATA_DIR names, or else at home. */
+function envFileFor({ files = [], values }: Environment, home: string): string {
+  return files[0]?.path ?? join(resolve(home, values.PARLEY_DATA_DIR ?? '.'), '.env');
+}
+
+/** The text with each variable set once, in its line if it has one. Values must be of one line. */
+export function withVariables(text: string, variables: Readonly<Record<string, string>>): string {
+  const rest = new Map(Object.entries(variables));
+  const lines = text.split('\n').flatMap((line) => {
+    const [, name = ''] = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/.exec(line) ?? [];
+    if (!Object.hasOwn(variables, name)) return [line];
+    const value = rest.get(name);
+    rest.delete(name);
+    // A second line of that name would count instead.
+    return value === undefined ? [] : [`${name}=${quoted(value)}`];
+  });
+  if (rest.size > 0 && lines.at(-1) === '') lines.pop();
+  return `${[...lines, ...[...rest].map(([name, value]) => `${name}=${quoted(value)}`)].join('\n')}${rest.size > 0 ? '\n' : ''}`;
+}
+
+function quoted(value: string): string {
+  if (/^[\w:./@,+=-]*$/.test(value)) return value;
+  const mark = ["'", '"', '`'].find((each) => !value.includes(each));
+  if (mark === undefined || /[\r\n]/.test(value))
+    throw new ParleyError('invalid_input', "A value with line breaks or all kinds of quotes can't be kept.");
+  return `${mark}${value}${mark}`;
+}
+
+function merge(before: unknown, change: unknown): unknown {
+  if (Array.isArray(before) && Array.isArray(change)) return [...new Set([...before, ...change])];
+  if (!isRecord(before) || !isRecord(change)) return change;
+  const merged = Object.entries(change).map(([name, value]) => [name, merge(before[name], value)]);
+  return { ...before, ...Object.fromEntries(merged) };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Replaces the file as a whole, so that a crash leaves the earlier one. A link is followed; its owner stays. */
+async function replaceFile(path: string, text: string, mode?: number): Promise<void> {
+  const target = await realpath(path).catch(() => path);
+  const before = await stat(target).catch(() => undefined);
+  await mkdir(dirname(target), { recursive: true });
+  const next = `${target}.${process.pid}.new`;
+  try {
+    await writeFile(next, text, { mode: mode ?? before?.mode ?? 0o644, flush: true });
+    if (before !== undefined && process.getuid?.() === 0) await chown(next, before.uid, before.gid);
+    await rename(next, target);
+  } finally {
+    await rm(next, { force: true });
+  }
+}

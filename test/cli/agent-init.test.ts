@@ -1,0 +1,24 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { runParley } from './run-parley.ts';
+
+it('creates the files that shape an agent, and keeps those that are there', {
+  timeout: 120_000,
+}, async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-init-'));
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const workspace = join(dataDir, 'workspace');
+  await mkdir(workspace);
+  await writeFile(join(workspace, 'SOUL.md'), 'mine');
+  const env = { PARLEY_DATA_DIR: dataDir };
+  const { code, stdout } = await runParley(['agent', 'init'], env);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/AGENTS\.md +created\n +SOUL\.md +kept/);
+  expect(await readFile(join(workspace, 'SOUL.md'), 'utf8')).toBe('mine');
+  expect((await readdir(workspace)).sort()).toEqual(
+    ['AGENTS.md', 'IDENTITY.md', 'MEMORY.md', 'SOUL.md', 'TOOLS.md', 'USER.md'].sort(),
+  );
+  expect((await runParley(['agent', 'init', '--agent', 'nobody'], env)).stderr).toContain('“nobody”');
+});

@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process';
+import { stripVTControlCharacters } from 'node:util';
+import { onTestFinished } from 'vitest';
+import { patienceMs } from '../support/patience.ts';
+
+export type Conversation = {
+  /** Waits until the text is on the screen, after all that was answered before, then types. */
+  answer(question: string | RegExp, keys: string): Promise<void>;
+  /** All that was shown, without colours. */
+  shown(): string;
+  /** Resolves with the exit code. */
+  readonly ended: Promise<number | null>;
+};
+
+/** Keys as a terminal sends them. */
+export const keys = { enter: '\r', down: '\u001b[B', leave: '\u0003' } as const;
+
+/** Runs `parley …` with someone at its keyboard. */
+export function typeTo(
+  args: readonly string[],
+  options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+): Conversation {
+  const program = new URL('../../bin/parley.mjs', import.meta.url).pathname;
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: options.cwd,
+    env: { PATH: process.env.PATH, HOME: options.cwd, ...options.env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let output = '';
+  let seen = 0;
+  let wake = () => {};
+  const hear = (chunk: Buffer) => {
+    output += chunk.toString();
+    wake();
+  };
+  child.stdout.on('data', hear);
+  child.stderr.on('data', hear);
+  const shown = () => stripVTControlCharacters(output);
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const untilShown = async (question: string | RegExp): Promise<number> => {
+    const deadline = AbortSignal.timeout(patienceMs);
+    for (;;) {
+      const rest = shown().slice(seen);
+      const at = typeof question === 'string' ? rest.indexOf(question) : rest.search(question);
+      if (at !== -1) return seen + at + 1;
+      if (deadline.aborted || child.exitCode !== null)
+        throw new Error(`“${question}” was not asked. The screen:\n${shown()}`);
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        setTimeout(resolve, 50);
+      });
+    }
+  };
+  return {
+    shown,
+    ended,
+    answer: async (question, typed) => {
+      seen = await untilShown(question);
+      child.stdin.write(typed);
+    },
+  };
+}
