@@ -11,6 +11,7 @@ import { startCommand } from '../config/own-commands.ts';
 import { type ChatLink, createChatLink } from './chat-link.ts';
 import { type ChatOutput, type ChatScreen, createStreamScreen, createTtyScreen } from './chat-screen.ts';
 import { type ChatTranscript, emptyTranscript, received, resumeFrom, sent } from './chat-transcript.ts';
+import { pastedText, pasteOff, pasteOn, withPastedLines } from './paste-filter.ts';
 
 export type ChatOptions = {
   /** Where the gateway listens; a pointer file beside it is followed. */
@@ -29,6 +30,7 @@ export type ChatOptions = {
 const defaultPatienceMs = 10_000;
 /** A second Ctrl-C within this time quits. */
 const quitWindowMs = 2000;
+const greeting = 'Parley: Enter sends, Tab completes a /command, Ctrl-C stops, Ctrl-D leaves.';
 const notRunning = `Parley isn't running. Start it: ${startCommand}`;
 
 /** Resolves with the exit code: 0, or 1 when a pipe found no gateway. */
@@ -37,14 +39,15 @@ export function runChat(options: ChatOptions): Promise<number> {
     const isTty = options.input.isTTY === true && options.output.isTTY === true;
     const clock = options.clock ?? systemClock;
     const reader = createInterface({
-      input: options.input,
-      ...(isTty ? { output: options.output, prompt: '› ' } : {}),
+      input: isTty ? withPastedLines(options.input) : options.input,
+      ...(isTty ? { output: options.output, prompt: '› ', completer: completeCommand } : {}),
       terminal: isTty,
     });
     const screen = isTty
       ? createTtyScreen(options.output, reader)
       : createStreamScreen(options.output, options.errors);
     const finish = (code: number) => {
+      if (isTty) options.output.write(pasteOff);
       link.close();
       reader.close();
       ended.abort();
@@ -60,7 +63,11 @@ export function runChat(options: ChatOptions): Promise<number> {
       onFrame: chat.receive,
       onState: chat.linkChanged,
     });
-    reader.on('line', chat.typed);
+    if (isTty) options.output.write(`${pasteOn}${greeting}\n`);
+    reader.on('line', (line) => {
+      if (isTty && line.trim() !== '') screen.submitted(line);
+      chat.typed(isTty ? pastedText(line) : line);
+    });
     options.signal?.addEventListener('abort', () => finish(0), { once: true });
     if (isTty) watchKeys(reader, { chat, screen, clock, finish });
     else {
@@ -68,6 +75,18 @@ export function runChat(options: ChatOptions): Promise<number> {
       const patienceMs = options.patienceMs ?? defaultPatienceMs;
       void giveUpLater({ clock, patienceMs, chat, screen, finish, signal: ended.signal });
     }
+  });
+}
+
+/** For Tab. The commands are loaded with the first one: nothing else here needs them. */
+function completeCommand(line: string, done: (problem: null, result: [string[], string]) => void): void {
+  if (!/^\/[a-z]*$/i.test(line)) {
+    done(null, [[], line]);
+    return;
+  }
+  void import('../commands/list.ts').then(({ chatCommands }) => {
+    const names = chatCommands.map(({ name }) => `/${name} `);
+    done(null, [names.filter((name) => name.startsWith(line.toLowerCase())), line]);
   });
 }
 

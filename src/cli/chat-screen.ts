@@ -1,13 +1,21 @@
 import { clearScreenDown, cursorTo, type Interface, moveCursor } from 'node:readline';
 import type { ChatLine } from './chat-transcript.ts';
-import { printable, rowsOf } from './printable.ts';
+import { pastedText } from './paste-filter.ts';
+import { cellsOf, printable, rowsOf } from './printable.ts';
 
 /** Where a chat is shown: a screen that can redraw, or a stream that only grows. */
-export type ChatScreen = { show(line: ChatLine): void };
+export type ChatScreen = {
+  show(line: ChatLine): void;
+  /** The person has sent what they typed: it stays, above the answer that grows. */
+  submitted(text: string): void;
+};
 
 export type ChatOutput = NodeJS.WritableStream & { readonly columns?: number; readonly rows?: number };
 
 type FinalLine = Exclude<ChatLine, { kind: 'preview' }>;
+
+/** The prompt and the marks of people and agent. */
+const promptCells = 2;
 
 const dim = (text: string) => `\u001b[2m${text}\u001b[22m`;
 const bold = (text: string) => `\u001b[1m${text}\u001b[22m`;
@@ -21,6 +29,7 @@ export function createStreamScreen(output: NodeJS.WritableStream, errors: NodeJS
       if (line.kind === 'agent' || line.kind === 'notice') output.write(`${printable(line.text)}\n`);
       if (line.kind === 'problem') errors.write(`${printable(line.text)}\n`);
     },
+    submitted: () => undefined,
   };
 }
 
@@ -28,9 +37,10 @@ export function createStreamScreen(output: NodeJS.WritableStream, errors: NodeJS
 export function createTtyScreen(output: ChatOutput, input: Interface): ChatScreen {
   let live: readonly string[] = [];
 
-  const redraw = (print: string | undefined, nextLive: readonly string[]) => {
+  const columns = () => output.columns ?? 80;
+  const redraw = (print: string | undefined, nextLive: readonly string[], sentRows = 0) => {
     const typedRows = input.getCursorPos().rows;
-    moveCursor(output, 0, -(live.length + typedRows));
+    moveCursor(output, 0, -(live.length + typedRows + sentRows));
     cursorTo(output, 0);
     clearScreenDown(output);
     if (print !== undefined) output.write(`${print}\n`);
@@ -43,27 +53,34 @@ export function createTtyScreen(output: ChatOutput, input: Interface): ChatScree
 
   return {
     show: (line) => {
-      if (line.kind !== 'preview') return redraw(styled(line), live);
-      const rows = line.text === undefined ? [] : rowsOf(printable(line.text), (output.columns ?? 80) - 1);
+      if (line.kind !== 'preview') return redraw(styled(line, columns() - 1), live);
+      const rows = line.text === undefined ? [] : rowsOf(printable(line.text), columns() - 1);
       const next = rows.slice(-Math.max(1, (output.rows ?? 24) - 6)).map(dim);
       if (next.length > 0 || live.length > 0) redraw(undefined, next);
+    },
+    submitted: (text) => {
+      // readline left it where it was typed, below the growing answer.
+      const sentRows = Math.max(1, Math.ceil((promptCells + cellsOf(text)) / columns()));
+      redraw(styled({ kind: 'person', text: pastedText(text) }, columns() - 1), live, sentRows);
     },
   };
 }
 
-function styled(line: FinalLine): string {
-  const text = printable(line.text);
+function styled(line: FinalLine, columns: number): string {
+  const wrapped = (room: number) => rowsOf(printable(line.text), columns - room).map((row) => row.trimEnd());
   switch (line.kind) {
     case 'person':
-      return `${dim('›')} ${dim(text)}`;
+      return wrapped(promptCells)
+        .map((row, index) => dim(`${index === 0 ? '›' : ' '} ${row}`))
+        .join('\n');
     case 'agent':
-      return `${bold(green('●'))} ${text}\n`;
+      return `${bold(green('●'))} ${wrapped(promptCells).join('\n')}\n`;
     case 'notice':
-      return dim(text);
+      return wrapped(0).map(dim).join('\n');
     case 'tool':
-      return dim(`  ⋯ ${text}`);
+      return dim(`  ⋯ ${printable(line.text)}`);
     case 'problem':
-      return red(text);
+      return red(wrapped(0).join('\n'));
     default:
       return line.kind satisfies never;
   }

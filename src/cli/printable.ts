@@ -17,24 +17,39 @@ export function printable(text: string): string {
   );
 }
 
-/** Cuts text into rows of at most `columns` cells, as a screen would. */
+/**
+ * Cuts text into rows of at most `columns` cells, between words where it can. A space that ends a row may stand one
+ * cell beyond.
+ */
 export function rowsOf(text: string, columns: number): readonly string[] {
   return text.split('\n').flatMap((line) => wrap(line.replaceAll('\t', '    '), columns));
+}
+
+/** How many cells a text takes in one row. */
+export function cellsOf(text: string): number {
+  return [...text].reduce((cells, character) => cells + widthOf(character), 0);
 }
 
 function wrap(line: string, columns: number): readonly string[] {
   const rows: string[] = [];
   let row = '';
   let cells = 0;
+  /** Where the row's last word begins, and the cells before it; 0: the row is one word. */
+  let word = { start: 0, cells: 0 };
   for (const character of line) {
     const width = widthOf(character);
     if (cells + width > columns) {
-      rows.push(row);
-      row = '';
-      cells = 0;
+      const cut = character === ' ' || word.start === 0 ? row.length : word.start;
+      rows.push(row.slice(0, cut) + (character === ' ' ? character : ''));
+      row = row.slice(cut);
+      cells = cut === word.start ? cells - word.cells : 0;
+      word = { start: 0, cells: 0 };
+      if (character === ' ') continue;
     }
     row += character;
     cells += width;
+    // An indentation is no word to break after.
+    if (character === ' ' && row.trim() !== '') word = { start: row.length, cells };
   }
   return [...rows, row];
 }

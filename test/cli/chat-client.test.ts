@@ -191,6 +191,48 @@ describe('the chat client', () => {
       await chat.code;
     });
 
+    it('keeps what is sent during an answer above it, wraps between words, and completes commands', async () => {
+      session.onStored = () => undefined;
+      await adapter.start(session.intake);
+      const chat = start();
+      const rows = () => screenOf(chat.output.text(), 40);
+      const untilRows = (...expected: readonly string[]) =>
+        expect.poll(() => rows().slice(-expected.length), { timeout: patienceMs }).toEqual(expected);
+      await expect.poll(() => session.watching()).toBe(1);
+      chat.input.write('tell me a story\r');
+      await expect.poll(() => session.stored.length).toBe(1);
+      session.emit(route, {
+        kind: 'preview',
+        runId: 'r',
+        text: 'Once upon a time there was a growing answer',
+      });
+      await untilRows('› tell me a story', 'Once upon a time there was a growing', 'answer', '›');
+      chat.input.write('a short one\r');
+      await untilRows('› a short one', 'Once upon a time there was a growing', 'answer', '›');
+      expect(rows()).toContain('› tell me a story');
+      session.say(route, { text: 'The story of the bear that could not stop eating honey.' });
+      await untilRows('● The story of the bear that could not', 'stop eating honey.', '', '›');
+      chat.input.write('/who\t');
+      await untilRows('› /whoami');
+      chat.input.write('\u0003\u0003');
+      expect(await chat.code).toBe(0);
+    });
+
+    it('sends a pasted text of several lines as one message', async () => {
+      session.onStored = () => undefined;
+      await adapter.start(session.intake);
+      const chat = start();
+      await expect.poll(() => session.watching()).toBe(1);
+      // Cut in the middle of a mark, as a slow line may.
+      chat.input.write('see: \u001b[2');
+      chat.input.write('00~one\r\ntwo\n\u001b[201~');
+      chat.input.write('\r');
+      await expect.poll(() => session.stored.length).toBe(1);
+      expect(session.stored[0]?.event).toMatchObject({ kind: 'message', text: 'see: one\ntwo\n' });
+      chat.input.end();
+      await chat.code;
+    });
+
     it('asks to stop on the first Ctrl-C and leaves on the second', async () => {
       await adapter.start(session.intake);
       const chat = start();
@@ -202,6 +244,37 @@ describe('the chat client', () => {
     });
   });
 });
+
+/** The rows of a screen after all that was written to it, without colours and trailing space. */
+function screenOf(output: string, columns: number): readonly string[] {
+  const rows: string[][] = [[]];
+  let [y, x] = [0, 0];
+  const row = () => (rows[y] ??= []);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a terminal obeys
+  for (const [piece, count, order] of output.matchAll(/\u001b\[\??(\d*)([A-Za-z])|\p{Any}/gu)) {
+    const by = Number(count || 1);
+    if (order === 'A') y = Math.max(0, y - by);
+    else if (order === 'C') x += by;
+    else if (order === 'D') x = Math.max(0, x - by);
+    else if (order === 'G') x = by - 1;
+    else if (order === 'J') rows.splice(y, rows.length, row().slice(0, x));
+    else if (order === 'K') row().length = Math.min(x, row().length);
+    else if (order !== undefined) continue;
+    else if (piece === '\r') x = 0;
+    else if (piece === '\n') [y, x] = [y + 1, 0];
+    else {
+      if (x === columns) [y, x] = [y + 1, 0];
+      row()[x] = piece;
+      x += 1;
+    }
+    row();
+  }
+  return rows.map((cells) =>
+    Array.from(cells, (cell) => cell ?? ' ')
+      .join('')
+      .trimEnd(),
+  );
+}
 
 function collector() {
   const stream = new PassThrough();

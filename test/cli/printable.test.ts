@@ -23,6 +23,8 @@ describe('printable', () => {
 
   it('cuts rows that fit the screen and loses nothing', () => {
     expect(rowsOf('abcdef\n日本語', 4)).toEqual(['abcd', 'ef', '日本', '語']);
+    expect(rowsOf('to be or not', 5)).toEqual(['to be ', 'or ', 'not']);
+    expect(rowsOf('  abcdefgh', 6)).toEqual(['  abcd', 'efgh']);
     holds(
       fc.property(fc.string(), fc.integer({ min: 2, max: 20 }), (text, columns) => {
         const line = text.replaceAll(/[\n\t]/g, '');

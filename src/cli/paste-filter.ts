@@ -1,0 +1,64 @@
+/**
+ * Keeps a pasted text of several lines in one message. Terminals mark what is pasted (bracketed paste); its line
+ * breaks are typed as a sign, so that they don't send, and are line breaks again when the line is sent.
+ */
+import { Transform } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+
+export const pasteOn = '\u001b[?2004h';
+export const pasteOff = '\u001b[?2004l';
+const begin = '\u001b[200~';
+const end = '\u001b[201~';
+const sign = '⏎';
+
+type Terminal = NodeJS.ReadableStream & { setRawMode?(isRaw: boolean): unknown };
+
+/** The terminal's input with pasted line breaks as signs. */
+export function withPastedLines(
+  input: Terminal,
+): NodeJS.ReadableStream & { setRawMode(isRaw: boolean): void } {
+  const filter = createFilter();
+  const stream = new Transform({
+    transform: (chunk: Buffer, _encoding, done) => done(null, filter(chunk)),
+  });
+  input.pipe(stream);
+  return Object.assign(stream, {
+    isTTY: true,
+    setRawMode: (isRaw: boolean) => void input.setRawMode?.(isRaw),
+  });
+}
+
+/** What was typed, with the line breaks of what was pasted. */
+export function pastedText(line: string): string {
+  return line.replaceAll(sign, '\n');
+}
+
+/** A function of the chunks, which may be cut anywhere: a mark that is cut is held back. */
+function createFilter(): (chunk: Buffer) => string {
+  const decoder = new StringDecoder('utf8');
+  let isPasting = false;
+  let held = '';
+  return (chunk) => {
+    let rest = held + decoder.write(chunk);
+    let out = '';
+    for (;;) {
+      const mark = isPasting ? end : begin;
+      const at = rest.indexOf(mark);
+      const text = at === -1 ? rest.slice(0, rest.length - cutMark(rest, mark)) : rest.slice(0, at);
+      out += isPasting ? text.replace(/\r\n?|\n/g, sign) : text;
+      if (at === -1) {
+        held = rest.slice(text.length);
+        return out;
+      }
+      isPasting = !isPasting;
+      rest = rest.slice(at + mark.length);
+    }
+  };
+}
+
+/** How much of the mark's beginning the text ends with. A lone Escape is a key. */
+function cutMark(text: string, mark: string): number {
+  for (let length = mark.length - 1; length > 1; length -= 1)
+    if (text.endsWith(mark.slice(0, length))) return length;
+  return 0;
+}
