@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { createConnectedClients } from '#channel-kit/client-channel.ts';
 import type { ClientLink } from '#channel-kit/client-connection.ts';
 import type { BotAccount, ChannelAdapter, ChannelDeps, Intake } from '#contracts/channel.ts';
@@ -7,6 +8,7 @@ import type { ClientSocket } from '#contracts/route-host.ts';
 import { webChannel, webRoute } from './ids.ts';
 import { inboundEnvelope } from './inbound.ts';
 import { outboundPlan } from './outbound.ts';
+import { createUploads } from './uploads.ts';
 
 const tryAgainLater = 1013;
 
@@ -26,6 +28,7 @@ export function createWebAdapter(deps: ChannelDeps): ChannelAdapter {
     planOf: outboundPlan,
     onStale: stop,
   });
+  const uploads = createUploads({ folder: join(deps.dataDir, 'uploads'), clock: deps.clock });
   const onOpen = (socket: ClientSocket) => {
     const { timeline } = deps;
     if (intake === undefined || timeline === undefined) return socket.close(tryAgainLater, 'not ready');
@@ -36,12 +39,17 @@ export function createWebAdapter(deps: ChannelDeps): ChannelAdapter {
     identify: async () => identity(deps),
     start: async (door) => {
       intake = door;
-      if (!isMounted) deps.routes?.socket('chat', onOpen);
+      if (!isMounted) {
+        deps.routes?.socket('chat', onOpen);
+        // While another process has the account, the message that names it would not be taken here either.
+        deps.routes?.upload(async (file) => (intake === undefined ? { status: 503 } : uploads.take(file)));
+      }
       isMounted = true;
     },
     stop: async () => stop(),
     send: clients.send,
     preview: clients.preview,
+    media: uploads.media,
   };
 }
 

@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { type Acceptance, reasonOf } from '#contracts/acceptance.ts';
 import type { ChildView } from '#contracts/child.ts';
+import { queueModes } from '#contracts/queue-settings.ts';
 import type { TimelineEvent, TimelineItem, TimelineStanding } from '#contracts/timeline.ts';
 import { noId } from './no-id.ts';
 
@@ -17,13 +18,18 @@ export const maxFrameBytes = 256 * 1024;
 export const socketPointerSuffix = '.path';
 
 /** PostgreSQL stores no U+0000 and no lone surrogate, so neither passes this edge. */
-const text = z
-  .string()
-  .max(maxTextLength)
-  .transform((value) => value.replaceAll('\0', '\uFFFD').toWellFormed());
+const clean = (value: string) => value.replaceAll('\0', '\uFFFD').toWellFormed();
+const text = z.string().max(maxTextLength).transform(clean);
 
 const id = z.uuid();
 const conversation = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
+
+const attachment = z.object({
+  ref: id,
+  name: z.string().min(1).max(255).transform(clean),
+  mimeType: z.string().max(100).transform(clean).exactOptional(),
+  sizeBytes: z.int().nonnegative(),
+});
 
 export const clientFrameSchema = z.discriminatedUnion('type', [
   /** First frame, and again to ask for what came after a position. */
@@ -32,7 +38,8 @@ export const clientFrameSchema = z.discriminatedUnion('type', [
     conversation: z.preprocess(noId, conversation.default('main')),
     after: z.int().nonnegative().optional(),
   }),
-  z.object({ type: z.literal('send'), id, text }),
+  /** `attachments` name files that were sent before; only channels that take files look at them. */
+  z.object({ type: z.literal('send'), id, text, attachments: z.array(attachment).max(10).exactOptional() }),
   z.object({ type: z.literal('stop'), id }),
   /** Gives message `message` the new `text`. */
   z.object({ type: z.literal('edit'), id, message: id, text }),
@@ -85,6 +92,11 @@ const timelineItem = z.object({
   spans: spans.exactOptional(),
   buttons: z.array(button).readonly().exactOptional(),
   state: z.string(),
+  files: z.array(z.string()).readonly().exactOptional(),
+  steps: z
+    .array(z.object({ name: z.string(), isFailed: z.boolean() }))
+    .readonly()
+    .exactOptional(),
 }) satisfies z.ZodType<TimelineItem>;
 
 /** Schema of a timeline event, also between processes. */
@@ -125,6 +137,7 @@ const timelineStanding = z.object({
       waitsFor: z.string().exactOptional(),
     })
     .exactOptional(),
+  queueMode: z.enum(queueModes).exactOptional(),
   children: z.array(childView).readonly().exactOptional(),
 }) satisfies z.ZodType<TimelineStanding>;
 

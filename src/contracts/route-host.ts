@@ -4,6 +4,8 @@ import type { IncomingMessage } from 'node:http';
 export interface RouteHost {
   /** Opens a WebSocket endpoint for signed-in clients under `/channels/<channel>/<path>`. */
   socket(path: string, onOpen: (socket: ClientSocket) => void): void;
+  /** Takes the files that signed-in clients send to `/uploads/<channel>`, each a stream of at most `maxBytes`. */
+  upload(take: (file: UploadedFile) => Promise<WebhookAnswer>): void;
   /** A webhook: no sign-in; the handler checks the secret itself. Body limited before it is read. */
   webhook(path: string, handle: (request: WebhookRequest) => Promise<WebhookAnswer>): void;
 }
@@ -15,6 +17,9 @@ export interface ClientSocket {
   onMessage(listener: (text: string) => void): void;
   onClose(listener: () => void): void;
 }
+
+/** A file as it arrives. Its sender says what it is in the message that comes with it. */
+export type UploadedFile = { readonly bytes: AsyncIterable<Uint8Array>; readonly maxBytes: number };
 
 /** One webhook call; `params` is the part of the path after the webhook's own. */
 export type WebhookRequest = {

@@ -1,6 +1,7 @@
 import type { ChildView } from './child.ts';
 import type { Span } from './formatted-text.ts';
 import type { Button } from './outbound.ts';
+import type { QueueMode } from './queue-settings.ts';
 import type { ReplyRoute } from './route.ts';
 
 /**
@@ -35,6 +36,8 @@ export type TimelineStanding = {
     /** Set when it is parked. */
     readonly waitsFor?: string;
   };
+  /** How it treats what arrives while it works; absent before the first message. */
+  readonly queueMode?: QueueMode;
   /** Sub-agents of the conversation, oldest first; absent when it has none. */
   readonly children?: readonly ChildView[];
 };
@@ -58,7 +61,14 @@ export type TimelineItem = {
   readonly buttons?: readonly Button[];
   /** For a person's message: waiting, taken, delivering (answered, and the answer is on its way), answered … */
   readonly state: string;
+  /** Names of the files that came with a person's message. */
+  readonly files?: readonly string[];
+  /** On the first part of an answer: the tool calls since the answer before. */
+  readonly steps?: readonly TimelineStep[];
 };
+
+/** A tool call that has ended. */
+export type TimelineStep = { readonly name: string; readonly isFailed: boolean };
 
 /** A change in a session that its open clients see at once. */
 export type TimelineEvent =

@@ -7,6 +7,7 @@ import type { ReplyRoute } from '#contracts/route.ts';
 import { type AlertReporter, createAlertReporter } from '../channel-host/alert-reporter.ts';
 import type { ChannelHost } from '../channel-host/channel-host.ts';
 import { type ConfiguredAccount, configuredAccounts } from '../channel-host/configured-accounts.ts';
+import { nativeCommands } from '../commands/list.ts';
 import { revealSettings } from '../config/secret.ts';
 import { secretsOf } from '../config/secrets-of.ts';
 import { type FreeSpace, watchFreeSpace } from '../inbound/free-space.ts';
@@ -26,6 +27,7 @@ import { noEffects } from '../store/base/effects.ts';
 import type { LaneSpec } from '../store/base/lane-spec.ts';
 import { newRowId } from '../store/base/row-id.ts';
 import { hasWorker } from '../store/processes/process-records.ts';
+import { ownerMessages } from './owner-messages.ts';
 import type { StageDeps } from './stage-deps.ts';
 
 /** The disk watch, the owner's alerts and questions, and the lists that a reload changes in place. */
@@ -106,7 +108,10 @@ export async function openServer(
     token,
     allowedHosts,
     trustedProxies: config.trustedProxies,
+    maxUploadBytes: config.media.maxMb * 1e6,
     notices: { ...owner, ...questions },
+    messages: ownerMessages({ store: stage.store, redact: redactorOf(stage) }),
+    commands: nativeCommands(stage.notices),
     agents: openAgentService(stage, gate),
   });
   closers.add('http server', server.close);

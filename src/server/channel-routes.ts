@@ -1,8 +1,16 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
-import type { ClientSocket, RouteHost, WebhookAnswer, WebhookRequest } from '#contracts/route-host.ts';
+import type {
+  ClientSocket,
+  RouteHost,
+  UploadedFile,
+  WebhookAnswer,
+  WebhookRequest,
+} from '#contracts/route-host.ts';
 import { noSections, type Sections } from '#contracts/section.ts';
 import { closeSocket, createClientSocket } from './client-socket.ts';
+import { fileType } from './request-guard.ts';
 
 /** The routes of the channels. They may be added and replaced while the server listens. */
 export interface ChannelRoutes {
@@ -18,6 +26,7 @@ export interface ChannelRoutes {
 
 type SocketHandler = (socket: ClientSocket) => void;
 type WebhookHandler = (request: WebhookRequest) => Promise<WebhookAnswer>;
+type UploadHandler = (file: UploadedFile) => Promise<WebhookAnswer>;
 type ChannelParams = { readonly channel: string; readonly path: string; readonly '*'?: string };
 
 const webhookBodyBytes = 1024 * 1024;
@@ -26,14 +35,18 @@ export type ChannelRoutesDeps = {
   /** Answers a webhook that no channel has asked for, or not yet. Default: 404. */
   readonly absentWebhookStatus?: 404 | 503;
   readonly sections?: Sections;
+  /** Largest file that a client may send. Default: none may be sent. */
+  readonly maxUploadBytes?: number;
 };
 
 export function createChannelRoutes({
   absentWebhookStatus = 404,
   sections = noSections,
+  maxUploadBytes = 0,
 }: ChannelRoutesDeps = {}): ChannelRoutes {
   const sockets = new Map<string, SocketHandler>();
   const webhooks = new Map<string, WebhookHandler>();
+  const uploads = new Map<string, UploadHandler>();
   const open = new Map<WebSocket, string | undefined>();
   // Whatever a channel is sent passes here: up to its first wait it has the loop to itself.
   const takesFrames = (handler: SocketHandler) => (socket: ClientSocket) =>
@@ -46,11 +59,13 @@ export function createChannelRoutes({
   return {
     hostFor: (line) => ({
       socket: (path, onOpen) => void sockets.set(`${line}/${path}`, takesFrames(onOpen)),
+      upload: (take) => void uploads.set(line, take),
       webhook: (path, handle) => void webhooks.set(`${line}/${path}`, takesCalls(handle)),
     }),
     mount: (app) => {
       mountSockets(app, sockets, open);
       mountWebhooks(app, webhooks, absentWebhookStatus);
+      mountUploads(app, uploads, maxUploadBytes);
     },
     sessionsInUse: () => new Set([...open.values()].filter((session) => session !== undefined)),
     closeSockets: (which, reason) => {
@@ -108,6 +123,28 @@ function mountWebhooks(
           .send(body ?? '');
       });
     }
+  });
+}
+
+/** The bytes are passed on as they come: a file is never in memory as a whole. */
+function mountUploads(
+  app: FastifyInstance,
+  handlers: ReadonlyMap<string, UploadHandler>,
+  maxBytes: number,
+): void {
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(fileType, (_request, body, done) => done(null, body));
+    const options = { config: { access: 'signed-in' as const }, bodyLimit: Math.max(1, maxBytes) };
+    scope.post<{ Params: ChannelParams }>('/uploads/:channel', options, async (request, reply) => {
+      const take = handlers.get(request.params.channel);
+      if (take === undefined || !(request.body instanceof Readable)) return reply.code(404).send();
+      const { status, body } = await take({ bytes: request.body, maxBytes });
+      return reply
+        .code(status)
+        .type('application/json; charset=utf-8')
+        .send(body ?? '{}');
+    });
   });
 }
 

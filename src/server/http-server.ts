@@ -8,6 +8,7 @@ import websocketPlugin from '@fastify/websocket';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { maxFrameBytes } from '#channel-kit/client-frames.ts';
 import { systemClock } from '#channel-kit/system-clock.ts';
+import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { Clock } from '#contracts/clock.ts';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Log } from '#contracts/log.ts';
@@ -27,6 +28,7 @@ import {
 } from './connection-limits.ts';
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { createIdentityCheck } from './identity.ts';
+import { mountMessages, type OwnerMessages } from './message-routes.ts';
 import { mountNotices, type OwnerNotices } from './notices-routes.ts';
 import { ownAddresses, phoneAddress } from './own-addresses.ts';
 import { pageAddress } from './page-address.ts';
@@ -35,6 +37,7 @@ import { mountRequestAuth } from './request-auth.ts';
 import { sourceOf } from './request-source.ts';
 import { mountSessions } from './session-routes.ts';
 import { createSignInCodes } from './sign-in-codes.ts';
+import { mountSignInLinks, type SignInLinks } from './sign-in-links.ts';
 import { mountSignIn } from './sign-in-routes.ts';
 import { createSignIns, type SignInStore } from './sign-ins.ts';
 import { mountStatus } from './status-routes.ts';
@@ -58,6 +61,8 @@ export type HttpServerDeps = {
   /** Answers a webhook that no channel has asked for. Default: 404. */
   readonly absentWebhookStatus?: 404 | 503;
   readonly sections?: Sections;
+  /** Largest file that the page may send, bytes. Default: none may be sent. */
+  readonly maxUploadBytes?: number;
   readonly log: Log;
   readonly clock?: Clock;
   readonly pageDir?: string;
@@ -67,6 +72,10 @@ export type HttpServerDeps = {
   reload?(): Promise<ReloadResult>;
   /** The owner's notices; their routes are absent without it. */
   readonly notices?: OwnerNotices;
+  /** What became of single messages; its routes are absent without it. */
+  readonly messages?: OwnerMessages;
+  /** The chat commands, for the page's menu. */
+  readonly commands?: readonly NativeCommand[];
   /** Talks to agents for a program; its routes are absent without it. */
   readonly agents?: AgentService;
   /** The text of `/metrics`; the route is absent without it. */
@@ -114,15 +123,22 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   });
   limitConnections(app.server, { limits, isProxy });
   const port = () => boundPort(app) ?? deps.port;
-  mountAll(app, deps, { clock, codes, routes, port });
+  const linkAt = (address: string) => `${address}/signin?code=${codes.issue()}`;
+  const signInLink = () => linkAt(pageAddress(deps.host, port()));
+  const phone = () => phoneAddress(deps.host, port());
+  const links = (): SignInLinks => {
+    const address = phone();
+    return { url: signInLink(), ...(address !== undefined && { phoneUrl: linkAt(address) }) };
+  };
+  mountAll(app, deps, { clock, codes, routes, port, links });
   return {
     routesFor: routes.hostFor,
     listen: async () => {
       await listen(app, deps);
-      const phoneUrl = phoneAddress(deps.host, port());
+      const phoneUrl = phone();
       return { url: pageAddress(deps.host, port()), ...(phoneUrl !== undefined && { phoneUrl }) };
     },
-    signInLink: () => `${pageAddress(deps.host, port())}/signin?code=${codes.issue()}`,
+    signInLink,
     close: async () => {
       await app.close();
     },
@@ -139,6 +155,7 @@ type Parts = {
   readonly codes: ReturnType<typeof createSignInCodes>;
   readonly routes: ReturnType<typeof createChannelRoutes>;
   readonly port: () => number;
+  readonly links: () => SignInLinks;
 };
 
 function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): void {
@@ -184,6 +201,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
   });
   app.register(async (scope) => {
     mountStatus(scope, deps);
+    if (deps.messages !== undefined) mountMessages(scope, deps.messages);
     if (deps.notices !== undefined) mountNotices(scope, deps.notices);
     if (deps.agents !== undefined) mountAgent(scope, deps.agents);
     mountSessions(scope, deps);
@@ -195,6 +213,7 @@ function mountAll(app: FastifyInstance, deps: HttpServerDeps, parts: Parts): voi
       identities,
       sourceOf: whose,
     });
+    mountSignInLinks(scope, parts.links);
     servePage(scope, deps.pageDir);
     routes.mount(scope);
   });

@@ -38,7 +38,7 @@ export function judgeHead(head: RequestHead, origins: AllowedOrigins): GuardVerd
   }
   if (isChange && !head.isUpgrade) {
     if (head.headers[changeHeader] === undefined) return refuse(403, 'change_header_missing');
-    if (!isJson(head.headers['content-type'])) return refuse(415, 'json_expected');
+    if (!isUnusual(head.headers['content-type'])) return refuse(415, 'json_expected');
   }
   return pass(isChange && origin === undefined);
 }
@@ -53,8 +53,13 @@ function isFromElsewhere(headers: IncomingHttpHeaders): boolean {
   return site !== undefined && site !== 'same-origin' && site !== 'none';
 }
 
-function isJson(contentType: string | undefined): boolean {
-  return contentType?.split(';')[0]?.trim().toLowerCase() === 'application/json';
+/** The content type of an uploaded file, whatever it is. */
+export const fileType = 'application/octet-stream';
+
+/** A form of another origin has one of three other types. */
+function isUnusual(contentType: string | undefined): boolean {
+  const type = contentType?.split(';')[0]?.trim().toLowerCase();
+  return type === 'application/json' || type === fileType;
 }
 
 function pass(bearerOnly: boolean): GuardVerdict {

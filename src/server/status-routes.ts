@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { NativeCommand } from '#contracts/channel-abilities.ts';
 import type { ReloadResult } from '../config/live-settings.ts';
 import type { GatewayStatus, Readiness } from './gateway-status.ts';
 import { readyAnswer } from './readiness.ts';
@@ -6,6 +7,7 @@ import { readyAnswer } from './readiness.ts';
 export type StatusDeps = {
   readiness(): Promise<Readiness>;
   status(): Promise<GatewayStatus>;
+  readonly commands?: readonly NativeCommand[];
   metrics?(): Promise<string>;
   reload?(): Promise<ReloadResult>;
 };
@@ -24,6 +26,10 @@ export function mountStatus(app: FastifyInstance, deps: StatusDeps): void {
   const { metrics, reload } = deps;
   if (reload !== undefined)
     app.post('/api/reload', { config: { access: 'signed-in' } }, async () => reload.call(deps));
+
+  app.get('/api/commands', { config: { access: 'signed-in' } }, async () => ({
+    commands: deps.commands ?? [],
+  }));
 
   if (metrics === undefined) return;
   app.get('/metrics', { config: { access: 'signed-in' } }, async (_request, reply) =>

@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChildView } from '../../src/contracts/child.ts';
 import { plainText } from '../../src/contracts/formatted-text.ts';
 import { messageId } from '../../src/contracts/ids.ts';
+import { formatMarkdown } from '../../src/replies/markdown.ts';
 import { patienceMs } from '../support/patience.ts';
+import { axeViolations } from './axe.ts';
 import { launchChromium } from './chromium.ts';
 import { pageContract } from './page-contract.ts';
 import { type ScriptedGateway, startScriptedGateway } from './scripted-gateway.ts';
@@ -34,6 +36,24 @@ describe('the page', () => {
   afterAll(async () => {
     await browser?.close();
     await gateway?.close();
+  });
+
+  const openPage = async () => {
+    const page = await browser.newPage();
+    await page.goto(gateway.signInLink());
+    await page.locator('.dot.open').first().waitFor();
+    return page;
+  };
+
+  it('is accessible before and after the sign-in, and says how to sign in and to set it up', async () => {
+    const page = await browser.newPage();
+    await page.goto(gateway.url);
+    await page.getByText('./bin/parley.mjs signin').waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await page.goto(gateway.signInLink());
+    await page.getByRole('main').getByText('./bin/parley.mjs onboard').waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await page.close();
   });
 
   it('keeps a message that Parley could not store, and sends it once it can', async () => {
@@ -79,6 +99,8 @@ describe('the page', () => {
     await page.goto(gateway.signInLink());
     const region = page.getByRole('status', { name: 'Needs your attention' });
     await region.getByText('carrier is down: no answer.').waitFor();
+    // The first one leaves a phone its room.
+    await region.getByRole('button', { name: 'and 1 more' }).click();
     expect(await region.getByText('<img src=x onerror=pwned()> is down.').count()).toBe(1);
     expect(await region.locator('img').count()).toBe(0);
     await page.getByRole('button', { name: 'Dismiss: carrier is down: no answer.' }).click();
@@ -170,6 +192,113 @@ describe('the page', () => {
     const cells = await page.locator('.tree tbody tr').first().locator('td').allTextContents();
     expect(cells.slice(1)).toEqual(['1', 'completed', '12 s', '3', '$0.0012']);
     gateway.session.standing = {};
+    await page.close();
+  });
+
+  it('shows lists and tables as such, folds the steps of an answer, and copies', async () => {
+    const page = await openPage();
+    const { text, spans } = formatMarkdown(
+      'Do:\n\n- one\n  1. two\n- three\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sh\nls\n```',
+    );
+    const steps = [
+      { name: 'glob', isFailed: false },
+      { name: 'read', isFailed: true },
+    ];
+    gateway.session.say(gateway.route, { text, spans, steps });
+    const answer = page.locator('article.agent').last();
+    await answer.locator('ul > li > ol > li', { hasText: 'two' }).waitFor();
+    expect(await answer.locator('th, td').allTextContents()).toEqual(['a', 'b', '1', '2']);
+    await answer.getByText('2 steps, 1 failed').click();
+    await answer.getByText('read').waitFor();
+    await answer.hover();
+    await answer.getByRole('button', { name: 'Copy code' }).click();
+    await answer.getByText('Copied').waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await page.close();
+  });
+
+  it('offers commands as they are typed, and Escape closes the menu before anything else', async () => {
+    const page = await openPage();
+    const menu = page.getByRole('listbox', { name: 'Commands' });
+    await page.locator('#composer').pressSequentially('/s');
+    expect(await menu.getByRole('option').allInnerTexts()).toEqual([
+      expect.stringContaining('/stop'),
+      expect.stringContaining('/status'),
+    ]);
+    expect(await axeViolations(page)).toEqual([]);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Tab');
+    await expect.poll(() => page.inputValue('#composer'), { timeout: patienceMs }).toBe('/status');
+    await page.fill('#composer', '/');
+    await menu.waitFor();
+    await page.keyboard.press('Escape');
+    await menu.waitFor({ state: 'detached' });
+    await page.fill('#composer', '');
+    await page.close();
+  });
+
+  it('opens what became of a message, and Escape closes each panel', async () => {
+    const page = await openPage();
+    await page.fill('#composer', 'what of this?');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'answered', exact: true }).last().click();
+    const dialog = page.getByRole('dialog', { name: 'What became of it' });
+    await dialog.getByText('reached web: accepted').waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await page.locator('details.status > summary').click();
+    await page.getByText('Signed-in browsers').click();
+    expect(await axeViolations(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.getByText('Signed-in browsers').waitFor({ state: 'hidden' });
+    await page.close();
+  });
+
+  it('sends files that arrived before their message, within the limit', async () => {
+    const page = await openPage();
+    const choose = page.getByLabel('Add files').last();
+    await choose.setInputFiles([
+      { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('kept') },
+      { name: 'large.bin', mimeType: '', buffer: Buffer.alloc(2_000) },
+    ]);
+    await page.getByText('too large').waitFor();
+    expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
+    expect(await axeViolations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Remove large.bin' }).click();
+    await page.getByRole('button', { name: 'Send' }).click();
+    const own = page.locator('article.own', { hasText: 'notes.txt' });
+    await own.and(page.locator('[data-state=answered]')).waitFor();
+    const sent = gateway.session.stored.at(-1)?.event;
+    if (sent?.kind !== 'message') throw new Error('no message');
+    expect(sent.attachments).toMatchObject([{ name: 'notes.txt', kind: 'file', sizeBytes: 4 }]);
+    await page.close();
+  });
+
+  it('sends again or drops what may not have arrived, in its notice', async () => {
+    const notice = { kind: 'delivery-unknown', count: 2, since: 1_790_000_000_000, lastAt: 1 } as const;
+    gateway.notices = [{ ...notice, id: 'n', text: '2 messages may not have arrived.' }];
+    const part = {
+      conversation: 'telegram/1',
+      state: 'unknown',
+      attempts: 1,
+      problem: undefined,
+      createdAt: 1,
+    };
+    gateway.undelivered = [
+      { ...part, key: 'a', excerpt: 'first' },
+      { ...part, key: 'b', excerpt: 'second' },
+      { ...part, key: 'c', state: 'pending', excerpt: 'on its way' },
+    ];
+    const page = await openPage();
+    await page.getByRole('button', { name: 'Send again: first' }).click();
+    await page.getByText('first').waitFor({ state: 'detached' });
+    expect(await page.getByText('on its way').count()).toBe(0);
+    await page.getByRole('button', { name: 'Drop: second' }).click();
+    await page.getByText('second').waitFor({ state: 'detached' });
+    expect(gateway.undelivered.map(({ key }) => key)).toEqual(['c']);
+    expect(await axeViolations(page)).toEqual([]);
+    gateway.notices = [];
     await page.close();
   });
 

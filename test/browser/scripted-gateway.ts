@@ -1,5 +1,8 @@
 /** The real server and the real channel, with the ports behind them played by a script. */
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { systemClock } from '#channel-kit/system-clock.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import { type FormattedText, plainText } from '#contracts/formatted-text.ts';
@@ -10,6 +13,7 @@ import type { ShownQuestion } from '#contracts/owner-question.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import { channel } from '../../channels/web/index.ts';
 import { createHttpServer } from '../../src/server/http-server.ts';
+import type { UndeliveredPart } from '../../src/store/delivery/operator-actions.ts';
 import { lazyStore } from '../support/lazy-store.ts';
 import { patienceMs } from '../support/patience.ts';
 import { createSessionDouble, quietLog, type SessionDouble } from '../support/session-double.ts';
@@ -17,6 +21,8 @@ import { createSessionDouble, quietLog, type SessionDouble } from '../support/se
 type Owner = {
   /** What the owner is told of, and asked. */
   notices: readonly ShownAlert[];
+  /** What the owner may ask about single messages; a test says what there is. */
+  undelivered: readonly UndeliveredPart[];
   questions: readonly ShownQuestion[];
 };
 
@@ -34,7 +40,13 @@ export type ScriptedGateway = Owner & {
 
 export async function startScriptedGateway(): Promise<ScriptedGateway> {
   const session = createSessionDouble();
-  const owner: Owner = { notices: [], questions: [] };
+  const owner: Owner = { notices: [], questions: [], undelivered: [] };
+  session.standing = { queueMode: 'steer' };
+  const without = async (part: string): Promise<'done'> => {
+    owner.undelivered = owner.undelivered.filter(({ key }) => key !== part);
+    return 'done';
+  };
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-page-'));
   const store = lazyStore();
   const server = createHttpServer({
     store,
@@ -53,6 +65,19 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
         { id: 'telegram', state: 'off', detail: 'TELEGRAM_BOT_TOKEN is not set' },
       ],
     }),
+    maxUploadBytes: 1_000,
+    messages: {
+      why: async (id) => `message ${id}\n12:00  reached web: accepted`,
+      undelivered: async () => owner.undelivered,
+      retry: without,
+      drop: without,
+    },
+    commands: [
+      { name: 'new', description: 'Start a new conversation' },
+      { name: 'stop', description: 'Stop my work' },
+      { name: 'status', description: 'Show what I do' },
+      { name: 'queue', description: 'Show what waits', argument: '[list]' },
+    ],
     notices: {
       shown: async () => owner.notices,
       dismiss: async (id) => {
@@ -72,7 +97,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
       log: quietLog,
       clock: systemClock,
       fetch,
-      dataDir: '/nonexistent',
+      dataDir,
       routes: server.routesFor(channelId('web')),
       timeline: session.timeline,
     },
@@ -102,6 +127,7 @@ export async function startScriptedGateway(): Promise<ScriptedGateway> {
     close: async () => {
       await adapter.stop();
       await server.close();
+      await rm(dataDir, { recursive: true, force: true });
     },
   });
 }

@@ -105,11 +105,12 @@ export function createSessionDouble(): SessionDouble {
     if (stored.some((known) => known.eventKey === envelope.eventKey)) return { kind: 'duplicate' };
     stored.push(envelope);
     if (envelope.event.kind === 'message') {
-      const { text, messageId } = envelope.event;
+      const { text, messageId, attachments } = envelope.event;
       double.say(envelope.route, {
         text,
         messageId,
         author: { kind: 'person', name: 'you' },
+        ...(attachments.length > 0 && { files: attachments.map(({ name, kind }) => name ?? kind) }),
         state: 'waiting',
       });
     }

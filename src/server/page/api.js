@@ -11,9 +11,7 @@ export async function fetchStatus() {
 
 /** Resolves with the owner's notices and questions, newest first. Rejects when Parley is unreachable. */
 export async function fetchNotices() {
-  const answer = await fetch('/api/notices', { cache: 'no-store' });
-  if (!answer.ok) throw new Error(`status ${answer.status}`);
-  const { notices, questions } = await answer.json();
+  const { notices, questions } = await read('/api/notices');
   return { notices, questions };
 }
 
@@ -25,6 +23,35 @@ export async function answerQuestion(id, verdict) {
 /** Rejects when Parley is unreachable; a notice that has ended meanwhile is dismissed already. */
 export async function dismissNotice(id) {
   await post('/api/notices/dismiss', { id });
+}
+
+/** Resolves with what became of a message, as text. Rejects on failure. */
+export async function fetchWhy(id) {
+  return (await read(`/api/why?id=${encodeURIComponent(id)}`)).text;
+}
+
+/** Resolves with the messages that are not delivered, newest first. Rejects on failure. */
+export async function fetchUndelivered() {
+  return (await read('/api/outbox')).parts;
+}
+
+/** `action`: `retry` or `drop`. Rejects when it didn't work. */
+export async function changeUndelivered(action, key) {
+  await change(`/api/outbox/${action}`, { key });
+}
+
+/** Resolves with the chat commands: { name, description, argument? }. Rejects on failure. */
+export async function fetchCommands() {
+  return (await read('/api/commands')).commands;
+}
+
+/** Resolves with the id that a message names the file by. Rejects with a sentence for the person. */
+export async function sendFile(file) {
+  const headers = { ...changeHeaders, 'content-type': 'application/octet-stream' };
+  const answer = await fetch('/uploads/web', { method: 'POST', headers, body: file }).catch(() => undefined);
+  if (answer?.status === 413) throw new Error('too large');
+  if (answer === undefined || !answer.ok) throw new Error('not sent; try again');
+  return (await answer.json()).id;
 }
 
 /** Resolves with `undefined` when it worked, else with a sentence for the person. */
@@ -50,9 +77,7 @@ export async function fetchSessions() {
 
 /** Resolves with the browsers that are signed in, last seen first. Rejects on failure. */
 export async function fetchSignIns() {
-  const answer = await fetch('/api/sign-ins', { cache: 'no-store' });
-  if (!answer.ok) throw new Error(`status ${answer.status}`);
-  return (await answer.json()).signIns;
+  return (await read('/api/sign-ins')).signIns;
 }
 
 /** Rejects when it didn't work; one that has ended meanwhile is ended already. */
@@ -62,6 +87,12 @@ export async function endSignIn(id) {
 
 export async function endOtherSignIns() {
   await change('/api/sign-ins/end', { others: true });
+}
+
+async function read(path) {
+  const answer = await fetch(path, { cache: 'no-store' });
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  return answer.json();
 }
 
 async function change(path, body) {

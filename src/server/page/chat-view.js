@@ -1,15 +1,20 @@
+import { canSend, FileButton, FileList } from '/page/attachments.js';
 import { ChildLine, ChildTree } from '/page/children-view.js';
+import { CommandMenu, commandsFor, menuAttributes } from '/page/command-menu.js';
 import { entriesInOrder, isWorking } from '/page/conversation.js';
+import { CopyButton } from '/page/copy-button.js';
 import { NoticesView } from '/page/notices-view.js';
 import { RichText } from '/page/rich-text.js';
 import { StatusView } from '/page/status-view.js';
+import { WhyButton } from '/page/why-view.js';
 import htm from '/vendor/htm.js';
 import { h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
 /** The whole signed-in page. `actions` are the person's choices; the rest is state. */
-export function ChatView({ conversation, status, notices, questions, draft, editing, isAtEnd, actions }) {
+export function ChatView(state) {
+  const { conversation, status, notices, questions, isAtEnd, actions } = state;
   const working = isWorking(conversation);
   return html`<div class="shell">
     <header>
@@ -20,22 +25,22 @@ export function ChatView({ conversation, status, notices, questions, draft, edit
     <${NoticesView} problems=${status?.problems ?? []} notices=${notices}
       questions=${questions} onDismiss=${actions.dismissNotice} onAnswer=${actions.answerQuestion} />
     <${ChildTree} nodes=${conversation.children} />
-    <div class="scroll" id="scroll" onScroll=${actions.scrolled}>
-      <main class="messages" role="log" aria-live="polite">
-        <${Messages} conversation=${conversation} actions=${actions} />
+    <main class="scroll" id="scroll" tabindex="0" aria-label="Conversation" onScroll=${actions.scrolled}>
+      <div class="messages" role="log" aria-live="polite">
+        <${Messages} conversation=${conversation} status=${status} actions=${actions} />
         <${Activity} conversation=${conversation} working=${working} />
-      </main>
-    </div>
+      </div>
+    </main>
     <footer>
       ${!isAtEnd && html`<button class="jump" onClick=${actions.toEnd} aria-label="Jump to the newest message">↓</button>`}
-      <${Composer} draft=${draft} editing=${editing} working=${working} actions=${actions} />
+      <${Composer} ...${state} working=${working} mode=${conversation.queueMode} />
     </footer>
   </div>`;
 }
 
-function Messages({ conversation, actions }) {
+function Messages({ conversation, status, actions }) {
   const entries = entriesInOrder(conversation);
-  if (entries.length === 0) return conversation.isLoaded && html`<${Greeting} />`;
+  if (entries.length === 0) return conversation.isLoaded && html`<${Greeting} status=${status} />`;
   let day = '';
   return entries.map((entry) => {
     const itsDay = dayOf(entry.at);
@@ -50,12 +55,30 @@ function Messages({ conversation, actions }) {
   });
 }
 
-function Greeting() {
+function Greeting({ status }) {
+  const networks =
+    status?.channels.filter(({ id, state }) => state !== 'off' && !localChannels.has(id)) ?? [];
+  const isSetUp = status === undefined || !status.model.isDemo || networks.length > 0;
   return html`<div class="greeting">
     <img src="/page/icon.svg" alt="" width="64" height="64" />
     <h2>What's on your mind?</h2>
-    <p>Keep writing while Parley works; it reads new messages before its next step.
-      <br /><code>/help</code> lists the commands.</p>
+    <p>I read text, photos and files, work on files in my own folder, and can set others to work. Write more while I
+      work; <code>/</code> shows the commands.</p>
+    <p><code>SOUL.md</code>, <code>AGENTS.md</code> and others in my workspace shape who I am:
+      <code>parley agent init</code> creates them.</p>
+    ${!isSetUp && html`<${SetUp} />`}
+  </div>`;
+}
+
+const localChannels = new Set(['web', 'terminal']);
+const setUpCommand = './bin/parley.mjs onboard';
+
+function SetUp() {
+  return html`<div class="set-up card">
+    <p>So far a scripted demo model answers, and no network is connected. To set both up, run this in Parley's folder
+      (as a package: <code>parley onboard</code>):</p>
+    <div class="code-block"><pre tabindex="0"><code>${setUpCommand}</code></pre>
+      <${CopyButton} text=${setUpCommand} what="command" /></div>
   </div>`;
 }
 
@@ -65,11 +88,13 @@ function Message({ message, actions }) {
       <${Buttons} message=${message} actions=${actions} /></div>`;
   if (message.author.kind === 'agent') {
     return html`<article class="agent" data-id=${message.id}>
+      <${Steps} steps=${message.steps} />
       <${RichText} text=${message.text} spans=${message.spans} />
+      <div class="tools"><${CopyButton} text=${message.text} what="answer" /></div>
     </article>`;
   }
   return html`<article class="own" data-id=${message.id} data-state=${message.state}>
-    <div class="bubble">${message.text}</div>
+    <div class="bubble">${message.text}${message.files?.map((name) => html`<div class="file">📎 ${name}</div>`)}</div>
     <${OwnState} message=${message} actions=${actions} />
   </article>`;
 }
@@ -104,13 +129,19 @@ const stateWords = {
   failed: 'failed',
 };
 
+const endedStates = new Set(['answered', 'silent', 'merged', 'cancelled', 'ignored', 'refused', 'failed']);
+
 function OwnState({ message, actions }) {
   const why = message.problem ?? (message.state === 'command' ? undefined : message.reason);
-  const words = stateWords[message.state] ?? message.state;
+  const text = `${stateWords[message.state] ?? message.state}${why ? `: ${why}` : ''}`;
   return html`<div class="state ${message.state}">
     ${message.state === 'waiting' && html`<${WaitingActions} message=${message} actions=${actions} />`}
-    <span title=${new Date(message.at).toLocaleString()}>${words}${why && `: ${why}`}</span>
-    <time>${timeOf(message.at)}</time>
+    ${
+      endedStates.has(message.state)
+        ? html`<${WhyButton} id=${message.id} words=${text} title="Show what became of it" />`
+        : html`<span>${text}</span>`
+    }
+    <time title=${new Date(message.at).toLocaleString()}>${timeOf(message.at)}</time>
   </div>`;
 }
 
@@ -136,6 +167,17 @@ function Activity({ conversation, working }) {
   </section>`;
 }
 
+/** The finished tool calls of an answer, folded. */
+function Steps({ steps = [] }) {
+  if (steps.length === 0) return null;
+  const failed = steps.filter(({ isFailed }) => isFailed).length;
+  const count = `${steps.length} ${steps.length === 1 ? 'step' : 'steps'}`;
+  return html`<details class="steps">
+    <summary>${count}${failed > 0 && `, ${failed} failed`}</summary>
+    ${steps.map(({ name, isFailed }, i) => html`<${ToolLine} key=${i} tool=${{ name, state: isFailed ? 'failed' : 'done' }} />`)}
+  </details>`;
+}
+
 const toolMarks = { started: '…', done: '✓', failed: '✕', skipped: '↷' };
 
 function ToolLine({ tool }) {
@@ -143,26 +185,39 @@ function ToolLine({ tool }) {
     ${tool.name}${tool.state === 'skipped' && ' (skipped)'}</div>`;
 }
 
-function Composer({ draft, editing, working, actions }) {
+function Composer({ draft, files, editing, working, mode, commands, menuAt, actions }) {
+  const items = menuAt === undefined ? [] : commandsFor(draft, commands);
   const submit = (event) => {
     event.preventDefault();
     actions.send();
   };
   return html`<form class="composer" onSubmit=${submit}>
-    <p class="hint" role="status">${hintOf(editing, working)}
+    <p class="hint" role="status">${hintOf(editing, working, mode)}
       ${editing && html` <button type="button" class="link" onClick=${actions.endEdit}>Cancel edit</button>`}</p>
+    <${CommandMenu} items=${items} at=${menuAt} onPick=${actions.pickCommand} />
+    <${FileList} files=${files} onRemove=${actions.removeFile} />
     <div class="box">
-      <textarea id="composer" rows="1" maxlength="32000" placeholder="Message Parley" aria-label="Message"
-        enterkeyhint="send" value=${draft} onInput=${actions.typed} onKeyDown=${actions.keyed}></textarea>
+      ${!editing && html`<${FileButton} onFiles=${actions.addFiles} />`}
+      <textarea id="composer" ...${menuAttributes(items, menuAt)} rows="1" maxlength="32000" placeholder="Message Parley" aria-label="Message"
+        enterkeyhint="send" value=${draft} onInput=${actions.typed} onPaste=${actions.pasted} onKeyDown=${actions.keyed}></textarea>
       ${working && html`<button type="button" class="stop" onClick=${actions.stop} aria-label="Stop"><${StopIcon} /></button>`}
-      <button class="send" disabled=${draft.trim() === ''} aria-label=${editing ? 'Save' : 'Send'}><${SendIcon} /></button>
+      <button class="send" disabled=${!canSend({ draft, files })} aria-label=${editing ? 'Save' : 'Send'}><${SendIcon} /></button>
     </div>
   </form>`;
 }
 
-function hintOf(editing, working) {
+/** What becomes of a message that is sent now, by queue mode. */
+const laterWords = {
+  steer: 'It reads new messages before its next step.',
+  'steer-backlog': 'It reads new messages before its next step.',
+  followup: 'It answers new messages after this, one by one.',
+  collect: 'It answers new messages after this, all together.',
+  interrupt: 'A new message stops it and is answered instead.',
+};
+
+function hintOf(editing, working, mode) {
   if (editing) return 'Editing a waiting message.';
-  return working ? 'Parley is working. It reads new messages before its next step.' : '';
+  return working ? `Parley is working. ${laterWords[mode] ?? ''}` : '';
 }
 
 function StopIcon() {

@@ -1,9 +1,19 @@
 /** Joins state, socket and view. The state is one value; whatever happens makes the next one and shows it. */
-import { answerQuestion, dismissNotice, fetchNotices, fetchStatus, signOut } from '/page/api.js';
+import {
+  answerQuestion,
+  dismissNotice,
+  fetchCommands,
+  fetchNotices,
+  fetchStatus,
+  signOut,
+} from '/page/api.js';
+import { attachmentsOf, canSend, createAttachments } from '/page/attachments.js';
 import { ChatView } from '/page/chat-view.js';
+import { commandsFor, commandText } from '/page/command-menu.js';
 import { createConnection } from '/page/connection.js';
 import { emptyConversation, reduce, resumeFrom } from '/page/conversation.js';
 import { createOutbox } from '/page/outbox.js';
+import { closePanelsOnEscape } from '/page/panels.js';
 import { randomId } from '/page/random-id.js';
 import { h, render } from '/vendor/preact.js';
 
@@ -31,7 +41,13 @@ export function startChat(root, firstStatus) {
       if (state !== 'connecting') refreshStatus(page);
     },
   });
+  closePanelsOnEscape();
   setInterval(() => refreshStatus(page), statusEveryMs);
+  // Without them there is no menu; /help lists them.
+  fetchCommands().then(
+    (commands) => page.update({ commands }),
+    () => undefined,
+  );
   page.setActions({ ...writingActions(page, connection), ...frameActions(page, connection, outbox) });
   focusComposer();
 }
@@ -44,7 +60,11 @@ function createPage(root, status) {
     notices: [],
     questions: [],
     draft: '',
+    files: [],
     editing: undefined,
+    commands: [],
+    /** The chosen line of the menu of commands; undefined while it is closed. */
+    menuAt: 0,
     isAtEnd: true,
   };
   let actions = {};
@@ -87,15 +107,20 @@ function createPage(root, status) {
 function writingActions(page, connection) {
   const submit = createSubmit(page, connection);
   const send = () => {
-    const { draft, editing } = page.state();
-    if (draft.trim() === '') return;
+    const { draft, files, editing } = page.state();
+    if (!canSend(page.state())) return;
+    const named = attachmentsOf(files);
     submit(
-      editing === undefined ? { type: 'send', text: draft } : { type: 'edit', message: editing, text: draft },
+      editing === undefined
+        ? { type: 'send', text: draft, ...(named && { attachments: named }) }
+        : { type: 'edit', message: editing, text: draft },
     );
-    page.update({ draft: '', editing: undefined, isAtEnd: true });
+    page.update({ draft: '', files: [], editing: undefined, isAtEnd: true });
     focusComposer();
   };
   const endEdit = () => page.update({ editing: undefined, draft: '' });
+  const menu = createMenu(page);
+  const attachments = createAttachments(page);
   return {
     send,
     endEdit,
@@ -106,12 +131,57 @@ function writingActions(page, connection) {
       page.update({ editing: message.id, draft: message.text });
       focusComposer();
     },
-    typed: (event) => page.update({ draft: event.target.value }),
+    typed: (event) => page.update({ draft: event.target.value, menuAt: 0 }),
+    pickCommand: menu.pick,
+    addFiles: attachments.add,
+    removeFile: attachments.remove,
+    pasted: (event) => {
+      const { files } = event.clipboardData;
+      if (files.length === 0) return;
+      event.preventDefault();
+      attachments.add(files);
+    },
     keyed: (event) => {
-      if (event.key === 'Escape' && page.state().editing !== undefined) return endEdit();
+      if (menu.keyed(event)) return event.preventDefault();
+      if (event.key === 'Escape' && page.state().editing !== undefined) {
+        event.preventDefault();
+        return endEdit();
+      }
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing || isTouch()) return;
       event.preventDefault();
       send();
+    },
+  };
+}
+
+/** The menu of commands: `keyed` is true for a key that was meant for it. */
+function createMenu(page) {
+  const pick = (command) => {
+    page.update({ draft: commandText(command), menuAt: undefined });
+    focusComposer();
+  };
+  return {
+    pick,
+    keyed: ({ key, shiftKey, isComposing }) => {
+      const { draft, commands, menuAt } = page.state();
+      const items = menuAt === undefined ? [] : commandsFor(draft, commands);
+      const chosen = items[menuAt];
+      if (chosen === undefined || isComposing) return false;
+      if (key === 'ArrowDown' || key === 'ArrowUp') {
+        const step = key === 'ArrowDown' ? 1 : items.length - 1;
+        page.update({ menuAt: (menuAt + step) % items.length });
+        return true;
+      }
+      if (key === 'Escape') {
+        page.update({ menuAt: undefined });
+        return true;
+      }
+      const isWhole = draft === `/${chosen.name}`;
+      if ((key === 'Tab' && !shiftKey) || (key === 'Enter' && !isWhole)) {
+        pick(chosen);
+        return true;
+      }
+      return false;
     },
   };
 }

@@ -20,11 +20,11 @@ export function ChildLine({ child }) {
 /** The panel above the conversation; empty while there is nothing to show. */
 export function ChildTree({ nodes }) {
   const shown = inTreeOrder(nodes.filter((child) => !child.isArchived));
-  return html`<section class="trees">${shown.length > 0 && html`<${Tree} shown=${shown} />`}</section>`;
+  return html`<section class="trees" aria-label="Sub-agents">${shown.length > 0 && html`<${Tree} shown=${shown} />`}</section>`;
 }
 
 function Tree({ shown }) {
-  return html`<details class="tree">
+  return html`<details class="tree panel">
     <summary>${summaryOf(shown)}</summary>
     <div class="card"><table>
       <thead><tr><th>Sub-agent</th><th>Depth</th><th>State</th><th>Time</th><th>Tokens</th><th>Cost</th></tr></thead>

@@ -11,6 +11,8 @@ export const emptyConversation = {
   /** The preview of this run came formatted; the plain one is then left alone. */
   hasDraft: false,
   run: undefined,
+  /** How the conversation treats what arrives while it works. */
+  queueMode: undefined,
   /** Sub-agents as the store has them, oldest first. */
   children: [],
   isLoaded: false,
@@ -41,6 +43,7 @@ export function reduce(state, input) {
         id: input.frame.id,
         author: { kind: 'person', name: 'you' },
         text: input.frame.text,
+        files: input.frame.attachments?.map(({ name }) => name),
         state: 'sending',
         at: input.at,
         ...(state.isLoaded && { after: state.position }),
@@ -98,7 +101,7 @@ function onFrame(state, frame) {
     case 'event':
       return onEvent(state, frame.event);
     case 'standing':
-      return { ...onStanding(state, frame.run), children: frame.children ?? [] };
+      return { ...onStanding(state, frame.run), queueMode: frame.queueMode, children: frame.children ?? [] };
     case 'preview':
       return { ...state, preview: { text: frame.text, spans: frame.spans }, hasDraft: true };
     case 'message':
@@ -147,6 +150,8 @@ function onItems(state, items) {
       state: item.state,
       at: item.at,
       position: item.position,
+      ...(item.files !== undefined && { files: item.files }),
+      ...(item.steps !== undefined && { steps: item.steps }),
     });
     position = Math.max(position, item.position);
   }

@@ -10,7 +10,7 @@ const root = document.getElementById('app');
 async function boot() {
   const problem =
     location.hash === '#link-not-valid'
-      ? 'That link was already used or has expired. Restart Parley for a new one.'
+      ? 'That link was already used or has expired. For a new one, run: parley signin'
       : '';
   if (location.hash !== '') history.replaceState(null, '', '/');
   const status = await untilReachable(fetchStatus);

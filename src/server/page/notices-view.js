@@ -1,16 +1,36 @@
+import { UndeliveredView } from '/page/undelivered-view.js';
 import htm from '/vendor/htm.js';
-import { h } from '/vendor/preact.js';
+import { Component, h } from '/vendor/preact.js';
 
 const html = htm.bind(h);
 
-/** Alerts above the conversation: current problems, and notices until they end or are dismissed. */
-export function NoticesView({ problems, notices, questions, onDismiss, onAnswer }) {
-  // The region stays, so that screen readers announce new alerts.
-  return html`<section class="notices" role="status" aria-label="Needs your attention">
-    ${problems.map((problem) => html`<div class="owner-notice problem" key=${problem.id}><p>${problem.text}</p></div>`)}
-    ${questions.map((question) => html`<${Question} key=${question.id} question=${question} onAnswer=${onAnswer} />`)}
-    ${notices.map((notice) => html`<${Notice} key=${notice.id} notice=${notice} onDismiss=${onDismiss} />`)}
-  </section>`;
+/** Alerts above the conversation: current problems, and notices until they end or are dismissed. Questions, the first of the rest, and all when asked for. */
+export class NoticesView extends Component {
+  state = { showsAll: false };
+
+  render({ problems, notices, questions, onDismiss, onAnswer }, { showsAll }) {
+    const all = [
+      ...problems.map((problem) => html`<${Problem} key=${problem.id} problem=${problem} />`),
+      ...notices.map(
+        (notice) => html`<${Notice} key=${notice.id} notice=${notice} onDismiss=${onDismiss} />`,
+      ),
+    ];
+    const more = all.length - 1;
+    // The region stays, so that screen readers announce new alerts.
+    return html`<section class="notices" role="status" aria-label="Needs your attention">
+      ${questions.map((question) => html`<${Question} key=${question.id} question=${question} onAnswer=${onAnswer} />`)}
+      ${showsAll ? all : all.slice(0, 1)}
+      ${
+        more > 0 &&
+        html`<button class="link more" aria-expanded=${showsAll ? 'true' : 'false'}
+          onClick=${() => this.setState({ showsAll: !showsAll })}>${showsAll ? 'show the first only' : `and ${more} more`}</button>`
+      }
+    </section>`;
+  }
+}
+
+function Problem({ problem }) {
+  return html`<div class="owner-notice problem"><p>${problem.text}</p></div>`;
 }
 
 /** A question that waits for the owner, with its choices. */
@@ -27,7 +47,10 @@ function Question({ question, onAnswer }) {
 
 function Notice({ notice, onDismiss }) {
   return html`<div class="owner-notice">
-    <p>${notice.text} <time>${sinceText(notice.since)}</time></p>
+    <div class="words">
+      <p>${notice.text} <time>${sinceText(notice.since)}</time></p>
+      ${notice.kind === 'delivery-unknown' && html`<${UndeliveredView} key=${notice.lastAt} />`}
+    </div>
     <button class="link" onClick=${() => onDismiss(notice.id)} aria-label=${`Dismiss: ${notice.text}`}>dismiss</button>
   </div>`;
 }

@@ -3,7 +3,9 @@
  * page, turns a string into markup, and the browser is told to refuse it (Trusted Types).
  */
 
+import { CopyButton } from '/page/copy-button.js';
 import { readMarkdown } from '/page/markdown.js';
+import { readBlocks, readTable } from '/page/text-blocks.js';
 import { h } from '/vendor/preact.js';
 
 /** Spans as the gateway sent them, else the text read as Markdown. */
@@ -23,12 +25,12 @@ function blocksOf(text, blocks, inline) {
   let at = 0;
   for (const block of joinQuotes(text, blocks)) {
     if (block.start < at) continue;
-    nodes.push(...paragraph(text, at, block.start, inline));
+    nodes.push(...between(text, at, block.start, inline));
     const end = Math.min(block.start + block.length, text.length);
     nodes.push(blockElement(block, text, end, inline));
     at = end;
   }
-  nodes.push(...paragraph(text, at, text.length, inline));
+  nodes.push(...between(text, at, text.length, inline));
   return nodes;
 }
 
@@ -46,17 +48,47 @@ function joinQuotes(text, blocks) {
 
 function blockElement(block, text, end, inline) {
   if (block.kind === 'quote') return h('blockquote', null, ...inlineNodes(text, block.start, end, inline));
+  const code = text.slice(block.start, end);
+  const rows = block.language === undefined ? readTable(code) : undefined;
+  if (rows !== undefined) return tableElement(rows);
   const label = block.language === undefined ? null : h('span', { class: 'language' }, block.language);
-  return h('pre', null, label, h('code', null, text.slice(block.start, end)));
+  // Keyboards scroll what has the focus.
+  const pre = h('pre', { tabindex: 0 }, label, h('code', null, code));
+  return h('div', { class: 'code-block' }, pre, h(CopyButton, { text: code, what: 'code' }));
 }
 
-/** The line breaks next to a block belong to the block's own spacing. */
-function paragraph(text, start, end, inline) {
-  let from = start;
-  let to = end;
-  while (from < to && text[from] === '\n') from += 1;
-  while (to > from && text[to - 1] === '\n') to -= 1;
-  return from === to ? [] : [h('p', null, ...inlineNodes(text, from, to, inline))];
+function tableElement([head, ...rows]) {
+  const cells = (tag, row) => row.map((cell) => h(tag, null, cell));
+  const body = rows.map((row) => h('tr', null, ...cells('td', row)));
+  const table = h(
+    'table',
+    null,
+    h('thead', null, h('tr', null, ...cells('th', head))),
+    h('tbody', null, ...body),
+  );
+  return h('div', { class: 'table', tabindex: 0 }, table);
+}
+
+/** Paragraphs and lists. The line breaks next to a block belong to the block's own spacing. */
+function between(text, start, end, inline) {
+  return readBlocks(text, start, end).map((block) =>
+    block.kind === 'list'
+      ? listElement(text, block, inline)
+      : h('p', null, ...inlineNodes(text, block.start, block.end, inline)),
+  );
+}
+
+function listElement(text, { isOrdered, first, items }, inline) {
+  const entries = items.map(({ lines, check, lists }) => {
+    const own = lines.flatMap(({ start, end }, index) => [
+      ...(index === 0 ? [] : [h('br')]),
+      ...inlineNodes(text, start, end, inline),
+    ]);
+    const mark = check === undefined ? null : h('span', { class: 'check' }, check ? '☑ ' : '☐ ');
+    const inner = lists.map((list) => listElement(text, list, inline));
+    return h('li', check === undefined ? null : { class: 'task' }, mark, ...own, ...inner);
+  });
+  return isOrdered ? h('ol', { start: first }, ...entries) : h('ul', null, ...entries);
 }
 
 /** Nests overlapping spans by cutting the text wherever one begins or ends. */

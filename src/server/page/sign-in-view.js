@@ -13,11 +13,12 @@ export function SignInView({ problem, isBusy, onToken }) {
     <form class="card" onSubmit=${submit}>
       <img src="/page/icon.svg" alt="" width="56" height="56" />
       <h1>Parley</h1>
-      <p>Open the <strong>sign-in link</strong> that Parley printed in the terminal when it started.
-        It works once; each start prints a new one.</p>
+      <p>Open the <strong>sign-in link</strong> that Parley printed when it started. It works once. For a new one, run
+        this in Parley's folder: <code>./bin/parley.mjs signin</code> (as a package: <code>parley signin</code>)</p>
       <div class="or"><span>or</span></div>
       <label for="token">Access token</label>
       <input id="token" name="token" type="password" required autocomplete="current-password" spellcheck="false" />
+      <p class="aside">It is in the file <code>token</code> of Parley's data folder, or your <code>PARLEY_TOKEN</code>.</p>
       <p class="problem" role="alert">${problem}</p>
       <button class="primary" disabled=${isBusy}>Sign in</button>
     </form>

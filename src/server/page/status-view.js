@@ -15,8 +15,9 @@ const channelWords = { on: 'on', off: 'off', standby: 'standby', trouble: 'troub
 
 /** The small status area: a dot and the model's name; it opens a list of channels with their states. */
 export function StatusView({ status, connection, onSignOut }) {
-  return html`<details class="status">
-    <summary aria-label="Status" title=${connectionWords[connection]}>
+  return html`<details class="status panel floats">
+    <summary title=${connectionWords[connection]}>
+      <span class="heard">Status</span>
       <span class="dot ${connection}"></span>
       <span class="model">${connection === 'open' ? nameOf(status?.model) : shortWord(connection)}</span>
       ${status?.model.isDemo && html`<span class="badge">demo model</span>`}
@@ -45,8 +46,8 @@ function Details({ status }) {
     <p class="line">${status.model.name}</p>
     ${
       status.model.isDemo &&
-      html`<p class="aside">A script that needs no key. For a real model, set <code>ANTHROPIC_API_KEY</code>
-        and restart Parley.</p>`
+      html`<p class="aside">A script that needs no key. For a real model, run
+        <code>./bin/parley.mjs onboard</code>.</p>`
     }
     <h2>Channels</h2>
     <ul class="channels">${status.channels.map((channel) => html`<${ChannelLine} channel=${channel} />`)}</ul>

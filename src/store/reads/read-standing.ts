@@ -1,3 +1,4 @@
+import type { QueueMode } from '#contracts/queue-settings.ts';
 import type { TimelineStanding } from '#contracts/timeline.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { readConversationChildren } from './read-conversation-children.ts';
@@ -12,7 +13,12 @@ export const readStanding: StoreQuery<{ readonly laneKey: string }, TimelineStan
   query: 'readStanding',
   run: async (tx, { laneKey }) => {
     const children = await readConversationChildren.run(tx, { laneKeys: [laneKey], limit: mostChildren });
-    return { ...(await readRun(tx, laneKey)), ...(children.length > 0 && { children }) };
+    const lane = await tx.db.selectFrom('lanes').select('mode').where('key', '=', laneKey).executeTakeFirst();
+    return {
+      ...(await readRun(tx, laneKey)),
+      ...(lane && { queueMode: lane.mode as QueueMode }),
+      ...(children.length > 0 && { children }),
+    };
   },
 };
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { TimelineItem } from '#contracts/timeline.ts';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import { json } from '../base/json.ts';
+import { type AnswerRef, readSteps } from './read-steps.ts';
 
 export type TimelineRequest = { readonly laneKey: string; readonly after?: number; readonly limit: number };
 
@@ -44,6 +45,9 @@ async function readSaid(
       messageId: row.messageId ?? row.id,
       channel: json.route(row.route).channel,
       text: content.text,
+      ...(content.attachments.length > 0 && {
+        files: content.attachments.map(({ name, kind }) => name ?? kind),
+      }),
       state:
         row.outcome === 'answered' && onTheirWay.has(row.answer) ? 'delivering' : (row.outcome ?? row.state),
     };
@@ -77,7 +81,7 @@ async function readAnswered(
 ): Promise<readonly TimelineItem[]> {
   const rows = await tx.db
     .selectFrom('outbox')
-    .select(['seq', 'content', 'createdAt', 'key', 'state', 'purpose', 'route'])
+    .select(['seq', 'content', 'createdAt', 'key', 'state', 'purpose', 'route', 'runId', 'answer'])
     .where('laneKey', '=', laneKey)
     .where('seq', '>', after ?? 0)
     // An edit is the answer that took over a preview. Decided here, not after the limit: a page that
@@ -86,7 +90,10 @@ async function readAnswered(
     .orderBy('seq', after === undefined ? 'desc' : 'asc')
     .limit(limit)
     .execute();
+  const first = firstParts(rows);
+  const steps = await readSteps(tx, [...first.values()]);
   return rows.flatMap((row): readonly TimelineItem[] => {
+    const before = steps.get(first.get(row.key)?.answer ?? '');
     const content = json.outbound(row.content);
     if (content.kind !== 'text' && content.kind !== 'edit') return [];
     return [
@@ -100,9 +107,30 @@ async function readAnswered(
         ...(content.text.spans.length > 0 && { spans: content.text.spans }),
         ...(content.buttons !== undefined && content.buttons.length > 0 && { buttons: content.buttons }),
         state: row.state,
+        ...(before && { steps: before }),
       },
     ];
   });
+}
+
+type Part = {
+  readonly key: string;
+  readonly seq: number | null;
+  readonly purpose: string;
+  readonly runId: string | null;
+  readonly answer: string | null;
+};
+
+/** The answer that a part is the first one of, by the part's key. */
+function firstParts(parts: readonly Part[]): ReadonlyMap<string, AnswerRef> {
+  const seen = new Set<string>();
+  const first = new Map<string, AnswerRef>();
+  for (const { key, purpose, runId, answer } of parts.toSorted((a, b) => (a.seq ?? 0) - (b.seq ?? 0))) {
+    if (purpose !== 'reply' || runId === null || answer === null || seen.has(answer)) continue;
+    seen.add(answer);
+    first.set(key, { runId, answer });
+  }
+  return first;
 }
 
 function contentKind(tx: Tx) {

@@ -373,6 +373,7 @@ const living: readonly BrokenAdapter[] = [
 const hookRoutes = (wrap: (answer: Parameters<RouteHost['webhook']>[1]) => typeof answer): Breakage => ({
   routes: (host) => ({
     socket: (path, onOpen) => host.socket(path, onOpen),
+    upload: (take) => host.upload(take),
     webhook: (path, handle) => host.webhook(path, wrap(handle)),
   }),
 });

@@ -1,0 +1,95 @@
+/**
+ * Files that the page sent before the message that names them. They wait in the channel's folder until core has
+ * stored them; those whose message never came go after a week.
+ */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { cappedDownload } from '#channel-kit/capped-download.ts';
+import type { MediaAbility } from '#contracts/channel-abilities.ts';
+import type { Clock } from '#contracts/clock.ts';
+import type { UploadedFile, WebhookAnswer } from '#contracts/route-host.ts';
+
+export type Uploads = {
+  /** Keeps a file and answers with the id that a message names it by. */
+  take(file: UploadedFile): Promise<WebhookAnswer>;
+  readonly media: MediaAbility;
+};
+
+/** Most files that wait at once. */
+const mostFiles = 100;
+const keptMs = 7 * 86_400_000;
+const idForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+export function createUploads({
+  folder,
+  clock,
+}: {
+  readonly folder: string;
+  readonly clock: Clock;
+}): Uploads {
+  return {
+    take: async ({ bytes, maxBytes }) => {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      if ((await tidy(folder, clock.now())) >= mostFiles)
+        return { status: 507, body: JSON.stringify({ error: { code: 'too_many_files' } }) };
+      const id = crypto.randomUUID();
+      const partial = join(folder, `${id}.part`);
+      try {
+        const isWhole = await keep(partial, bytes, maxBytes);
+        if (!isWhole) return { status: 413, body: JSON.stringify({ error: { code: 'too_large' } }) };
+        await rename(partial, join(folder, id));
+        return { status: 200, body: JSON.stringify({ id }) };
+      } finally {
+        await rm(partial, { force: true });
+      }
+    },
+    media: {
+      fetch: (ref, maxBytes, signal) =>
+        cappedDownload(
+          {
+            open: async () => ({ statedBytes: undefined, body: createReadStream(pathOf(folder, ref.ref)) }),
+            networkReason: () => 'the file is gone',
+          },
+          { ref, maxBytes, signal },
+        ),
+      release: (ref) => rm(pathOf(folder, ref.ref), { force: true }),
+    },
+  };
+}
+
+/** False when it is larger than the limit. */
+async function keep(path: string, bytes: AsyncIterable<Uint8Array>, maxBytes: number): Promise<boolean> {
+  let size = 0;
+  const counted = async function* () {
+    for await (const chunk of bytes) {
+      size += chunk.length;
+      if (size > maxBytes) return;
+      yield chunk;
+    }
+  };
+  await pipeline(Readable.from(counted()), createWriteStream(path, { mode: 0o600, flush: true }));
+  return size <= maxBytes;
+}
+
+/** Removes what nobody came for, and counts the rest. */
+async function tidy(folder: string, now: number): Promise<number> {
+  const names = await readdir(folder);
+  const ages = await Promise.all(
+    names.map(async (name) => {
+      const found = await stat(join(folder, name)).catch(() => undefined);
+      return { name, isOld: found !== undefined && found.mtimeMs < now - keptMs };
+    }),
+  );
+  const old = ages.filter(({ isOld }) => isOld);
+  await Promise.all(old.map(({ name }) => rm(join(folder, name), { force: true })));
+  return names.length - old.length;
+}
+
+/** The frame's schema has let only ids pass; a path is never made of anything else. */
+function pathOf(folder: string, id: string): string {
+  if (!idForm.test(id)) throw new RangeError('not an id of an upload');
+  return join(folder, id);
+}

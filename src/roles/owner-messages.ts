@@ -1,0 +1,27 @@
+import { renderTrace } from '../cli/render-trace.ts';
+import { stripText } from '../logging/redaction.ts';
+import type { OwnerMessages } from '../server/message-routes.ts';
+import type { Store } from '../store/base/command.ts';
+import { dropPart, readUndelivered, retryPart } from '../store/delivery/operator-actions.ts';
+import { readWhy } from '../store/reads/why/read-why.ts';
+
+const mostParts = 200;
+
+/** The page's questions and actions on single messages, as `parley why` and `parley outbox` have them. */
+export function ownerMessages({
+  store,
+  redact,
+}: {
+  readonly store: Store;
+  redact(text: string): string;
+}): OwnerMessages {
+  return {
+    why: async (id) => {
+      const why = await store.read(readWhy, { id, withExcerpts: false });
+      return why.kind === 'account' ? redact(stripText(renderTrace(why.account))) : undefined;
+    },
+    undelivered: () => store.read(readUndelivered, { limit: mostParts }),
+    retry: (key) => store.write(retryPart, { key }),
+    drop: (key) => store.write(dropPart, { key }),
+  };
+}

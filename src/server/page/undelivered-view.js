@@ -1,0 +1,38 @@
+import { changeUndelivered, fetchUndelivered } from '/page/api.js';
+import htm from '/vendor/htm.js';
+import { Component, h } from '/vendor/preact.js';
+
+const html = htm.bind(h);
+
+/** Messages that may not have arrived, below the notice that says so; each can be sent again or dropped. */
+export class UndeliveredView extends Component {
+  state = { parts: [], problem: '' };
+
+  componentDidMount() {
+    this.show();
+  }
+
+  /** Makes a change, if any, then reads the list anew. */
+  async show(change) {
+    try {
+      await change?.();
+      const parts = (await fetchUndelivered()).filter(({ state }) => state === 'unknown');
+      this.setState({ parts, problem: '' });
+    } catch {
+      this.setState({ problem: "That didn't work. Please try again in a moment." });
+    }
+  }
+
+  render(_props, { parts, problem }) {
+    return html`<ul class="undelivered">${parts.map(
+      (part) => html`<li key=${part.key}>
+        <span>“${part.excerpt}”</span>
+        <button class="link" onClick=${() => this.show(() => changeUndelivered('retry', part.key))}
+          title="It may then arrive twice" aria-label=${`Send again: ${part.excerpt}`}>send again</button>
+        <button class="link" onClick=${() => this.show(() => changeUndelivered('drop', part.key))}
+          aria-label=${`Drop: ${part.excerpt}`}>drop</button>
+      </li>`,
+    )}</ul>
+    <p class="problem" role="alert">${problem}</p>`;
+  }
+}

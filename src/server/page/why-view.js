@@ -1,0 +1,39 @@
+import { fetchWhy } from '/page/api.js';
+import htm from '/vendor/htm.js';
+import { Component, h } from '/vendor/preact.js';
+
+const html = htm.bind(h);
+
+/** The state of an own message; once there is more to say, it opens what became of it. */
+export class WhyButton extends Component {
+  state = { text: undefined };
+
+  async open() {
+    this.setState({ text: 'Looking it up …' });
+    const text = await fetchWhy(this.props.id).catch(() => "That didn't work. Please try again in a moment.");
+    this.setState({ text });
+  }
+
+  render({ words, title }, { text }) {
+    return html`<button type="button" class="why" title=${title} onClick=${() => this.open()}>${words}</button>
+      ${text !== undefined && html`<${WhyDialog} text=${text} onClose=${() => this.setState({ text: undefined })} />`}`;
+  }
+}
+
+/** A dialog of the browser's own: it keeps the focus, and Escape closes it. */
+class WhyDialog extends Component {
+  componentDidMount() {
+    this.dialog.showModal();
+  }
+
+  render({ text, onClose }) {
+    const keep = (dialog) => {
+      this.dialog = dialog;
+    };
+    return html`<dialog class="why card" ref=${keep} onClose=${onClose} aria-labelledby="why-title">
+      <h2 id="why-title">What became of it</h2>
+      <pre tabindex="0">${text}</pre>
+      <form method="dialog"><button class="quiet">Close</button></form>
+    </dialog>`;
+  }
+}

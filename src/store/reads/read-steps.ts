@@ -1,0 +1,44 @@
+import type { TimelineStep } from '#contracts/timeline.ts';
+import type { Tx } from '../base/command.ts';
+
+/** An answer by the message that it is in the transcript. */
+export type AnswerRef = { readonly runId: string; readonly answer: string };
+
+/** Most tool calls that are read for one page. */
+const mostSteps = 1_000;
+
+/** The ended tool calls of the runs, by the answer that each came before. */
+export async function readSteps(
+  tx: Tx,
+  answers: readonly AnswerRef[],
+): Promise<ReadonlyMap<string, readonly TimelineStep[]>> {
+  const steps = new Map<string, TimelineStep[]>();
+  if (answers.length === 0) return steps;
+  const calls = await tx.db
+    .selectFrom('toolCalls')
+    .innerJoin('transcript', 'transcript.id', 'toolCalls.messageId')
+    .select(['toolCalls.runId', 'toolCalls.name', 'toolCalls.isError', 'transcript.position'])
+    .where('toolCalls.runId', 'in', [...new Set(answers.map(({ runId }) => runId))])
+    .where('toolCalls.state', '=', 'done')
+    .orderBy('transcript.position')
+    .orderBy('toolCalls.ordinal')
+    .limit(mostSteps)
+    .execute();
+  if (calls.length === 0) return steps;
+  const placed = await tx.db
+    .selectFrom('transcript')
+    .select(['id', 'runId', 'position'])
+    .where(
+      'id',
+      'in',
+      answers.map(({ answer }) => answer),
+    )
+    .orderBy('position')
+    .execute();
+  for (const { runId, name, isError, position } of calls) {
+    const next = placed.find((answer) => answer.runId === runId && answer.position > position);
+    if (next === undefined) continue;
+    steps.set(next.id, [...(steps.get(next.id) ?? []), { name, isFailed: isError === 1 }]);
+  }
+  return steps;
+}
