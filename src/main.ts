@@ -18,16 +18,19 @@ const channels: readonly ChannelEntry[] = [
     id: channelId('telegram'),
     needs: 'TELEGRAM_BOT_TOKEN',
     load: async () => (await import('../channels/telegram/index.ts')).channel,
+    setUp: async () => (await import('../channels/telegram/set-up.ts')).setUp,
   },
   {
     id: channelId('discord'),
     needs: 'DISCORD_BOT_TOKEN',
     load: async () => (await import('../channels/discord/index.ts')).channel,
+    setUp: async () => (await import('../channels/discord/set-up.ts')).setUp,
   },
   {
     id: channelId('signal'),
     needs: 'SIGNAL_API_URL',
     load: async () => (await import('../channels/signal/index.ts')).channel,
+    setUp: async () => (await import('../channels/signal/set-up.ts')).setUp,
   },
 ];
 

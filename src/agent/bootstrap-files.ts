@@ -13,6 +13,7 @@ export const bootstrapNames = [
   'MEMORY.md',
 ] as const;
 
+/** The name of a file that shapes an agent. */
 export type BootstrapName = (typeof bootstrapNames)[number];
 
 export type BootstrapFile = { readonly name: BootstrapName; readonly text: string };

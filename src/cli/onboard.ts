@@ -9,7 +9,7 @@ import type { ExitCode } from './exit-code.ts';
 import { askGroups, askOwner } from './onboard/access-questions.ts';
 import type { Answers } from './onboard/answers.ts';
 import { askModel } from './onboard/model-questions.ts';
-import { askNetwork, type NetworkName } from './onboard/network-questions.ts';
+import { askNetwork, type Network } from './onboard/network-questions.ts';
 import { openPrompter, PersonLeft, type Prompter } from './onboard/prompter.ts';
 
 /**
@@ -86,12 +86,15 @@ async function keep(
 
 async function nextStep(
   config: Config,
-  { network, isPaired }: { readonly network: NetworkName | undefined; readonly isPaired: boolean },
+  { network, isPaired }: { readonly network: Network | undefined; readonly isPaired: boolean },
 ): Promise<string> {
   const { kind } = await askGateway(config);
   const start = kind === 'running' ? 'Restart Parley to use it.' : `Start Parley: ${startCommand}`;
   if (network === undefined) return start;
-  const link = network === 'signal' ? ` Link the account: ${parleyCommand} channels login signal.` : '';
+  const { entry } = network;
+  const link = network.setUp.fields.some(({ isSecret }) => isSecret)
+    ? ''
+    : ` Link the account: ${parleyCommand} channels login ${entry.id}.`;
   const first = isPaired
     ? ` Then write to your bot: it answers with a code, and ${parleyCommand} pair approve <code> makes you its owner.`
     : ' Then write to your bot.';

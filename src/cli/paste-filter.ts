@@ -28,7 +28,7 @@ export function withPastedLines(
   });
 }
 
-/** What was typed, with the line breaks of what was pasted. */
+/** The typed line, with the line breaks of what was pasted. */
 export function pastedText(line: string): string {
   return line.replaceAll(sign, '\n');
 }

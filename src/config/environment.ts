@@ -30,6 +30,7 @@ export const environmentNames = [
   'PARLEY_OWNERS',
 ] as const;
 
+/** A name that Parley reads from the environment. */
 export type EnvironmentName = (typeof environmentNames)[number];
 
 /** The environment's values. Absent and empty names are left out. */

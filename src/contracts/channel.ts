@@ -83,6 +83,29 @@ export type ChannelEntry = {
   readonly localPeer?: string;
   /** The setting that enables it, when it is off by default. */
   readonly needs?: string;
+  /** Loads what `parley onboard` asks for; absent for channels that need nothing. */
+  setUp?(): Promise<ChannelSetUp>;
+};
+
+/** Setting a network up, as `parley onboard` asks for it. */
+export type ChannelSetUp = {
+  readonly label: string;
+  readonly hint: string;
+  /** Where a person gets what is asked for. */
+  readonly how: string;
+  readonly fields: readonly SetUpField[];
+  /** An owner's permanent id on the network. */
+  readonly ownerId: { readonly example: string; readonly form: RegExp };
+};
+
+/** One variable that a network needs. */
+export type SetUpField = {
+  readonly variable: string;
+  /** Absent: not asked, but made. */
+  readonly question?: string;
+  readonly isSecret?: boolean;
+  readonly byDefault?: string;
+  make?(): string;
 };
 
 /** A connection that has said who it is, and so can send. */

@@ -72,7 +72,7 @@ export type HttpServerDeps = {
   reload?(): Promise<ReloadResult>;
   /** The owner's notices; their routes are absent without it. */
   readonly notices?: OwnerNotices;
-  /** What became of single messages; its routes are absent without it. */
+  /** Tells what became of single messages; its routes are absent without it. */
   readonly messages?: OwnerMessages;
   /** The chat commands, for the page's menu. */
   readonly commands?: readonly NativeCommand[];

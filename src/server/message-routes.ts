@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { OperatorResult, UndeliveredPart } from '../store/delivery/operator-actions.ts';
 
-/** What the owner may ask about single messages, and do about those that may not have arrived. */
+/** The owner's questions about single messages, and actions on those that may not have arrived. */
 export type OwnerMessages = {
-  /** What became of the message, as lines of text; undefined when nothing is known of the id. */
+  /** Tells what became of the message, as lines of text; undefined when nothing is known of the id. */
   why(id: string): Promise<string | undefined>;
   /** Messages that are not delivered, newest first. */
   undelivered(): Promise<readonly UndeliveredPart[]>;

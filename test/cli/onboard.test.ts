@@ -48,7 +48,7 @@ describe('parley onboard', () => {
     await person.answer('Token of the bot', `${telegram.token}${enter}`);
     await person.answer('on, as', '');
     await person.answer('Who is the owner', `${down}${enter}`);
-    await person.answer('Your permanent id on telegram', `@ada${enter}`);
+    await person.answer('Your permanent id on Telegram', `@ada${enter}`);
     await person.answer('Names can change hands', `${'\u007f'.repeat(4)}4711${enter}`);
     await person.answer('Which groups', enter);
     expect(await person.ended).toBe(0);

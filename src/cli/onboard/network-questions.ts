@@ -1,18 +1,18 @@
-import { randomBytes } from 'node:crypto';
-import type { ChannelEntry } from '#contracts/channel.ts';
+import type { ChannelEntry, ChannelSetUp } from '#contracts/channel.ts';
+import { hasCode } from '#contracts/errors.ts';
 import { configuredAccounts } from '../../channel-host/configured-accounts.ts';
-import type { Environment, EnvironmentName } from '../../config/environment.ts';
+import type { Environment } from '../../config/environment.ts';
 import { loadConfig } from '../../config/load-config.ts';
-import { findSecretProblem } from '../../config/secret.ts';
 import { checkChannel } from '../doctor/channel-checks.ts';
 import type { Answers } from './answers.ts';
 import { keepAnyway } from './model-questions.ts';
 import type { Prompter, Tried } from './prompter.ts';
 
-export type NetworkName = 'telegram' | 'discord' | 'signal';
+/** The chosen network. */
+export type Network = { readonly entry: ChannelEntry; readonly setUp: ChannelSetUp };
 
-/** The chosen network with what it needs; none: the page and the terminal only. */
-export type NetworkAnswers = Answers & { readonly network?: NetworkName };
+/** The network's settings; without a network the page and the terminal remain. */
+export type NetworkAnswers = Answers & { readonly network?: Network };
 
 type Asked = {
   readonly ask: Prompter;
@@ -21,85 +21,74 @@ type Asked = {
   readonly home: string;
 };
 
-const none = { variables: {}, settings: {} } as const;
-
 /** Asks for one network and signs in there, which changes nothing on it. */
 export async function askNetwork(asked: Asked): Promise<NetworkAnswers> {
-  const network = await asked.ask.choose<NetworkName | 'none'>('Which network do you write to it on?', [
-    { value: 'telegram', label: 'Telegram', hint: 'a bot token; two minutes' },
-    { value: 'discord', label: 'Discord', hint: 'a bot token and an invitation' },
-    { value: 'signal', label: 'Signal', hint: 'needs signal-cli-rest-api' },
-    { value: 'none', label: 'None yet', hint: 'the page and the terminal work anyway' },
-  ]);
-  if (network === 'none') return none;
   const { ask } = asked;
+  const network = await chooseNetwork(asked);
+  if (network === undefined) return { variables: {}, settings: {} };
+  const { label, how } = network.setUp;
+  ask.say(how);
   for (;;) {
-    const variables = await (network === 'signal' ? askSignal(asked) : askToken(ask, network));
-    const tried = await ask.attempt(`Signing in at ${network}`, () => signIn(asked, network, variables));
-    if (tried.isWell || (await keepAnyway(ask, `Signing in at ${network}`)))
+    const variables = await askFields(asked, network.setUp);
+    const tried = await ask.attempt(`Signing in at ${label}`, () => signIn(asked, network.entry, variables));
+    if (tried.isWell) return { network, variables, settings: {} };
+    if (tried.canKeep && (await keepAnyway(ask, `Signing in at ${label}`)))
       return { network, variables, settings: {} };
   }
 }
 
-const tokens = {
-  telegram: {
-    name: 'TELEGRAM_BOT_TOKEN',
-    kind: 'telegram-token',
-    how: 'In Telegram, write /newbot to @BotFather. It gives you a token.',
-  },
-  discord: {
-    name: 'DISCORD_BOT_TOKEN',
-    kind: 'discord-token',
-    how: 'At https://discord.com/developers create an application. On its Bot page switch Message Content Intent on and copy the token.',
-  },
-} as const;
-
-async function askToken(ask: Prompter, network: 'telegram' | 'discord'): Promise<Variables> {
-  const { name, kind, how } = tokens[network];
-  ask.say(how);
-  const token = await ask.secret('Token of the bot', (value) => {
-    const problem = findSecretProblem(value, kind);
-    return problem === undefined ? undefined : `This ${problem}.`;
-  });
-  return { [name]: token };
+async function chooseNetwork({ ask, channels }: Asked): Promise<Network | undefined> {
+  const networks = await Promise.all(
+    channels.map(async (entry) => ({ entry, setUp: await entry.setUp?.() })),
+  );
+  const known = networks.flatMap(({ entry, setUp }) => (setUp === undefined ? [] : [{ entry, setUp }]));
+  const chosen = await ask.choose<string>('Which network do you write to it on?', [
+    ...known.map(({ entry, setUp: { label, hint } }) => ({ value: `${entry.id}`, label, hint })),
+    { value: '', label: 'None yet', hint: 'the page and the terminal work anyway' },
+  ]);
+  return known.find(({ entry }) => entry.id === chosen);
 }
 
-type Variables = Readonly<Partial<Record<EnvironmentName, string>>>;
+type Variables = Readonly<Record<string, string>>;
 
-async function askSignal({ ask, environment }: Asked): Promise<Variables> {
-  ask.say(
-    'Signal is reached through signal-cli-rest-api, a server of your own (docs: channels/signal/README.md).',
-  );
-  const byDefault = 'http://127.0.0.1:8080';
-  const address = await ask.text(`Its address (empty: ${byDefault})`, {
-    example: byDefault,
-    problemOf: (value) => (value === '' || URL.canParse(value) ? undefined : 'Write http://…'),
-  });
-  const number = await ask.text('The number of the account, +49… (empty: the only one it has)', {
-    problemOf: (value) => (/^(?:\+\d{6,15})?$/.test(value) ? undefined : 'Write + and digits.'),
-  });
-  return {
-    SIGNAL_API_URL: address || byDefault,
-    ...(number !== '' && { SIGNAL_NUMBER: number }),
-    SIGNAL_WEBHOOK_SECRET: environment.values.SIGNAL_WEBHOOK_SECRET ?? randomBytes(24).toString('hex'),
-  };
+async function askFields({ ask, environment }: Asked, { fields }: ChannelSetUp): Promise<Variables> {
+  const variables: Record<string, string> = {};
+  const known: Readonly<Record<string, string | undefined>> = environment.values;
+  for (const { variable, question, isSecret, byDefault, make } of fields) {
+    if (question === undefined) {
+      variables[variable] = known[variable] ?? make?.() ?? '';
+      continue;
+    }
+    const value = isSecret
+      ? await ask.secret(question, (typed) => (typed === '' ? 'Paste it here.' : undefined))
+      : await ask.text(byDefault === undefined ? question : `${question} (empty: ${byDefault})`);
+    const meant = value || byDefault;
+    if (meant) variables[variable] = meant;
+  }
+  return variables;
 }
 
 /** Asks the network who this is, with settings that are nowhere written yet. */
 async function signIn(
   { channels, environment, home }: Asked,
-  network: NetworkName,
+  { id }: ChannelEntry,
   variables: Variables,
-): Promise<Tried> {
-  const config = loadConfig({ ...environment, values: { ...environment.values, ...variables } }, home);
-  const account = configuredAccounts(channels, config).find(({ line }) => line === network);
-  if (account === undefined || account.state.kind === 'off')
-    return { isWell: false, text: `${network} is switched off in the configuration` };
-  const [who, ...further] = await checkChannel(config, account);
-  const lines = [who, ...further.filter(({ result }) => result !== 'ok')].flatMap((check) =>
-    check === undefined
-      ? []
-      : [check.detail, ...(check.fix && check.result !== 'ok' ? [`→ ${check.fix}`] : [])],
-  );
-  return { isWell: who?.result === 'ok', text: lines.join('\n') };
+): Promise<Tried & { readonly canKeep: boolean }> {
+  try {
+    const config = loadConfig({ ...environment, values: { ...environment.values, ...variables } }, home);
+    const account = configuredAccounts(channels, config).find(({ line }) => line === id);
+    if (account === undefined || account.state.kind === 'off')
+      return { isWell: false, canKeep: true, text: `${id} is switched off in the configuration` };
+    const [who, ...further] = await checkChannel(config, account);
+    const lines = [who, ...further.filter(({ result }) => result !== 'ok')].flatMap((check) =>
+      check === undefined
+        ? []
+        : [check.detail, ...(check.fix && check.result !== 'ok' ? [`→ ${check.fix}`] : [])],
+    );
+    return { isWell: who?.result === 'ok', canKeep: true, text: lines.join('\n') };
+  } catch (error) {
+    if (!hasCode(error, 'config_invalid')) throw error;
+    // Parley would not start with it.
+    return { isWell: false, canKeep: false, text: error instanceof Error ? error.message : String(error) };
+  }
 }

@@ -6,7 +6,7 @@ export type Option<Value extends string> = {
   readonly hint?: string;
 };
 
-/** What came of something that was tried. */
+/** The result of something that was tried. */
 export type Tried = { readonly isWell: boolean; readonly text: string };
 
 /** Asks the person at the terminal. Each question throws `PersonLeft` when they leave instead (Ctrl-C). */
@@ -32,7 +32,7 @@ export async function openPrompter(title: string): Promise<Prompter & { end(text
   const clack = await import('@clack/prompts');
   const answered = <Value>(value: Value): Exclude<Value, symbol> => {
     if (clack.isCancel(value)) throw new PersonLeft();
-    // What is left is no symbol: the library has the one.
+    // The library has no other symbol.
     return value as Exclude<Value, symbol>;
   };
   clack.intro(title);

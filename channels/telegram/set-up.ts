@@ -1,0 +1,9 @@
+import type { ChannelSetUp } from '#contracts/channel.ts';
+
+export const setUp: ChannelSetUp = {
+  label: 'Telegram',
+  hint: 'a bot token; two minutes',
+  how: 'In Telegram, write /newbot to @BotFather. It gives you a token.',
+  fields: [{ variable: 'TELEGRAM_BOT_TOKEN', question: 'Token of the bot', isSecret: true }],
+  ownerId: { example: '123456789', form: /^\d{4,20}$/ },
+};
