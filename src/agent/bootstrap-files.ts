@@ -20,7 +20,7 @@ export type BootstrapFile = { readonly name: BootstrapName; readonly text: strin
 
 /** The files of a workspace that belong in every system prompt. */
 export interface BootstrapFiles {
-  /** The files that exist and say something. A file is read again only when its time or size has changed. */
+  /** The files that exist and say something. They are read again only when the time or size of one has changed. */
   read(): Promise<readonly BootstrapFile[]>;
 }
 
@@ -29,32 +29,20 @@ const maxChars = 20_000;
 /** A character takes at most 3 bytes per UTF-16 unit, so this holds more than `maxChars`. */
 const maxBytes = 64 * 1024;
 
-type Known = { readonly version: string; readonly text: string };
-
 /** Reads from one workspace, which need not exist. Links are not followed: they may lead outside. */
 export function createBootstrapFiles({ workspace }: { readonly workspace: string }): BootstrapFiles {
-  const known = new Map<string, Known>();
-
-  const readOne = async (name: string): Promise<string> => {
-    const path = join(workspace, name);
-    const version = versionOf(path);
-    if (version === undefined) {
-      known.delete(name);
-      return '';
-    }
-    const cached = known.get(name);
-    if (cached?.version === version) return cached.text;
-    const text = await readText(path);
-    known.set(name, { version, text });
-    return text;
-  };
-
+  const places = bootstrapNames.map((name) => ({ name, path: join(workspace, name) }));
+  let known: { readonly version: string; readonly files: readonly BootstrapFile[] } | undefined;
   return {
     read: async () => {
-      const files = await Promise.all(
-        bootstrapNames.map(async (name) => ({ name, text: await readOne(name) })),
+      const version = places.map(({ path }) => versionOf(path)).join();
+      if (known?.version === version) return known.files;
+      const all = await Promise.all(
+        places.map(async ({ name, path }) => ({ name, text: await readText(path) })),
       );
-      return files.filter(({ text }) => text !== '');
+      const files = all.filter(({ text }) => text !== '');
+      known = { version, files };
+      return files;
     },
   };
 }
