@@ -42,7 +42,6 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
   const terms = () => ({
     holder: deps.holder,
     leaseMs: deps.leaseMs,
-    framing: deps.framing(),
     maxAttempts: deps.maxAttempts,
     models: deps.turnModels,
     titleModels: deps.titleModels,
@@ -55,6 +54,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
     goOn: (run, signal) => work(deps, { laneKey: run.laneKey, claimTerms, signal }, run),
     termsFor: (count) => ({
       ...terms(),
+      framing: deps.framing(),
       newRunIds: Array.from({ length: count }, () => newRowId()),
     }),
   };
@@ -62,7 +62,7 @@ export function createLaneDriver(deps: DriveLaneDeps): LaneDriver {
 
 type LaneWork = {
   readonly laneKey: string;
-  claimTerms(): Omit<ClaimInput, 'laneKey'>;
+  claimTerms(): Omit<ClaimInput, 'laneKey' | 'framing'>;
   readonly signal: AbortSignal;
 };
 
@@ -80,7 +80,7 @@ async function work(
   while (next !== undefined || !signal.aborted) {
     const claimed: Claim = next
       ? { kind: 'run', run: next }
-      : await store.write(claimLane, { ...claimTerms(), laneKey });
+      : await store.write(claimLane, { ...claimTerms(), framing: deps.framing(), laneKey });
     next = undefined;
     switch (claimed.kind) {
       case 'idle':

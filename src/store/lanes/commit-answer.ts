@@ -53,7 +53,7 @@ export type CommitAnswerInput = RunFence &
     /** Claims the reply's first part for a holder that sends at once; absent when another process sends. */
     readonly sender?: DeliveryPolicy | undefined;
     /** Claims the lane's next run with the end of this one; absent when the holder yields. */
-    readonly claims?: Omit<ClaimInput, 'laneKey'> | undefined;
+    readonly claims?: Omit<ClaimInput, 'laneKey' | 'framing'> | undefined;
   };
 
 export type Answered = Boundary & {
@@ -108,11 +108,11 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
 /** One commit between two runs of a lane, not two. What is not claimed here is for the holder to look at. */
 async function claimNext(
   tx: StepTx,
-  { laneKey, claims }: Pick<CommitAnswerInput, 'laneKey' | 'claims'>,
+  { laneKey, framing, claims }: Pick<CommitAnswerInput, 'laneKey' | 'framing' | 'claims'>,
   effects: Effects,
 ): Promise<ClaimedRun | undefined> {
   if (claims === undefined) return undefined;
-  const claim = await claimLane.run(tx, { ...claims, laneKey });
+  const claim = await claimLane.run(tx, { ...claims, framing, laneKey });
   if (claim.kind === 'again') effects.deliveries.push(...claim.effects.deliveries);
   return claim.kind === 'run' ? claim.run : undefined;
 }
