@@ -109,7 +109,6 @@ function turnFor(body: WireBody): Turn {
         return { name: 'sessions_spawn', input };
       }),
     };
-  // The result of a sub-agent may quote what it was answered when it started its own.
   const accepted = texts.flatMap(
     (text) => /^\{"status":"accepted","id":"([a-z2-7]{16})"/.exec(text)?.[1] ?? [],
   );

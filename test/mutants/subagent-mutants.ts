@@ -73,4 +73,10 @@ export const subagentMutants: readonly Mutant[] = [
     edits: [{ in: 'mayDirect', find: '=== child.authority', replace: '!== undefined' }],
     test: { file: command, name: 'refuses a message whose sender has lesser rights' },
   },
+  {
+    name: 'sub-agent whose result is the note that it started another',
+    invariant: 'a result says something of the task, in plain words',
+    edits: [{ in: 'resultTextOf', find: '&& !isBookkeeping(part.data)', replace: '' }],
+    test: { file: 'test/subagents/result-text.test.ts', name: 'never the note' },
+  },
 ];
