@@ -82,7 +82,7 @@ describe.concurrent('a direct message on Telegram', () => {
     expect(findBreaches(dataDir)).toEqual([]);
   });
 
-  test('from somebody unknown gets one notice and never reaches the model', async ({
+  test('from somebody unknown gets one notice, again only for /start, and never reaches the model', async ({
     expect,
     onTestFinished,
   }) => {
@@ -98,7 +98,7 @@ describe.concurrent('a direct message on Telegram', () => {
     telegram.userSends({ from: ada, text: 'I may.' });
     await untilSaid(telegram, { chat: ada.id, text: 'You said: I may.' });
 
-    expect(said(telegram, eve.id)).toHaveLength(1);
+    expect(said(telegram, eve.id)).toHaveLength(2);
     expect(model.requests).toHaveLength(1);
     const refused = readStore(dataDir, `select reason from ledger where outcome = 'refused'`);
     expect(refused).toEqual(Array(4).fill({ reason: 'dm-not-allowed' }));
