@@ -37,13 +37,13 @@ it('lists who asks, lets the first one in as the owner and the next as a user, a
   await bot.asks('1', 'ABCD2345');
   await bot.asks('2', 'EFGH2345');
   expect(parley('pair', 'list').stdout).toMatch(
-    /^asks: test:1 “Person 1” at test\/bot\S+, minutes left: 60$/m,
+    /^asks: test:1 “Person 1” at test\/bot\S+, code ABCD2345, minutes left: 60$/m,
   );
 
   expect(parley('pair', 'approve', 'abcd-2345').stdout).toBe(
     'test:1 “Person 1” can write now, as the owner.\n',
   );
-  expect(parley('pair', 'approve', 'EFGH2345').stdout).toBe('test:2 “Person 2” can write now.\n');
+  expect(parley('pair', 'approve', 'test:2').stdout).toBe('test:2 “Person 2” can write now.\n');
   expect((await rows()).people).toEqual([
     { peerId: '1', role: 'owner' },
     { peerId: '2', role: 'user' },
@@ -78,7 +78,7 @@ it('says what is wrong, and changes nothing', { timeout: 300_000 }, async () => 
   const { bot, store, rows, parley } = await aFolder();
   await bot.asks('1', 'ABCD2345');
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
-    [['approve', 'ABCD2346'], /^No pending request has that code\./],
+    [['approve', 'ABCD2346'], /^There is no such pending request\./],
     [['approve', 'open'], /^“open” isn't a code/],
     [['revoke', 'test:7'], /^test:7 has no approval or pending request/],
     [['revoke', '@ann'], /^“@ann” isn't of the form channel:id/],
