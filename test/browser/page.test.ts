@@ -84,6 +84,38 @@ describe('the page', () => {
     await page.close();
   });
 
+  it('lists conversations by their titles, else their keys, with what they have cost', async () => {
+    const page = await browser.newPage();
+    const session = {
+      ...{
+        agentId: 'main',
+        messageCount: 4,
+        tokens: { prompt: 300, completion: 50 },
+        createdAt: 1,
+        updatedAt: 1,
+      },
+      cost: 12_300,
+    };
+    const sessions = [
+      { ...session, id: '1', key: 'a:key', title: 'Green <b>boats</b>', isSummarised: true },
+      { ...session, id: '2', key: 'another:key', isSummarised: false },
+    ];
+    await page.route('**/api/sessions', (route) => route.fulfill({ json: { sessions } }));
+    await page.goto(gateway.signInLink());
+    await page.locator('.dot.open').first().waitFor();
+    await page.getByLabel('Status').click();
+    await page.getByText('Conversations').click();
+    await page.locator('.sessions li').nth(1).waitFor();
+    expect(await page.locator('.sessions .name').allInnerTexts()).toEqual([
+      'Green <b>boats</b>',
+      'another:key',
+    ]);
+    expect(await page.locator('.sessions .word').allInnerTexts()).toEqual(['$0.0123', '$0.0123']);
+    const details = await page.locator('.sessions .detail').allInnerTexts();
+    expect(details.map((text) => text.includes('tokens: 350, summarised'))).toEqual([true, false]);
+    await page.close();
+  });
+
   it('shows what the owner has to know until it is dismissed, and reads it out', async () => {
     const notice = {
       kind: 'channel-down',

@@ -73,9 +73,9 @@ describe('http server', () => {
     expect(dismissed).toEqual(['n1', 'n2', 'approve q1']);
   });
 
-  it('gives status and metrics only to who is signed in', async () => {
+  it('gives status, conversations and metrics only to who is signed in', async () => {
     const { port, token, signIn } = await start();
-    for (const path of ['/api/status', '/metrics', '/unknown']) {
+    for (const path of ['/api/status', '/api/sessions', '/metrics', '/unknown']) {
       const refused = await send({ port, path });
       expect(refused.status).toBe(401);
       expect(refused.body).toBe('{"error":{"code":"sign_in_first"}}');
@@ -85,6 +85,7 @@ describe('http server', () => {
     expect(byToken.headers['cache-control']).toBe('no-store');
     const cookie = await signIn();
     expect((await send({ port, path: '/metrics', headers: { cookie } })).body).toContain('parley_up 1');
+    expect((await send({ port, path: '/api/sessions', headers: { cookie } })).body).toBe('{"sessions":[]}');
   });
 
   it('signs one browser in per link, and leaves no secret in the address or the cookie', async () => {
