@@ -22,7 +22,7 @@ describe('a conversation', () => {
   const store = openOwnStore();
   let model: AnthropicServer;
   beforeAll(async () => {
-    model = await startAnthropicServer();
+    model = await startAnthropicServer({ mayRefuse: 'it refuses what is spoilt' });
   });
   afterAll(() => model.close());
 
