@@ -101,7 +101,7 @@ function installDependencies(root, isForTests) {
   const result = isScript
     ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })
     : spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] });
-  if (result.status === 0 && !isForTests) dropBroughtNode(root);
+  if (result.status === 0 && !isForTests) dropUnread(root);
   if (result.status === 0) return undefined;
   return `"npm ci" failed in ${root}. Fix the problem shown above, then run this again.`;
 }
@@ -114,12 +114,26 @@ function hasNode(root) {
   );
 }
 
-/** The Node.js that npm brought is half of what it installs: 190 MB that a newer one here has no use for. */
-function dropBroughtNode(root) {
+/** Sources, headers and machine code for other systems, which no start reads: 100 MB of what npm installs. */
+const unreadParts = [
+  ...bundledPlatforms.flatMap((platform) => [`node-${platform}/include`, `node-${platform}/share`]),
+  'better-sqlite3/deps',
+  'openai/src',
+  '@anthropic-ai/sdk/src',
+];
+
+/** Leaves what Parley reads. A newer Node.js here has no use for the one that npm brought, another 120 MB. */
+function dropUnread(root) {
+  const modules = join(root, 'node_modules');
+  const drop = (...path) => rmSync(join(modules, ...path), { recursive: true, force: true });
+  for (const part of unreadParts) drop(part);
+  const builds = join(modules, 'better-sqlite3', 'prebuilds');
+  for (const name of existsSync(builds) ? readdirSync(builds) : [])
+    if (!name.startsWith(process.platform) || !name.includes(process.arch))
+      drop('better-sqlite3', 'prebuilds', name);
   if (Number(process.versions.node.split('.')[0]) < 24) return;
-  for (const platform of bundledPlatforms)
-    rmSync(join(root, 'node_modules', `node-${platform}`), { recursive: true, force: true });
-  rmSync(join(root, 'node_modules', '.bin', 'node'), { force: true });
+  for (const platform of bundledPlatforms) drop(`node-${platform}`);
+  drop('.bin', 'node');
 }
 
 /** For a quick start only: without it the sources are run. */

