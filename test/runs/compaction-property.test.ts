@@ -70,16 +70,19 @@ class Killed extends Error {}
 
 describeEachDatabase('a history that is compacted at random', (open) => {
   it('loses nothing that it must keep, and nothing at all when the summary does not come about', async () => {
-    let stored = 0;
+    let [histories, turns, stored] = [0, 0, 0];
     await holds(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async (steps) => {
         const play = new Play(open());
         for (const [index, each] of steps.entries()) await play.step(each, names[index]);
+        histories += 1;
+        turns += steps.length;
         stored += play.stored;
       }),
       { ...budget, examples: [[long]] },
     );
     expect(stored).toBeGreaterThan(0);
+    if (isLong) console.log(`${histories} histories, ${turns} turns, ${stored} summaries stored`);
   });
 });
 

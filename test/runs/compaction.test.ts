@@ -137,6 +137,7 @@ describe('a conversation that grows too long', () => {
       { phase: 'start', oldTokens: expect.any(Number), threshold: 6_000 },
       { phase: 'failed' },
     ]);
+    expect(await storyOf(lastRun)).toMatch(/\(summary\): not counted, so it cost nothing/);
     expect(await storyOf(lastRun)).toMatch(/ended \(compaction_failed\): model_failed: .*not today/);
     isDown = false;
     context = await said(turn);
