@@ -26,7 +26,7 @@ it('asks a writer at rest at once, and one at work once for all that a turn of t
 });
 
 it('commits what was asked for before it closes', async () => {
-  const { store, accept } = await aStore();
+  const { store, accept, lastSent } = await aStore();
   const first = accept();
   await severalMicrotasks();
   const last = accept();
@@ -35,6 +35,8 @@ it('commits what was asked for before it closes', async () => {
     Array(2).fill({ acceptances: [{ kind: 'accepted' }] }),
   );
   await closed;
+  // Behind it, a request is in time only if the writer happens to be at work still.
+  expect(lastSent()).toBe('close');
 });
 
 /** A store whose messages to the writer thread are counted from now on. */
@@ -51,7 +53,8 @@ async function aStore() {
     await store.close();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
-  return { store, accept, sent: () => posted.mock.calls.length };
+  const sent = () => posted.mock.calls.length;
+  return { store, accept, sent, lastSent: (): unknown => posted.mock.calls.at(-1)?.[0] };
 }
 
 async function severalMicrotasks(): Promise<void> {
