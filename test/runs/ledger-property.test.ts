@@ -32,7 +32,8 @@ import { cutPower } from '../support/power-cut.ts';
 import { openOwnStore } from './own-store.ts';
 import { runDeps, someActiveRuns } from './run-builders.ts';
 
-const isLong = process.env.PARLEY_LONG === '1';
+/** PROOF_CASES: any number. */
+const cases = Number(process.env.PROOF_CASES ?? (process.env.PARLEY_LONG === '1' ? 5_000 : 12));
 const [first, fallback] = ['claude-sonnet-5-5', 'claude-haiku-4-5'] as const;
 
 /** What comes of one request. */
@@ -87,7 +88,7 @@ describe('the ledger of a run', () => {
           hasBudget,
         );
       }),
-      { numRuns: isLong ? 5_000 : 12 },
+      { numRuns: cases },
     );
   });
 });
