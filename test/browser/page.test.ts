@@ -103,7 +103,7 @@ describe('the page', () => {
     await page.route('**/api/sessions', (route) => route.fulfill({ json: { sessions } }));
     await page.goto(gateway.signInLink());
     await page.locator('.dot.open').first().waitFor();
-    await page.getByLabel('Status').click();
+    await page.locator('details.status > summary').click();
     await page.getByText('Conversations').click();
     await page.locator('.sessions li').nth(1).waitFor();
     expect(await page.locator('.sessions .name').allInnerTexts()).toEqual([

@@ -64,7 +64,7 @@ function Greeting({ status }) {
     <h2>What's on your mind?</h2>
     <p>I read text, photos and files, work on files in my own folder, and can set others to work. Write more while I
       work; <code>/</code> shows the commands.</p>
-    <p><code>SOUL.md</code>, <code>AGENTS.md</code> and others in my workspace shape who I am:
+    <p><code>SOUL.md</code>, <code>AGENTS.md</code> and others in my workspace shape who I am:${' '}
       <code>parley agent init</code> creates them.</p>
     ${!isSetUp && html`<${SetUp} />`}
   </div>`;
