@@ -7,8 +7,49 @@ const endOfRun = {
 };
 
 const postbox = 'test/store/sqlite/postbox.test.ts';
+const pipelined = 'test/store/postgres/pipelined-steps.test.ts';
 
 export const proofMutants: readonly Mutant[] = [
+  {
+    name: 'a write that nobody waits for is sent behind what follows',
+    invariant: 'statements reach PostgreSQL in the order in which a step asks for them',
+    edits: [
+      {
+        in: 'Connection',
+        find: 'this.#send(query, () => undefined);',
+        replace: 'setImmediate(() => this.#send(query, () => undefined));',
+      },
+    ],
+    test: { file: pipelined, name: 'has them in their order' },
+    needsPostgres: true,
+    isSample: true,
+  },
+  {
+    name: 'what waits is read before the lock',
+    invariant: 'a step decides by what it has read behind the lock of its lane',
+    edits: [
+      {
+        in: 'lockRun',
+        find: 'const [lane, waiting, run] = await Promise.all([$$LOCK, readWaiting(tx, laneKey), $$RUN]);',
+        replace: 'const [waiting, lane, run] = await Promise.all([readWaiting(tx, laneKey), $$LOCK, $$RUN]);',
+      },
+    ],
+    test: { file: pipelined, name: 'is read behind the wait for it' },
+    needsPostgres: true,
+  },
+  {
+    name: 'plans are kept for ever',
+    invariant: 'no plan made for a small table survives its growth',
+    edits: [
+      {
+        in: 'Connection',
+        find: 'if (this.#transactions >= this.#plansUntil) this.#renewPlans();',
+        replace: '',
+      },
+    ],
+    test: { file: pipelined, name: 'has its plan made anew as its table grows' },
+    needsPostgres: true,
+  },
   {
     name: 'a run ends without a look at what waits',
     invariant: 'finish or go on is one decision under the lane’s lock',

@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { CompiledQuery, Kysely, Selectable } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { RunKind } from '#contracts/run-kind.ts';
@@ -17,6 +17,8 @@ export type Tx = {
   readonly dialect: 'sqlite' | 'postgres';
   /** Moves `now` on after a wait for a row; undefined where nothing waits for rows. */
   readonly advanceNow: ((now: number) => void) | undefined;
+  /** Sends a write without waiting for its answer; absent where a statement has run when it is asked for. */
+  readonly post?: (query: CompiledQuery) => void;
   /** Absent where statements travel to a server. */
   readonly inPlace?: InPlaceStatements;
 };
@@ -91,7 +93,8 @@ export type StoreSetup = StoreProgram & {
 /**
  * A named step. Input and output are plain data: on SQLite they cross to the writer thread. Each runs whole or
  * not at all, never spans a model, tool or network call, and may be repeated after a fault, so its comment
- * names its idempotency key.
+ * names its idempotency key. It may ask for several things at once (`Promise.all`) if each of them is one statement:
+ * they run in that order, and none goes on when another has failed.
  */
 export type StoreCommand<Input, Output> = {
   readonly name: string;

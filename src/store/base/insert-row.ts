@@ -1,26 +1,42 @@
-import type { Insertable } from 'kysely';
+import type { Insertable, RawBuilder } from 'kysely';
 import type { Tx } from './command.ts';
 import { type PreparedQuery, prepared, type QueryParams } from './prepared.ts';
 import type { Tables } from './tables.ts';
 
 type Row<Table extends keyof Tables> = Insertable<Tables[Table]>;
 
-/** Inserts the row; throws when its key is taken. */
-export async function insertRow<Table extends keyof Tables>(
+/** Columns that the database computes as it inserts the row, from the row's other values. */
+export type Computed = Readonly<
+  Record<string, (of: QueryParams<Record<string, unknown>>) => RawBuilder<unknown>>
+>;
+
+/** Inserts the row; throws when its key is taken. `computed` must be a constant. */
+export async function insertRow<Table extends keyof Tables, Name extends keyof Row<Table> = never>(
+  tx: Tx,
+  table: Table,
+  row: Omit<Row<Table>, Name>,
+  computed?: Computed & Readonly<Record<Name, unknown>>,
+): Promise<void> {
+  await insertOf(table, row, 'throw', computed).post(tx, row);
+}
+
+/** Inserts the row; false when its key was taken. `computed` must be a constant. */
+export async function insertNewRow<Table extends keyof Tables, Name extends keyof Row<Table> = never>(
+  tx: Tx,
+  table: Table,
+  row: Omit<Row<Table>, Name>,
+  computed?: Computed & Readonly<Record<Name, unknown>>,
+): Promise<boolean> {
+  return (await insertOf(table, row, 'skip', computed).run(tx, row)) > 0;
+}
+
+/** Inserts the row unless its key is taken. */
+export async function ensureRow<Table extends keyof Tables>(
   tx: Tx,
   table: Table,
   row: Row<Table>,
 ): Promise<void> {
-  await insertOf(table, row, 'throw').run(tx, row);
-}
-
-/** Inserts the row; false when its key was taken. */
-export async function insertNewRow<Table extends keyof Tables>(
-  tx: Tx,
-  table: Table,
-  row: Row<Table>,
-): Promise<boolean> {
-  return (await insertOf(table, row, 'skip').run(tx, row)) > 0;
+  await insertOf(table, row, 'skip').post(tx, row);
 }
 
 type OnConflict = 'throw' | 'skip';
@@ -28,14 +44,22 @@ type OnConflict = 'throw' | 'skip';
 /** One for each table and set of columns, of which the callers have few. */
 const inserts = new Map<string, PreparedQuery<object, unknown>>();
 
-function insertOf(table: keyof Tables, row: object, onConflict: OnConflict): PreparedQuery<object, unknown> {
+function insertOf(
+  table: keyof Tables,
+  row: object,
+  onConflict: OnConflict,
+  computed: Computed = {},
+): PreparedQuery<object, unknown> {
   const columns = Object.keys(row);
-  const name = `${onConflict} ${table} ${columns.join()}`;
+  const name = `${onConflict} ${table} ${columns.join()} ${Object.keys(computed).join()}`;
   const known = inserts.get(name);
   if (known) return known;
   const made = prepared((db, of: QueryParams<Record<string, unknown>>) => {
     // Row has said that these are the table's columns and their types.
-    const values = Object.fromEntries(columns.map((column) => [column, of[column]])) as never;
+    const values = Object.fromEntries([
+      ...columns.map((column) => [column, of[column]]),
+      ...Object.entries(computed).map(([column, compute]) => [column, compute(of)]),
+    ]) as never;
     const insert = db.insertInto(table).values(values);
     return onConflict === 'skip' ? insert.onConflict((c) => c.doNothing()) : insert;
   }) as PreparedQuery<object, unknown>;

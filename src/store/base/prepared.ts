@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import { ParleyError } from '#contracts/errors.ts';
 import type { Tx } from './command.ts';
@@ -14,7 +15,15 @@ export type PreparedQuery<Values, Row> = {
   one(tx: Tx, values: Values): Promise<Row>;
   /** How many rows it has changed. */
   run(tx: Tx, values: Values): Promise<number>;
+  /**
+   * Writes, and nobody needs to know how many rows: PostgreSQL gets it in its order with what follows, and isn't
+   * waited for. What it throws fails the transaction at its next answer, at the latest at the commit.
+   */
+  post(tx: Tx, values: Values): Promise<void>;
 };
+
+/** A query with the name under which PostgreSQL keeps it prepared. */
+export type NamedQuery<Row = unknown> = CompiledQuery<Row> & { readonly statement?: string };
 
 /**
  * Building and compiling a query takes Kysely longer than SQLite takes to answer it, so the queries that
@@ -30,14 +39,14 @@ export type PreparedQuery<Values, Row> = {
 export function prepared<Values, Row>(
   build: (db: Kysely<Tables>, of: QueryParams<Values>, dialect: Tx['dialect']) => Compilable<Row>,
 ): PreparedQuery<Values, Row> {
-  const plans: { [Dialect in Tx['dialect']]?: CompiledQuery<Row> } = {};
+  const plans: { [Dialect in Tx['dialect']]?: NamedQuery<Row> } = {};
   const planFor = ({ db, dialect }: Tx) => {
-    plans[dialect] ??= build(db, slots as QueryParams<Values>, dialect).compile();
+    plans[dialect] ??= named(build(db, slots as QueryParams<Values>, dialect).compile());
     return plans[dialect];
   };
-  const execute = ({ db }: Tx, plan: CompiledQuery<Row>, parameters: readonly unknown[]) => {
-    const query: CompiledQuery<Row> = { ...plan, parameters };
-    return db.executeQuery(query);
+  const execute = ({ db }: Tx, plan: NamedQuery<Row>, parameters: readonly unknown[]) => {
+    const query: NamedQuery<Row> = { ...plan, parameters };
+    return db.executeQuery<Row>(query);
   };
   const first = async (tx: Tx, values: Values) => {
     const plan = planFor(tx);
@@ -65,7 +74,18 @@ export function prepared<Values, Row>(
       if (tx.inPlace) return tx.inPlace.run(plan.sql, parameters);
       return Number((await execute(tx, plan, parameters)).numAffectedRows ?? 0);
     },
+    post: async (tx, values) => {
+      const plan = planFor(tx);
+      const parameters = bind(plan, values);
+      if (tx.inPlace) tx.inPlace.run(plan.sql, parameters);
+      else if (tx.post) tx.post({ ...plan, parameters });
+      else await execute(tx, plan, parameters);
+    },
   };
+}
+
+function named<Row>(plan: CompiledQuery<Row>): NamedQuery<Row> {
+  return { ...plan, statement: createHash('sha256').update(plan.sql).digest('base64url') };
 }
 
 class Slot {

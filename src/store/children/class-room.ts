@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import type { StoreQuery, Tx } from '../base/command.ts';
 import type { Effects } from '../base/effects.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { insertNewRow } from '../base/insert-row.ts';
+import { ensureRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking, lockRows } from '../base/row-locks.ts';
 import type { Lane } from '../rows/lane-row.ts';
@@ -14,7 +14,7 @@ import { isChildLane } from './child-rows.ts';
 
 /** Whether one more lane of the class may run. The class's row stays locked, so nobody else counts meanwhile. */
 export async function hasRoom(tx: Tx, lane: Lane, cap: number): Promise<boolean> {
-  await insertNewRow(tx, 'laneClasses', { name: lane.class });
+  await ensureRow(tx, 'laneClasses', { name: lane.class });
   await lockedClass.one(tx, { name: lane.class });
   const { running } = await runningLanes.one(tx, { name: lane.class, except: lane.key, now: tx.now });
   return running < cap;

@@ -31,7 +31,7 @@ export async function finishChild(
   const told = await tellParent(tx, { child: known, report }, effects);
   await endChild(tx, child.id, { ...report, told });
   effects.endedChildren.push(child.id);
-  await leaveTree.run(tx, { treeId: child.treeId });
+  await leaveTree.post(tx, { treeId: child.treeId });
   await chargeAncestors(tx, child.id, usage.cost);
 }
 
@@ -53,7 +53,7 @@ async function chargeAncestors(tx: Tx, id: string, cost: number): Promise<void> 
     .executeTakeFirst();
   if (cost === 0) return;
   for (const sessionId of json.strings(own?.ancestors ?? null).toReversed())
-    await chargeSession.run(tx, { sessionId, cost });
+    await chargeSession.post(tx, { sessionId, cost });
 }
 
 const chargeSession = prepared((db, of: QueryParams<{ sessionId: string; cost: number }>) =>

@@ -10,7 +10,7 @@ import { ParleyError } from '#contracts/errors.ts';
 import type { Authority } from '#contracts/outcome.ts';
 import type { StoreCommand, Tx } from '../base/command.ts';
 import { type Effects, noEffects } from '../base/effects.ts';
-import { insertNewRow } from '../base/insert-row.ts';
+import { ensureRow } from '../base/insert-row.ts';
 import { json } from '../base/json.ts';
 import type { LaneSpec } from '../base/lane-spec.ts';
 import type { QueryParams } from '../base/prepared.ts';
@@ -124,7 +124,7 @@ async function reserve(
   { treeId, sessionId, limits }: Reserving,
 ): Promise<Refused | { readonly kind: 'reserved'; readonly deadlineAt: number }> {
   const fresh = { live: 0, total: 0, createdAt: tx.now, deadlineAt: tx.now + limits.treeMs };
-  await insertNewRow(tx, 'trees', { id: treeId, sessionId, ...fresh });
+  await ensureRow(tx, 'trees', { id: treeId, sessionId, ...fresh });
   const { live, total, deadlineAt } = await lockedTree.one(tx, { treeId });
   const refused = (reason: SpawnRefusal, limit: number) => ({ kind: 'refused', reason, limit }) as const;
   if (tx.now >= deadlineAt) return refused('tree_out_of_time', Math.round(limits.treeMs / 1000));

@@ -146,8 +146,8 @@ async function claimHead(tx: Tx, head: Head): Promise<Delivery> {
       continue;
     }
     const attempts = part.attempts + (step === 'send' ? 1 : 0);
-    await beginSending.run(tx, { key: part.key, sendingAt: part.sendingAt ?? tx.now, attempts });
-    await hold.run(tx, { ...head, until: tx.now + head.leaseMs });
+    await beginSending.post(tx, { key: part.key, sendingAt: part.sendingAt ?? tx.now, attempts });
+    await hold.post(tx, { ...head, until: tx.now + head.leaseMs });
     return {
       kind: 'part',
       epoch: head.epoch,
@@ -214,7 +214,7 @@ const hold = prepared((db, of: QueryParams<Holding>) =>
 );
 
 async function leave(tx: Tx, head: Head, delivery: Delivery): Promise<Delivery> {
-  await releaseDelivery.run(tx, head);
+  await releaseDelivery.post(tx, head);
   return delivery;
 }
 

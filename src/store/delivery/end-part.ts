@@ -2,7 +2,7 @@
 
 import { openAlert, ownerPartPrefix } from '../alerts/note-alert.ts';
 import type { Tx } from '../base/command.ts';
-import { insertNewRow } from '../base/insert-row.ts';
+import { ensureRow } from '../base/insert-row.ts';
 import { type InboxContent, json } from '../base/json.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import { endAskedWait, noteAskedWait } from './asked-wait.ts';
@@ -110,6 +110,6 @@ type Receipts = {
 
 export async function storeReceipts(tx: Tx, { conversationKey, partKey, receipts }: Receipts): Promise<void> {
   for (const messageId of receipts) {
-    await insertNewRow(tx, 'receipts', { conversationKey, messageId, partKey });
+    await ensureRow(tx, 'receipts', { conversationKey, messageId, partKey });
   }
 }

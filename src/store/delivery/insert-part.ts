@@ -2,7 +2,7 @@ import type { OutboundContent } from '#contracts/outbound.ts';
 import type { ReplyRoute } from '#contracts/route.ts';
 import type { Tx } from '../base/command.ts';
 import { conversationKeyOf } from '../base/conversation-key.ts';
-import { insertNewRow } from '../base/insert-row.ts';
+import { ensureRow } from '../base/insert-row.ts';
 import type { StoredContent } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { lockRows } from '../base/row-locks.ts';
@@ -99,7 +99,7 @@ const advancePlace = prepared((db, of: QueryParams<{ conversationKey: string }>)
 
 /** Inserts the conversation's row unless it exists. */
 export async function ensureConversation(tx: Tx, key: string): Promise<void> {
-  await insertNewRow(tx, 'conversations', { key, nextPart: 1, deliveryEpoch: 0, deliveryUntil: 0 });
+  await ensureRow(tx, 'conversations', { key, nextPart: 1, deliveryEpoch: 0, deliveryUntil: 0 });
 }
 
 /** Locks the conversation's row: nothing of it is claimed or recorded until the transaction ends. */

@@ -29,10 +29,10 @@ export async function insertReply(
 ): Promise<StoredReply> {
   const [first] = parts;
   if (!first) return { waiting: undefined, claimed: undefined, isUnreachable: false };
-  const { conversation, conversationKey, row } = await findConversation(tx, first.route);
+  const { conversation, conversationKey, row, head } = await findConversation(tx, first.route);
   const isUnreachable = row.unreachableAt !== null;
   const isFree = sender !== undefined && !isUnreachable && row.deliveryUntil <= tx.now;
-  const isHead = isFree && (await headPart.first(tx, { conversationKey })) === undefined;
+  const isHead = isFree && head === undefined;
   const state = isUnreachable ? 'failed' : 'pending';
   for (const [index, part] of parts.entries()) {
     const place = row.nextPart + index;
@@ -41,11 +41,11 @@ export async function insertReply(
     await writePart(tx, part, { route: to, conversationKey, place, state: isClaimed ? 'sending' : state });
   }
   const taking = { conversationKey, nextPart: row.nextPart + parts.length };
-  if (!isHead) await takePlaces.run(tx, taking);
+  if (!isHead) await takePlaces.post(tx, taking);
   if (!isFree) return { waiting: conversationKey, claimed: undefined, isUnreachable };
   if (!isHead) return claimAhead(tx, sender, conversationKey);
   const epoch = row.deliveryEpoch + 1;
-  await takeAndHold.run(tx, { ...taking, epoch, holder: sender.holder, until: tx.now + sender.leaseMs });
+  await takeAndHold.post(tx, { ...taking, epoch, holder: sender.holder, until: tx.now + sender.leaseMs });
   const { purpose, content, timeline } = first;
   const route = { ...first.route, conversation };
   const delivery = {
@@ -70,16 +70,22 @@ async function claimAhead(tx: StepTx, sender: DeliveryPolicy, conversationKey: s
     : { waiting: conversationKey, claimed: undefined, isUnreachable: false };
 }
 
-/** Locks the conversation, made when it is new and followed when it has moved. */
+/** Locks the conversation, made when it is new and followed when it has moved, and reads what stands first in it. */
 async function findConversation(tx: Tx, route: ReplyRoute, moves = 0) {
   const conversationKey = conversationKeyOf(route);
-  let row = await lockedConversation.first(tx, { conversationKey });
+  let [row, head] = await Promise.all([
+    lockedConversation.first(tx, { conversationKey }),
+    headPart.first(tx, { conversationKey }),
+  ]);
   if (!row) {
     await ensureConversation(tx, conversationKey);
-    row = await lockedConversation.one(tx, { conversationKey });
+    [row, head] = await Promise.all([
+      lockedConversation.one(tx, { conversationKey }),
+      headPart.first(tx, { conversationKey }),
+    ]);
   }
   if (row.movedTo === null || moves >= maxMoves) {
-    return { conversation: route.conversation, conversationKey, row };
+    return { conversation: route.conversation, conversationKey, row, head };
   }
   return findConversation(
     tx,

@@ -2,7 +2,7 @@
 import type { Insertable } from 'kysely';
 import type { Tx } from '../base/command.ts';
 import { isOpenPart } from '../base/index-predicates.ts';
-import { insertNewRow, insertRow } from '../base/insert-row.ts';
+import { ensureRow, insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { OutboxTable } from '../base/tables.ts';
 
@@ -31,7 +31,7 @@ export async function storePart(tx: Tx, row: NewRow, state: FirstPartState): Pro
 /** Stores a preview as what it is until its platform id is known; a second one under its key adds nothing. */
 export async function storePreview(tx: Tx, row: NewRow): Promise<void> {
   const attempt = { attempts: 1, dueAt: tx.now, sendingAt: tx.now };
-  await insertNewRow(tx, 'outbox', { ...row, ...attempt, state: 'unknown' });
+  await ensureRow(tx, 'outbox', { ...row, ...attempt, state: 'unknown' });
 }
 
 const unreachable = 'the conversation is unreachable';

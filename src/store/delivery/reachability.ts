@@ -52,11 +52,20 @@ export async function readWaitingLanes(tx: Tx, keys: readonly string[]): Promise
 
 /** Who writes can be written to, whatever an earlier failure said. */
 export async function markReachable(tx: Tx, key: string): Promise<void> {
-  const changed = await clearUnreachable.run(tx, { key });
-  if (changed > 0) await closeAlert(tx, { kind: 'conversation-unreachable', subject: key });
+  if (await clearUnreachable(tx, key)) await endUnreachable(tx, key);
 }
 
-const clearUnreachable = prepared((db, of: QueryParams<{ key: string }>) =>
+/** The first half of `markReachable`: whether there is a second. */
+export async function clearUnreachable(tx: Tx, key: string): Promise<boolean> {
+  return (await clear.run(tx, { key })) > 0;
+}
+
+/** The second half. */
+export async function endUnreachable(tx: Tx, key: string): Promise<void> {
+  await closeAlert(tx, { kind: 'conversation-unreachable', subject: key });
+}
+
+const clear = prepared((db, of: QueryParams<{ key: string }>) =>
   db
     .updateTable('conversations')
     .set({ unreachableAt: null })

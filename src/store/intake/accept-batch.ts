@@ -8,6 +8,7 @@ import { assertRolesUnchanged } from '../access/sender-roles.ts';
 import { readButton } from '../approvals/ask.ts';
 import type { StepTx, StoreCommand, Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
+import { elementsOf } from '../base/elements-of.ts';
 import { insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { locking } from '../base/row-locks.ts';
@@ -46,8 +47,11 @@ export type AcceptedAndClaimed = AcceptOutput & {
 export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
   name: 'acceptBatch',
   run: async (tx, input) => {
-    await moveCursorAt(tx, input);
-    await assertRolesUnchanged(tx, input);
+    const [, , known] = await Promise.all([
+      moveCursorAt(tx, input),
+      assertRolesUnchanged(tx, input),
+      readKnownEvents(tx, input),
+    ]);
     if (input.links) await proveLinks(tx, input.links);
     const lanes = laneKeysOf(tx, input);
     const left = await readWaitingLanes(tx, conversationsLeft(input));
@@ -56,7 +60,7 @@ export const acceptBatch: StoreCommand<AcceptAndClaim, AcceptedAndClaimed> = {
     const effects = noEffects();
     const acceptances: Acceptance[] = [];
     for (const proposal of input.proposals)
-      acceptances.push(await acceptOnce(tx, { input, proposal, effects }));
+      acceptances.push(await acceptOnce(tx, { input, proposal, effects }, known));
     await moveAnchors(tx, input.account, input.anchors ?? []);
     const runs = input.claims ? await claimDue(tx, input.claims, effects) : [];
     return { acceptances, effects, runs };
@@ -111,15 +115,19 @@ const lockedAccount = locking((db, of: QueryParams<Lease>) =>
     .where('holder', '=', of.holder),
 );
 
-async function acceptOnce(tx: StepTx, accepting: AcceptEventInput): Promise<Acceptance> {
+/** Fingerprints of events, by event key. */
+type KnownEvents = Map<string, string | null>;
+
+async function acceptOnce(tx: StepTx, accepting: AcceptEventInput, known: KnownEvents): Promise<Acceptance> {
   const { input, proposal, effects } = accepting;
-  const known = await knownEvent.first(tx, { account: input.account, eventKey: proposal.eventKey });
-  if (isOtherEvent(known?.fingerprint, proposal.fingerprint)) effects.reusedKeys.push(proposal.eventKey);
-  if (known) return { kind: 'duplicate' };
+  const { eventKey, fingerprint = null } = proposal;
+  if (isOtherEvent(known.get(eventKey), fingerprint)) effects.reusedKeys.push(eventKey);
+  if (known.has(eventKey)) return { kind: 'duplicate' };
+  known.set(eventKey, fingerprint);
   const acceptance = await applyDecision(tx, accepting);
   await insertRow(tx, 'ledger', {
     account: input.account,
-    eventKey: proposal.eventKey,
+    eventKey,
     kind: proposal.kind,
     outcome: acceptance.kind,
     reason: reasonOf(acceptance) ?? null,
@@ -128,25 +136,31 @@ async function acceptOnce(tx: StepTx, accepting: AcceptEventInput): Promise<Acce
     conversationKey: proposal.conversationKey,
     messageId: proposal.messageId ?? null,
     raw: proposal.raw ?? null,
-    fingerprint: proposal.fingerprint ?? null,
+    fingerprint,
     at: tx.now,
   });
   return acceptance;
 }
 
-const knownEvent = prepared((db, of: QueryParams<{ account: string; eventKey: string }>) =>
+/** Those of the events that were recorded before. */
+async function readKnownEvents(tx: Tx, { account, proposals }: AcceptInput): Promise<KnownEvents> {
+  const eventKeys = JSON.stringify(proposals.map(({ eventKey }) => eventKey));
+  const rows = await knownEvents.all(tx, { account, eventKeys });
+  return new Map(rows.map(({ eventKey, fingerprint }) => [eventKey, fingerprint]));
+}
+
+const knownEvents = prepared((db, of: QueryParams<{ account: string; eventKeys: string }>, dialect) =>
   db
     .selectFrom('ledger')
-    .select('fingerprint')
+    .select(['eventKey', 'fingerprint'])
     .where('account', '=', of.account)
-    .where('eventKey', '=', of.eventKey),
+    .where('eventKey', 'in', elementsOf(of.eventKeys, dialect)),
 );
 
 async function applyDecision(tx: StepTx, accepting: AcceptEventInput): Promise<Acceptance> {
   const { proposal, input, effects } = accepting;
   const { decision } = proposal;
-  if (decision.kind === 'accept' || decision.kind === 'command')
-    await markReachable(tx, proposal.conversationKey);
+  if (decision.kind === 'command') await markReachable(tx, proposal.conversationKey);
   switch (decision.kind) {
     case 'accept':
       return acceptItem(tx, accepting, decision.item);

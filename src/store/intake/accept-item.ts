@@ -7,12 +7,13 @@ import { inboxId, type SessionKey } from '#contracts/ids.ts';
 import type { StepTx, Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { readLiveChildren } from '../children/child-rows.ts';
+import { clearUnreachable, endUnreachable } from '../delivery/reachability.ts';
 import { enforceCap } from '../items/enforce-cap.ts';
 import { type PlacedItem, placeItem } from '../items/enqueue-item.ts';
 import type { Bundle, NewItem } from '../items/new-item.ts';
 import { type OpenItem, readOpenItems } from '../items/open-items.ts';
 import { openHeld } from '../rows/item-states.ts';
-import { beginSession, ensureLane, type Lane } from '../rows/lane-row.ts';
+import { beginSession, ensureLane, type Lane, lockLane } from '../rows/lane-row.ts';
 import { rememberContext } from '../rows/remember-context.ts';
 import type { AcceptEventInput } from './accept-input.ts';
 
@@ -24,8 +25,17 @@ export async function acceptItem(
   accepting: AcceptEventInput,
   item: NewItem,
 ): Promise<Acceptance> {
-  const known = await ensureLane(tx, item.lane);
-  const open = await readOpenItems(tx, known.key);
+  const { key } = item.lane;
+  const { conversationKey } = accepting.proposal;
+  const [isBack, locked, seen] = await Promise.all([
+    clearUnreachable(tx, conversationKey),
+    lockLane(tx, key),
+    readOpenItems(tx, key),
+  ]);
+  if (isBack) await endUnreachable(tx, conversationKey);
+  const known = await ensureLane(tx, item.lane, locked);
+  // Another step that makes the lane is waited for, and what it puts there was not seen.
+  const open = locked ? seen : await readOpenItems(tx, key);
   const lane = await resetIfDue(tx, known, { item, open });
   const { messageId } = accepting.proposal;
   const bundle = await joinBundle(tx, lane, { item, accepting, open });

@@ -125,10 +125,10 @@ export type PlacedItem = {
 /** Inserts the row, touches the run at work and wakes the lane. The caller holds the lane's lock. */
 export async function placeItem(tx: Tx, lane: Lane, item: PlacedItem, effects: Effects): Promise<void> {
   const { id, kind, source, reach, account, conversationKey, senderId, authority, bundle, dueAt } = item;
+  await takeSeqOfArrival(tx, lane.key);
   const row = {
     ...{ id, kind, source, reach, account, conversationKey, senderId, authority, bundle, dueAt },
     laneKey: lane.key,
-    seq: await takeSeqOfArrival(tx, lane.key),
     rank: 0,
     isHeld: item.isHeld,
     messageId: item.messageId ?? null,

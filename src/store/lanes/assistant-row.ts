@@ -38,9 +38,9 @@ export async function writeAssistant(
     await appendMessage(tx, { id, sessionId, role: 'assistant', parts, model, runId, isFinished, charge });
     return true;
   }
-  if (charge) await chargeSession.run(tx, { sessionId, ...charge });
+  if (charge) await chargeSession.post(tx, { sessionId, ...charge });
   const image = { parts: JSON.stringify(parts), isFinished: isFinished ? 1 : 0, model: model ?? null };
-  await updateMessage.run(tx, { id, ...image, now: tx.now });
+  await updateMessage.post(tx, { id, ...image, now: tx.now });
   return true;
 }
 

@@ -9,11 +9,11 @@ import { type Effects, noEffects } from '../base/effects.ts';
 import { json, targetText } from '../base/json.ts';
 import { isChildLane } from '../children/child-rows.ts';
 import { hasRoom } from '../children/class-room.ts';
-import { lockLineage } from '../children/lock-lineage.ts';
+import { lockWithWaiting } from '../children/lock-lineage.ts';
 import { treeOf } from '../children/tree-of.ts';
 import { insertNotice } from '../delivery/insert-notice.ts';
 import { type Choice, chooseBatch } from '../items/choose-batch.ts';
-import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
+import type { WaitingRow } from '../items/waiting-rows.ts';
 import { callIdOf, closeLostCalls, openModelCall } from '../money/model-calls.ts';
 import { expireCalls } from '../rows/call-states.ts';
 import { endItems, takeItem } from '../rows/item-states.ts';
@@ -22,7 +22,7 @@ import type { Lane } from '../rows/lane-row.ts';
 import { beginRun, type RunChoice, resumeRun } from '../rows/run-states.ts';
 import { isParked } from '../waits/parked.ts';
 import { giveUpRun } from './give-up-run.ts';
-import { type Framing, takeRows } from './take-rows.ts';
+import { type Framing, readUnshown, takeRows } from './take-rows.ts';
 import { enqueueTitle, openingRunOf, sessionNamedIn } from './titles.ts';
 
 /** The lane to claim and the limits of the claim; times in ms. */
@@ -100,7 +100,7 @@ export type Claim =
 export const claimLane: StoreCommand<ClaimInput, Claim> = {
   name: 'claimLane',
   run: async (tx, input) => {
-    const lane = await lockLineage(tx, input.laneKey);
+    const { lane, waiting } = await lockWithWaiting(tx, input.laneKey);
     if (!lane) return { kind: 'idle' };
     const isMine = lane.holder === input.holder && lane.runId === null;
     if (lane.leaseUntil > tx.now && !isMine)
@@ -109,8 +109,7 @@ export const claimLane: StoreCommand<ClaimInput, Claim> = {
         : { kind: 'busy', class: lane.class, delayMs: lane.leaseUntil - tx.now };
     if (lane.runId !== null) return resume(tx, { lane, input, runId: lane.runId });
     const isFull = !(await mayRun(tx, lane, input));
-    const rows = await readWaiting(tx, lane.key);
-    const choice = chooseBatch(rows, lane.mode as QueueMode, tx.now);
+    const choice = chooseBatch(waiting, lane.mode as QueueMode, tx.now);
     const work = workOf(tx, lane, choice);
     if (work && !isFull) return begin(tx, { lane, input, ...work });
     if (choice.kind === 'command' && !work) return runCommand(tx, { lane, row: choice.row });
@@ -147,19 +146,25 @@ async function begin(
   if (!head || !last) return { kind: 'idle' };
   const epoch = lane.epoch + 1;
   const runId = head.reservedRunId ?? input.newRunId;
-  const choice = await beginRun(tx, {
-    id: runId,
-    laneKey: lane.key,
-    sessionId: lane.sessionId,
-    kind,
-    epoch,
-    route: targetText(last.target),
-    authority: last.authority,
-    treeId: (await treeOf(tx, lane, head)) ?? (await openingRunOf(tx, lane.key)) ?? runId,
-    model: modelFor(lane, kind, input),
-  });
+  const treeId = (await treeOf(tx, lane, head)) ?? (await openingRunOf(tx, lane.key)) ?? runId;
+  const [{ messagesBefore, ...choice }, context] = await Promise.all([
+    beginRun(tx, {
+      id: runId,
+      laneKey: lane.key,
+      sessionId: lane.sessionId,
+      kind,
+      epoch,
+      route: targetText(last.target),
+      authority: last.authority,
+      treeId,
+      model: modelFor(lane, kind, input),
+    }),
+    readUnshown(tx, lane),
+  ]);
   await hold(tx, { lane, input, epoch, runId });
-  const beginsSession = await take(tx, { lane, input, kind, rows, runId });
+  const isFirst = messagesBefore === 0;
+  await take(tx, { lane, input, kind, rows, runId, context, isFirst });
+  const beginsSession = isFirst && kind === 'turn';
   const { target, authority } = last;
   const facts = { runId, kind, epoch, target, authority, ...choice, isResumed: false, workedMs: 0 };
   const run = claimed(lane, { ...facts, startedAt: tx.now, now: tx.now });
@@ -175,21 +180,29 @@ function modelFor({ agentId }: Lane, kind: RunKind, { models, titleModels }: Cla
   return byAgent[agentId] ?? byDefault;
 }
 
-type TakeInput = Work & { readonly lane: Lane; readonly input: ClaimInput; readonly runId: string };
+type TakeInput = Work & {
+  readonly lane: Lane;
+  readonly input: ClaimInput;
+  readonly runId: string;
+  readonly context: readonly string[];
+  readonly isFirst: boolean;
+};
 
-/** Takes the rows into the run. True when they are the first of a session that isn't a title's. */
-async function take(tx: StepTx, { lane, input, kind, rows, runId }: TakeInput): Promise<boolean> {
+/** Takes the rows into the run. */
+async function take(
+  tx: StepTx,
+  { lane, input, kind, rows, runId, context, isFirst }: TakeInput,
+): Promise<void> {
   if (kind === 'compact') {
     // The model reads nothing of it: it stays out of the transcript.
     for (const { id } of rows)
       await takeItem(tx, { id, runId, transcriptId: null, isMerged: false, isKept: false });
-    return false;
+    return;
   }
   // The time is no part of a conversation's beginning.
   const framing = kind === 'title' ? { ...input.framing, now: '' } : input.framing;
-  const messages = await takeRows(tx, { lane, runId, framing, rows, merges: true });
-  if (input.titleModels) await enqueueTitle(tx, { lane, rows, messages });
-  return kind === 'turn' && messages[0]?.position === 1;
+  const messages = await takeRows(tx, { lane, runId, framing, rows, context, merges: true });
+  if (input.titleModels && isFirst) await enqueueTitle(tx, { lane, rows, messages });
 }
 
 async function openFirstCall(

@@ -25,7 +25,15 @@ import type { RunFence } from '../rows/run-fence.ts';
 import { type AssistantImage, writeAssistant } from './assistant-row.ts';
 import { type ClaimedRun, type ClaimInput, claimLane } from './claim-lane.ts';
 import { closeRun, type LaneExit, stopChildrenOf } from './close-run.ts';
-import { asSteers, type Boundary, chooseFor, readSteered, type Steering, type SteerTarget } from './steer.ts';
+import {
+  asSteers,
+  type Boundary,
+  chooseFor,
+  lockRun,
+  readSteered,
+  type Steering,
+  type SteerTarget,
+} from './steer.ts';
 import { takeRows } from './take-rows.ts';
 
 /** A part of a reply, before its key is made. */
@@ -75,10 +83,9 @@ export type Answered = Boundary & {
 export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
   name: 'commitAnswer',
   run: async (tx, input) => {
-    const lane = await lockLineageAt(tx, input.laneKey, input.epoch);
     const { message, runId, modelCalls: calls, mayKeepLane, framing } = input;
+    const { lane, waiting, run } = await lockRun(tx, input);
     const effects = noEffects();
-    const run = await readSteered(tx, runId);
     const { cancelReason } = run;
     const stopped = { steers: [], cancelReason, next: undefined, effects, claimed: undefined };
     if (cancelReason !== undefined) return stopped;
@@ -87,7 +94,6 @@ export const commitAnswer: StoreCommand<CommitAnswerInput, Answered> = {
     const reply = await insertReply(tx, parts, input.sender);
     if (reply.waiting !== undefined) effects.deliveries.push(reply.waiting);
     await closePreview(tx, input.preview);
-    const waiting = await readWaiting(tx, lane.key);
     const chosen = chooseFor(lane, { run, waiting, delivery: input.delivery, now: tx.now });
     const { claimed } = reply;
     const { outcome, outcomeReason } = reply.isUnreachable ? undeliverable(input) : input;
@@ -157,8 +163,8 @@ async function extendAnsweredRun(
   tx: Tx,
   input: { runId: string; laneKey: string; parts: number },
 ): Promise<void> {
-  await extendRun.run(tx, input);
-  if (input.parts > 0) await advanceSeqs.run(tx, input);
+  await extendRun.post(tx, input);
+  if (input.parts > 0) await advanceSeqs.post(tx, input);
 }
 
 const extendRun = prepared((db, of: QueryParams<{ runId: string; parts: number }>) =>

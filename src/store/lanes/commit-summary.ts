@@ -59,7 +59,7 @@ async function storeSummary(tx: StepTx, input: SummaryInput): Promise<void> {
   await chargeCost(tx, sessionId, await closeModelCalls(tx, runId, modelCalls));
   const summary = { id, sessionId, role: 'user', parts, model, runId } as const;
   await appendMessage(tx, { ...summary, isFinished: true, isSummary: true });
-  await pointAt.run(tx, { sessionId, id, keptFrom, contextTokens });
+  await pointAt.post(tx, { sessionId, id, keptFrom, contextTokens });
 }
 
 const knownSummary = prepared((db, of: QueryParams<{ id: string }>) =>

@@ -5,6 +5,7 @@ import type { StepTx, StoreCommand, StoreQuery, Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
 import { json } from '../base/json.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
+import { lockAbove } from '../children/lock-lineage.ts';
 import { chooseSteers, type SteerDelivery } from '../items/choose-batch.ts';
 import { readWaiting, type WaitingRow } from '../items/waiting-rows.ts';
 import { type Lane, lockLaneAt } from '../rows/lane-row.ts';
@@ -90,6 +91,23 @@ export type SteerTarget = {
   readonly cancelReason: string | undefined;
   readonly nextOrdinal: number;
 };
+
+/**
+ * Locks the run's lane with those above it, and reads what the run's next step goes by, in one go and behind the lock.
+ * Throws `stale_epoch`.
+ */
+export async function lockRun(
+  tx: Tx,
+  { laneKey, epoch, runId }: RunFence,
+): Promise<{ readonly lane: Lane; readonly waiting: readonly WaitingRow[]; readonly run: SteerTarget }> {
+  await lockAbove(tx, laneKey);
+  const [lane, waiting, run] = await Promise.all([
+    lockLaneAt(tx, laneKey, epoch),
+    readWaiting(tx, laneKey),
+    readSteered(tx, runId),
+  ]);
+  return { lane, waiting, run };
+}
 
 export async function readSteered(tx: Tx, runId: string): Promise<SteerTarget> {
   const { route, authority, cancelReason, nextOrdinal } = await runById.one(tx, { runId });

@@ -25,14 +25,13 @@ export type Taking = {
   readonly runId: string;
   readonly framing: Framing;
   readonly rows: readonly WaitingRow[];
+  /** Result of `readUnshown`, if the caller has read it. */
+  readonly context?: readonly string[];
   /** All but the last count as merged into it; else each is answered by itself. */
   readonly merges: boolean;
   /** They go back should the run end without having consumed them. */
   readonly isKept?: boolean;
 };
-
-/** A message that was taken, with its place in the session. */
-export type TakenMessage = AgentMessage & { readonly position: number };
 
 /**
  * Step 5, take: moves waiting messages into the transcript. Leaving the queue and entering the transcript are
@@ -40,25 +39,20 @@ export type TakenMessage = AgentMessage & { readonly position: number };
  */
 export async function takeRows(
   tx: StepTx,
-  { lane, runId, framing, rows, merges, isKept = false }: Taking,
-): Promise<readonly TakenMessage[]> {
-  const messages: TakenMessage[] = [];
+  { lane, runId, framing, rows, context, merges, isKept = false }: Taking,
+): Promise<readonly AgentMessage[]> {
+  const messages: AgentMessage[] = [];
   const append = async (role: 'user' | 'system', parts: readonly MessagePart[], note?: string) => {
     const id = newRowId() as string as TranscriptId;
     const message = { id, role, parts, ...(note !== undefined && { note }) };
-    const position = await appendMessage(tx, {
-      ...message,
-      sessionId: lane.sessionId,
-      runId,
-      isFinished: true,
-    });
-    messages.push({ ...message, position, createdAt: tx.now });
+    await appendMessage(tx, { ...message, sessionId: lane.sessionId, runId, isFinished: true });
+    messages.push({ ...message, createdAt: tx.now });
     return id;
   };
 
   const before = [
     await takeOverflow(tx, { lane, runId, framing }),
-    await takeContext(tx, { laneKey: lane.key, runId, framing }),
+    await showContext(tx, context ?? (await readUnshown(tx, lane)), { laneKey: lane.key, runId, framing }),
   ];
   for (const text of before)
     if (text !== undefined) await append('system', [{ type: 'text', data: { text } }]);
@@ -94,12 +88,12 @@ async function takeOverflow(
 }
 
 /** The remembered messages are shown once: to this run, never again. */
-async function takeContext(
+async function showContext(
   tx: Tx,
+  context: readonly string[],
   { laneKey, runId, framing }: { laneKey: string; runId: string; framing: Framing },
 ): Promise<string | undefined> {
-  const items = await unshownContext.all(tx, { laneKey });
-  if (items.length === 0) return undefined;
+  if (context.length === 0) return undefined;
   await tx.db
     .updateTable('groupContext')
     .set({ shownInRun: runId })
@@ -108,9 +102,14 @@ async function takeContext(
     .execute();
   return [
     framing.contextIntro,
-    ...items.map((item) => json.content(item.content).prompt),
+    ...context.map((content) => json.content(content).prompt),
     framing.contextOutro,
   ].join('\n');
+}
+
+/** The lane's remembered messages that no run was shown, each as it is stored. */
+export async function readUnshown(tx: Tx, { key: laneKey }: Lane): Promise<readonly string[]> {
+  return (await unshownContext.all(tx, { laneKey })).map(({ content }) => content);
 }
 
 const unshownContext = prepared((db, of: QueryParams<{ laneKey: string }>) =>

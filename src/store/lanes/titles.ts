@@ -2,7 +2,7 @@
  * Titles of sessions. A session's first message begins one more run, which names the session, in a lane and a session
  * of its own. Nobody waits for it, and nobody hears of one that fails: the session then has no title.
  */
-import { textOf } from '#contracts/message.ts';
+import { type AgentMessage, textOf } from '#contracts/message.ts';
 import { cleanUntrusted } from '../../texts/clean-untrusted.ts';
 import type { Tx } from '../base/command.ts';
 import { noEffects } from '../base/effects.ts';
@@ -13,7 +13,6 @@ import { innerContent } from '../children/inner-content.ts';
 import { enqueueItem } from '../items/enqueue-item.ts';
 import type { WaitingRow } from '../items/waiting-rows.ts';
 import type { Lane } from '../rows/lane-row.ts';
-import type { TakenMessage } from './take-rows.ts';
 
 /** Longest title, characters. */
 const longestTitle = 80;
@@ -33,16 +32,16 @@ export function sessionNamedIn(laneKey: string): string | undefined {
 type Opening = {
   readonly lane: Lane;
   readonly rows: readonly WaitingRow[];
-  /** As the rows have become; those of a session that begins have its first position. */
-  readonly messages: readonly TakenMessage[];
+  /** As the rows have become. */
+  readonly messages: readonly AgentMessage[];
 };
 
 /**
- * Enqueues the run that names the session, if these are its first messages. Sub-agents and titles get none. The
+ * Enqueues the run that names the session, whose first messages these are. Sub-agents and titles get none. The
  * source key makes it one per session; the sweep finds it, since nobody waits for it.
  */
 export async function enqueueTitle(tx: Tx, { lane, rows, messages }: Opening): Promise<void> {
-  if (messages[0]?.position !== 1 || lane.class === 'background' || isChildLane(lane.key)) return;
+  if (lane.class === 'background' || isChildLane(lane.key)) return;
   const text = openingOf(rows, messages);
   if (text === '') return;
   const { sessionId } = lane;
@@ -70,7 +69,7 @@ export async function enqueueTitle(tx: Tx, { lane, rows, messages }: Opening): P
 }
 
 /** Text that people wrote; of a message that is only a file, its name. */
-function openingOf(rows: readonly WaitingRow[], messages: readonly TakenMessage[]): string {
+function openingOf(rows: readonly WaitingRow[], messages: readonly AgentMessage[]): string {
   const written = rows.map(({ content }) => content.text).join('\n');
   const shown = messages.flatMap(({ role, parts }) => (role === 'user' ? [textOf(parts)] : [])).join('\n');
   const text = written.trim() === '' ? shown : written;

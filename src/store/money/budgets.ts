@@ -6,7 +6,7 @@
 import { sql } from 'kysely';
 import type { BudgetScope } from '#contracts/model.ts';
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
-import { insertNewRow } from '../base/insert-row.ts';
+import { ensureRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 
 /** A budget that a call counts against, and its configured limit in micro-dollars. */
@@ -30,7 +30,7 @@ export async function reserveBudgets(
     const { key, limit } = budget;
     await openBudget(tx, key);
     if ((await holdIfRoom.run(tx, { key, limit, amount })) === 0) {
-      for (const { key } of held) await settle.run(tx, { key, reserved: amount, cost: 0, now: tx.now });
+      for (const { key } of held) await settle.post(tx, { key, reserved: amount, cost: 0, now: tx.now });
       const { spent, raisedTo } = await budgetByKey.one(tx, { key });
       return { ...budget, needs: amount, isHeld: spent + amount <= (raisedTo ?? limit) };
     }
@@ -40,7 +40,7 @@ export async function reserveBudgets(
 }
 
 async function openBudget(tx: Tx, key: string): Promise<void> {
-  await insertNewRow(tx, 'budgets', { key, spent: 0, reserved: 0, touchedAt: tx.now });
+  await ensureRow(tx, 'budgets', { key, spent: 0, reserved: 0, touchedAt: tx.now });
 }
 
 const holdIfRoom = prepared((db, of: QueryParams<{ key: string; limit: number; amount: number }>) =>
@@ -61,7 +61,7 @@ export async function settleBudgets(
   keys: readonly string[],
   amounts: { readonly reserved: number; readonly cost: number },
 ): Promise<void> {
-  for (const key of keys.toSorted()) await settle.run(tx, { key, ...amounts, now: tx.now });
+  for (const key of keys.toSorted()) await settle.post(tx, { key, ...amounts, now: tx.now });
 }
 
 type Settling = { key: string; reserved: number; cost: number; now: number };

@@ -12,7 +12,7 @@ import { sql } from 'kysely';
 import { boundOf, type CallEnd, type CallRate } from '#contracts/call-ledger.ts';
 import type { ModelPurpose, Usage } from '#contracts/model.ts';
 import type { Tx } from '../base/command.ts';
-import { insertNewRow } from '../base/insert-row.ts';
+import { ensureRow, insertNewRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { settleBudgets } from './budgets.ts';
 
@@ -28,10 +28,19 @@ export type NewModelCall = {
   readonly budgetKeys?: readonly string[];
 };
 
-/** Opens the row. False when it was open before: this is then a repeat. */
-export async function openModelCall(tx: Tx, call: NewModelCall): Promise<boolean> {
+/** Opens the row; one that was open before stays as it is. */
+export async function openModelCall(tx: Tx, call: NewModelCall): Promise<void> {
+  await ensureRow(tx, 'modelCalls', rowOf(tx, call));
+}
+
+/** The same. False when it was open before: this is then a repeat. */
+export async function openNewModelCall(tx: Tx, call: NewModelCall): Promise<boolean> {
+  return insertNewRow(tx, 'modelCalls', rowOf(tx, call));
+}
+
+function rowOf(tx: Tx, call: NewModelCall) {
   const { id, runId, sessionId, purpose, rate, reserved, budgetKeys } = call;
-  return insertNewRow(tx, 'modelCalls', {
+  return {
     ...{ id, runId, sessionId, purpose, ...noTokens },
     state: 'open',
     provider: rate.provider,
@@ -40,7 +49,7 @@ export async function openModelCall(tx: Tx, call: NewModelCall): Promise<boolean
     budgetKeys: budgetKeys ? JSON.stringify(budgetKeys) : null,
     rate: reserved === undefined ? JSON.stringify(rate) : null,
     ...{ cost: 0, latencyMs: 0, openedAt: tx.now, at: tx.now },
-  });
+  } as const;
 }
 
 const noTokens: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
@@ -141,7 +150,7 @@ export async function closeLostCalls(tx: Tx, runId: string): Promise<void> {
 
 /** Adds what was spent beside an answer to the session. */
 export async function chargeCost(tx: Tx, sessionId: string, { cost }: Spent): Promise<void> {
-  if (cost > 0) await addCost.run(tx, { sessionId, cost });
+  if (cost > 0) await addCost.post(tx, { sessionId, cost });
 }
 
 const addCost = prepared((db, of: QueryParams<{ sessionId: string; cost: number }>) =>

@@ -9,7 +9,7 @@ import {
   dropModelCall,
   type ModelCallEnd,
   type NewModelCall,
-  openModelCall,
+  openNewModelCall,
 } from './model-calls.ts';
 
 export type Reserving = RunFence & {
@@ -35,7 +35,7 @@ export const reserveCall: StoreCommand<Reserving, Reservation> = {
     await lockLaneAt(tx, laneKey, epoch);
     await chargeCost(tx, call.sessionId, await closeModelCalls(tx, runId, ends));
     const budgetKeys = limits.map(({ key }) => key);
-    const isNew = await openModelCall(tx, { ...call, ...(budgetKeys.length > 0 && { budgetKeys }) });
+    const isNew = await openNewModelCall(tx, { ...call, ...(budgetKeys.length > 0 && { budgetKeys }) });
     const refusal = isNew ? await reserveBudgets(tx, limits, call.reserved) : undefined;
     if (refusal === undefined) return { kind: 'open' };
     await dropModelCall(tx, call);

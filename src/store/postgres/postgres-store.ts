@@ -1,11 +1,16 @@
-import { Kysely, PostgresDialect, sql } from 'kysely';
+import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { ParleyError } from '#contracts/errors.ts';
 import type { StepTx, Store, StoreCommand, StoreSetup, Tx } from '../base/command.ts';
+import type { NamedQuery } from '../base/prepared.ts';
 import type { Tables } from '../base/tables.ts';
 import { migrate } from '../migrate.ts';
+import { Connection, kyselyOver } from './connection.ts';
 
-/** Deadlock and serialization failure: the transaction was undone and may simply be run again. */
+/**
+ * Deadlock and serialization failure, and a statement that was prepared before a newer version has added a column: the
+ * transaction was undone and may simply be run again.
+ */
 const repeatable = new Set(['40P01', '40001']);
 const maxRepeats = 5;
 
@@ -15,12 +20,90 @@ const maxRepeats = 5;
  */
 export async function openPostgresStore(
   options: { readonly url: string; readonly poolSize: number },
-  { texts, chatCommands, migrations }: StoreSetup,
+  setup: StoreSetup,
 ): Promise<Store> {
-  const int8 = 20;
+  await migrateDatabase(options.url, setup.migrations);
+  const pool = createPool(options);
+  const connections = new WeakMap<pg.PoolClient, Connection>();
+
+  /** A connection that has failed may be in any state: the pool makes another. */
+  const withConnection = async <T>(use: (connection: Connection) => Promise<T>): Promise<T> => {
+    const client = await pool.connect();
+    const connection = connections.get(client) ?? new Connection(client);
+    connections.set(client, connection);
+    try {
+      const result = await use(connection);
+      client.release();
+      return result;
+    } catch (error) {
+      client.release(!(error instanceof ParleyError));
+      throw error;
+    }
+  };
+
+  /** Steps that have read the clock before their first answer. */
+  const readsClockFirst = new Set<string>();
+  const runOnce = <Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output> =>
+    withConnection(async (connection) => {
+      const tx = new PostgresTx(connection, setup);
+      connection.begin((now) => tx.advanceNow(now));
+      try {
+        if (readsClockFirst.has(command.name)) tx.advanceNow(await connection.readClock());
+        const output = await command.run(tx, input);
+        tx.end();
+        await connection.commit();
+        return output;
+      } catch (error) {
+        tx.end();
+        if (error instanceof ClockUnread) readsClockFirst.add(command.name);
+        await connection.rollback();
+        throw error;
+      }
+    });
+  const write = <Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output> =>
+    repeatOnConflict(() => runOnce(command, input));
+
+  return {
+    broken: Promise.withResolvers<void>().promise,
+    write,
+    writeAlong: (command, input) => {
+      // For freshness only: a lost image costs nothing.
+      write(command, input).catch(() => undefined);
+    },
+    read: (query, input) =>
+      repeatOnConflict(() =>
+        withConnection(async (connection) => {
+          const now = query.usesClock ? await connection.readClock() : Date.now();
+          const db = kyselyOver((statement) => connection.execute(statement));
+          const tx: Tx = { db, now, dialect: 'postgres', advanceNow: undefined };
+          return query.run(tx, input);
+        }),
+      ),
+    close: () => pool.end(),
+  };
+}
+
+async function migrateDatabase(url: string, migrations: StoreSetup['migrations']): Promise<void> {
+  const pool = new pg.Pool({ connectionString: url, max: 1 });
+  pool.on('error', () => undefined);
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  try {
+    await migrate(db, migrations);
+  } catch (error) {
+    const fault = faultOf(error instanceof ParleyError ? error.cause : error);
+    throw fault.code === 'internal' ? error : fault;
+  } finally {
+    await db.destroy();
+  }
+}
+
+const int8 = 20;
+
+function createPool({ url, poolSize }: { readonly url: string; readonly poolSize: number }): pg.Pool {
   const pool = new pg.Pool({
-    connectionString: options.url,
-    max: options.poolSize,
+    connectionString: url,
+    max: poolSize,
+    pipeline: true,
     // A process that stands still inside a transaction must not hold a lane's row beyond its lease.
     idle_in_transaction_session_timeout: 5_000,
     // Our integers are milliseconds and counters, far below 2^53.
@@ -30,82 +113,65 @@ export async function openPostgresStore(
   pool.on('error', () => undefined);
   // One that breaks in a transaction, between two queries, fails the next query; untold, it would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
-  try {
-    await migrate(db, migrations);
-  } catch (error) {
-    await db.destroy();
-    const fault = faultOf(error instanceof ParleyError ? error.cause : error);
-    throw fault.code === 'internal' ? error : fault;
-  }
-
-  const openTx = async (trx: Kysely<Tables>): Promise<StepTx> =>
-    new PostgresTx(trx, await readClock(trx), { texts, chatCommands });
-  const write = <Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output> =>
-    repeatOnConflict(() => db.transaction().execute(async (trx) => command.run(await openTx(trx), input)));
-
-  return {
-    broken: Promise.withResolvers<void>().promise,
-    write,
-    writeAlong: (command, input) => {
-      // For freshness only: a lost image costs nothing.
-      write(command, input).catch(() => undefined);
-    },
-    read: async (query, input) => {
-      try {
-        const now = query.usesClock ? await readClock(db) : Date.now();
-        return await query.run({ db, now, dialect: 'postgres', advanceNow: undefined } satisfies Tx, input);
-      } catch (error) {
-        throw faultOf(error);
-      }
-    },
-    close: () => db.destroy(),
-  };
-}
-
-async function readClock(db: Kysely<Tables>): Promise<number> {
-  const clock = await sql<{
-    now: number;
-  }>`select (extract(epoch from clock_timestamp()) * 1000)::bigint as now`.execute(db);
-  return clock.rows[0]?.now ?? Date.now();
+  return pool;
 }
 
 class PostgresTx implements StepTx {
-  readonly db: Kysely<Tables>;
   readonly dialect = 'postgres';
   readonly texts: StepTx['texts'];
   readonly chatCommands: StepTx['chatCommands'];
-  #now: number;
+  readonly db: Kysely<Tables>;
+  #connection: Connection | undefined;
+  #now: number | undefined;
 
-  constructor(
-    db: Kysely<Tables>,
-    now: number,
-    { texts, chatCommands }: Pick<StoreSetup, 'texts' | 'chatCommands'>,
-  ) {
-    this.db = db;
+  constructor(connection: Connection, { texts, chatCommands }: Pick<StoreSetup, 'texts' | 'chatCommands'>) {
+    this.#connection = connection;
+    this.db = kyselyOver(async (statement) => this.#open().execute(statement));
     this.texts = texts;
     this.chatCommands = chatCommands;
-    this.#now = now;
   }
 
   get now(): number {
+    if (this.#now === undefined) throw new ClockUnread();
     return this.#now;
   }
 
   advanceNow(now: number): void {
-    this.#now = Math.max(this.#now, now);
+    this.#now = Math.max(this.#now ?? 0, now);
+  }
+
+  post(query: NamedQuery): void {
+    this.#open().post(query);
+  }
+
+  /** A part of the step that goes on after another has failed it reaches nobody else's transaction. */
+  end(): void {
+    this.#connection = undefined;
+  }
+
+  #open(): Connection {
+    if (this.#connection === undefined) throw new ParleyError('internal', 'The transaction is over.');
+    return this.#connection;
   }
 }
 
+/** The clock's answer comes with the first other one; the step is run again, and then waits for it. */
+class ClockUnread extends Error {}
+
 async function repeatOnConflict<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let attempts = 1; ; attempts++) {
+  for (let tries = 1; ; tries++) {
     try {
       return await attempt();
     } catch (error) {
-      if (attempts < maxRepeats && repeatable.has(codeOf(error))) continue;
+      if (tries < maxRepeats && isRepeatable(error)) continue;
       throw faultOf(error);
     }
   }
+}
+
+function isRepeatable(error: unknown): boolean {
+  if (error instanceof ClockUnread || repeatable.has(codeOf(error))) return true;
+  return codeOf(error) === '0A000' && error instanceof Error && error.message.startsWith('cached plan');
 }
 
 function codeOf(error: unknown): string {

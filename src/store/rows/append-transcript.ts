@@ -1,6 +1,7 @@
+import { sql } from 'kysely';
 import type { MessagePart } from '#contracts/message.ts';
 import type { Tx } from '../base/command.ts';
-import { insertRow } from '../base/insert-row.ts';
+import { type Computed, insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import { newRowId } from '../base/row-id.ts';
 
@@ -25,17 +26,14 @@ export type Charge = {
   readonly completionTokens: number;
 };
 
-/** Appends to the session's transcript and returns the position. The caller holds the lane's lock, which orders them. */
-export async function appendMessage(tx: Tx, message: NewMessage): Promise<number> {
+/** Appends to the session's transcript. The caller holds the lane's lock, which orders the positions. */
+export async function appendMessage(tx: Tx, message: NewMessage): Promise<void> {
   const { sessionId, charge } = message;
   const counted = { sessionId, now: tx.now };
-  const session = charge
-    ? await countCharged.one(tx, { ...counted, ...charge })
-    : await countMessage.one(tx, counted);
-  await insertRow(tx, 'transcript', {
+  await (charge ? countCharged.post(tx, { ...counted, ...charge }) : countMessage.post(tx, counted));
+  const row = {
     id: message.id,
     sessionId,
-    position: session.messageCount,
     role: message.role,
     parts: JSON.stringify(message.parts),
     note: message.note ?? null,
@@ -46,16 +44,20 @@ export async function appendMessage(tx: Tx, message: NewMessage): Promise<number
     ...(message.isSummary && { isSummary: 1 }),
     createdAt: tx.now,
     updatedAt: tx.now,
-  });
-  return session.messageCount;
+  };
+  await insertRow(tx, 'transcript', row, atTheEnd);
 }
+
+/** The count includes the message. */
+const atTheEnd = {
+  position: (of) => sql`(select "messageCount" from "sessions" where "id" = ${of.sessionId})`,
+} satisfies Computed;
 
 const countMessage = prepared((db, of: QueryParams<{ sessionId: string; now: number }>) =>
   db
     .updateTable('sessions')
     .set((eb) => ({ messageCount: eb('messageCount', '+', 1), updatedAt: of.now }))
-    .where('id', '=', of.sessionId)
-    .returning('messageCount'),
+    .where('id', '=', of.sessionId),
 );
 
 const countCharged = prepared((db, of: QueryParams<{ sessionId: string; now: number } & Charge>) =>
@@ -68,8 +70,7 @@ const countCharged = prepared((db, of: QueryParams<{ sessionId: string; now: num
       promptTokens: of.promptTokens,
       completionTokens: of.completionTokens,
     }))
-    .where('id', '=', of.sessionId)
-    .returning('messageCount'),
+    .where('id', '=', of.sessionId),
 );
 
 /** A note for the agent that starts nothing: an edit or a delete after the run. */

@@ -3,27 +3,34 @@
  * `taken` to `waiting`, and the one outcome of each item with the ledger entry that follows from it. The
  * callers hold the lane's lock; amending an answered item's outcome needs the run's.
  */
-import type { Insertable } from 'kysely';
+import { type Insertable, sql } from 'kysely';
 import type { Outcome } from '#contracts/outcome.ts';
 import type { Tx } from '../base/command.ts';
 import { isOpenItem } from '../base/index-predicates.ts';
-import { insertNewRow, insertRow } from '../base/insert-row.ts';
+import { type Computed, insertNewRow, insertRow } from '../base/insert-row.ts';
 import { prepared, type QueryParams } from '../base/prepared.ts';
 import type { Tables } from '../base/tables.ts';
 
-type NewItem = Omit<Insertable<Tables['inbox']>, 'state' | 'sourceKey'> & {
+type NewItem = Omit<Insertable<Tables['inbox']>, 'state' | 'seq' | 'sourceKey'> & {
   readonly isHeld: boolean;
   readonly sourceKey: string | null;
 };
 
-/** Stores an item, waiting or held. False when its source key was used before: the item exists. */
+/**
+ * Stores an item, waiting or held, under the number that its lane has just taken. False when its source key was used
+ * before: the item exists.
+ */
 export async function insertItem(tx: Tx, { isHeld, ...item }: NewItem): Promise<boolean> {
   const row = { ...item, state: isHeld ? ('held' as const) : ('waiting' as const) };
-  if (item.sourceKey !== null) return insertNewRow(tx, 'inbox', row);
+  if (item.sourceKey !== null) return insertNewRow(tx, 'inbox', row, lastTaken);
   // Without a key nobody repeats it: what can't be stored must not look as if it were.
-  await insertRow(tx, 'inbox', row);
+  await insertRow(tx, 'inbox', row, lastTaken);
   return true;
 }
+
+const lastTaken = {
+  seq: (of) => sql`(select "nextSeq" - 1 from "lanes" where "key" = ${of.laneKey})`,
+} satisfies Computed;
 
 export type ItemEnd = { readonly outcome: Outcome; readonly outcomeReason: string };
 
@@ -118,7 +125,7 @@ export type TakenItem = {
 
 /** Gives the item to a run. One that has ended since it was read is the run's too, which then ends it. */
 export async function takeItem(tx: Tx, { isMerged, isKept, ...item }: TakenItem): Promise<void> {
-  await take.run(tx, { ...item, outcome: isMerged ? 'merged' : null, isKept: isKept ? 1 : 0 });
+  await take.post(tx, { ...item, outcome: isMerged ? 'merged' : null, isKept: isKept ? 1 : 0 });
 }
 
 type Taken = {
@@ -180,7 +187,7 @@ export type AnsweredItems = AnswerOf & {
  * what becomes of the answer's parts amends it. What was merged into another item keeps that outcome.
  */
 export async function endAnswered(tx: Tx, { outcomeReason, ...rows }: AnsweredItems): Promise<void> {
-  await answerTaken.run(tx, { ...rows, outcomeReason: outcomeReason ?? null });
+  await answerTaken.post(tx, { ...rows, outcomeReason: outcomeReason ?? null });
 }
 
 type Answered = { runId: string; answer: string; outcome: string; outcomeReason: string | null };

@@ -17,7 +17,7 @@ export type LaneHold = {
 
 /** Gives the lane to a holder at an epoch, for a run; `leaseUntil` in ms by the database's clock. */
 export async function holdLane(tx: Tx, hold: LaneHold): Promise<void> {
-  await holdRow.run(tx, hold);
+  await holdRow.post(tx, hold);
 }
 
 const holdRow = prepared((db, of: QueryParams<LaneHold>) =>
@@ -69,7 +69,7 @@ type LaneExit = { readonly laneKey: string; readonly parts: number };
 
 /** Takes the ended run from the lane. `isKept`: the holder keeps the lane, to go on with what is due. */
 export async function endLaneRun(tx: Tx, exit: LaneExit, isKept: boolean): Promise<void> {
-  await (isKept ? keepLane : leaveLane).run(tx, { ...exit, now: tx.now });
+  await (isKept ? keepLane : leaveLane).post(tx, { ...exit, now: tx.now });
 }
 
 const keepLane = prepared((db, of: QueryParams<LaneExit & { readonly now: number }>) =>

@@ -54,9 +54,9 @@ export async function lockLaneAt(tx: Tx, key: string, epoch: number): Promise<La
   );
 }
 
-/** Locks the lane, making it and its first session when they do not exist. */
-export async function ensureLane(tx: Tx, spec: LaneSpec): Promise<Lane> {
-  const known = await lockLane(tx, spec.key);
+/** Locks the lane unless `locked` is it, making it and its first session when they do not exist. */
+export async function ensureLane(tx: Tx, spec: LaneSpec, locked?: Lane): Promise<Lane> {
+  const known = locked ?? (await lockLane(tx, spec.key));
   if (known) return followConfiguration(tx, known, spec.settings);
   const { settings } = spec;
   const isNew = await insertNewRow(tx, 'lanes', {
@@ -110,16 +110,14 @@ const advanceSeq = prepared((db, of: QueryParams<{ laneKey: string }>) =>
     .returning('nextSeq'),
 );
 
-/** The same for what somebody has sent: the lane's last activity is now. */
-export async function takeSeqOfArrival(tx: Tx, laneKey: string): Promise<number> {
-  const { nextSeq } = await advanceSeqOfArrival.one(tx, { laneKey, now: tx.now });
-  return nextSeq - 1;
+/** Takes the number for what somebody has sent, whose row reads it: the lane's last activity is now. */
+export async function takeSeqOfArrival(tx: Tx, laneKey: string): Promise<void> {
+  await advanceSeqOfArrival.post(tx, { laneKey, now: tx.now });
 }
 
 const advanceSeqOfArrival = prepared((db, of: QueryParams<{ laneKey: string; now: number }>) =>
   db
     .updateTable('lanes')
     .set((eb) => ({ nextSeq: eb('nextSeq', '+', 1), lastActivityAt: of.now }))
-    .where('key', '=', of.laneKey)
-    .returning('nextSeq'),
+    .where('key', '=', of.laneKey),
 );

@@ -21,8 +21,11 @@ export type NewRun = {
 /** Model and reasoning of a run: its session's choice, else its agent's model. */
 export type RunChoice = { readonly model: string; readonly reasoning: string | null };
 
+/** `messagesBefore`: how many its session has. */
+type Begun = RunChoice & { readonly messagesBefore: number };
+
 /** Stores a new run, active in its first attempt, and returns which model it has. */
-export async function beginRun(tx: Tx, run: NewRun): Promise<RunChoice> {
+export async function beginRun(tx: Tx, run: NewRun): Promise<Begun> {
   return begin.one(tx, { ...run, now: tx.now });
 }
 
@@ -51,7 +54,17 @@ const begin = prepared((db, of: QueryParams<NewRun & { readonly now: number }>) 
         startedAt: of.now,
       };
     })
-    .returning(['model', 'reasoning']),
+    .returning((eb) => [
+      'model',
+      'reasoning',
+      eb
+        .selectFrom('sessions')
+        .where('sessions.id', '=', of.sessionId)
+        .select('messageCount')
+        .$asScalar()
+        .$notNull()
+        .as('messagesBefore'),
+    ]),
 );
 
 /** Another attempt at the run begins, be it that the run was parked. */
@@ -132,7 +145,7 @@ export type RunEnd = {
 
 /** Ends the run for good, with its reason. */
 export async function finishRun(tx: Tx, end: RunEnd): Promise<void> {
-  await finish.run(tx, { ...end, now: tx.now });
+  await finish.post(tx, { ...end, now: tx.now });
 }
 
 const finish = prepared((db, of: QueryParams<RunEnd & { readonly now: number }>) =>

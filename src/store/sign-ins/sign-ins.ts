@@ -3,7 +3,7 @@
  * after every restart. Times are the server's, handed in: it alone knows when a cookie was made.
  */
 import type { StoreCommand, StoreQuery, Tx } from '../base/command.ts';
-import { insertNewRow } from '../base/insert-row.ts';
+import { ensureRow } from '../base/insert-row.ts';
 
 /** A browser that is signed in. */
 export type SignIn = {
@@ -29,7 +29,7 @@ export const openSignIn: StoreCommand<
   name: 'openSignIn',
   run: async (tx, { at, ...row }) => {
     await tx.db.deleteFrom('signIns').where('expiresAt', '<=', at).execute();
-    await insertNewRow(tx, 'signIns', { ...row, createdAt: at, lastSeenAt: at });
+    await ensureRow(tx, 'signIns', { ...row, createdAt: at, lastSeenAt: at });
     const kept = tx.db
       .selectFrom('signIns')
       .select('id')

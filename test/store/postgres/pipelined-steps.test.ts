@@ -1,0 +1,168 @@
+import { sql } from 'kysely';
+import { describe, it } from 'vitest';
+import { ParleyError } from '../../../src/contracts/errors.ts';
+import type { StepTx, Store, StoreCommand } from '../../../src/store/base/command.ts';
+import { ensureRow, insertRow } from '../../../src/store/base/insert-row.ts';
+import { prepared, type QueryParams } from '../../../src/store/base/prepared.ts';
+import { acceptBatch } from '../../../src/store/intake/accept-batch.ts';
+import { databaseServer, makeDatabase } from '../../e2e/own-database.ts';
+import { openStore } from '../../support/open-store.ts';
+import { aLane, aMessage, aWorker, account as botAccount, holder, unique } from '../builders.ts';
+
+const anchors = prepared((db, of: QueryParams<{ account: string }>) =>
+  db.selectFrom('anchors').selectAll().where('account', '=', of.account),
+);
+const moveAnchor = prepared((db, of: QueryParams<{ account: string; anchor: string }>) =>
+  db.updateTable('anchors').set({ anchor: of.anchor }).where('account', '=', of.account),
+);
+const row = (account: string, conversation = 'c') => ({ account, conversation, anchor: '0' });
+
+/** Runs `run` as a step of its own. */
+function inStep<Output>(store: Store, run: (tx: StepTx) => Promise<Output>): Promise<Output> {
+  const step: StoreCommand<undefined, Output> = { name: unique('step'), run };
+  return store.write(step, undefined);
+}
+
+// SQLite has run a statement when it is asked for.
+describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits for', () => {
+  it('has them in their order, before what it reads and before its commit', async ({
+    onTestFinished,
+    expect,
+  }) => {
+    const { store } = await aStore(onTestFinished);
+    const account = unique('account');
+    const seen = await inStep(store, async (tx) => {
+      await insertRow(tx, 'anchors', row(account));
+      await moveAnchor.post(tx, { account, anchor: '1' });
+      const inside = await anchors.first(tx, { account });
+      for (const anchor of ['2', '3']) await moveAnchor.post(tx, { account, anchor });
+      return inside?.anchor;
+    });
+    expect(seen).toBe('1');
+    expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toMatchObject([{ anchor: '3' }]);
+  });
+
+  it('fails as a whole with the first of them that fails', async ({ onTestFinished, expect }) => {
+    const { store } = await aStore(onTestFinished);
+    const account = unique('account');
+    const twice = (last: (tx: StepTx) => Promise<unknown>) =>
+      inStep(store, async (tx) => {
+        await insertRow(tx, 'anchors', row(account, 'kept?'));
+        await insertRow(tx, 'anchors', row(account));
+        await insertRow(tx, 'anchors', row(account));
+        return last(tx);
+      });
+    const { rejects } = expect(twice(async () => 'done'));
+    await rejects.toThrow('duplicate key');
+    await expect(twice((tx) => anchors.all(tx, { account }))).rejects.toThrow('duplicate key');
+    await expect(twice((tx) => anchors.all(tx, { account }).catch(() => []))).rejects.toThrow();
+    expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toEqual([]);
+  });
+
+  it('reaches nothing any more when a part of it has failed', async ({ onTestFinished, expect }) => {
+    const { store } = await aStore(onTestFinished, { poolSize: 1 });
+    const account = unique('account');
+    const late = Promise.withResolvers<unknown>();
+    const goesOn = async (tx: StepTx) => {
+      await anchors.all(tx, { account });
+      await next;
+      await insertRow(tx, 'anchors', row(account)).catch(late.resolve);
+    };
+    const fails = async () => Promise.reject(new ParleyError('stale_epoch', 'refused'));
+    const refused = inStep(store, (tx) => Promise.all([goesOn(tx), fails()]));
+    const next = refused.catch(() => undefined);
+    await expect(refused).rejects.toThrow('refused');
+    await inStep(store, () => late.promise);
+    expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toEqual([]);
+  });
+
+  it('knows the time at its first statement and before it', async ({ onTestFinished, expect }) => {
+    const { store } = await aStore(onTestFinished);
+    const step: StoreCommand<undefined, readonly number[]> = {
+      name: unique('step'),
+      run: async (tx) => {
+        const before = tx.now;
+        await anchors.all(tx, { account: '' });
+        return [before, tx.now];
+      },
+    };
+    for (const _ of ['learns', 'knows']) {
+      const [before, after] = await store.write(step, undefined);
+      expect(before).toBe(after);
+      expect(before).toBeGreaterThan(1_700_000_000_000);
+    }
+  });
+});
+
+describe.skipIf(databaseServer === undefined)('what is asked for together with a lock', () => {
+  it('is read behind the wait for it', async ({ onTestFinished, expect }) => {
+    const { store, sql: beside } = await aStore(onTestFinished);
+    const worker = aWorker(store);
+    const conversation = unique('c');
+    const { key } = aLane(conversation);
+    await worker.accept(aMessage({ conversation, text: 'first' }));
+    const run = await worker.claimRun(key);
+    const second = aMessage({ conversation, text: 'second' });
+    const go = Promise.withResolvers<void>();
+    const stored = Promise.withResolvers<void>();
+    const input = { account: botAccount, epoch: await worker.hold(), holder, proposals: [second] };
+    const slowly = inStep(store, async (tx) => {
+      await acceptBatch.run(tx, input);
+      stored.resolve();
+      await go.promise;
+    });
+    await stored.promise;
+    const answered = worker.answer(run, 'hello');
+    const waits = `select 1 from pg_stat_activity
+      where wait_event_type = 'Lock' and datname = current_database()`;
+    while ((await beside(waits)).length === 0);
+    go.resolve();
+    await slowly;
+    expect(await answered).toMatchObject({ steers: [{ parts: [{ data: { text: 'second' } }] }] });
+  });
+});
+
+describe.skipIf(databaseServer === undefined)('a statement that PostgreSQL keeps prepared', () => {
+  it('has its plan made anew as its table grows', async ({ onTestFinished, expect }) => {
+    const { store, sql: beside } = await aStore(onTestFinished, { poolSize: 1 });
+    // Statistics of an almost empty table, for which reading all of it is the cheapest.
+    await inStep(store, (tx) => insertRow(tx, 'anchors', row('first')));
+    await beside('vacuum analyze anchors');
+    const look = () => inStep(store, (tx) => anchors.all(tx, { account: 'first' }));
+    const plan = () => inStep(store, explainAnchors);
+    for (let n = 0; n < 12; n++) await look();
+    expect(await plan()).toContain('Seq Scan');
+    await beside(`insert into anchors select 'a' || n, 'c', '0' from generate_series(1, 20000) n`);
+    for (let n = 0; n < 100; n++) await look();
+    expect(await plan()).toContain('Index');
+  });
+
+  it('goes on when a newer version has added a column', async ({ onTestFinished, expect }) => {
+    const { store, sql: beside } = await aStore(onTestFinished);
+    const account = unique('account');
+    const look = () => inStep(store, (tx) => anchors.all(tx, { account }));
+    await inStep(store, (tx) => ensureRow(tx, 'anchors', row(account)));
+    await look();
+    await beside('alter table anchors add column newer text');
+    expect(await look()).toMatchObject([{ account, anchor: '0' }]);
+    expect(
+      await store.read({ query: 'look', run: (tx) => anchors.all(tx, { account }) }, undefined),
+    ).toHaveLength(1);
+  });
+});
+
+async function aStore(atEnd: (end: () => Promise<void>) => void, { poolSize = 10 } = {}) {
+  const { url, read } = await makeDatabase(atEnd);
+  const store = await openStore({ kind: 'postgres', url, poolSize });
+  atEnd(store.close);
+  return { store, sql: read };
+}
+
+/** The plan that this connection keeps for the query. */
+async function explainAnchors({ db }: StepTx): Promise<string> {
+  const kept = sql<{ name: string }>`
+    select name from pg_prepared_statements where statement like 'select * from "anchors"%'`;
+  const [statement] = (await kept.execute(db)).rows;
+  const explained = await sql`explain execute ${sql.id(statement?.name ?? '')}('first')`.execute(db);
+  return JSON.stringify(explained.rows);
+}
