@@ -24,23 +24,7 @@ export async function openPostgresStore(
 ): Promise<Store> {
   await migrateDatabase(options.url, setup.migrations);
   const pool = createPool(options);
-  const connections = new WeakMap<pg.PoolClient, Connection>();
-
-  /** A connection that has failed may be in any state: the pool makes another. */
-  const withConnection = async <T>(use: (connection: Connection) => Promise<T>): Promise<T> => {
-    const client = await pool.connect();
-    const connection = connections.get(client) ?? new Connection(client);
-    connections.set(client, connection);
-    try {
-      const result = await use(connection);
-      client.release();
-      return result;
-    } catch (error) {
-      client.release(!(error instanceof ParleyError));
-      throw error;
-    }
-  };
-
+  const withConnection = lender(pool);
   /** Steps that have read the clock before their first answer. */
   const readsClockFirst = new Set<string>();
   const runOnce = <Input, Output>(command: StoreCommand<Input, Output>, input: Input): Promise<Output> =>
@@ -80,6 +64,26 @@ export async function openPostgresStore(
         }),
       ),
     close: () => pool.end(),
+  };
+}
+
+type Lender = <T>(use: (connection: Connection) => Promise<T>) => Promise<T>;
+
+function lender(pool: pg.Pool): Lender {
+  const connections = new WeakMap<pg.PoolClient, Connection>();
+  return async (use) => {
+    const client = await pool.connect();
+    const connection = connections.get(client) ?? new Connection(client);
+    connections.set(client, connection);
+    try {
+      const result = await use(connection);
+      client.release();
+      return result;
+    } catch (error) {
+      // One that has failed may be in any state: the pool makes another.
+      client.release(!(error instanceof ParleyError));
+      throw error;
+    }
   };
 }
 
