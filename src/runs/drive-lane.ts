@@ -33,7 +33,7 @@ export type DriveLaneDeps = ClaimModels & {
   readonly maxHoldMs: number;
   framing(): Framing;
   start(effects: Effects): void;
-  /** Executes one run; undefined when it was handed over or lost. */
+  /** Executes one run; undefined when it was lost. */
   execute(run: ClaimedRun, options: RunOptions): Promise<RunExit | undefined>;
 };
 
@@ -103,9 +103,8 @@ async function work(
     const mayKeepLane = () => !signal.aborted && runs < deps.maxRuns && clock.now() - since < deps.maxHoldMs;
     const claims = () => (mayKeepLane() ? claimTerms() : undefined);
     const left = await execute(deps, claimed.run, { signal, mayKeepLane, claims });
-    // Handed over: another worker takes it at once, and need not wait for a sweep.
-    if (left === undefined && signal.aborted)
-      return wakes.wake({ laneKey, class: claimed.run.class, delayMs: 0 });
+    // Whoever takes it, this process too, need not wait for a sweep.
+    if (left?.kind === 'handed-over') return wakes.wake({ laneKey, class: claimed.run.class, delayMs: 0 });
     if (left?.kind === 'armed')
       return wakes.wake({ laneKey, class: claimed.run.class, delayMs: left.delayMs });
     // Its calls were answered while it let go of them: it is claimed anew and goes on.

@@ -35,7 +35,7 @@ export async function executeCompact(
   deps: CompactDeps,
   run: ClaimedRun,
   options: { readonly signal: AbortSignal; mayKeepLane(): boolean },
-): Promise<LaneExit | undefined> {
+): Promise<LaneExit | { readonly kind: 'handed-over' } | undefined> {
   const { store, active, probe, publish } = deps;
   const { runId, laneKey, epoch } = run;
   const held = { laneKey, epoch, runId };
@@ -50,7 +50,7 @@ export async function executeCompact(
     if (end === 'handover') {
       await store.write(handOver, { ...held, modelCalls: deps.calls.endAll() });
       probe.reach('handing-over');
-      return undefined;
+      return { kind: 'handed-over' };
     }
     const ended = 'effects' in end ? end : await store.write(endRun, { ...end, ...held, message: undefined });
     deps.start(ended.effects);

@@ -98,14 +98,14 @@ const leastCapabilities: Capabilities = {
   whileAway: '',
 };
 
-/** How its lane was left, or that the run waits for something outside. */
-export type RunExit = LaneLeft | ParkOutcome;
+/** How its lane was left, or that the run waits for something outside or for its next attempt. */
+export type RunExit = LaneLeft | ParkOutcome | { readonly kind: 'handed-over' };
 
 export type RunOptions = Pick<RecorderDeps, 'mayKeepLane' | 'claims'> & { readonly signal: AbortSignal };
 
 /**
  * Executes one claimed run to its end, its hand-over or its loss. Returns how the lane was left;
- * undefined when this process has no more to do with it. Throws what the store throws: nothing that
+ * undefined when the run was lost to another process. Throws what the store throws: nothing that
  * was not committed counts, and the next holder resumes the run.
  */
 export async function executeRun(
@@ -135,6 +135,7 @@ export async function executeRun(
     left = (await parkIfWaiting(deps, run, waiting)) ?? recorder.left;
     if ((stopping.reason() === 'handover' || recorder.hasUnread) && left === undefined) {
       await store.write(handOver, { ...held, modelCalls: calls.endAll() });
+      left = { kind: 'handed-over' };
       deps.probe.reach('handing-over');
     }
     if (run.kind === 'title' && left !== undefined) await tellTitle(deps, run.laneKey);

@@ -76,6 +76,18 @@ export const proofMutants: readonly Mutant[] = [
     test: endOfRun,
   },
   {
+    name: 'a run that its process hands over wakes nobody',
+    invariant: 'an unfinished run that nobody works on is gone on with, without the sweep',
+    edits: [
+      {
+        in: 'work',
+        find: "if (left?.kind === 'handed-over')",
+        replace: "if (left?.kind === 'handed-over' && signal.aborted)",
+      },
+    ],
+    test: { file: 'test/runs/let-go.test.ts', name: 'goes on with a run that was handed over at once' },
+  },
+  {
     name: 'a wake is dropped while the one before it is at work',
     invariant: 'a wake that comes while its lane is being worked is kept for afterwards',
     edits: [

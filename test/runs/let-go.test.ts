@@ -7,10 +7,11 @@ import { ParleyError } from '../../src/contracts/errors.ts';
 import { noProbe } from '../../src/contracts/probe.ts';
 import type { LaneDriver } from '../../src/queue/lane-workers.ts';
 import { createLaneDriver } from '../../src/runs/drive-lane.ts';
+import type { RunExit } from '../../src/runs/execute-run.ts';
 import type { Store } from '../../src/store/base/command.ts';
 import { conversationKeyOf } from '../../src/store/base/conversation-key.ts';
 import type { ClaimedRun } from '../../src/store/lanes/claim-lane.ts';
-import { releaseFailedRun, renewLeases } from '../../src/store/lanes/leases.ts';
+import { handOver, releaseFailedRun, renewLeases } from '../../src/store/lanes/leases.ts';
 import { noticesFor } from '../../src/texts/notices.ts';
 import { aLane, aMessage, aRoute, aWorker, demoOnly, framing, holder, unique } from '../store/builders.ts';
 import { readOutcomes } from '../store/lanes/outcomes.ts';
@@ -31,7 +32,7 @@ async function aStore(): Promise<Store> {
   return store;
 }
 
-type Executing = { readonly store: Store; execute(run: ClaimedRun): Promise<void> };
+type Executing = { readonly store: Store; execute(run: ClaimedRun): Promise<RunExit | undefined> };
 
 /** A driver whose wakes come as they would from Redis. */
 function aDriver({ store, execute }: Executing): LaneDriver {
@@ -52,10 +53,7 @@ function aDriver({ store, execute }: Executing): LaneDriver {
       close: async () => undefined,
     },
     start: () => undefined,
-    execute: async (run) => {
-      await execute(run);
-      return undefined;
-    },
+    execute: async (run) => (await execute(run)) ?? undefined,
   });
   return driver;
 }
@@ -88,6 +86,25 @@ it('goes on with a run that a fault broke off as soon as the store answers, and 
   expect(second).toMatchObject({ runId: first?.runId, isResumed: true });
   expect(second?.epoch).toBeGreaterThan(first?.epoch ?? Infinity);
   expect(refusals).toBeLessThan(0);
+});
+
+it('goes on with a run that was handed over at once, though the process stays', async () => {
+  const store = await aStore();
+  const conversation = unique('c');
+  await aWorker(store).accept(aMessage({ conversation, text: 'hi' }));
+  const seen: ClaimedRun[] = [];
+  const driver = aDriver({
+    store,
+    execute: async (run) => {
+      seen.push(run);
+      if (seen.length > 1) return undefined;
+      await store.write(handOver, run);
+      return { kind: 'handed-over' };
+    },
+  });
+  await driver.drive(aLane(conversation).key, new AbortController().signal);
+  await vi.waitUntil(() => seen.length === 2, { timeout: patienceMs });
+  expect(seen[1]).toMatchObject({ runId: seen[0]?.runId, isResumed: true });
 });
 
 it('gives up after three attempts, not for ever', async () => {

@@ -20,8 +20,8 @@ describeEachDatabase('a run whose time is over just as its answer takes in anoth
     const active = someActiveRuns(open(), holder);
     const play = async (store: Store, clock: Clock, model: ReturnType<typeof scriptedModel>) => {
       const run = await aWorker(open(), holder).claimRun(aLane(conversation).key);
-      await executeRun({ ...runDeps(store, { active, model, tools: [] }), clock }, run, options);
-      return run;
+      const exit = await executeRun({ ...runDeps(store, { active, model, tools: [] }), clock }, run, options);
+      return { run, exit };
     };
     await door.accept(aMessage({ conversation, text: 'one' }));
     const timeOver = Promise.withResolvers<void>();
@@ -48,7 +48,8 @@ describeEachDatabase('a run whose time is over just as its answer takes in anoth
     const resumed = await play(open(), systemClock, scriptedModel(says('the second answer')));
     await active.close();
 
-    expect(resumed).toMatchObject({ runId: cut.runId, isResumed: true });
+    expect(cut.exit).toEqual({ kind: 'handed-over' });
+    expect(resumed.run).toMatchObject({ runId: cut.run.runId, isResumed: true });
     const { inbox, told, openRuns } = await readLane(open(), aLane(conversation).key);
     expect(told.map(({ text }) => text)).toEqual(['one', 'two']);
     expect(inbox.map(({ outcome }) => outcome)).toEqual(['answered', 'answered']);
