@@ -103,7 +103,7 @@ async function work(
     const mayKeepLane = () => !signal.aborted && runs < deps.maxRuns && clock.now() - since < deps.maxHoldMs;
     const claims = () => (mayKeepLane() ? claimTerms() : undefined);
     const left = await execute(deps, claimed.run, { signal, mayKeepLane, claims });
-    // Whoever takes it, this process too, need not wait for a sweep.
+    // The next holder, which may be this process, need not wait for a sweep.
     if (left?.kind === 'handed-over') return wakes.wake({ laneKey, class: claimed.run.class, delayMs: 0 });
     if (left?.kind === 'armed')
       return wakes.wake({ laneKey, class: claimed.run.class, delayMs: left.delayMs });

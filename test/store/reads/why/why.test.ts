@@ -76,7 +76,14 @@ describeEachDatabase('the account of a message', (open, { sql }) => {
           modelCalls: [
             {
               ...{ inputTokens: 120, outputTokens: 30, cacheReadTokens: 7, cacheWriteTokens: 0 },
-              ...{ model: 'test-model', state: 'settled', cost: 1234, latencyMs: 56, at: expect.any(Number) },
+              ...{
+                purpose: 'turn',
+                model: 'test-model',
+                state: 'settled',
+                cost: 1234,
+                latencyMs: 56,
+                at: expect.any(Number),
+              },
             },
           ],
           transcript: [
