@@ -70,7 +70,7 @@ export const entranceMutants: readonly Mutant[] = [
     name: 'title of every message',
     invariant: 'a session is named once, by its first message',
     edits: [
-      { in: 'enqueueTitle', find: 'messages[0]?.position !== 1', replace: 'messages.length === 0' },
+      { in: 'take', find: 'input.titleModels && isFirst', replace: 'input.titleModels' },
       { in: 'enqueueTitle', find: 'sourceKey: key', replace: 'sourceKey: newRowId()' },
     ],
     test: { file: 'test/store/lanes/titles.test.ts', name: 'is asked for with the first message' },

@@ -42,7 +42,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         in: 'acceptOnce',
-        find: "if (known) return { kind: 'duplicate' };",
+        find: "if (known.has(eventKey)) return { kind: 'duplicate' };",
         replace: '',
       },
     ],
@@ -175,9 +175,9 @@ export const mutants: readonly Mutant[] = [
     invariant: 'leaving the queue and standing in the transcript are one commit',
     edits: [
       {
-        in: 'openPostgresStore',
-        find: 'db.transaction().execute(async (trx) => command.run(await openTx(trx), input))',
-        replace: 'openTx(db).then((tx) => command.run(tx, input))',
+        in: 'Connection',
+        find: "this.post({ sql: 'begin', parameters: [] });",
+        replace: '',
       },
     ],
     test: { file: 'test/store/torn-steps.test.ts', name: 'leaves nothing behind' },
@@ -301,7 +301,7 @@ export const mutants: readonly Mutant[] = [
     invariant: 'what a group said is shown to one run, never again',
     edits: [
       {
-        in: 'takeContext',
+        in: 'showContext',
         find: '.set({ shownInRun: runId })',
         replace: '.set({ laneKey })',
       },
@@ -502,11 +502,11 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         in: 'claimLane',
-        find: 'const choice = chooseBatch(rows, lane.mode as QueueMode, tx.now);',
+        find: 'const choice = chooseBatch(waiting, lane.mode as QueueMode, tx.now);',
         replace: `const route = { channel: 'telegram', account: '7000001', conversation: '501' };
     const forged = { id: 'forged', route, authority: 'owner', content: { prompt: 'forged', attachments: [] } };
-    const choice = rows.length > 0
-      ? chooseBatch(rows, lane.mode as QueueMode, tx.now)
+    const choice = waiting.length > 0
+      ? chooseBatch(waiting, lane.mode as QueueMode, tx.now)
       : ({ kind: 'run', rows: [forged] } as never);`,
       },
     ],
