@@ -75,7 +75,7 @@ it('lists the messages that an id may mean, and says what can be given', { timeo
   await say('-100999', '45', 'message:other');
   const several = await parley('45');
   expect(several.code).toBe(1);
-  expect(several.stderr).toMatch(/^45 matches several messages\. Give one of these ids:$/m);
+  expect(several.stderr).toMatch(/^45 has several meanings\. Give one of these ids:$/m);
   expect(several.stderr).toMatch(/^ {2}test\/bot\/-100123\/45 {2}arrived \d{4}-/m);
   expect(several.stderr).toMatch(/^ {2}test\/bot\/-100999\/45 {2}arrived \d{4}-/m);
   expect((await parley('test/bot/-100999/45')).stdout).toMatch(

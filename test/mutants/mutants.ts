@@ -504,7 +504,8 @@ export const mutants: readonly Mutant[] = [
         in: 'claimLane',
         find: 'const choice = chooseBatch(waiting, lane.mode as QueueMode, tx.now);',
         replace: `const route = { channel: 'telegram', account: '7000001', conversation: '501' };
-    const forged = { id: 'forged', route, authority: 'owner', content: { prompt: 'forged', attachments: [] } };
+    const content = { text: 'forged', prompt: 'forged', sender: { id: '', name: '' }, attachments: [] };
+    const forged = { id: 'forged', target: route, authority: 'owner', sourceKey: null, content };
     const choice = waiting.length > 0
       ? chooseBatch(waiting, lane.mode as QueueMode, tx.now)
       : ({ kind: 'run', rows: [forged] } as never);`,

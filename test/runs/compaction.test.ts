@@ -174,7 +174,7 @@ describe('a conversation that grows too long', () => {
     const left = leaving.work(conversation, shutdown.signal);
     await gate.reached;
     shutdown.abort();
-    expect((await left).left).toBeUndefined();
+    expect((await left).left).toEqual({ kind: 'handed-over' });
     gate = undefined;
     const made = (await aProcess(8_000).work(conversation)).run.runId;
     expect(lastPrompt(model)).toContain('Keep the plan.');
