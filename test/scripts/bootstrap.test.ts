@@ -43,9 +43,13 @@ function program(name: string, script = 'exit 0') {
 /** Runs the script as a machine that has only the programs given above. */
 function bootstrap(options: { redisUrl?: string; isForTests?: boolean; uid?: number } = {}) {
   const script = join(root, 'scripts', 'bootstrap.mjs');
-  const result = spawnSync(process.execPath, [script, ...(options.isForTests ? ['--test'] : [])], {
+  // Nobody else may enter the folder of a clone that is only for a test: the script is told another user.
+  const user =
+    options.uid === undefined
+      ? []
+      : ['--import', `data:text/javascript,process.getuid=()=>${options.uid};process.geteuid=process.getuid`];
+  const result = spawnSync(process.execPath, [...user, script, ...(options.isForTests ? ['--test'] : [])], {
     encoding: 'utf8',
-    ...(options.uid !== undefined && { uid: options.uid, gid: options.uid }),
     env: { PATH: join(root, 'path'), ...(options.redisUrl && { REDIS_URL: options.redisUrl }) },
   });
   return { code: result.status, text: result.stderr };
@@ -165,8 +169,7 @@ describe('redis-server', () => {
     expect(bootstrap().code).toBe(1);
   });
 
-  it.runIf(process.getuid?.() === 0)('is one line to type for a user who may not install it', () => {
-    chmodSync(root, 0o755);
+  it('is one line to type for a user who may not install it', () => {
     program('apt-get');
     const { code, text } = bootstrap({ uid: 65534 });
     expect(code).toBe(1);
