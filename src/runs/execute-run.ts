@@ -47,6 +47,7 @@ import { compactionOf, compactorOf } from './run-compaction.ts';
 import { childRunOf, readRunContext, shownMessages, timeLeft } from './run-history.ts';
 import type { RunSettings } from './run-settings.ts';
 import { createStop, type StopController } from './stop-controller.ts';
+import { createStoreWatch, type StoreWatch } from './store-watch.ts';
 import { streamEvents } from './stream-events.ts';
 import { tellTitle, titleSettings, titleSystem } from './title-run.ts';
 import { storedToolSend } from './tool-send.ts';
@@ -262,6 +263,7 @@ async function runLoop(
   const model = deps.models.stackFor(run.model, calls);
   const info = model.model();
   const { limits, ...shape } = shapeOf(deps, run, info);
+  const watch = createStoreWatch();
   const config: AgentLoopConfig = {
     run: toolRun,
     clock,
@@ -275,11 +277,11 @@ async function runLoop(
     transformContext: async (all) =>
       sections.run('fit history', () => fitContext(pruneResults(all), info.contextWindow)),
     ...(stored.tokens !== undefined && { contextTokens: stored.tokens }),
-    ...compactionOf(deps, run, { child, calls }),
+    ...compactionOf(deps, run, { child, calls, watch }),
     convertToLlm: createConverter({ loadImage, sections }),
     isEmptyAnswer: (text) => !recorder.hasSpoken && isEmptyAnswer(text, 'chat'),
-    keepMarks: (marks) => recorder.keepMarks(marks),
-    getSteeringMessages: () => recorder.steering(),
+    keepMarks: (marks) => watch.ask(recorder.keepMarks(marks)),
+    getSteeringMessages: () => watch.ask(recorder.steering()),
     // The commit of the last turn has closed the run or taken what extends it: nothing is left to ask.
     getFollowUpMessages: async () => [],
   };
@@ -288,20 +290,25 @@ async function runLoop(
     entries === undefined
       ? agentLoopContinue(context, config, signal)
       : agentLoopResume(context, entries, config, signal);
-  return follow(deps, run, { events, recorder });
+  return follow(deps, run, { events, recorder, watch });
 }
 
-type Followed = { readonly events: AgentEvents; readonly recorder: RunRecorder };
+type Followed = {
+  readonly events: AgentEvents;
+  readonly recorder: RunRecorder;
+  readonly watch: StoreWatch;
+};
 
 /** Records each event before the loop goes on. Returns the calls that wait for something outside. */
 async function follow(
   deps: RunDeps,
   run: ClaimedRun,
-  { events, recorder }: Followed,
+  { events, recorder, watch }: Followed,
 ): Promise<readonly WaitingCall[]> {
   const trace = traceRun(deps.tracer, run, deps.clock);
   const waitsFor: WaitingCall[] = [];
   for await (const event of events) {
+    if (event.type === 'agent_end') watch.check();
     await recorder.handle(event);
     trace(event);
     deps.stream(run.laneKey, () => streamEvents(event, run, recorder.left !== undefined));

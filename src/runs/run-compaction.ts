@@ -8,6 +8,7 @@ import type { ClaimedRun } from '../store/lanes/claim-lane.ts';
 import type { RunCalls } from './call-ledger.ts';
 import { type CompactorDeps, compactSession } from './compactor.ts';
 import { readRunContext, shownMessages } from './run-history.ts';
+import type { StoreWatch } from './store-watch.ts';
 
 export type RunCompactionDeps = Omit<CompactorDeps, 'model' | 'calls' | 'limits'> & {
   readonly models: Models;
@@ -25,11 +26,17 @@ export function compactorOf<Deps extends RunCompactionDeps>(
   return { ...deps, limits, calls, model: summarizer };
 }
 
+type Compacting = {
+  readonly child: ChildRun | undefined;
+  readonly calls: RunCalls;
+  readonly watch: StoreWatch;
+};
+
 /** The loop's ways to have its context summarised, and to read it anew. */
 export function compactionOf(
   deps: RunCompactionDeps,
   run: ClaimedRun,
-  { child, calls }: { readonly child: ChildRun | undefined; readonly calls: RunCalls },
+  { child, calls, watch }: Compacting,
 ): Required<Pick<AgentLoopConfig, 'middleware' | 'compact' | 'reloadMessages'>> {
   const { log, store } = deps;
   const { runId, laneKey } = run;
@@ -41,13 +48,13 @@ export function compactionOf(
       const tail = reason === 'overflow' ? Math.floor(limits.tail / 2) : limits.tail;
       const deeper = { ...compactor, limits: { ...limits, tail } };
       try {
-        const done = await compactSession(deeper, { run, child }, signal);
+        const done = await watch.ask(compactSession(deeper, { run, child }, signal));
         return done.kind === 'compacted' ? 'compacted' : 'failed';
       } catch (error) {
         if (!signal.aborted) log.warn({ runId, laneKey, reason, error }, 'compaction.failed');
         throw error;
       }
     },
-    reloadMessages: async () => shownMessages(await readRunContext(store, run, child)),
+    reloadMessages: async () => shownMessages(await watch.ask(readRunContext(store, run, child))),
   };
 }

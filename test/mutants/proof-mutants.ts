@@ -76,6 +76,12 @@ export const proofMutants: readonly Mutant[] = [
     test: endOfRun,
   },
   {
+    name: 'a store that is away ends the run',
+    invariant: 'a fault of the store is nobody’s outcome: the run stands as it is stored',
+    edits: [{ in: 'follow', find: "if (event.type === 'agent_end') watch.check();", replace: '' }],
+    test: { file: 'test/runs/store-away.test.ts', name: 'is thrown to its holder' },
+  },
+  {
     name: 'a run that its process hands over wakes nobody',
     invariant: 'an unfinished run that nobody works on is gone on with, without the sweep',
     edits: [
