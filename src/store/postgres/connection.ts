@@ -64,7 +64,8 @@ export class Connection {
       return { rows: rows as Row[], ...(rowCount !== null && { numAffectedRows: BigInt(rowCount) }) };
     } catch (error) {
       // Behind a failure PostgreSQL refuses everything, which says nothing.
-      throw this.#failure ?? error;
+      this.#failure ??= error;
+      throw this.#failure;
     }
   }
 

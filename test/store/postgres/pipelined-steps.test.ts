@@ -59,6 +59,25 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
     expect(await inStep(store, (tx) => anchors.all(tx, { account }))).toEqual([]);
   });
 
+  it('fails with what has failed, not with what PostgreSQL refused behind it', async ({
+    onTestFinished,
+    expect,
+  }) => {
+    const { store } = await aStore(onTestFinished);
+    const account = unique('account');
+    await inStep(store, (tx) => insertRow(tx, 'anchors', row(account)));
+    const again = prepared((db, of: QueryParams<{ account: string }>) =>
+      db.insertInto('anchors').values({ account: of.account, conversation: 'c', anchor: '0' }),
+    );
+    // The one that fails takes more turns to say so than the one behind it.
+    const deep = async (tx: StepTx) => {
+      const late = async () => again.run(tx, { account });
+      return await (async () => await late())();
+    };
+    const together = inStep(store, (tx) => Promise.all([deep(tx), anchors.all(tx, { account })]));
+    await expect(together).rejects.toThrow('duplicate key');
+  });
+
   it('reaches nothing any more when a part of it has failed', async ({ onTestFinished, expect }) => {
     const { store } = await aStore(onTestFinished, { poolSize: 1 });
     const account = unique('account');
