@@ -43,7 +43,8 @@ function onSent(text: string): void {
   if (state.sent.length === 1) setTimeout(() => tell({ kind: 'sent', sent: state.sent.splice(0) }), 2);
 }
 
-const config = loadConfig(undefined, process.cwd());
+// A title is a model call of its own, beside the messages that are counted.
+const config = { ...loadConfig(undefined, process.cwd()), titles: false };
 const logger = await createLogger({
   level: config.logLevel,
   isPretty: false,

@@ -74,7 +74,11 @@ describe.skipIf(databaseServer === undefined)('a step whose writes nobody waits 
       const late = async () => again.run(tx, { account });
       return await (async () => await late())();
     };
-    const together = inStep(store, (tx) => Promise.all([deep(tx), anchors.all(tx, { account })]));
+    const together = inStep(store, (tx) => {
+      // Both answers are there when the first is read.
+      setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100));
+      return Promise.all([deep(tx), anchors.all(tx, { account })]);
+    });
     await expect(together).rejects.toThrow('duplicate key');
   });
 
