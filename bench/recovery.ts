@@ -43,7 +43,7 @@ const scenarios: readonly Scenario[] = [
     measure: startBesideDeadOwner,
   },
   {
-    name: 'kill -9 of a worker, another on its folder: its run goes on',
+    name: 'kill -9 of a worker: another worker on its folder resumes the run',
     target: '≤ 2000 ms',
     measure: runTakenOver,
   },

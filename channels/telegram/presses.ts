@@ -1,4 +1,4 @@
-/** Answers presses: until the bot does, the button of the person who pressed goes on waiting. */
+/** Answers presses: until the bot does, the pressed button keeps spinning. */
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { Log } from '#contracts/log.ts';
