@@ -1,6 +1,7 @@
 import { DefaultQueryExecutor, Kysely, PostgresDialect, type QueryResult } from 'kysely';
 import type pg from 'pg';
 import { ParleyError } from '#contracts/errors.ts';
+import { notShared } from '../base/not-shared.ts';
 import type { NamedQuery } from '../base/prepared.ts';
 import type { Tables } from '../base/tables.ts';
 
@@ -130,11 +131,4 @@ class ConnectionExecutor extends DefaultQueryExecutor {
     super(compiler, adapter, { provideConnection: () => Promise.reject(notShared()) });
     this.executeQuery = execute;
   }
-}
-
-function notShared(): ParleyError {
-  return new ParleyError(
-    'internal',
-    'This connection has one user; it begins no transaction through Kysely.',
-  );
 }

@@ -8,8 +8,8 @@ import {
   SqliteDialect,
   SqliteQueryCompiler,
 } from 'kysely';
-import { ParleyError } from '#contracts/errors.ts';
 import type { InPlaceStatements, Tx } from '../base/command.ts';
+import { notShared } from '../base/not-shared.ts';
 import type { Tables } from '../base/tables.ts';
 import { cachedStatements, cacheStatements } from './cached-database.ts';
 
@@ -61,11 +61,4 @@ class StableQueryCompiler extends SqliteQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {
     return '+?';
   }
-}
-
-function notShared(): ParleyError {
-  return new ParleyError(
-    'internal',
-    'This connection has one user; it begins no transaction through Kysely.',
-  );
 }
