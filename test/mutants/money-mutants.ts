@@ -81,4 +81,16 @@ export const moneyMutants: readonly Mutant[] = [
     ],
     test: { file: ledger, name: 'charges every end of a run that broke off' },
   },
+  {
+    name: 'sub-agent at nobody’s cost',
+    invariant: 'what a sub-agent costs is charged to every session above it, once',
+    edits: [
+      {
+        in: 'finishChild',
+        find: 'chargeAncestors(tx, child.id, usage.cost)',
+        replace: 'chargeAncestors(tx, child.id, 0)',
+      },
+    ],
+    test: { file: 'test/store/children/children.test.ts', name: 'charges every session above it' },
+  },
 ];
