@@ -5,6 +5,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import pg from 'pg';
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { Store } from '../../src/store/base/command.ts';
+import type { StoreSettings } from '../../src/store/open-store.ts';
 import { openStore } from '../support/open-store.ts';
 
 export type OpenStore = () => Store;
@@ -13,6 +14,8 @@ export type OpenStore = () => Store;
 export type Beside = {
   /** Opens one more store, as another process would; the caller closes it. */
   open(): Promise<Store>;
+  /** For a process that opens one. */
+  settings(): StoreSettings;
   /** Runs a statement as it is. */
   sql(statement: string): Promise<void>;
   readonly dialect: 'sqlite' | 'postgres';
@@ -23,9 +26,10 @@ export function describeEachDatabase(name: string, suite: (store: OpenStore, bes
   describe(`${name} on SQLite`, () => {
     let dir = '';
     let store: Store | undefined;
+    const settings = () => ({ kind: 'sqlite', dataDir: dir }) as const;
     beforeAll(async () => {
       dir = await mkdtemp(join(tmpdir(), 'parley-store-'));
-      store = await openStore({ kind: 'sqlite', dataDir: dir });
+      store = await openStore(settings());
     });
     afterAll(async () => {
       await store?.close();
@@ -33,7 +37,8 @@ export function describeEachDatabase(name: string, suite: (store: OpenStore, bes
     });
     suite(() => opened(store), {
       dialect: 'sqlite',
-      open: () => openStore({ kind: 'sqlite', dataDir: dir }),
+      open: () => openStore(settings()),
+      settings,
       sql: async (statement) => {
         const db = new BetterSqlite3(join(dir, 'parley.db'));
         db.exec(statement);
@@ -47,9 +52,10 @@ export function describeEachDatabase(name: string, suite: (store: OpenStore, bes
     const database = `parley_${crypto.randomUUID().replaceAll('-', '')}`;
     const url = () => Object.assign(new URL(admin ?? ''), { pathname: `/${database}` }).href;
     let store: Store | undefined;
+    const settings = () => ({ kind: 'postgres', url: url() }) as const;
     beforeAll(async () => {
       await runSql(admin ?? '', `create database ${database}`);
-      store = await openStore({ kind: 'postgres', url: url() });
+      store = await openStore(settings());
     });
     afterAll(async () => {
       await store?.close();
@@ -57,7 +63,8 @@ export function describeEachDatabase(name: string, suite: (store: OpenStore, bes
     });
     suite(() => opened(store), {
       dialect: 'postgres',
-      open: () => openStore({ kind: 'postgres', url: url() }),
+      open: () => openStore(settings()),
+      settings,
       sql: (statement) => runSql(url(), statement),
     });
   });

@@ -1,74 +1,78 @@
-import { expect, it } from 'vitest';
-import type { StoreQuery } from '../../../src/store/base/command.ts';
-import { endRun } from '../../../src/store/lanes/commit-answer.ts';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
 import type { BudgetLimit } from '../../../src/store/money/budgets.ts';
-import { callIdOf } from '../../../src/store/money/model-calls.ts';
-import { reserveCall } from '../../../src/store/money/reserve-call.ts';
+import type { StoreSettings } from '../../../src/store/open-store.ts';
 import { aLane, aMessage, aWorker, unique } from '../builders.ts';
-import { rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
+import { type Race, type Raced, race, readBudget } from './budget-race.ts';
 
-type Budget = { readonly spent: number; readonly reserved: number };
+const isLong = process.env.PARLEY_LONG === '1';
+const runs = isLong ? 200 : 24;
 
-const readBudget: StoreQuery<{ readonly key: string }, Budget | undefined> = {
-  query: 'readBudget',
-  run: (tx, { key }) =>
-    tx.db.selectFrom('budgets').select(['spent', 'reserved']).where('key', '=', key).executeTakeFirst(),
-};
+/** One worker of the race. */
+type Racer = { race(order: Race): Promise<Raced> };
 
-const runs = process.env.PARLEY_LONG === '1' ? 200 : 24;
-const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+/** With PARLEY_LONG each worker is a process, otherwise a store of its own in this one. */
+describeEachDatabase('a budget that runs race for', (open, { open: openBeside, settings }) => {
+  const racersHere = async (): Promise<readonly Racer[]> => {
+    const stores = [open(), await openBeside(), await openBeside()];
+    onTestFinished(async () => void (await Promise.all(stores.slice(1).map((store) => store.close()))));
+    return stores.map((store) => ({ race: (order) => race(store, order) }));
+  };
+  const processes = () => Promise.all([1, 2, 3].map(() => processRacer(settings())));
 
-describeEachDatabase('a budget that runs race for', (open, { open: openBeside, dialect }) => {
   it('is never exceeded by runs on 3 workers, and holds nothing in the end', {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async () => {
-    const beside = dialect === 'postgres' ? [await openBeside(), await openBeside()] : [];
-    const stores = [open(), ...beside];
     const [gateway, session] = [unique('gateway'), unique('session')];
     const limits: readonly BudgetLimit[] = [
       { scope: 'gateway', key: gateway, limit: 10_000 },
       { scope: 'session', key: session, limit: 12_000 },
     ];
     const worker = aWorker(open());
-    const claimed = [];
-    for (let n = 0; n < runs; n += 1) {
-      const conversation = unique('c');
-      await worker.accept(aMessage({ conversation, text: 'hello' }));
-      claimed.push(await worker.claimRun(aLane(conversation).key));
-    }
-    let [left, most] = [0, 0];
-    const look = async () => {
-      const budget = await open().read(readBudget, { key: gateway });
-      most = Math.max(most, (budget?.spent ?? 0) + (budget?.reserved ?? 0));
-    };
-    await Promise.all(
-      claimed.map(async ({ laneKey, epoch, runId, sessionId }, n) => {
-        const store = stores[n % stores.length] ?? open();
-        const id = callIdOf(epoch, 2);
-        const call = { id, runId, sessionId, purpose: 'turn', rate, reserved: 900 } as const;
-        const fence = { laneKey, epoch, runId };
-        const reserved = await store.write(reserveCall, { ...fence, call, limits, ends: [] });
-        await look();
-        if (reserved.kind === 'spent') return expect(reserved.refusal.scope).toBe('gateway');
-        left += 1;
-        await store.write(endRun, {
-          ...fence,
-          ...{ endReason: 'aborted', detail: undefined, outcome: 'failed', message: undefined },
-          ...{ parts: [], preview: undefined, mayKeepLane: false },
-          modelCalls: [
-            { id, latencyMs: 1, end: { state: 'settled', usage, cost: 300 + (n % 3) * 300, model: 'test' } },
-          ],
-        });
-        await look();
-      }),
+    const names = Array.from({ length: runs }, () => unique('c'));
+    await worker.accept(...names.map((conversation) => aMessage({ conversation, text: 'hello' })));
+    const claimed = await Promise.all(names.map((name) => worker.claimRun(aLane(name).key, 600_000)));
+    const racers = await (isLong ? processes() : racersHere());
+    const raced = await Promise.all(
+      racers.map((racer, at) => racer.race({ runs: claimed.filter((_, n) => n % 3 === at), limits })),
     );
-    for (const store of beside) await store.close();
-    expect(most).toBeLessThanOrEqual(10_000);
-    expect(left).toBeGreaterThanOrEqual(11);
+    expect(Math.max(...raced.map(({ most }) => most))).toBeLessThanOrEqual(10_000);
+    expect(raced.reduce((sum, { left }) => sum + left, 0)).toBeGreaterThanOrEqual(11);
+    expect(new Set(raced.flatMap(({ refusedBy }) => refusedBy))).toEqual(new Set(['gateway']));
     const all = await open().read(readBudget, { key: gateway });
     expect(all).toEqual(await open().read(readBudget, { key: session }));
     expect(all?.reserved).toBe(0);
     expect(all?.spent).toBeLessThanOrEqual(10_000);
   });
 });
+
+async function processRacer(settings: StoreSettings): Promise<Racer> {
+  const child = fork(join(import.meta.dirname, 'budget-racer.ts'), {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  onTestFinished(() => void child.kill());
+  const told = (order: StoreSettings | Race): Promise<unknown> => {
+    const answer = answerOf(child);
+    child.send(order);
+    return answer;
+  };
+  await told(settings);
+  // Only `race` answers an order for a race.
+  return { race: async (order) => (await told(order)) as Raced };
+}
+
+async function answerOf(child: ChildProcess): Promise<unknown> {
+  const early = new AbortController();
+  const { signal } = early;
+  const died = once(child, 'exit', { signal }).then(([code]) => {
+    throw new Error(`the worker ended with ${code}`);
+  });
+  try {
+    return await Promise.race([once(child, 'message', { signal }).then(([answer]) => answer), died]);
+  } finally {
+    early.abort();
+  }
+}
