@@ -8,10 +8,10 @@ import { median } from './statistics.ts';
 const [person, other] = [50_000, 50_001];
 /** Turns of another conversation before, so that the first ones aren't those of a process that has just started. */
 const warmUps = 150;
-/** Messages of the conversation, an answer to each question, when its turns are measured. */
-const lengths = [10, 100, 900, 10_000] as const;
+/** Messages of the conversation, an answer to each question, when its turns are measured; 500: until the first summary. */
+const lengths = [10, 100, 500, 10_000] as const;
 /** Turns that are measured: of the longest as many as lie between two summaries, so that one is among them. */
-const [few, betweenSummaries] = [50, 400] as const;
+const [few, betweenSummaries] = [50, 200] as const;
 const answer = ' That is all there is to say about it, for now at least.'.repeat(3);
 
 /** Own cost of a turn of a conversation that grows to `most` messages. */

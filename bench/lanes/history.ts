@@ -38,7 +38,7 @@ export async function measureHistory(lengths: readonly number[]): Promise<Sheet>
     return {
       title: 'One lane, by the length of its session',
       about: [
-        'One message at a time, SQLite. A session of more than 1,000 messages, or that outgrows the model’s window, is',
+        'One message at a time, SQLite. A session of more than 600 messages, or that outgrows the model’s window, is',
         'summarised first; its newest 200 messages stay.',
       ],
       heads: ['messages in the session', 'shown at the end', '→ model ms', '→ sent ms', 'Parley ms/message'],

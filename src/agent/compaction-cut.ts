@@ -22,6 +22,14 @@ const reserve = 20_000;
 const longestContext = 200_000;
 const longestTail = 20_000;
 const longestSummary = 6_000;
+/**
+ * Each message in the context adds about a 750th of the processor time of a short conversation's turn: it is read,
+ * paired and sent in every turn. So a turn before a summary takes 1.8 × the time of a short one, and 2 × is the goal.
+ * Fewer would forget sooner and save little: each message is summarised once, however often that happens.
+ */
+const mostMessages = 600;
+/** A third of them, so that a summary frees far more than it has to. */
+const tailMessages = 200;
 /** A compaction leaves at most this share of what there was, and is not begun if it would leave more. */
 const mostLeft = 0.7;
 /** Shares of a short context. */
@@ -34,8 +42,8 @@ export function contextLimits(window: number): ContextLimits {
   const threshold = Math.min(longestContext, window - Math.min(reserve, Math.floor(window / 4)));
   return {
     threshold,
-    mostMessages: 1_000,
-    tailMessages: 200,
+    mostMessages,
+    tailMessages,
     tail: Math.min(longestTail, Math.floor(threshold * tailShare)),
     summary: Math.min(longestSummary, Math.floor(threshold * summaryShare)),
   };

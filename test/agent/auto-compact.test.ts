@@ -28,8 +28,8 @@ describe('automatic compaction', () => {
   });
 
   it('is due for a context of many short messages, however few tokens they take', async () => {
-    expect((await decide([100], answered(1_000, 1))).kinds).toEqual(['continue']);
-    expect((await decide([100, 100], answered(1_002, 1))).kinds).toEqual(['compact', 'continue']);
+    expect((await decide([100], answered(600, 1))).kinds).toEqual(['continue']);
+    expect((await decide([100, 100], answered(602, 1))).kinds).toEqual(['compact', 'continue']);
   });
 
   it('is not begun when too much is unread, and says so', async () => {
