@@ -147,7 +147,7 @@ async function begin(
   const epoch = lane.epoch + 1;
   const runId = head.reservedRunId ?? input.newRunId;
   const treeId = (await treeOf(tx, lane, head)) ?? (await openingRunOf(tx, lane.key)) ?? runId;
-  const [{ messagesBefore, ...choice }, context] = await Promise.all([
+  const [{ firstMessageAt, ...choice }, context] = await Promise.all([
     beginRun(tx, {
       id: runId,
       laneKey: lane.key,
@@ -162,7 +162,7 @@ async function begin(
     readUnshown(tx, lane),
   ]);
   await hold(tx, { lane, input, epoch, runId });
-  const isFirst = messagesBefore === 0;
+  const isFirst = firstMessageAt === null;
   await take(tx, { lane, input, kind, rows, runId, context, isFirst });
   const beginsSession = isFirst && kind === 'turn';
   const { target, authority } = last;

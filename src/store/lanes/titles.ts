@@ -84,7 +84,9 @@ export async function openingRunOf(tx: Tx, laneKey: string): Promise<string | un
     .selectFrom('transcript')
     .select('runId')
     .where('sessionId', '=', sessionId)
-    .where('position', '=', 1)
+    .where('role', '=', 'user')
+    .orderBy('position')
+    .limit(1)
     .executeTakeFirst();
   return first?.runId ?? undefined;
 }

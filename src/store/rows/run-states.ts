@@ -21,8 +21,8 @@ export type NewRun = {
 /** Model and reasoning of a run: its session's choice, else its agent's model. */
 export type RunChoice = { readonly model: string; readonly reasoning: string | null };
 
-/** `messagesBefore`: how many its session has. */
-type Begun = RunChoice & { readonly messagesBefore: number };
+/** `firstMessageAt`: position of the first message that its session has of anybody; notes are none. */
+type Begun = RunChoice & { readonly firstMessageAt: number | null };
 
 /** Stores a new run, active in its first attempt, and returns which model it has. */
 export async function beginRun(tx: Tx, run: NewRun): Promise<Begun> {
@@ -58,12 +58,13 @@ const begin = prepared((db, of: QueryParams<NewRun & { readonly now: number }>) 
       'model',
       'reasoning',
       eb
-        .selectFrom('sessions')
-        .where('sessions.id', '=', of.sessionId)
-        .select('messageCount')
-        .$asScalar()
-        .$notNull()
-        .as('messagesBefore'),
+        .selectFrom('transcript')
+        .where('transcript.sessionId', '=', of.sessionId)
+        .where('role', '=', 'user')
+        .select('position')
+        .orderBy('position')
+        .limit(1)
+        .as('firstMessageAt'),
     ]),
 );
 

@@ -2,13 +2,14 @@
 import { describe, expect, it } from 'vitest';
 import type { TurnModels } from '../../../src/contracts/model.ts';
 import type { Store, StoreQuery } from '../../../src/store/base/command.ts';
+import { storeToolParts } from '../../../src/store/delivery/post-part.ts';
 import type { ClaimedRun } from '../../../src/store/lanes/claim-lane.ts';
 import { endRun } from '../../../src/store/lanes/commit-answer.ts';
 import { titleLaneOf, titleOf } from '../../../src/store/lanes/titles.ts';
 import { reserveCall } from '../../../src/store/money/reserve-call.ts';
 import { readPayer } from '../../../src/store/reads/read-payer.ts';
 import { readSessions } from '../../../src/store/reads/read-sessions.ts';
-import { aLane, aMessage, aWorker, demoOnly, type Saying, unique } from '../builders.ts';
+import { aLane, aMessage, aWorker, demoOnly, routeFor, type Saying, unique } from '../builders.ts';
 import { counted, rate } from '../call-builders.ts';
 import { describeEachDatabase } from '../each-database.ts';
 
@@ -35,6 +36,16 @@ const endFailed = (store: Store, { laneKey, epoch, runId }: ClaimedRun) =>
     ...{ laneKey, epoch, runId, endReason: 'model_failed', detail: 'refused', outcome: 'failed' },
     ...{ message: undefined, parts: [], preview: undefined, mayKeepLane: false },
   });
+
+/** A tool of one conversation says something in another, whose transcript then has a note of it. */
+const speakIn = (store: Store, { from, toLane }: { from: ClaimedRun; toLane: string }) => {
+  const { laneKey, epoch, runId } = from;
+  const contents = [{ kind: 'text', text: { text: 'Ahoy.', spans: [] } }] as const;
+  return store.write(storeToolParts, {
+    ...{ laneKey, epoch, runId, toLane, contents },
+    ...{ key: unique('said'), route: routeFor(from) },
+  });
+};
 
 describeEachDatabase('a title', (open) => {
   const aNamer = (titleModels = titler) => {
@@ -72,7 +83,7 @@ describeEachDatabase('a title', (open) => {
     expect(await claim(naming.laneKey)).toEqual({ kind: 'idle' });
   });
 
-  it('is asked for once more when /new begins another session', async () => {
+  it('is asked for once more when /new begins another session, also after a note of the gateway in it', async () => {
     const { say, accept, answer, claim, claimRun, sessionOf } = aNamer();
     const conversation = unique('c');
     const first = await say(conversation, 'Which boats are green?');
@@ -80,8 +91,11 @@ describeEachDatabase('a title', (open) => {
     const item = { kind: 'command' } as const;
     await accept(aMessage({ conversation, text: '/new', item }));
     expect(await claim(first.laneKey)).toMatchObject({ kind: 'again' });
+    await speakIn(open(), { from: await say(unique('c'), 'Tell them.'), toLane: first.laneKey });
     const second = await say(conversation, 'And the red ones?');
+    expect(second.beginsSession).toBe(true);
     const naming = await claimRun(titleLaneOf(second.sessionId));
+    expect(await open().read(readPayer, { runId: naming.runId })).toMatchObject({ treeId: second.runId });
     await answer(naming, 'Red boats', answersNothing);
     expect((await sessionOf(second)).title).toBe('Red boats');
     expect((await sessionOf(first)).title).toBeUndefined();
