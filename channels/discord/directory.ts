@@ -181,6 +181,17 @@ export class Directory {
       }));
   }
 
+  /** The text channel in which Discord greets newcomers, or else the oldest one, of those the bot may write in. */
+  greetingPlace(guildId: string, greetingId: string | undefined): ChannelLocation | undefined {
+    const open = [...this.#channels.values()].filter(
+      ({ id, type, guild_id: guild }) =>
+        guild === guildId && type === ChannelType.GuildText && this.access(id).canWrite,
+    );
+    const [oldest] = open.sort((one, other) => (isLater(one.id, other.id) ? 1 : -1));
+    const channel = open.find(({ id }) => id === greetingId) ?? oldest;
+    return channel && this.#guildPlace(channel);
+  }
+
   /** The newest message of a channel, as far as it was told. */
   lastMessageId(channelId: string): string | undefined {
     return this.#channels.get(channelId)?.last_message_id ?? undefined;
@@ -200,19 +211,25 @@ export class Directory {
     return isAdministrative(guildPermissions(holder));
   }
 
-  /** Whether the bot sees the channel, and may read what was said there before. */
-  access(channelId: string): { readonly canView: boolean; readonly canReadHistory: boolean } {
+  /** Whether the bot sees the channel, may read what was said there before, and may write there. */
+  access(channelId: string): {
+    readonly canView: boolean;
+    readonly canReadHistory: boolean;
+    readonly canWrite: boolean;
+  } {
     const channel = this.#channels.get(channelId);
     const guildId = channel?.guild_id ?? '';
     const guild = this.#guilds.get(guildId);
     const holder = guild && this.#holder(guildId, this.#bot.id, guild.ownRoles);
-    if (channel === undefined || holder === undefined) return { canView: true, canReadHistory: true };
+    if (channel === undefined || holder === undefined)
+      return { canView: true, canReadHistory: true, canWrite: true };
     // A thread has its parent's permissions.
     const governing = threadTypes.has(channel.type) ? this.#channels.get(channel.parent_id ?? '') : channel;
     const may = channelPermissions(holder, governing?.permission_overwrites ?? []);
     return {
       canView: may.has(PermissionFlagsBits.ViewChannel),
       canReadHistory: may.has(PermissionFlagsBits.ReadMessageHistory),
+      canWrite: may.has([PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessages]),
     };
   }
 

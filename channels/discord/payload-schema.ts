@@ -146,6 +146,9 @@ export const guildSchema = z.object({
   members: z.array(z.unknown()).optional(),
 });
 
+/** A report of a guild that the bot is in. */
+export const joiningSchema = z.object({ id, owner_id: id, joined_at: time, system_channel_id: optionalId });
+
 export const readySchema = z.object({
   session_id: z.string().min(1).max(512),
   user: userSchema,

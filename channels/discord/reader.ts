@@ -17,6 +17,7 @@ import {
 } from './inbound.ts';
 import type { Entry } from './intake-queue.ts';
 import type { Interactions } from './interactions.ts';
+import { readJoining } from './joining.ts';
 import type { RecentAuthors } from './recent.ts';
 
 export type ReaderDeps = {
@@ -63,6 +64,14 @@ export class Reader {
     const around = { ...this.#surroundings(), route };
     const events = readRemoval(channels.map(conversationId), { guildId, s }, around);
     return events.length === 0 ? [] : [{ events }];
+  }
+
+  /** The bot was added to a guild lately. */
+  readJoining(guild: unknown): readonly Entry[] {
+    const { directory } = this.#deps;
+    const greetingPlace = directory.greetingPlace.bind(directory);
+    const event = readJoining(guild, { ...this.#surroundings(), greetingPlace });
+    return event === undefined ? [] : [{ events: [event] }];
   }
 
   entriesOf(reading: Reading): readonly Entry[] {

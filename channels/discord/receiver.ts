@@ -156,7 +156,7 @@ export class Receiver {
         this.#ready(d);
         break;
       case 'GUILD_CREATE':
-        this.#guildArrived(idIn(d));
+        this.#guildArrived(d);
         break;
       case 'CHANNEL_CREATE':
         this.#history.begin(idIn(d));
@@ -216,11 +216,13 @@ export class Receiver {
     }
   }
 
-  #guildArrived(guildId: string): void {
+  #guildArrived(guild: unknown): void {
+    const guildId = idIn(guild);
     if (this.#readGuilds.delete(guildId)) this.#history.sessionChanged();
     this.#history.planGuild(guildId);
     this.#awaitedGuilds.delete(guildId);
     if (this.#awaitedGuilds.size === 0) this.#planOthers();
+    void this.#queue.push(this.#reader.readJoining(guild));
   }
 
   #planOthers(): void {

@@ -1,7 +1,8 @@
 import { keyOf, nobody } from '#channel-kit/event-mapping.ts';
-import type { InboundEnvelope } from '#contracts/envelope.ts';
+import type { InboundEnvelope, Sender } from '#contracts/envelope.ts';
 import type { ListedGroup, ListedPerson } from './api.ts';
 import { type Bot, readAci, routeOf } from './ids.ts';
+import type { GroupChange } from './inbound.ts';
 
 export type KnownGroup = {
   readonly title?: string;
@@ -30,6 +31,8 @@ export class GroupBook {
   readonly #deps: GroupBookDeps;
   readonly #known = new Map<string, KnownGroup>();
   readonly #askedAt = new Map<string, number>();
+  /** Who has changed a group since the last look. */
+  readonly #changedBy = new Map<string, Sender>();
 
   constructor(deps: GroupBookDeps) {
     this.#deps = deps;
@@ -40,7 +43,8 @@ export class GroupBook {
   }
 
   /** Whether these events make another look at the list worth while. */
-  needsLook(events: readonly InboundEnvelope[], changed: readonly string[]): boolean {
+  needsLook(events: readonly InboundEnvelope[], changed: readonly GroupChange[]): boolean {
+    for (const { group, by } of changed) this.#changedBy.set(group, by);
     const now = this.#deps.now();
     const unknown = events
       .filter(({ chat, route }) => chat.kind === 'group' && !this.#known.has(route.conversation))
@@ -50,19 +54,27 @@ export class GroupBook {
     return changed.length > 0 || unknown.length > 0;
   }
 
-  /** Reads the list, and reports what has changed since the last look. */
+  /**
+   * Reads the list, and reports what has changed since the last look. A group that is new there was joined by the
+   * change that led here; without one it was there before Parley was.
+   */
   async look(signal: AbortSignal): Promise<void> {
     const bot = this.#deps.bot();
-    for (const entry of await this.#deps.list(signal)) {
-      const before = this.#known.get(entry.internal_id);
+    const listed = await this.#deps.list(signal);
+    const changedBy = new Map(this.#changedBy);
+    this.#changedBy.clear();
+    for (const entry of listed) {
+      const { internal_id: id } = entry;
+      const by = changedBy.get(id);
+      const wasMember = this.#known.get(id)?.isMember ?? (by === undefined ? undefined : false);
       const group = readGroup(entry, bot);
-      this.#known.set(entry.internal_id, group);
-      if (before !== undefined && before.isMember !== group.isMember)
-        this.#deps.onMembership(this.#membership(entry.internal_id, group));
+      this.#known.set(id, group);
+      if (wasMember !== undefined && wasMember !== group.isMember)
+        this.#deps.onMembership(this.#membership(id, group, by ?? nobody));
     }
   }
 
-  #membership(id: string, { isMember, title }: KnownGroup): InboundEnvelope {
+  #membership(id: string, { isMember, title }: KnownGroup, sender: Sender): InboundEnvelope {
     const { now, bot } = this.#deps;
     const at = now();
     return {
@@ -70,7 +82,7 @@ export class GroupBook {
       sentAt: at,
       route: routeOf(bot(), id),
       chat: { kind: 'group', ...(title === undefined ? {} : { title }) },
-      sender: nobody,
+      sender,
       event: { kind: 'membership', isMember },
     };
   }

@@ -29,13 +29,15 @@ export type Known = Names & {
 };
 
 export type ReadBatch = Required<Pick<InboundBatch, 'events' | 'unreadable'>> & {
-  /** Groups whose members, title or rights have changed. */
-  readonly changedGroups: readonly string[];
+  /** Groups whose members, title or rights have changed, by whom. */
+  readonly changedGroups: readonly GroupChange[];
 };
+
+export type GroupChange = { readonly group: string; readonly by: Sender };
 
 type Reading =
   | { readonly kind: 'event'; readonly envelope: InboundEnvelope }
-  | { readonly kind: 'group-changed'; readonly group: string }
+  | { readonly kind: 'group-changed'; readonly change: GroupChange }
   | { readonly kind: 'nothing' };
 
 /**
@@ -49,12 +51,12 @@ export function readFrames(
 ): ReadBatch {
   const events: InboundEnvelope[] = [];
   const unreadable: UnreadableEvent[] = [];
-  const changedGroups: string[] = [];
+  const changedGroups: GroupChange[] = [];
   for (const [index, frame] of frames.entries()) {
     try {
       const reading = readNotification(frame, known, arrivals[index]);
       if (reading.kind === 'event') events.push(reading.envelope);
-      if (reading.kind === 'group-changed') changedGroups.push(reading.group);
+      if (reading.kind === 'group-changed') changedGroups.push(reading.change);
     } catch (error) {
       unreadable.push(unreadableEvent(frame, error));
     }
@@ -144,7 +146,8 @@ function readContent(content: Content, act: Act, known: Known): Reading {
   const { groupInfo } = content;
   const event = eventOf(content, act, known);
   if (event !== undefined) return eventIn(content, act, known, event);
-  return groupInfo?.type === 'UPDATE' ? { kind: 'group-changed', group: groupInfo.groupId } : nothing;
+  if (groupInfo?.type !== 'UPDATE') return nothing;
+  return { kind: 'group-changed', change: { group: groupInfo.groupId, by: senderOf(act, known) } };
 }
 
 /** Undefined: nothing that a person said or did to a message. */
@@ -190,16 +193,11 @@ function targetOf(author: string, timestamp: number, known: Known) {
 type GroupFields = Partial<Pick<Content, 'groupInfo'>>;
 
 function eventIn({ groupInfo }: GroupFields, act: Act, known: Known, event: InboundEvent): Reading {
-  const { actor, peer, timestamp, isOwn } = act;
+  const { actor, peer, timestamp } = act;
   const group = groupInfo ? known.groupOf(groupInfo.groupId) : undefined;
   const title = groupInfo?.groupName || group?.title;
-  const sender: Sender = {
-    id: peerId(actor.aci),
-    name: actor.name || known.nameOf(actor.aci) || '',
-    isBot: false,
-    isSelf: isOwn,
-    ...(group === undefined ? {} : { isAdmin: group.admins.has(actor.aci) }),
-  };
+  const isAdmin = group?.admins.has(actor.aci);
+  const sender = { ...senderOf(act, known), ...(isAdmin !== undefined && { isAdmin }) };
   const replyTo = event.kind === 'message' ? { author: actor.aci, timestamp } : undefined;
   return {
     kind: 'event',
@@ -212,6 +210,10 @@ function eventIn({ groupInfo }: GroupFields, act: Act, known: Known, event: Inbo
       event,
     },
   };
+}
+
+function senderOf({ actor: { aci, name }, isOwn }: Act, known: Known): Sender {
+  return { id: peerId(aci), name: name || known.nameOf(aci) || '', isBot: false, isSelf: isOwn };
 }
 
 /**

@@ -9,6 +9,12 @@ const interactions = 'test/channels/discord/interactions.test.ts';
 /** Broken variants of the channel whose gateway forgets, and whose history is read instead. */
 export const discordMutants: readonly Mutant[] = [
   {
+    name: 'each report of a guild is news',
+    invariant: 'the owner is asked once about a guild that has added the bot',
+    edits: [{ in: 'readJoining', find: 'cleanText(joinedAt)', replace: 'receivedAt' }],
+    test: { file: backfill, name: 'that adds the bot is told once' },
+  },
+  {
     name: 'what was read between two sessions is believed',
     invariant: 'after a lost session everything said before the new one is read',
     edits: [

@@ -89,4 +89,16 @@ export const signalMutants: readonly Mutant[] = [
     ],
     test: { file: receiving, name: 'that is dead though open is given up, opened anew, and the gap is told' },
   },
+  {
+    name: 'nobody adds the bot to a group',
+    invariant: 'an owner who adds the bot to a group is asked whether it should answer there',
+    edits: [
+      {
+        in: 'GroupBook',
+        find: 'this.#membership(id, group, by ?? nobody)',
+        replace: 'this.#membership(id, group, nobody)',
+      },
+    ],
+    test: { file: receiving, name: 'tell the rank of who writes' },
+  },
 ];

@@ -172,4 +172,26 @@ describe('a guild that is away for a while', () => {
       route: { conversation: general.id },
     });
   });
+
+  it('that adds the bot is told once, by its owner and where the bot may write', async () => {
+    const { server, ada, begin } = await aDiscordStage();
+    const club = server.world.addGuild('Club', ada);
+    club.isBotIn = false;
+    const [rules, lobby] = ['rules', 'lobby'].map((name) => server.world.addChannel(club, name));
+    if (!rules || !lobby) throw new Error('test error: there are two channels');
+    server.places.denies(rules, 'sendMessages');
+    const { intake } = await begin();
+    server.places.addsBot(club);
+    // Reported again, as in every session.
+    server.places.findsGuild(club);
+    server.people.sends({ from: ada, channel: lobby, text: 'hello' });
+    await intake.waitFor(() => intake.texts.length === 1);
+    expect(intake.events).toHaveLength(2);
+    expect(intake.events[0]).toMatchObject({
+      event: { kind: 'membership', isMember: true },
+      sender: { id: ada.id, isSelf: false },
+      route: { conversation: lobby.id },
+      chat: { kind: 'group', title: 'Club #lobby', parent: club.id },
+    });
+  });
 });

@@ -245,7 +245,9 @@ describe('a group', () => {
     server.people.changesGroup(ada, team, (group) => {
       group.name = 'Crew';
     });
-    expect(arrived()).toEqual({ events: [], unreadable: [], changedGroups: [team.internalId] });
+    const by = { id: ada.uuid, name: 'Ada', isBot: false, isSelf: false };
+    const changedGroups = [{ group: team.internalId, by }];
+    expect(arrived()).toEqual({ events: [], unreadable: [], changedGroups });
   });
 
   it('of the old kind cannot be answered', () => {

@@ -5,6 +5,7 @@ import { systemClock } from '#channel-kit/system-clock.ts';
 import type { Acceptance } from '#contracts/acceptance.ts';
 import type { InboundBatch } from '#contracts/channel.ts';
 import type { Clock } from '#contracts/clock.ts';
+import type { InboundEnvelope } from '#contracts/envelope.ts';
 import type { Log } from '#contracts/log.ts';
 import type { SignalAdapter } from '../../../channels/signal/adapter.ts';
 import { nested } from '../../e2e/networks/network.ts';
@@ -437,9 +438,17 @@ describe('groups', () => {
       chat: { kind: 'group', title: 'Team' },
     });
     server.people.changesGroup(ada, team, (group) => void group.members.push(account));
-    await intake.waitFor(() =>
-      intake.events.some(({ event }) => event.kind === 'membership' && event.isMember),
-    );
+    const isIn = ({ event }: InboundEnvelope) => event.kind === 'membership' && event.isMember;
+    await intake.waitFor(() => intake.events.some(isIn));
+    // A group that nobody knew, too: who adds the bot is asked whether it should answer there.
+    const crew = server.world.addGroup({ name: 'Crew', members: [ada, bob] });
+    server.people.changesGroup(bob, crew, ({ members }) => void members.push(account));
+    await intake.waitFor(() => intake.events.filter(isIn).length === 2);
+    const joined = intake.events.filter(isIn);
+    expect(joined.map(({ sender, route }) => [sender.id, route.conversation])).toEqual([
+      [ada.uuid, team.internalId],
+      [bob.uuid, crew.internalId],
+    ]);
   });
 });
 

@@ -96,6 +96,7 @@ export class Places {
   /** Into a guild that exists, or a new one. */
   addsBot(guild: GuildState): void {
     guild.isBotIn = true;
+    guild.joinedAt = this.#world.now();
     this.#world.addMember(guild, this.#world.bot);
     this.#events.guildAvailable(guild);
   }

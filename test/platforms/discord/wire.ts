@@ -99,7 +99,7 @@ export class Renderer {
       !channel.thread?.isArchived && this.#world.botMay(channel, 'viewChannel');
     return {
       ...this.guildObject(guild),
-      joined_at: iso(this.#world.now()),
+      joined_at: iso(guild.joinedAt),
       large: false,
       unavailable: false,
       member_count: guild.members.size,

@@ -11,6 +11,9 @@ import {
   type Wire,
 } from './types.ts';
 
+/** A guild that a test begins with has had the bot for so long. */
+const monthMs = 30 * 24 * 3_600_000;
+
 export type Member = {
   readonly user: DiscordUser;
   readonly nick: string | null;
@@ -28,6 +31,8 @@ export type GuildState = {
   readonly roles: Map<string, Role>;
   readonly emojis: Map<string, string>;
   isBotIn: boolean;
+  /** When the bot was added. */
+  joinedAt: number;
   /** The platform has lost the guild for a while. */
   isUnavailable: boolean;
 };
@@ -113,6 +118,7 @@ export class World {
       roles: new Map(),
       emojis: new Map(),
       isBotIn: true,
+      joinedAt: this.now() - monthMs,
       isUnavailable: false,
     };
     this.guilds.set(id, guild);
