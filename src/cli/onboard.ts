@@ -9,7 +9,7 @@ import type { ExitCode } from './exit-code.ts';
 import { askGroups, askOwner } from './onboard/access-questions.ts';
 import type { Answers } from './onboard/answers.ts';
 import { askModel } from './onboard/model-questions.ts';
-import { askNetwork, type Network } from './onboard/network-questions.ts';
+import { askNetwork, type ChosenNetwork } from './onboard/network-questions.ts';
 import { openPrompter, PersonLeft, type Prompter } from './onboard/prompter.ts';
 
 /**
@@ -86,15 +86,15 @@ async function keep(
 
 async function nextStep(
   config: Config,
-  { network, isPaired }: { readonly network: Network | undefined; readonly isPaired: boolean },
+  { network, isPaired }: { readonly network: ChosenNetwork | undefined; readonly isPaired: boolean },
 ): Promise<string> {
   const { kind } = await askGateway(config);
   const start = kind === 'running' ? 'Restart Parley to use it.' : `Start Parley: ${startCommand}`;
   if (network === undefined) return start;
-  const { entry } = network;
-  const link = network.setUp.fields.some(({ isSecret }) => isSecret)
-    ? ''
-    : ` Link the account: ${parleyCommand} channels login ${entry.id}.`;
+  const { entry, setUp, isSignedIn } = network;
+  // Where no secret is asked for, an account is linked instead.
+  const isLinked = isSignedIn || setUp.fields.some(({ isSecret }) => isSecret);
+  const link = isLinked ? '' : ` Link the account: ${parleyCommand} channels login ${entry.id}.`;
   const first = isPaired
     ? ` Then write to your bot: it answers with a code, and ${parleyCommand} pair approve <code> makes you its owner.`
     : ' Then write to your bot.';

@@ -11,8 +11,11 @@ import type { Prompter, Tried } from './prompter.ts';
 /** The chosen network. */
 export type Network = { readonly entry: ChannelEntry; readonly setUp: ChannelSetUp };
 
+/** A network with what was typed for it; `isSignedIn`: it has taken it. */
+export type ChosenNetwork = Network & { readonly isSignedIn: boolean };
+
 /** The network's settings; without a network the page and the terminal remain. */
-export type NetworkAnswers = Answers & { readonly network?: Network };
+export type NetworkAnswers = Answers & { readonly network?: ChosenNetwork };
 
 type Asked = {
   readonly ask: Prompter;
@@ -31,9 +34,9 @@ export async function askNetwork(asked: Asked): Promise<NetworkAnswers> {
   for (;;) {
     const variables = await askFields(asked, network.setUp);
     const tried = await ask.attempt(`Signing in at ${label}`, () => signIn(asked, network.entry, variables));
-    if (tried.isWell) return { network, variables, settings: {} };
-    if (tried.canKeep && (await keepAnyway(ask, `Signing in at ${label}`)))
-      return { network, variables, settings: {} };
+    const { isWell: isSignedIn, canKeep } = tried;
+    if (isSignedIn || (canKeep && (await keepAnyway(ask, `Signing in at ${label}`))))
+      return { network: { ...network, isSignedIn }, variables, settings: {} };
   }
 }
 
